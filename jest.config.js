@@ -1,0 +1,29 @@
+const base = {
+  testEnvironment: 'node',
+  transform: {},
+  roots: ['<rootDir>/contracts', '<rootDir>/shared', '<rootDir>/services', '<rootDir>/deploy/local', '<rootDir>/test'],
+  testPathIgnorePatterns: ['/node_modules/'],
+};
+
+/**
+ * Jest runs on the emitted JavaScript.
+ * `unit`: no process, no port. `live`: against real Kafka, Postgres, Redis and a chain, started once for the run.
+ */
+export default {
+  testTimeout: 60_000,
+  projects: [
+    {
+      ...base,
+      displayName: 'unit',
+      testMatch: ['**/dist/**/*.test.js'],
+      testPathIgnorePatterns: ['/node_modules/', '\\.live\\.test\\.js$'],
+    },
+    {
+      ...base,
+      displayName: 'live',
+      testMatch: ['**/dist/**/*.live.test.js'],
+      globalSetup: '<rootDir>/deploy/local/dist/start-test-parts.js',
+      globalTeardown: '<rootDir>/deploy/local/dist/stop-test-parts.js',
+    },
+  ],
+};
