@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { address, blockNumber, bytes32, milliseconds, order, quantity, seconds, signature } from './primitives.js';
+
+/** Where in `limit-orders.maker-events.v1` the fact stands that led to a record. `offset` is a decimal string. */
+export const logPosition = z.strictObject({
+  partition: z.int().nonnegative(),
+  offset: z.string().regex(/^(0|[1-9][0-9]*)$/),
+});
+
+/** What the chain said of the maker's funds for the making token, each value with the block it was read at. */
+export const fundingView = z.strictObject({
+  balance: quantity,
+  balanceBlock: blockNumber,
+  allowance: quantity,
+  allowanceBlock: blockNumber,
+});
+
+const bookEntryBase = {
+  type: z.literal('BookEntry'),
+  orderHash: bytes32,
+  order,
+  signature,
+  remainingMakingAmount: quantity,
+  /** The router stops at this second: `expiresAt` less the grace period of Interface 2.4. */
+  routableUntil: seconds,
+  acceptedAtMs: milliseconds,
+  position: logPosition,
+};
+
+/**
+ * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it.
+ * Only `ACTIVE` entries can be filled. The order's removal, or its last 60 seconds, is a tombstone.
+ */
+export const bookEntry = z.discriminatedUnion('status', [
+  z.strictObject({ ...bookEntryBase, status: z.literal('VALIDATING') }),
+  z.strictObject({ ...bookEntryBase, status: z.literal('ACTIVE'), funding: fundingView }),
+  z.strictObject({
+    ...bookEntryBase,
+    status: z.literal('INACTIVE'),
+    reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
+    funding: fundingView,
+  }),
+]);
+
+/**
+ * A record of `limit-orders.makers.v1`, keyed by maker: what ingress and query must know of a maker.
+ * `nonce` is the highest nonce that the chain was seen to hold, null until it was read once.
+ */
+export const makerView = z.strictObject({
+  type: z.literal('MakerView'),
+  maker: address,
+  admission: z.enum(['UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED']),
+  nonce: quantity.nullable(),
+  position: logPosition,
+});
+
+export type LogPosition = z.infer<typeof logPosition>;
+export type FundingView = z.infer<typeof fundingView>;
+export type BookEntry = z.infer<typeof bookEntry>;
+export type MakerView = z.infer<typeof makerView>;

@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { bookEntry } from './feeds.js';
+import { makerEvent } from './maker-events.js';
+import {
+  decodeBookEntry,
+  decodeMakerEvent,
+  decodeMakerView,
+  encodeBookEntry,
+  encodeMakerEvent,
+  encodeMakerView,
+} from './messages.js';
+import { jsonSchemas } from './schemas.js';
+
+interface Golden {
+  topic: 'maker-events' | 'book' | 'makers';
+  key: string | null;
+  headers: Record<string, string>;
+  value: string;
+}
+
+const folder = new URL('../golden/', import.meta.url);
+const golden = readdirSync(folder).map((file): [string, Golden] => [
+  file,
+  JSON.parse(readFileSync(new URL(file, folder), 'utf8')),
+]);
+const context = { id: 'id-1', source: '/makerbook/test', timeMs: 1_700_000_000_000 };
+
+function recode(message: Golden) {
+  const input = { headers: message.headers, value: Buffer.from(message.value) };
+  switch (message.topic) {
+    case 'maker-events': {
+      const event = decodeMakerEvent(input);
+      if ('unreadable' in event) throw new Error(event.unreadable);
+      return encodeMakerEvent(event, context);
+    }
+    case 'book': {
+      const entry = decodeBookEntry(input);
+      if ('unreadable' in entry) throw new Error(entry.unreadable);
+      return encodeBookEntry(entry, context);
+    }
+    case 'makers': {
+      const view = decodeMakerView(input);
+      if ('unreadable' in view) throw new Error(view.unreadable);
+      return encodeMakerView(view, context);
+    }
+  }
+}
+
+describe('messages on the log', () => {
+  test.each(golden)('%s is read, and written again byte for byte', (_file, message) => {
+    const again = recode(message);
+    expect(again.value.toString()).toBe(message.value);
+    expect(again.key).toBe(message.key);
+    expect(again.headers).toEqual(message.headers);
+  });
+
+  test('every type and every status has a golden message', () => {
+    const files = golden.map(([file]) => file);
+    const events = makerEvent.options.map((option) => `${option.shape.type.value}.v1.json`);
+    const entries = bookEntry.options.map((option) => `BookEntry-${option.shape.status.value}.v1.json`);
+    expect(files.sort()).toEqual([...events, ...entries, 'MakerView.v1.json'].sort());
+  });
+
+  test.each([
+    ['no ce_type', {}, '{}', /ce_type is missing/],
+    ['an unknown version', { ce_type: 'makerbook.OrderCancelled.v2' }, '{}', /not known here/],
+    ['no value', { ce_type: 'makerbook.OrderCancelled.v1' }, null, /empty/],
+    ['no JSON', { ce_type: 'makerbook.OrderCancelled.v1' }, '{"a":', /not JSON/],
+    ['an array', { ce_type: 'makerbook.OrderCancelled.v1' }, '[]', /not an object/],
+    ['a missing field', { ce_type: 'makerbook.OrderCancelled.v1' }, '{}', /orderHash/],
+    ['an unknown type', { ce_type: 'makerbook.OrderEaten.v1' }, '{}', /type/],
+    [
+      'a checksummed address',
+      { ce_type: 'makerbook.MakerAdmitted.v1' },
+      '{"maker":"0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B","cause":{"kind":"operator","commandId":"c"}}',
+      /lowercase/,
+    ],
+  ])('a message with %s is unreadable and says why', (_name, headers: Record<string, string>, value, reason) => {
+    const event = decodeMakerEvent({ headers, value: value === null ? null : Buffer.from(value) });
+    expect('unreadable' in event && event.unreadable).toMatch(reason);
+  });
+
+  test.each(Object.entries(jsonSchemas()))('the JSON Schema of %s is the one in schema/', (name, schema) => {
+    const file = readFileSync(new URL(`../schema/${name}.schema.json`, import.meta.url), 'utf8');
+    expect(JSON.parse(file)).toEqual(schema);
+  });
+});

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { type BookEntry, bookEntry, type MakerView, makerView } from './feeds.js';
+import { type MakerEvent, makerEvent } from './maker-events.js';
+
+/** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
+export interface MessageContext {
+  /** Unique for (`source`, `id`); the same fact always has the same id, so that a repeat can be told. */
+  id: string;
+  /** Which service wrote it, e.g. `/makerbook/ingress`. */
+  source: string;
+  /** Milliseconds since 1970. */
+  timeMs: number;
+  traceparent?: string;
+}
+
+/** A message in the binary mode of the CloudEvents 1.0 Kafka binding: attributes in headers, data alone in the value. */
+export interface Message {
+  key: string | null;
+  value: Buffer;
+  headers: Record<string, string>;
+}
+
+/** A message that cannot be read. `unreadable` says where and why, for the person who looks at the parked message. */
+export interface Unreadable {
+  unreadable: string;
+}
+
+const version = 'v1';
+const prefix = 'makerbook.';
+
+/** `OrderSubmitted` → `makerbook.OrderSubmitted.v1` */
+export const ceType = (type: string): string => `${prefix}${type}.${version}`;
+
+/** The message of a fact. `BlockProcessed` has no key: it goes to every partition. */
+export function encodeMakerEvent(event: MakerEvent, context: MessageContext): Message {
+  const { type, ...data } = event;
+  return encode(type, event.type === 'BlockProcessed' ? null : event.maker, data, context);
+}
+
+/** The message of a book entry; `limit-orders.book.v1`. */
+export function encodeBookEntry(entry: BookEntry, context: MessageContext): Message {
+  const { type, ...data } = entry;
+  return encode(type, entry.orderHash, data, context);
+}
+
+/** The message of a maker's record; `limit-orders.makers.v1`. */
+export function encodeMakerView(view: MakerView, context: MessageContext): Message {
+  const { type, ...data } = view;
+  return encode(type, view.maker, data, context);
+}
+
+/** Reads a message of `limit-orders.maker-events.v1`, or says why it cannot be read. */
+export function decodeMakerEvent(
+  message: Pick<Message, 'headers'> & { value: Buffer | null },
+): MakerEvent | Unreadable {
+  return decode(makerEvent, message);
+}
+
+/** Reads a message of `limit-orders.book.v1` that is not a tombstone, or says why it cannot be read. */
+export function decodeBookEntry(message: Pick<Message, 'headers'> & { value: Buffer | null }): BookEntry | Unreadable {
+  return decode(bookEntry, message);
+}
+
+/** Reads a message of `limit-orders.makers.v1`, or says why it cannot be read. */
+export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buffer | null }): MakerView | Unreadable {
+  return decode(makerView, message);
+}
+
+/** The headers that every message carries, also a tombstone. */
+export function messageHeaders(type: string, context: MessageContext): Record<string, string> {
+  return {
+    ce_specversion: '1.0',
+    ce_id: context.id,
+    ce_type: ceType(type),
+    ce_source: context.source,
+    ce_time: new Date(context.timeMs).toISOString(),
+    'content-type': 'application/json',
+    ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
+  };
+}
+
+function encode(type: string, key: string | null, data: object, context: MessageContext): Message {
+  return { key, value: Buffer.from(JSON.stringify(data)), headers: messageHeaders(type, context) };
+}
+
+function decode<T>(
+  schema: z.ZodType<T>,
+  { headers, value }: Pick<Message, 'headers'> & { value: Buffer | null },
+): T | Unreadable {
+  const name = headers['ce_type'];
+  if (name === undefined) return { unreadable: 'the header ce_type is missing' };
+  if (!name.startsWith(prefix) || !name.endsWith(`.${version}`))
+    return { unreadable: `ce_type ${name} is not known here` };
+  if (value === null) return { unreadable: 'the value is empty' };
+  let data: unknown;
+  try {
+    data = JSON.parse(value.toString('utf8'));
+  } catch (error) {
+    return { unreadable: `the value is not JSON: ${(error as Error).message}` };
+  }
+  if (typeof data !== 'object' || data === null || Array.isArray(data))
+    return { unreadable: 'the value is not an object' };
+  const type = name.slice(prefix.length, -version.length - 1);
+  const parsed = schema.safeParse({ ...data, type });
+  return parsed.success ? parsed.data : { unreadable: `${type}: ${z.prettifyError(parsed.error)}` };
+}

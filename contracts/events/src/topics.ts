@@ -1,0 +1,49 @@
+/** One topic of the log and how it is kept. */
+export interface TopicSpec {
+  name: string;
+  partitions: number;
+  config: Record<string, string>;
+}
+
+/** The names of all topics, with the deployment's prefix in front (empty in production). */
+export interface TopicNames {
+  makerEvents: string;
+  book: string;
+  makers: string;
+  parked: string;
+}
+
+/** @param prefix put before every topic name, so that several deployments can share a broker. */
+export function topicNames(prefix = ''): TopicNames {
+  return {
+    makerEvents: `${prefix}limit-orders.maker-events.v1`,
+    book: `${prefix}limit-orders.book.v1`,
+    makers: `${prefix}limit-orders.makers.v1`,
+    parked: `${prefix}limit-orders.parked.v1`,
+  };
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/**
+ * Every topic with its settings. Facts are kept for ever: they are the only truth. Feeds are compacted to the newest
+ * record of each key; a tombstone stays a day, so that a reader that was away for less sees every removal.
+ * @param partitions fixed for life: a maker must never move to another partition.
+ */
+export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
+  const feed = {
+    'cleanup.policy': 'compact',
+    'delete.retention.ms': String(dayMs),
+    'max.compaction.lag.ms': String(dayMs),
+  };
+  return [
+    {
+      name: names.makerEvents,
+      partitions,
+      config: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
+    },
+    { name: names.book, partitions, config: feed },
+    { name: names.makers, partitions, config: feed },
+    { name: names.parked, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(30 * dayMs) } },
+  ];
+}
