@@ -1,1 +1,3 @@
-export {};
+export * from './failures.js';
+export type * from './log.js';
+export { partitionOf } from './partition-of.js';

@@ -1,0 +1,56 @@
+/**
+ * Kafka did not confirm in time. Retryable.
+ * `mayHaveBeenAppended` is false when it is certain that nothing was stored, true when the outcome is unknown.
+ */
+export class LogUnavailable extends Error {
+  override readonly name = 'LogUnavailable';
+  readonly mayHaveBeenAppended: boolean;
+
+  constructor(message: string, options: { mayHaveBeenAppended: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.mayHaveBeenAppended = options.mayHaveBeenAppended;
+  }
+}
+
+/** The records of one call do not fit into one record batch. Nothing was stored; a retry does not help. */
+export class RecordTooLarge extends Error {
+  override readonly name = 'RecordTooLarge';
+}
+
+/**
+ * Another publisher with the same transactional id has taken over (or the broker ended this one's transaction after its
+ * timeout). Nothing of the failed call is visible to readers. This publisher is of no further use.
+ */
+export class PublisherFenced extends Error {
+  override readonly name = 'PublisherFenced';
+}
+
+/** A topic is missing or is not as it was told. The message names the topics and the command that makes them. */
+export class TopicsNotAsTold extends Error {
+  override readonly name = 'TopicsNotAsTold';
+}
+
+/** Thrown by a handler: the same batch may succeed later. The loop waits and hands the batch over again. */
+export class RetryableError extends Error {
+  override readonly name = 'RetryableError';
+}
+
+/** Thrown by a handler: an invariant is broken. The loop stops and the process is to exit. */
+export class FatalError extends Error {
+  override readonly name = 'FatalError';
+}
+
+/**
+ * Thrown by `decode`, or by a handler that names the offset: this one record can never be handled.
+ * The loop parks it and goes on without it.
+ */
+export class PoisonRecord extends Error {
+  override readonly name = 'PoisonRecord';
+  /** The record's offset; `decode` may leave it out, as it handles one record. */
+  readonly offset: bigint | undefined;
+
+  constructor(message: string, options: { offset?: bigint; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.offset = options.offset;
+  }
+}

@@ -1,0 +1,230 @@
+/** What this package needs of a logger (the shape that telemetry exports). */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** A record to write. `value: null` is a tombstone. Headers are UTF-8. */
+export interface LogRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly key: string;
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A record as read. A key that is missing in the log reads as the empty string. */
+export interface StoredRecord extends LogRecord {
+  readonly offset: bigint;
+  /** Milliseconds since the epoch, as the writer (or the broker) stamped it. */
+  readonly timestampMs: number;
+}
+
+export interface AppendedAt {
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+export interface TopicSpec {
+  readonly name: string;
+  readonly partitions: number;
+  /** Left out, the cluster's default. */
+  readonly replicationFactor?: number;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/** What became of one topic: `differences` is empty unless it existed and is not as told (it is left as it is). */
+export interface TopicOutcome {
+  readonly name: string;
+  readonly outcome: 'created' | 'existed';
+  readonly differences: readonly string[];
+}
+
+export interface ConnectOptions {
+  /** `host:port`, at least one. */
+  readonly brokers: readonly string[];
+  readonly clientId: string;
+  readonly logger: Logger;
+  readonly tls?: boolean | { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  readonly sasl?: {
+    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+    readonly username: string;
+    readonly password: string;
+  };
+  /** How long one connection may take to open. Default 3000. */
+  readonly connectTimeoutMs?: number;
+  /** How long a topic's layout (leaders, partitions) is believed without asking. Default 300000. */
+  readonly metadataAgeMsMax?: number;
+}
+
+export interface AppenderOptions {
+  /** How long a call waits for company. Default 2. */
+  readonly lingerMs?: number;
+  /** Bound on one record batch (all calls gathered for one partition); keep it under the topic's max.message.bytes. Default 900000. */
+  readonly batchBytesMax?: number;
+  /** Bound on one produce request. Default 8 MiB. */
+  readonly requestBytesMax?: number;
+  /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
+  readonly timeoutMs?: number;
+  /** Calls waiting beyond this many bytes are refused at once with LogUnavailable. Default 64 MiB. */
+  readonly waitingBytesMax?: number;
+}
+
+export interface Appender {
+  /**
+   * Appends the records of one partition in one record batch: all or none. Concurrent calls share requests.
+   * Answers with the offsets, in order, after all in-sync replicas have acknowledged.
+   * Throws LogUnavailable or RecordTooLarge. After a LogUnavailable nothing is tried again behind the caller's back;
+   * only a request that was already on the wire may still be stored (`mayHaveBeenAppended`).
+   */
+  append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
+  /** Appends records of any partitions in one Kafka transaction: readers see all or none. Same errors. */
+  appendAtomically(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
+  /** For metrics: produce requests and record batches sent, and calls answered. */
+  counts(): { readonly requests: number; readonly batches: number; readonly calls: number; readonly records: number };
+  /** Refuses new calls and waits for those under way. */
+  close(): Promise<void>;
+}
+
+export interface FencedPublisherOptions {
+  /** The latest publisher opened with this id is the only one that can publish. */
+  readonly transactionalId: string;
+  /** Default 5000. */
+  readonly timeoutMs?: number;
+  /** After this time the broker itself aborts a transaction whose publisher is gone. Default 10000. */
+  readonly transactionTimeoutMs?: number;
+}
+
+export interface FencedPublisher {
+  /** Takes the id over now: fences its earlier holder and aborts what that left unfinished. Publishing does it too. */
+  takeOver(): Promise<void>;
+  /** All records in one transaction. Throws PublisherFenced, LogUnavailable or RecordTooLarge. */
+  publish(records: readonly LogRecord[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface FollowOptions {
+  readonly topic: string;
+  readonly from: 'beginning';
+  /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
+  readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
+  /** The next offset to be read, also where only control records or gaps were passed. */
+  readonly onPosition?: (partition: number, nextOffset: bigint) => void;
+  /** The handler threw, or the topic is gone: nothing is read any more. Default: logged as an error. */
+  readonly onFatal?: (error: Error) => void;
+  /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
+  readonly headerEncoding?: 'utf8' | 'latin1';
+  /** Bound on the records handed over at once. Default 5000. */
+  readonly recordsMax?: number;
+}
+
+export interface Following {
+  /** Resolves when everything that was in the topic at the start has been handed over and handled. */
+  readonly caughtUp: Promise<void>;
+  /** The next offset to be read, by partition. */
+  positions(): readonly bigint[];
+  /** When the brokers last answered a fetch, in milliseconds since the epoch; 0 before the first. */
+  lastPollAtMs(): number;
+  stop(): Promise<void>;
+}
+
+/** A stretch of one partition. `fromOffset` is always the `nextOffset` of the batch before it. */
+export interface PartitionBatch<T> {
+  readonly partition: number;
+  /** May be empty: then the stretch holds only control records, aborted or parked ones. The position still moves. */
+  readonly records: readonly T[];
+  /** The position before: the store must stand exactly here. */
+  readonly fromOffset: bigint;
+  /** The position after: the offset of the next record to be read. */
+  readonly nextOffset: bigint;
+}
+
+export interface BatchContext {
+  /** Membership is kept alive in the background; this only throws RetryableError when the batch has become stale. */
+  heartbeat(): void;
+  /** True when the partition was taken away (or the loop stops): do not commit. */
+  isStale(): boolean;
+  /** Writes the record to the parked topic. Await it before committing a position beyond the record. */
+  park(record: StoredRecord, reason: string): Promise<void>;
+}
+
+export interface ConsumeOptions<T = StoredRecord> {
+  readonly groupId: string;
+  readonly topic: string;
+  readonly parkedTopic: string;
+  /** The position in the handler's store: the offset of the next record to handle. 0n for an empty store. */
+  readonly positionOf: (partition: number) => Promise<bigint>;
+  /** Turns a record into what the handler wants; throws PoisonRecord for one that can never be understood. */
+  readonly decode?: (record: StoredRecord) => T;
+  /** Handles a batch and commits `nextOffset` in its store; see the failure classes for what its errors mean. */
+  readonly handleBatch: (batch: PartitionBatch<T>, context: BatchContext) => Promise<void>;
+  /** The loop has stopped for good; the process is to exit non-zero. */
+  readonly onFatal: (error: Error) => void;
+  /** Before the first batch of these partitions, and before their positions are asked for. */
+  readonly onAssigned?: (partitions: readonly number[]) => void | Promise<void>;
+  /** After the last batch of these partitions has been handled. */
+  readonly onRevoked?: (partitions: readonly number[]) => void | Promise<void>;
+  /** After each batch, handled or parked: counted for metrics. */
+  readonly onParked?: (record: StoredRecord, reason: string) => void;
+  /** Bound on the records of one batch. Default 1000. */
+  readonly batchRecordsMax?: number;
+  /** Bound on the bytes (keys and values) of one batch, unless one record is larger. Default 4 MiB. */
+  readonly batchBytesMax?: number;
+  /** Unexpected errors in a row on one batch before the loop gives up. Default 5. */
+  readonly unexpectedErrorsMax?: number;
+  /** Default 100, doubling to `retryDelayMsMax` (5000). */
+  readonly retryDelayMs?: number;
+  readonly retryDelayMsMax?: number;
+  /** Default 8000: under 10 s, so that a killed consumer's partitions move on soon. */
+  readonly sessionTimeoutMs?: number;
+  readonly heartbeatIntervalMs?: number;
+  readonly rebalanceTimeoutMs?: number;
+  /** How often the group's offsets are committed (for lag dashboards only). Default 5000. */
+  readonly commitIntervalMs?: number;
+}
+
+export interface ConsumerHealth {
+  readonly state: 'joining' | 'running' | 'stopped' | 'failed';
+  /** Partitions that this member owns now. */
+  readonly assigned: readonly number[];
+  /** When the brokers last answered a fetch, in milliseconds since the epoch; 0 before the first. */
+  readonly lastPollAtMs: number;
+  /** When the group's coordinator last answered, likewise. */
+  readonly lastHeartbeatAtMs: number;
+  /** Partitions whose batch is being retried, with the reason. */
+  readonly retrying: ReadonlyMap<number, string>;
+}
+
+export interface PartitionConsumer {
+  /** The next offset to be handled, by partition owned. */
+  positions(): ReadonlyMap<number, bigint>;
+  /** Records between position and high watermark (as of the last fetch), by partition owned. */
+  lag(): ReadonlyMap<number, bigint>;
+  health(): ConsumerHealth;
+  /** Lets running handlers finish, commits, and leaves the group. */
+  stop(): Promise<void>;
+}
+
+/** The log, as one process sees it. Everything opened from it is closed with it. */
+export interface Log {
+  /** Makes what is missing and changes nothing that exists; says what differs. */
+  createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
+  /** Throws TopicsNotAsTold when a topic is missing or has other partitions than told. */
+  verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
+  /** How many partitions the topic has. Throws TopicsNotAsTold when it is missing. */
+  partitionsOf(topic: string): Promise<number>;
+  /**
+   * The high watermarks by partition, as of some moment after the call began. N concurrent callers cost at most two
+   * requests. Throws LogUnavailable after `timeoutMs` (default 1000).
+   */
+  endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
+  createAppender(options?: AppenderOptions): Appender;
+  createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
+  /** Reads all partitions of a topic, from the beginning, for this process alone. */
+  followTopic(options: FollowOptions): Following;
+  /** Shares the partitions of a topic with the group's other members; the handler's store holds the position. */
+  consumePartitions<T = StoredRecord>(options: ConsumeOptions<T>): PartitionConsumer;
+  close(): Promise<void>;
+}
