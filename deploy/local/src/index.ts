@@ -1,1 +1,7 @@
-export {};
+export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
+export { type Exit, type Part, PartError } from './spawn-part.js';
+export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
+export { type KafkaOptions, type KafkaPart, startKafka } from './start-kafka.js';
+export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
+export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export { type TestParts, testParts } from './test-parts.js';

@@ -1,0 +1,180 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type FetchedJars, fetchJars } from './fetch-jars.js';
+import { findFreePort } from './find-free-ports.js';
+import { type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+
+const run = promisify(execFile);
+const START_TIMEOUT_MS = 90_000;
+const PROBE_TIMEOUT_MS = 2_000;
+const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-Djava.awt.headless=true'];
+
+export type KafkaPart = Part & {
+  /** `host:port`, as clients take it. */
+  readonly brokers: string;
+};
+
+export type KafkaOptions = {
+  /** Absolute path; created when missing. */
+  readonly dataDir: string;
+  readonly port: number;
+  /** Port of the KRaft controller; a free one unless given. It may differ from start to start. */
+  readonly controllerPort?: number;
+  readonly logFile?: string;
+  readonly onProgress?: (line: string) => void;
+};
+
+/**
+ * Apache Kafka in KRaft mode, one node on the loopback address, with transactions and groups.
+ * Topics are never created by themselves. Resolves when the broker answers requests.
+ * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
+ */
+export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
+  const { dataDir, port } = options;
+  const jars = await fetchJars(options.onProgress);
+  const controllerPort = options.controllerPort ?? (await findFreePort());
+  mkdirSync(dataDir, { recursive: true });
+  const properties = join(dataDir, 'server.properties');
+  writeFileSync(properties, serverProperties(dataDir, port, controllerPort));
+  const log4j = join(dataDir, 'log4j2.yaml');
+  writeFileSync(log4j, LOG4J);
+  const java = [...JVM_OPTIONS, `-Dlog4j2.configurationFile=${log4j}`, '-cp', join(jars.folder, '*')];
+  await formatStorage(jars, dataDir, properties);
+
+  const part = spawnPart({
+    name: 'Kafka',
+    command: 'java',
+    args: [...java, 'kafka.Kafka', properties],
+    logFile: options.logFile ?? `${dataDir}.log`,
+    stopTimeoutMs: 20_000,
+  });
+  try {
+    await waitUntilReady(part, () => answersApiVersions(port), START_TIMEOUT_MS);
+  } catch (error) {
+    if (error instanceof PartError) throw explainFailure(error, dataDir, port);
+    throw error;
+  }
+  return { ...part, brokers: `127.0.0.1:${port}` };
+}
+
+async function formatStorage(jars: FetchedJars, dataDir: string, properties: string): Promise<void> {
+  if (existsSync(join(dataDir, 'log', 'meta.properties'))) return;
+  const clusterId = randomBytes(16).toString('base64url');
+  const tool = ['-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.folder, '*')];
+  const args = [...tool, 'kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties];
+  try {
+    await run('java', args);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new PartError(
+        'Kafka',
+        'Java is missing (Kafka runs on it): install version 17 or later, for example with `apt-get install -y openjdk-17-jre-headless`',
+      );
+    }
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new PartError(
+      'Kafka',
+      `Kafka cannot use its data folder ${dataDir}: move it away and start again`,
+      `${stdout}${stderr}`.trimEnd(),
+    );
+  }
+}
+
+function serverProperties(dataDir: string, port: number, controllerPort: number): string {
+  const lines: Record<string, string | number> = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'controller.listener.names': 'CONTROLLER',
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'log.dirs': join(dataDir, 'log'),
+    'auto.create.topics.enable': 'false',
+    'num.partitions': 1,
+    'default.replication.factor': 1,
+    'min.insync.replicas': 1,
+    // One node holds the internal topics alone; few partitions, as each costs files and start time.
+    'offsets.topic.replication.factor': 1,
+    'offsets.topic.num.partitions': 4,
+    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.num.partitions': 4,
+    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.min.isr': 1,
+    'share.coordinator.state.topic.num.partitions': 1,
+    // A group of one consumer need not wait 3 s for others to join.
+    'group.initial.rebalance.delay.ms': 0,
+    'num.network.threads': 2,
+    'num.io.threads': 4,
+    // 128 MB of heap by default, taken at start.
+    'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+  };
+  return Object.entries(lines)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+const LOG4J = `Configuration:
+  status: ERROR
+  Appenders:
+    Console:
+      name: STDOUT
+      PatternLayout:
+        pattern: "%d{ISO8601} %p %m (%c{1})%n"
+  Loggers:
+    Root:
+      level: WARN
+      AppenderRef:
+        ref: STDOUT
+    Logger:
+      - name: kafka.server.KafkaRaftServer
+        level: INFO
+      - name: kafka.server.BrokerServer
+        level: INFO
+      - name: kafka.server.KafkaConfig
+        level: ERROR
+      - name: org.apache.kafka.storage.internals.log.UnifiedLog
+        level: WARN
+`;
+
+/**
+ * True when the broker answers the protocol's first request (ApiVersions, version 0), which it does only when it is
+ * ready for all others.
+ */
+function answersApiVersions(port: number): Promise<boolean> {
+  const request = Buffer.alloc(14);
+  request.writeInt32BE(10, 0);
+  request.writeInt16BE(18, 4);
+  request.writeInt16BE(0, 6);
+  request.writeInt32BE(1, 8);
+  request.writeInt16BE(-1, 12);
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    const answer = (ready: boolean) => {
+      socket.destroy();
+      resolve(ready);
+    };
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => answer(false));
+    socket.once('data', () => answer(true));
+    socket.once('error', () => answer(false));
+    socket.once('close', () => resolve(false));
+  });
+}
+
+function explainFailure(error: PartError, dataDir: string, port: number): PartError {
+  if (/Address already in use/.test(error.logTail)) {
+    return new PartError('Kafka', `Kafka cannot listen: port ${port} is in use`, error.logTail);
+  }
+  if (/Failed to acquire lock/.test(error.logTail)) {
+    return new PartError('Kafka', `Kafka cannot start: another Kafka runs on ${dataDir}`, error.logTail);
+  }
+  return new PartError(
+    'Kafka',
+    `${error.message}. If its data folder ${dataDir} is broken, move it away`,
+    error.logTail,
+  );
+}

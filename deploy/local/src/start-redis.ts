@@ -1,0 +1,109 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { basename, join } from 'node:path';
+import { fetchJars, findJar } from './fetch-jars.js';
+import { readFileFromZip } from './read-zip.js';
+import { type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+
+const START_TIMEOUT_MS = 30_000;
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** The binaries in the jar are named by Go's words for systems and processors. */
+const JAR_PLATFORMS: Readonly<Record<string, string>> = {
+  'linux-x64': 'linux-amd64',
+  'linux-arm64': 'linux-arm64',
+  'darwin-x64': 'darwin-amd64',
+  'darwin-arm64': 'darwin-arm64',
+};
+
+export type RedisPart = Part & {
+  /** `redis://host:port`. */
+  readonly url: string;
+};
+
+export type RedisOptions = {
+  /** Absolute path; created when missing. */
+  readonly dataDir: string;
+  readonly port: number;
+  /** `path`: `redis-server` on the PATH; `jar`: the one in a jar that Maven fetches. By default the first that exists. */
+  readonly binary?: 'path' | 'jar';
+  readonly logFile?: string;
+  readonly onProgress?: (line: string) => void;
+};
+
+/**
+ * Redis on the loopback address. It writes nothing to disk: Redis is a cache here, and starts empty.
+ * @throws PartError when there is no binary for this machine, or the port is in use
+ */
+export async function startRedis(options: RedisOptions): Promise<RedisPart> {
+  const { dataDir, port } = options;
+  mkdirSync(dataDir, { recursive: true });
+  const command = await findServer(options.binary, options.onProgress);
+  const settings = { port, bind: '127.0.0.1', dir: dataDir, save: '', appendonly: 'no', daemonize: 'no' };
+  const part = spawnPart({
+    name: 'Redis',
+    command,
+    args: Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
+    logFile: options.logFile ?? `${dataDir}.log`,
+    stopTimeoutMs: 5_000,
+  });
+  try {
+    await waitUntilReady(part, () => answersPing(port, part.pid), START_TIMEOUT_MS);
+  } catch (error) {
+    if (error instanceof PartError && /Address already in use/.test(error.logTail)) {
+      throw new PartError('Redis', `Redis cannot listen: port ${port} is in use`, error.logTail);
+    }
+    throw error;
+  }
+  return { ...part, url: `redis://127.0.0.1:${port}` };
+}
+
+async function findServer(binary: 'path' | 'jar' | undefined, onProgress?: (line: string) => void): Promise<string> {
+  if (binary !== 'jar' && spawnSync('redis-server', ['--version']).status === 0) return 'redis-server';
+  if (binary === 'path') {
+    throw new PartError('Redis', 'Redis is missing: install it, for example with `apt-get install -y redis-server`');
+  }
+  return unpackServer(onProgress);
+}
+
+async function unpackServer(onProgress?: (line: string) => void): Promise<string> {
+  const platform = JAR_PLATFORMS[`${process.platform}-${process.arch}`];
+  const jars = await fetchJars(onProgress);
+  const jar = findJar(jars, 'embedded-redis-');
+  const file = join(jars.folder, `${basename(jar, '.jar')}-server`);
+  if (!existsSync(file)) {
+    const content = platform && readFileFromZip(readFileSync(jar), (name) => name.endsWith(`-${platform}`));
+    if (!content) throw unusable(`there is none for ${process.platform}-${process.arch}`);
+    const unfinished = `${file}.${process.pid}`;
+    writeFileSync(unfinished, content, { mode: 0o755 });
+    renameSync(unfinished, file);
+  }
+  const version = spawnSync(file, ['--version'], { encoding: 'utf8' });
+  if (version.status !== 0) throw unusable((version.stderr ?? '').trim().split('\n')[0] ?? '');
+  return file;
+}
+
+function unusable(reason: string): PartError {
+  const hint = 'install `redis-server`, for example with `apt-get install -y redis-server`, or give REDIS_URL';
+  return new PartError('Redis', `the bundled Redis does not run here (${reason}): ${hint}`);
+}
+
+/** True when the Redis at this port is the process that was started, and answers. */
+function answersPing(port: number, pid: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write('INFO server\r\n'));
+    const end = () => {
+      socket.destroy();
+      resolve(answer.includes(`process_id:${pid}\r\n`));
+    };
+    socket.setTimeout(PROBE_TIMEOUT_MS, end);
+    socket.on('data', (data) => {
+      answer += data;
+      if (answer.includes('process_id:') && answer.endsWith('\r\n')) end();
+    });
+    socket.once('error', end);
+    socket.once('close', end);
+  });
+}
