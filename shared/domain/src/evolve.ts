@@ -1,0 +1,298 @@
+import type { Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import { judge } from './judge.js';
+import type { Admission, Funding, Maker, Observed, OpenOrder, RemovalReason } from './maker.js';
+import { type Address, boundedSeconds, orderFromBody } from './order.js';
+
+/** What a fact did to a maker. A fact that changes nothing leads to none. */
+export type Change =
+  /** The order is open now. Its state may already be ACTIVE or INACTIVE where the maker's funds are known. */
+  | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
+  /** Status, reason or remaining amount changed. */
+  | { readonly kind: 'OrderChanged'; readonly order: OpenOrder; readonly funding: Funding }
+  /** Too close to its expiry for the router; the maker's list keeps it (Interface 2.4, routing grace period). */
+  | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
+  /** Gone from storage, with the state it had last. */
+  | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
+  /** Admission or nonce changed. */
+  | { readonly kind: 'MakerChanged'; readonly admission: Admission; readonly nonce: Observed | undefined };
+
+/** A change and the offset of the fact that led to it. */
+export type Transition = Change & { readonly offset: bigint };
+
+/** A fact with its place in the log. */
+export interface Placed<F> {
+  readonly fact: F;
+  readonly offset: bigint;
+  /** Timestamp in seconds of the newest block whose `BlockProcessed` stands before it in the partition; 0 if none. */
+  readonly clockSeconds: number;
+}
+
+/** What the fold must be told beside the facts. */
+export interface Rules {
+  /** The router's feed drops an order this long before it expires. */
+  readonly routingGraceSeconds: number;
+  /** Whether a hash was accepted earlier in the log and is no longer open. A hash is never accepted twice. */
+  readonly wasRemoved: (orderHash: Hex) => boolean;
+}
+
+/** The maker after some facts, and what they did, in the order in which it happened. */
+export interface Evolved {
+  readonly maker: Maker;
+  readonly transitions: readonly Transition[];
+}
+
+/**
+ * The fold of one maker: the state after some facts of its partition, in their order, blocks among them. Pure: the same
+ * state and facts give the same result, and it makes no difference in how many calls they are handed over.
+ * After a block, orders expire, leave the router's feed, or turn out to carry a nonce that the chain does not hold;
+ * nothing of that happens before `maker.dueAtSeconds`, so a caller may leave earlier blocks out.
+ */
+export function evolve(maker: Maker, facts: readonly Placed<MakerEvent>[], rules: Rules): Evolved {
+  const draft = new Draft(maker, rules);
+  for (const placed of facts) {
+    draft.offset = placed.offset;
+    apply(draft, placed);
+  }
+  return draft.finish();
+}
+
+/** The second from which the router may no longer use the order: `expiresAt` less the grace period. Never below 0. */
+export function routableUntilSeconds(
+  order: Pick<OpenOrder, 'order'>,
+  rules: Pick<Rules, 'routingGraceSeconds'>,
+): number {
+  return Math.max(0, expirySeconds(order) - rules.routingGraceSeconds);
+}
+
+/** The second from which the order is expired. */
+export function expirySeconds({ order }: Pick<OpenOrder, 'order'>): number {
+  return boundedSeconds(order.expiresAt);
+}
+
+function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
+  switch (fact.type) {
+    case 'BlockProcessed':
+      return advanceClock(draft, Math.max(clockSeconds, fact.block.timestamp));
+    case 'OrderSubmitted':
+      return open(draft, fact, clockSeconds);
+    case 'OrderCancelled':
+      return draft.removeByHash(fact.orderHash, 'CANCELLED');
+    case 'OrderCancelledOnChain':
+      return draft.removeByHash(fact.orderHash, 'CANCELLED_ONCHAIN');
+    case 'OrderFilled':
+      return fill(draft, fact.orderHash, BigInt(fact.filledMakingAmount));
+    case 'NonceChanged':
+      return observeNonce(draft, { value: BigInt(fact.nonce), blockNumber: fact.block.number });
+    case 'BalanceChanged':
+      return draft.observeFunding(fact.token, 'balance', {
+        value: BigInt(fact.balance),
+        blockNumber: fact.block.number,
+      });
+    case 'AllowanceChanged':
+      return draft.observeFunding(fact.token, 'allowance', {
+        value: BigInt(fact.allowance),
+        blockNumber: fact.block.number,
+      });
+    case 'MakerAdmitted':
+      return draft.admit('ADMITTED');
+    case 'MakerSuspended':
+      return draft.admit('SUSPENDED');
+    case 'MakerRemoved':
+      return draft.admit('REMOVED');
+    default:
+      return never(fact);
+  }
+}
+
+function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
+  if (draft.orders.has(fact.orderHash) || draft.rules.wasRemoved(fact.orderHash)) return;
+  const order = orderFromBody(fact.order);
+  const opened: OpenOrder = {
+    orderHash: fact.orderHash,
+    order,
+    signature: fact.signature,
+    acceptedAtMs: fact.acceptedAtMs,
+    acceptedOffset: draft.offset,
+    remaining: order.making.amount,
+    state: { status: 'VALIDATING' },
+    inBook: clockSeconds < routableUntilSeconds({ order }, draft.rules),
+  };
+  draft.add(opened);
+  if (clockSeconds >= expirySeconds(opened)) draft.removeByHash(fact.orderHash, 'EXPIRED');
+  else if (draft.nonce !== undefined && order.nonce < draft.nonce.value)
+    draft.removeByHash(fact.orderHash, 'NONCE_CHANGED');
+}
+
+function advanceClock(draft: Draft, nowSeconds: number): void {
+  if (nowSeconds < draft.dueAtSeconds) return;
+  let dueAtSeconds = Number.POSITIVE_INFINITY;
+  for (const order of [...draft.orders.values()]) {
+    if (nowSeconds >= expirySeconds(order)) {
+      draft.remove(order, 'EXPIRED');
+    } else if (isAheadOfNonce(draft, order) && nowSeconds * 1000 >= order.acceptedAtMs) {
+      draft.remove(order, 'NONCE_CHANGED');
+    } else {
+      const withheld = order.inBook && nowSeconds >= routableUntilSeconds(order, draft.rules);
+      dueAtSeconds = Math.min(dueAtSeconds, dueAt(draft, withheld ? draft.withhold(order) : order));
+    }
+  }
+  draft.dueAtSeconds = dueAtSeconds;
+}
+
+function fill(draft: Draft, orderHash: Hex, filled: bigint): void {
+  const order = draft.orders.get(orderHash);
+  if (order === undefined) return;
+  const remaining = order.order.making.amount - filled;
+  if (remaining <= 0n) draft.remove(order, 'FILLED');
+  else if (remaining < order.remaining) draft.change({ ...order, remaining });
+}
+
+function observeNonce(draft: Draft, seen: Observed): void {
+  const known = draft.nonce;
+  const isNews = known === undefined || seen.value > known.value;
+  if (isNews || (seen.value === known.value && seen.blockNumber > known.blockNumber)) draft.nonce = seen;
+  if (isNews) draft.noteMaker();
+  if (draft.orders.size === 0) return;
+  if (!draft.nonceIsWatched || isNews) {
+    draft.nonceIsWatched = true;
+    for (const order of [...draft.orders.values()]) {
+      if (draft.nonce !== undefined && order.order.nonce < draft.nonce.value) draft.remove(order, 'NONCE_CHANGED');
+      else draft.rejudge(order);
+    }
+  }
+}
+
+/** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
+function isAheadOfNonce(draft: Pick<Draft, 'nonce' | 'nonceIsWatched'>, order: OpenOrder): boolean {
+  return draft.nonceIsWatched && draft.nonce !== undefined && order.order.nonce > draft.nonce.value;
+}
+
+/** The second at which the block clock next has to look at the order. */
+function dueAt(draft: Draft, order: OpenOrder): number {
+  const next = order.inBook ? routableUntilSeconds(order, draft.rules) : expirySeconds(order);
+  const mayBeAhead = draft.nonce === undefined || order.order.nonce > draft.nonce.value;
+  return mayBeAhead ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
+}
+
+/** A private copy of a maker that one call changes and hands back. Orders inside it are never changed in place. */
+class Draft {
+  readonly rules: Rules;
+  readonly orders: Map<Hex, OpenOrder>;
+  nonce: Observed | undefined;
+  nonceIsWatched: boolean;
+  dueAtSeconds: number;
+  /** Where the fact that is being applied stands. */
+  offset = -1n;
+  private readonly before: Maker;
+  private readonly funding: Map<Address, Funding>;
+  private readonly transitions: Transition[] = [];
+  private admission: Maker['admission'];
+
+  constructor(before: Maker, rules: Rules) {
+    this.before = before;
+    this.rules = rules;
+    this.admission = before.admission;
+    this.nonce = before.nonce;
+    this.nonceIsWatched = before.nonceIsWatched;
+    this.dueAtSeconds = before.dueAtSeconds;
+    this.funding = new Map(before.funding);
+    this.orders = new Map(before.orders);
+  }
+
+  finish(): Evolved {
+    const { admission, nonce, nonceIsWatched, funding, orders, dueAtSeconds } = this;
+    const maker: Maker = { maker: this.before.maker, admission, nonce, nonceIsWatched, funding, orders, dueAtSeconds };
+    return { maker, transitions: this.transitions };
+  }
+
+  noteMaker(): void {
+    this.note({ kind: 'MakerChanged', admission: this.admission, nonce: this.nonce });
+  }
+
+  admit(admission: Maker['admission']): void {
+    if (this.admission === admission) return;
+    this.admission = admission;
+    this.noteMaker();
+  }
+
+  add(order: OpenOrder): void {
+    const { token } = order.order.making;
+    const known = this.funding.get(token) ?? { balance: undefined, allowance: undefined, openOrders: 0 };
+    const funding = { ...known, openOrders: known.openOrders + 1 };
+    this.funding.set(token, funding);
+    const judged = { ...order, state: judge(order, this.watchedNonce(), funding) };
+    this.orders.set(order.orderHash, judged);
+    this.dueAtSeconds = Math.min(this.dueAtSeconds, dueAt(this, judged));
+    this.note({ kind: 'OrderOpened', order: judged, funding });
+  }
+
+  observeFunding(token: Address, what: 'balance' | 'allowance', seen: Observed): void {
+    const funding = this.funding.get(token);
+    if (funding === undefined) return;
+    const known = funding[what];
+    if (known !== undefined && known.blockNumber > seen.blockNumber) return;
+    this.funding.set(token, { ...funding, [what]: seen });
+    for (const order of this.orders.values()) if (order.order.making.token === token) this.rejudge(order);
+  }
+
+  /** Gives the order the state that nonce and funds say, and notes a change where that is another one. */
+  rejudge(order: OpenOrder): void {
+    const state = judge(order, this.watchedNonce(), this.fundingOf(order));
+    if (!sameState(state, order.state)) this.change(order);
+  }
+
+  /** Replaces the order, judged anew: less to fill needs less funding. */
+  change(order: OpenOrder): void {
+    const funding = this.fundingOf(order);
+    const changed = { ...order, state: judge(order, this.watchedNonce(), funding) };
+    this.orders.set(order.orderHash, changed);
+    this.note({ kind: 'OrderChanged', order: changed, funding });
+  }
+
+  withhold(order: OpenOrder): OpenOrder {
+    const withheld = { ...order, inBook: false };
+    this.orders.set(order.orderHash, withheld);
+    this.note({ kind: 'OrderWithheld', order: withheld });
+    return withheld;
+  }
+
+  removeByHash(orderHash: Hex, reason: RemovalReason): void {
+    const order = this.orders.get(orderHash);
+    if (order !== undefined) this.remove(order, reason);
+  }
+
+  remove(order: OpenOrder, reason: RemovalReason): void {
+    const { token } = order.order.making;
+    const funding = this.fundingOf(order);
+    this.orders.delete(order.orderHash);
+    if (funding.openOrders === 1) this.funding.delete(token);
+    else this.funding.set(token, { ...funding, openOrders: funding.openOrders - 1 });
+    if (this.orders.size === 0) {
+      this.nonceIsWatched = false;
+      this.dueAtSeconds = Number.POSITIVE_INFINITY;
+    }
+    this.note({ kind: 'OrderRemoved', order, reason });
+  }
+
+  private note(change: Change): void {
+    this.transitions.push({ ...change, offset: this.offset });
+  }
+
+  private fundingOf({ order, orderHash }: OpenOrder): Funding {
+    const funding = this.funding.get(order.making.token);
+    if (funding === undefined) throw new Error(`order ${orderHash} is open without a funding entry`);
+    return funding;
+  }
+
+  private watchedNonce(): bigint | undefined {
+    return this.nonceIsWatched ? this.nonce?.value : undefined;
+  }
+}
+
+function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
+  return a.status === b.status && (a.status !== 'INACTIVE' || (b.status === 'INACTIVE' && a.reason === b.reason));
+}
+
+function never(fact: never): never {
+  throw new Error(`a fact that the fold does not know: ${JSON.stringify(fact)}`);
+}

@@ -1,0 +1,59 @@
+import type { Hex, OrderBody } from '@makerbook/contracts-events';
+
+/** A 20-byte address in lowercase hex. */
+export type Address = Hex;
+
+/** An amount of one token, in its smallest unit. */
+export interface TokenAmount {
+  readonly token: Address;
+  readonly amount: bigint;
+}
+
+/** An order as the maker signed it (Interface 2.2), parsed once at the edge. `expiresAt` is in seconds since 1970. */
+export interface Order {
+  readonly salt: bigint;
+  readonly nonce: bigint;
+  readonly expiresAt: bigint;
+  readonly making: TokenAmount;
+  readonly taking: TokenAmount;
+  readonly maker: Address;
+  readonly permittedTaker: Address;
+}
+
+export const zeroAddress: Address = '0x0000000000000000000000000000000000000000';
+
+/** The order of a fact or a response, from its normal form. The caller has checked the shape. */
+export function orderFromBody(body: OrderBody): Order {
+  return {
+    salt: BigInt(body.salt),
+    nonce: BigInt(body.nonce),
+    expiresAt: BigInt(body.expiresAt),
+    making: { token: body.making.token, amount: BigInt(body.making.amount) },
+    taking: { token: body.taking.token, amount: BigInt(body.taking.amount) },
+    maker: body.maker,
+    permittedTaker: body.permittedTaker,
+  };
+}
+
+/** The normal form of an order: addresses in lowercase, quantities in minimal hex. The keys always stand in this order. */
+export function orderToBody(order: Order): OrderBody {
+  return {
+    salt: quantity(order.salt),
+    nonce: quantity(order.nonce),
+    expiresAt: quantity(order.expiresAt),
+    making: { token: order.making.token, amount: quantity(order.making.amount) },
+    taking: { token: order.taking.token, amount: quantity(order.taking.amount) },
+    maker: order.maker,
+    permittedTaker: order.permittedTaker,
+  };
+}
+
+/** Minimal hex of a non-negative integer: `0x0`, `0x1f`. */
+export function quantity(value: bigint): Hex {
+  return `0x${value.toString(16)}`;
+}
+
+/** Seconds as a number that every store can hold: a time beyond 2^53 - 1 (no clock gets there) counts as 2^53 - 1. */
+export function boundedSeconds(value: bigint): number {
+  return value > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(value);
+}
