@@ -1,0 +1,208 @@
+import { describe, expect, test } from '@jest/globals';
+import { AbiCoder, concat, keccak256 as ethersKeccak, TypedDataEncoder, zeroPadValue } from 'ethers';
+import fc from 'fast-check';
+import {
+  type Address,
+  bytesToHex,
+  createOrderHasher,
+  createRequestHashers,
+  getLimitOrdersRequestTypes,
+  type Hex,
+  hexToBytes,
+  keccak256,
+  type Order,
+  orderCancellationRequestTypes,
+  orderTypes,
+  quantityToHex,
+  type SigningDomain,
+  saltedDomainTypes,
+  typedDataDomain,
+} from './index.js';
+
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
+const address = bytes(20).map((value): Address => bytesToHex(value));
+const uint256 = fc.oneof(
+  fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+  fc.bigInt({ min: 0n, max: 2n ** 64n }),
+  fc.constantFrom(0n, 2n ** 64n - 1n, 2n ** 64n, 2n ** 128n, 2n ** 256n - 1n),
+);
+const amount = fc.record({ token: address, amount: uint256 });
+const order: fc.Arbitrary<Order> = fc.record({
+  salt: uint256,
+  nonce: uint256,
+  expiresAt: uint256,
+  making: amount,
+  taking: amount,
+  maker: address,
+  permittedTaker: address,
+});
+const domain: fc.Arbitrary<SigningDomain> = fc.record({
+  serviceName: fc.string({ unit: 'grapheme', maxLength: 60 }),
+  chainId: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+  verifyingContract: address,
+});
+const kaia: SigningDomain = {
+  serviceName: 'Makerbook',
+  chainId: 8217,
+  verifyingContract: '0x00000000000000000000000000000000000000a1',
+};
+
+describe('the order hash', () => {
+  test('is the digest of ethers for a thousand random orders', () => {
+    const { hashOrder } = createOrderHasher(kaia);
+    const oracle = TypedDataEncoder.from(orderTypes);
+    const separator = TypedDataEncoder.hashDomain(typedDataDomain(kaia));
+    fc.assert(
+      fc.property(order, (value) => {
+        expect(bytesToHex(hashOrder(value))).toBe(ethersKeccak(concat(['0x1901', separator, oracle.hash(value)])));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('is the digest of ethers in any domain', () => {
+    fc.assert(
+      fc.property(domain, order, (where, value) => {
+        const hasher = createOrderHasher(where);
+        expect(bytesToHex(hasher.domainSeparator)).toBe(TypedDataEncoder.hashDomain(typedDataDomain(where)));
+        expect(bytesToHex(hasher.hashOrder(value))).toBe(
+          TypedDataEncoder.hash(typedDataDomain(where), orderTypes, value),
+        );
+      }),
+    );
+  });
+
+  test('does not depend on what was hashed before, and stays when more is hashed', () => {
+    fc.assert(
+      fc.property(order, order, (first, second) => {
+        const { hashOrder } = createOrderHasher(kaia);
+        const hash = hashOrder(first);
+        const kept = bytesToHex(hash);
+        hashOrder(second);
+        expect(bytesToHex(hash)).toBe(kept);
+        expect(bytesToHex(hashOrder(first))).toBe(kept);
+      }),
+    );
+  });
+
+  test('takes addresses in any case', () => {
+    const { hashOrder } = createOrderHasher(kaia);
+    fc.assert(
+      fc.property(order, (value) => {
+        const upper: Order = { ...value, maker: `0x${value.maker.slice(2).toUpperCase()}` };
+        expect(hashOrder(upper)).toEqual(hashOrder(value));
+      }),
+    );
+  });
+
+  test.each([
+    ['a negative quantity', { salt: -1n }],
+    ['a quantity over uint256', { nonce: 2n ** 256n }],
+    ['a short address', { maker: '0x01' as Address }],
+    ['an address without its prefix', { maker: 'a'.repeat(42) as Address }],
+    ['an address with a character that is not hex', { maker: `0x${'0'.repeat(39)}g` as Address }],
+    ['an address with a wide character', { maker: `0x${'0'.repeat(39)}İ` as Address }],
+  ])('refuses %s', (_title, change) => {
+    const zero: Address = `0x${'0'.repeat(40)}`;
+    const side = { token: zero, amount: 0n };
+    const plain: Order = {
+      salt: 0n,
+      nonce: 0n,
+      expiresAt: 0n,
+      making: side,
+      taking: side,
+      maker: zero,
+      permittedTaker: zero,
+    };
+    expect(() => createOrderHasher(kaia).hashOrder({ ...plain, ...change })).toThrow();
+  });
+});
+
+describe('the digest of a list request', () => {
+  test('is the digest of ethers, with a short salt padded on the left', () => {
+    fc.assert(
+      fc.property(domain, uint256, fc.uint8Array({ maxLength: 32 }), (where, issuedAt, salt) => {
+        const padded = salt.length === 0 ? `0x${'00'.repeat(32)}` : zeroPadValue(salt, 32);
+        expect(bytesToHex(createRequestHashers(where).hashGetRequest({ issuedAt, salt }))).toBe(
+          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: padded }, getLimitOrdersRequestTypes, { issuedAt }),
+        );
+      }),
+    );
+  });
+
+  test('refuses a salt over 32 bytes', () => {
+    const { hashGetRequest } = createRequestHashers(kaia);
+    expect(() => hashGetRequest({ issuedAt: 0n, salt: new Uint8Array(33) })).toThrow(RangeError);
+  });
+});
+
+describe('the digest of a cancellation', () => {
+  test('with a bytes32 salt is the digest of ethers', () => {
+    fc.assert(
+      fc.property(domain, bytes(32), bytes(32), (where, orderHash, salt) => {
+        expect(bytesToHex(createRequestHashers(where).hashCancellation({ orderHash, salt }, 'bytes32'))).toBe(
+          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, orderCancellationRequestTypes, {
+            orderHash,
+          }),
+        );
+      }),
+    );
+  });
+
+  test('with a uint256 salt is the digest of the domain hashed as a struct of explicit types', () => {
+    fc.assert(
+      fc.property(domain, bytes(32), uint256, (where, orderHash, salt) => {
+        const separator = TypedDataEncoder.hashStruct('EIP712Domain', saltedDomainTypes('uint256'), {
+          ...typedDataDomain(where),
+          salt,
+        });
+        const struct = TypedDataEncoder.hashStruct('OrderCancellationRequest', orderCancellationRequestTypes, {
+          orderHash,
+        });
+        const hex = quantityToHex(salt).slice(2);
+        const saltBytes = hexToBytes(`0x${hex.length % 2 === 0 ? hex : `0${hex}`}`);
+        expect(
+          bytesToHex(createRequestHashers(where).hashCancellation({ orderHash, salt: saltBytes }, 'uint256')),
+        ).toBe(ethersKeccak(concat(['0x1901', separator, struct])));
+      }),
+    );
+  });
+
+  test('differs between the two types of salt', () => {
+    const { hashCancellation } = createRequestHashers(kaia);
+    const request = { orderHash: new Uint8Array(32), salt: new Uint8Array(32) };
+    expect(hashCancellation(request, 'uint256')).not.toEqual(hashCancellation(request, 'bytes32'));
+  });
+
+  test('refuses an order hash that is not 32 bytes', () => {
+    const { hashCancellation } = createRequestHashers(kaia);
+    expect(() => hashCancellation({ orderHash: new Uint8Array(31), salt: new Uint8Array(32) }, 'uint256')).toThrow();
+  });
+});
+
+describe('hex', () => {
+  test('of bytes comes back as the same bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (value) => expect(hexToBytes(bytesToHex(value))).toEqual(value)),
+    );
+  });
+
+  test.each(['0x0', '00', '0xzz', '0x0g', '0x0İ', '0xİ0', ''])('refuses %p', (text) => {
+    expect(() => hexToBytes(text as Hex)).toThrow(TypeError);
+  });
+
+  test('of a quantity is minimal', () => {
+    expect(quantityToHex(0n)).toBe('0x0');
+    expect(quantityToHex(31n)).toBe('0x1f');
+    expect(() => quantityToHex(-1n)).toThrow(RangeError);
+  });
+});
+
+test('keccak256 is the keccak of ethers for any length', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 1000 }), (value) => {
+      expect(bytesToHex(keccak256(value))).toBe(ethersKeccak(value));
+    }),
+  );
+  expect(bytesToHex(keccak256(new Uint8Array(0)))).toBe(ethersKeccak(AbiCoder.defaultAbiCoder().encode([], [])));
+});

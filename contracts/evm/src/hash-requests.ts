@@ -1,0 +1,74 @@
+import { createSigningMessage } from './hash-order.js';
+import { keccak256, keccak256OfText } from './keccak.js';
+import {
+  DOMAIN_VERSION,
+  domainName,
+  getLimitOrdersRequestTypes,
+  orderCancellationRequestTypes,
+  type SaltType,
+  type SigningDomain,
+  saltedDomainTypes,
+  typeString,
+} from './typed-data.js';
+import { createWordBuffer, putAddress, putBytesLeftPadded, putUint256, type WordBuffer } from './word-buffer.js';
+
+export interface RequestHashers {
+  /**
+   * Digest of a list request (Interface 5.1): 32 new bytes. `issuedAt` in Unix seconds; `salt` at most 32 bytes,
+   * padded with zeros on the left.
+   */
+  hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
+  /**
+   * Digest of one cancellation (Interface 5.2): 32 new bytes. `orderHash` has 32 bytes, `salt` at most 32, big-endian.
+   * Both types of a salt pad to the same word: they differ in the domain's type alone.
+   */
+  hashCancellation(
+    request: { readonly orderHash: Uint8Array; readonly salt: Uint8Array },
+    saltType: SaltType,
+  ): Uint8Array;
+}
+
+/**
+ * Hashes the two kinds of request whose domain carries a salt of their own. All of the domain but the salt is laid
+ * out beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that is not 32.
+ */
+export function createRequestHashers(domain: SigningDomain): RequestHashers {
+  const domainWords = {
+    uint256: createSaltedDomain(domain, 'uint256'),
+    bytes32: createSaltedDomain(domain, 'bytes32'),
+  };
+  const message = createSigningMessage(new Uint8Array(32));
+  const getWords = createWordBuffer(2);
+  getWords.bytes.set(keccak256OfText(typeString(getLimitOrdersRequestTypes)));
+  const cancellationWords = createWordBuffer(2);
+  cancellationWords.bytes.set(keccak256OfText(typeString(orderCancellationRequestTypes)));
+
+  function hashInDomain(salted: WordBuffer, salt: Uint8Array, struct: Uint8Array): Uint8Array {
+    putBytesLeftPadded(salted, 5, salt);
+    message.set(keccak256(salted.bytes), 2);
+    message.set(keccak256(struct), 34);
+    return keccak256(message);
+  }
+
+  return {
+    hashGetRequest({ issuedAt, salt }) {
+      putUint256(getWords, 1, issuedAt);
+      return hashInDomain(domainWords.bytes32, salt, getWords.bytes);
+    },
+    hashCancellation({ orderHash, salt }, saltType) {
+      if (orderHash.length !== 32) throw new RangeError('an order hash has 32 bytes');
+      cancellationWords.bytes.set(orderHash, 32);
+      return hashInDomain(domainWords[saltType], salt, cancellationWords.bytes);
+    },
+  };
+}
+
+function createSaltedDomain(domain: SigningDomain, saltType: SaltType): WordBuffer {
+  const words = createWordBuffer(6);
+  words.bytes.set(keccak256OfText(typeString(saltedDomainTypes(saltType))));
+  words.bytes.set(keccak256OfText(domainName(domain.serviceName)), 32);
+  words.bytes.set(keccak256OfText(DOMAIN_VERSION), 64);
+  putUint256(words, 3, BigInt(domain.chainId));
+  putAddress(words, 4, domain.verifyingContract);
+  return words;
+}

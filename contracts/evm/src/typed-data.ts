@@ -1,0 +1,108 @@
+import type { Address } from './hex.js';
+
+/** A token amount as the contract and the typed data know it; `amount` in the token's smallest unit. */
+export interface TokenAmount {
+  readonly token: Address;
+  readonly amount: bigint;
+}
+
+/** The order that a maker signs (Interface 2.2). `expiresAt` in Unix seconds. Quantities are uint256. */
+export interface Order {
+  readonly salt: bigint;
+  readonly nonce: bigint;
+  readonly expiresAt: bigint;
+  readonly making: TokenAmount;
+  readonly taking: TokenAmount;
+  readonly maker: Address;
+  readonly permittedTaker: Address;
+}
+
+/** What tells one deployment's signatures from another's (Interface 5). */
+export interface SigningDomain {
+  readonly serviceName: string;
+  readonly chainId: bigint | number;
+  readonly verifyingContract: Address;
+}
+
+/** How a cancellation's domain types its salt: `uint256` by the interface, `bytes32` by what common wallets can do. */
+export type SaltType = 'uint256' | 'bytes32';
+
+/** One field of an EIP-712 struct, in the form that ethers' TypedDataEncoder takes. */
+export interface TypedField {
+  name: string;
+  type: string;
+}
+
+export const DOMAIN_VERSION = 'v0';
+
+/** The domain's name: `<SERVICE_NAME> Limit Order Protocol` (Interface 5.1). */
+export function domainName(serviceName: string): string {
+  return `${serviceName} Limit Order Protocol`;
+}
+
+/** The domain as ethers' TypedDataEncoder takes it. Give a `salt` for the GET and DELETE schemas. */
+export function typedDataDomain(domain: SigningDomain): {
+  name: string;
+  version: string;
+  chainId: bigint;
+  verifyingContract: Address;
+} {
+  return {
+    name: domainName(domain.serviceName),
+    version: DOMAIN_VERSION,
+    chainId: BigInt(domain.chainId),
+    verifyingContract: domain.verifyingContract,
+  };
+}
+
+/** Types of the order schema (Interface 5.3). */
+export const orderTypes: Record<'Order' | 'TokenAmount', TypedField[]> = {
+  Order: [
+    { name: 'salt', type: 'uint256' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'expiresAt', type: 'uint256' },
+    { name: 'making', type: 'TokenAmount' },
+    { name: 'taking', type: 'TokenAmount' },
+    { name: 'maker', type: 'address' },
+    { name: 'permittedTaker', type: 'address' },
+  ],
+  TokenAmount: [
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+  ],
+};
+
+/** Types of the list request (Interface 5.1); its domain carries a bytes32 salt. */
+export const getLimitOrdersRequestTypes: Record<'GetLimitOrdersRequest', TypedField[]> = {
+  GetLimitOrdersRequest: [{ name: 'issuedAt', type: 'uint256' }],
+};
+
+/** Types of the cancellation (Interface 5.2); its domain carries a salt, see `saltedDomainTypes`. */
+export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
+  OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],
+};
+
+/** The domain's own struct, for encoders that are told the domain's types. */
+export const domainTypes: Record<'EIP712Domain', TypedField[]> = {
+  EIP712Domain: [
+    { name: 'name', type: 'string' },
+    { name: 'version', type: 'string' },
+    { name: 'chainId', type: 'uint256' },
+    { name: 'verifyingContract', type: 'address' },
+  ],
+};
+
+/**
+ * The domain's struct with its salt typed as asked. Needed for `uint256`: ethers, and the wallets built on such
+ * libraries, type a domain's salt as bytes32 whatever they are told.
+ */
+export function saltedDomainTypes(saltType: SaltType): Record<'EIP712Domain', TypedField[]> {
+  return { EIP712Domain: [...domainTypes.EIP712Domain, { name: 'salt', type: saltType }] };
+}
+
+/** The type string of EIP-712 for structs, the primary one first and the others in alphabetical order. */
+export function typeString(types: Record<string, TypedField[]>): string {
+  return Object.entries(types)
+    .map(([name, fields]) => `${name}(${fields.map((field) => `${field.type} ${field.name}`).join(',')})`)
+    .join('');
+}
