@@ -1,1 +1,3 @@
-export {};
+export * from './orders.js';
+export * from './paths.js';
+export * from './problems.js';

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { limitOrderRecord, placementInput } from './orders.js';
+import { type ProblemCode, problem, problemBody, problemKinds } from './problems.js';
+import { jsonSchemas } from './schemas.js';
+
+describe('problems', () => {
+  test.each(Object.keys(problemKinds) as ProblemCode[])('%s has a body of the documented form', (code) => {
+    const body = problemBody(code, { detail: 'because', errors: [{ pointer: '/0', detail: 'no' }], index: 0 }, 'req-1');
+    expect(problem.parse(JSON.parse(JSON.stringify(body)))).toEqual(body);
+    expect(Object.keys(body).slice(0, 7)).toEqual([
+      'type',
+      'title',
+      'status',
+      'detail',
+      'code',
+      'requestId',
+      'retryable',
+    ]);
+  });
+
+  test('the codes of the interface have the statuses of the interface', () => {
+    const statuses = Object.fromEntries(Object.entries(problemKinds).map(([code, { status }]) => [code, status]));
+    expect(statuses).toMatchObject({
+      invalid_date: 400,
+      no_changes: 400,
+      duplicate: 400,
+      too_many_orders: 400,
+      invalid_signature: 403,
+      field_not_exists: 404,
+      rate_limited: 429,
+    });
+  });
+});
+
+describe('bodies', () => {
+  test('a record has a reason exactly when it is INACTIVE', () => {
+    const amount = { token: '0x1', amount: '0x1' };
+    const order = {
+      salt: '0x0',
+      nonce: '0x0',
+      expiresAt: '0x0',
+      making: amount,
+      taking: amount,
+      maker: '',
+      permittedTaker: '',
+    };
+    const base = { order, orderHash: '0x', signature: '0x' };
+    expect(limitOrderRecord.safeParse({ ...base, status: 'INACTIVE' }).success).toBe(false);
+    expect(limitOrderRecord.safeParse({ ...base, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' }).success).toBe(
+      true,
+    );
+    expect(limitOrderRecord.parse({ ...base, status: 'ACTIVE', reason: 'INSUFFICIENT_BALANCE' })).not.toHaveProperty(
+      'reason',
+    );
+  });
+
+  test('a field that the maker did not sign is refused', () => {
+    expect(placementInput.safeParse({ order: {}, signature: '0x', note: 'hi' }).error?.issues).toContainEqual(
+      expect.objectContaining({ code: 'unrecognized_keys', keys: ['note'] }),
+    );
+  });
+
+  test.each(Object.entries(jsonSchemas()))('the JSON Schema of %s is the one in schema/', (name, schema) => {
+    const file = readFileSync(new URL(`../schema/${name}.schema.json`, import.meta.url), 'utf8');
+    expect(JSON.parse(file)).toEqual(schema);
+  });
+});

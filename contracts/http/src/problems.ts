@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+interface Kind {
+  readonly status: number;
+  readonly title: string;
+  /** Whether the same request, sent again later, can succeed. */
+  readonly retryable: boolean;
+}
+
+const kind = (status: number, title: string, retryable = false): Kind => ({ status, title, retryable });
+
+/** Every error code of the interface (Interface 7), with its HTTP status. The code is the contract; the title is for people. */
+export const problemKinds = {
+  invalid_request: kind(400, 'The request is not well-formed'),
+  too_many_orders: kind(400, 'More orders than allowed'),
+  unsupported_permitted_taker: kind(400, 'Orders for one taker are not supported'),
+  order_expired: kind(400, 'The order has expired'),
+  order_cancelled: kind(400, 'The order is cancelled by the maker’s nonce'),
+  duplicate: kind(400, 'The order exists already'),
+  no_changes: kind(400, 'The request changes nothing'),
+  invalid_date: kind(400, 'The transaction data is not valid'),
+  invalid_signature: kind(403, 'The signature is not valid'),
+  maker_not_whitelisted: kind(403, 'The maker is not on the whitelist'),
+  request_expired: kind(403, 'The signed request is outside its time window'),
+  request_replayed: kind(403, 'The signed request was used already'),
+  not_found: kind(404, 'There is nothing at this address'),
+  field_not_exists: kind(404, 'The field to change does not exist in the data'),
+  method_not_allowed: kind(405, 'The method is not allowed here'),
+  request_timeout: kind(408, 'The request did not arrive in time', true),
+  payload_too_large: kind(413, 'The body is too large'),
+  unsupported_media_type: kind(415, 'The content type is not supported'),
+  rate_limited: kind(429, 'Too many requests', true),
+  headers_too_large: kind(431, 'The headers are too large'),
+  internal: kind(500, 'Something went wrong here', true),
+  unavailable: kind(503, 'The service cannot answer now', true),
+} as const satisfies Record<string, Kind>;
+
+/** The code of an error answer: what a client switches on. */
+export type ProblemCode = keyof typeof problemKinds;
+
+/** What is wrong at one place of the request. `pointer` is a JSON pointer (RFC 6901) into the body. */
+export const fieldProblem = z.object({ pointer: z.string(), detail: z.string() });
+
+/** The body of every error, `application/problem+json` (RFC 9457). */
+export const problem = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.int().min(400).max(599),
+  detail: z.string(),
+  code: z.enum(Object.keys(problemKinds) as [ProblemCode, ...ProblemCode[]]),
+  requestId: z.string(),
+  retryable: z.boolean(),
+  /** The places of the body that are wrong. */
+  errors: z.array(fieldProblem).optional(),
+  /** The item of the request that failed, from 0. */
+  index: z.int().nonnegative().optional(),
+});
+
+export type FieldProblem = z.infer<typeof fieldProblem>;
+export type Problem = z.infer<typeof problem>;
+
+/** What the author of a problem says; the rest follows from the code. */
+export interface ProblemText {
+  detail: string;
+  errors?: FieldProblem[];
+  index?: number;
+}
+
+/** The body of an error answer. Its keys always stand in this order. */
+export function problemBody(code: ProblemCode, text: ProblemText, requestId: string): Problem {
+  const { status, title, retryable } = problemKinds[code];
+  return {
+    type: `urn:makerbook:problem:${code}`,
+    title,
+    status,
+    detail: text.detail,
+    code,
+    requestId,
+    retryable,
+    ...(text.errors === undefined ? {} : { errors: text.errors }),
+    ...(text.index === undefined ? {} : { index: text.index }),
+  };
+}

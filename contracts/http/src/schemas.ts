@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { cancellations, limitOrderRecords, placementInput } from './orders.js';
+import { problem } from './problems.js';
+
+/** The JSON Schema (draft 2020-12) of every body of the HTTP interface. */
+export function jsonSchemas(): Record<string, object> {
+  return {
+    'limit-orders.post.request': describe(z.array(placementInput).min(1), 'Body of POST /v0alpha/limit-orders'),
+    'limit-orders.response': describe(limitOrderRecords, 'Answer of POST and GET /v0alpha/limit-orders'),
+    'limit-orders.delete.response': describe(cancellations, 'Answer of DELETE /v0alpha/limit-orders'),
+    problem: describe(problem, 'Body of every error'),
+  };
+}
+
+function describe(schema: z.ZodType, title: string): object {
+  return { title, ...z.toJSONSchema(schema, { unrepresentable: 'any' }) };
+}
