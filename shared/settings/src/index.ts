@@ -1,1 +1,2 @@
-export {};
+export * from './deployment.js';
+export * from './settings.js';

@@ -1,0 +1,28 @@
+import { address, choice, integer, list, port, secret, text } from './settings.js';
+
+/** Settings that several services have: each takes the groups that it needs into its own spec. */
+export const kafkaSettings = {
+  KAFKA_BROKERS: list('Kafka bootstrap brokers, `host:port`, comma-separated'),
+  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 48, { min: 1, max: 1024 }),
+  TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
+};
+
+export const postgresSettings = {
+  DATABASE_URL: secret('Postgres of the read model, `postgres://user:password@host:port/database`'),
+};
+
+export const redisSettings = {
+  REDIS_URL: secret('Redis, `redis://host:port/0`. It may be flushed at any time'),
+  REDIS_KEY_PREFIX: text('Put before every Redis key', 'mb:'),
+};
+
+export const signingSettings = {
+  SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`'),
+  CHAIN_ID: integer('Chain id of the EIP-712 domain', 8217, { min: 1 }),
+  LIMIT_ORDER_PROTOCOL_ADDRESS: address('The LimitOrderProtocol contract, `verifyingContract` of the EIP-712 domain'),
+};
+
+export const opsSettings = {
+  OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
+  LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
+};
