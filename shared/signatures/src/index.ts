@@ -1,1 +1,3 @@
-export {};
+export { isSignatureRefusal, parseSignature, type Signature, type SignatureRefusal } from './parse-signature.js';
+export { recoverAddress } from './recover-address.js';
+export { addressOfKey, signDigest } from './sign-digest.js';
