@@ -1,3 +1,4 @@
+export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';
 export { partitionOf } from './partition-of.js';

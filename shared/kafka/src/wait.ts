@@ -1,0 +1,53 @@
+/** A point in time by which something has to be answered; by the monotonic clock. */
+export interface Deadline {
+  leftMs(): number;
+  passed(): boolean;
+  sooner(other: Deadline): Deadline;
+  /** Half of what is left, at least `leastMs`, never later than this deadline: time for one attempt of several. */
+  half(leastMs: number): Deadline;
+}
+
+export function deadlineIn(ms: number): Deadline {
+  const at = performance.now() + ms;
+  const deadline: Deadline = {
+    leftMs: () => Math.max(0, at - performance.now()),
+    passed: () => performance.now() >= at,
+    sooner: (other) => (other.leftMs() < deadline.leftMs() ? other : deadline),
+    half: (leastMs) => deadline.sooner(deadlineIn(Math.max(leastMs, deadline.leftMs() / 2))),
+  };
+  return deadline;
+}
+
+/** The promise's outcome, or `late()` as the error once the deadline passes. */
+export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), deadline.leftMs());
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
+
+/** Waits; an aborted signal ends the wait early, without an error. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) {
+      resolve();
+      return;
+    }
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}
