@@ -1,1 +1,2 @@
-export {};
+export * from './connect.js';
+export * from './keys.js';

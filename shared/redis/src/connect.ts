@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import { Redis, ReplyError } from 'ioredis';
+import { type RedisKeys, redisKeys } from './keys.js';
+
+/** What this package needs of a logger (the shape that telemetry exports). */
+export interface Logger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
+export class RedisUnavailable extends Error {
+  override readonly name = 'RedisUnavailable';
+}
+
+/** A Lua script with its hash; made once by `defineScript`. */
+export interface RedisScript {
+  readonly lua: string;
+  readonly sha: string;
+}
+
+export interface ConnectRedisOptions {
+  /** `redis://…` or `rediss://…`. */
+  readonly url: string;
+  /** Put before every key. */
+  readonly keyPrefix: string;
+  readonly logger: Logger;
+  /** Shown by Redis in CLIENT LIST. */
+  readonly clientName?: string;
+  /** A command is answered or refused within this time. Default 500. */
+  readonly commandTimeoutMs?: number;
+  /** How long one connection may take to open. Default 1000. */
+  readonly connectTimeoutMs?: number;
+}
+
+/** One connection to the cache. It comes back by itself; while it is gone, every call fails at once. */
+export interface RedisConnection {
+  readonly keys: RedisKeys;
+  /** The client itself, for single commands; go through `attempt` so that a lost Redis is told from a bug. */
+  readonly client: Redis;
+  /** Whether commands would be sent now. */
+  isReady(): boolean;
+  /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
+  waitUntilReady(timeoutMs: number): Promise<boolean>;
+  /** Runs a script by its hash, sending its text where Redis does not know it. Throws RedisUnavailable. */
+  runScript(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly (string | number | Buffer)[],
+  ): Promise<unknown>;
+  /** Runs commands on the client; what fails because Redis is lost or cannot serve is thrown as RedisUnavailable. */
+  attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** A script, to be defined once per module. The prefix is its ARGV[1] where it builds names (`luaKeyNames`). */
+export function defineScript(lua: string): RedisScript {
+  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
+}
+
+/**
+ * Connects without waiting. Nothing is queued while Redis is away and nothing is sent twice: a lost Redis costs a fast
+ * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
+ */
+export function connectRedis(options: ConnectRedisOptions): RedisConnection {
+  const { logger, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
+  const client = new Redis(options.url, {
+    ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of in turn.
+    socketTimeout: commandTimeoutMs * 2,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000),
+    noDelay: true,
+  });
+  tellOutages(client, logger);
+
+  async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
+    try {
+      return await commands(client);
+    } catch (error) {
+      throw isOutage(error) ? new RedisUnavailable((error as Error).message, { cause: error }) : error;
+    }
+  }
+
+  return {
+    keys: redisKeys(options.keyPrefix),
+    client,
+    isReady: () => client.status === 'ready',
+    waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
+    attempt,
+    runScript: ({ lua, sha }, keys, args) =>
+      attempt(async () => {
+        try {
+          return await client.evalsha(sha, keys.length, ...keys, ...args);
+        } catch (error) {
+          if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+          return client.eval(lua, keys.length, ...keys, ...args);
+        }
+      }),
+    async close() {
+      // QUIT lets commands under way be answered; a Redis that is gone is left at once.
+      await client.quit().catch(() => undefined);
+      client.disconnect();
+    },
+  };
+}
+
+/** The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or held by a script. */
+const cannotServe = /^(LOADING|READONLY|OOM|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MISCONF|UNBLOCKED)\b/;
+
+function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
+  return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
+}
+
+function tellOutages(client: Redis, logger: Logger): void {
+  let isAway = false;
+  client.on('ready', () => {
+    if (isAway) logger.info({}, 'Redis is back');
+    isAway = false;
+  });
+  client.on('error', (error: Error) => {
+    if (!isAway) logger.warn({ reason: error.message }, 'Redis is away');
+    isAway = true;
+  });
+  client.on('close', () => {
+    if (!isAway && client.status !== 'end') logger.warn({}, 'the connection to Redis was lost');
+    isAway = true;
+  });
+}
+
+function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
+  if (client.status === 'ready') return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const settle = (isReady: boolean) => {
+      clearTimeout(timer);
+      client.off('ready', onReady);
+      resolve(isReady);
+    };
+    const onReady = () => settle(true);
+    const timer = setTimeout(() => settle(false), timeoutMs);
+    client.once('ready', onReady);
+  });
+}

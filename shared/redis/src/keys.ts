@@ -1,0 +1,78 @@
+/** A 0x-prefixed hex string: an address or an order hash, in lowercase. */
+type Hex = `0x${string}`;
+
+/**
+ * Every key of the cache, behind one prefix. A derived key carries the partition's epoch in its name: once the epoch
+ * has changed, nothing that was written before it is ever read again, and its TTL clears it away.
+ */
+export interface RedisKeys {
+  readonly prefix: string;
+  /** HASH `pos` (the log offset that Redis reflects, decimal), `epoch`. Made by the projector's script alone. */
+  partition(partition: number): string;
+  /** HASH orderHash → sort key and record, and `@` → position of the fill: the maker's list. */
+  list(epoch: string, maker: Hex): string;
+  /** HASH with `ready`: says that the maker's reservations were loaded. Without it the maker is cold. */
+  reservations(epoch: string, maker: Hex): string;
+  /** ZSET of hashes ever accepted or reserved; score: `expiresAt` in seconds. Pruned some time after the expiry. */
+  seen(epoch: string, maker: Hex): string;
+  /** ZSET of hashes open or reserved; score: `expiresAt` in seconds. */
+  open(epoch: string, maker: Hex): string;
+  /**
+   * HASH reservation id → end of its lease in ms and its hashes: requests whose append is under way. Ingress alone
+   * writes it, and ends it when the log has answered. A lease that ran out says: ask Postgres what became of it.
+   */
+  underWay(epoch: string, maker: Hex): string;
+  /** HASH: what is left of the maker's budget of orders. No epoch: a budget outlives a new owner of the partition. */
+  orderBudget(maker: Hex): string;
+  /** HASH: what is left of the maker's budget of cancellations. */
+  cancelBudget(maker: Hex): string;
+  /**
+   * STRING `<maker>:<salt>` (minimal hex): how DELETE finds maker and salt of an open order; `-` once it was cancelled.
+   * To be written with NX when an order opens (a cancellation may be ahead of the projector), deleted when it is removed.
+   */
+  hint(orderHash: Hex): string;
+}
+
+/**
+ * TTL of the derived keys of a maker, set whenever a script writes one: what nobody touches for so long is loaded anew.
+ * `reservations` gets this one and dies first; the sets that it vouches for live `DERIVED_TTL_SPARE_SECONDS` longer.
+ */
+export const DERIVED_TTL_SECONDS = 24 * 60 * 60;
+export const DERIVED_TTL_SPARE_SECONDS = 60 * 60;
+
+/** The longest life of a hint, however late the order expires. Without a hint, DELETE asks Postgres. */
+export const HINT_TTL_SECONDS_MAX = 30 * 24 * 60 * 60;
+
+/**
+ * How long a hash is remembered beyond its expiry. An expired order is refused for being expired; the spare time covers
+ * clocks that differ between instances.
+ */
+export const SEEN_SPARE_SECONDS = 300;
+
+/** @param prefix put before every key, so that several deployments can share a Redis. */
+export function redisKeys(prefix: string): RedisKeys {
+  return {
+    prefix,
+    partition: (partition) => `${prefix}p:${partition}`,
+    list: (epoch, maker) => `${prefix}l:${epoch}:${maker}`,
+    reservations: (epoch, maker) => `${prefix}r:${epoch}:${maker}`,
+    seen: (epoch, maker) => `${prefix}s:${epoch}:${maker}`,
+    open: (epoch, maker) => `${prefix}o:${epoch}:${maker}`,
+    underWay: (epoch, maker) => `${prefix}w:${epoch}:${maker}`,
+    orderBudget: (maker) => `${prefix}b:${maker}`,
+    cancelBudget: (maker) => `${prefix}c:${maker}`,
+    hint: (orderHash) => `${prefix}h:${orderHash}`,
+  };
+}
+
+/**
+ * The same names for scripts, as a function `key(kind, …)`: put it first in a script whose ARGV[1] is the prefix.
+ * `key('p', 3)`, `key('s', epoch, maker)`, `key('h', orderHash)`.
+ */
+export const luaKeyNames = `
+local prefix = ARGV[1]
+local function key(kind, a, b)
+  if b then return prefix .. kind .. ':' .. a .. ':' .. b end
+  return prefix .. kind .. ':' .. a
+end
+`;
