@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
  * Each group first gets the signal that its program takes as an order to stop, so that it may write down its data,
  * and SIGKILL when it is still there after `GRACE_SECONDS`.
  */
-const GRACE_SECONDS = 10;
+const GRACE_SECONDS = 5;
 const WATCHER = `
 trap '' INT TERM HUP
 held=' '

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isPortFree } from './find-free-ports.js';
 import { dropFromLeash, holdOnLeash, type StopSignal } from './hold-leash.js';
 
 const LOG_TAIL_LINES = 15;
@@ -119,6 +120,14 @@ export async function waitUntilReady(part: Part, probe: () => Promise<boolean>, 
     `${part.name} did not answer within ${Math.round(timeoutMs / 1000)} s, see ${part.logFile}`,
     logTail(part),
   );
+}
+
+/**
+ * Looks before the start whether the part could listen: what answers at a taken port is someone else's.
+ * @throws PartError when the port is in use
+ */
+export async function requireFreePort(partName: string, port: number): Promise<void> {
+  if (!(await isPortFree(port))) throw new PartError(partName, `${partName} cannot listen: port ${port} is in use`);
 }
 
 /** The last lines that a part wrote. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findFreePort } from './find-free-ports.js';
-import { type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 30_000;
 const PROBE_TIMEOUT_MS = 2_000;
@@ -34,6 +34,7 @@ export type AnvilOptions = {
  */
 export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart> {
   const port = options.port ?? (await findFreePort());
+  await requireFreePort('anvil', port);
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
   mkdirSync(folder, { recursive: true });
   const state = ['--state', join(folder, 'state.json'), '--state-interval', '1'];
@@ -55,7 +56,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   try {
     await waitUntilReady(part, () => answersChainId(port), START_TIMEOUT_MS);
   } catch (error) {
-    if (error instanceof PartError) throw explainFailure(error, options.dataDir, port);
+    if (error instanceof PartError) throw explainFailure(error, options.dataDir);
     throw error;
   }
   return { ...part, rpcUrl: `http://127.0.0.1:${port}`, wsUrl: `ws://127.0.0.1:${port}` };
@@ -88,10 +89,7 @@ async function answersChainId(port: number): Promise<boolean> {
   return response.ok;
 }
 
-function explainFailure(error: PartError, dataDir: string | undefined, port: number): PartError {
-  if (/Address already in use/i.test(error.logTail)) {
-    return new PartError('anvil', `anvil cannot listen: port ${port} is in use`, error.logTail);
-  }
+function explainFailure(error: PartError, dataDir: string | undefined): PartError {
   if (dataDir === undefined) return error;
   return new PartError(
     'anvil',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type FetchedJars, fetchJars } from './fetch-jars.js';
 import { findFreePort } from './find-free-ports.js';
-import { type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const run = promisify(execFile);
 const START_TIMEOUT_MS = 90_000;
@@ -35,6 +35,7 @@ export type KafkaOptions = {
  */
 export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   const { dataDir, port } = options;
+  await requireFreePort('Kafka', port);
   const jars = await fetchJars(options.onProgress);
   const controllerPort = options.controllerPort ?? (await findFreePort());
   mkdirSync(dataDir, { recursive: true });
@@ -55,7 +56,7 @@ export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   try {
     await waitUntilReady(part, () => answersApiVersions(port), START_TIMEOUT_MS);
   } catch (error) {
-    if (error instanceof PartError) throw explainFailure(error, dataDir, port);
+    if (error instanceof PartError) throw explainFailure(error, dataDir);
     throw error;
   }
   return { ...part, brokers: `127.0.0.1:${port}` };
@@ -165,10 +166,7 @@ function answersApiVersions(port: number): Promise<boolean> {
   });
 }
 
-function explainFailure(error: PartError, dataDir: string, port: number): PartError {
-  if (/Address already in use/.test(error.logTail)) {
-    return new PartError('Kafka', `Kafka cannot listen: port ${port} is in use`, error.logTail);
-  }
+function explainFailure(error: PartError, dataDir: string): PartError {
   if (/Failed to acquire lock/.test(error.logTail)) {
     return new PartError('Kafka', `Kafka cannot start: another Kafka runs on ${dataDir}`, error.logTail);
   }

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { askDatabase, createDatabase } from './create-database.js';
-import { logTail, type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 60_000;
 /** Postgres lets go of a killed predecessor's shared memory when its last backend has noticed. */
@@ -38,6 +38,7 @@ export type PostgresOptions = {
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
   const { dataDir, port } = options;
+  await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
   const bin = findBinaries();
   const owner = prepareFolder(dataDir, bin);
@@ -189,7 +190,7 @@ async function startServer(
     } catch (error) {
       if (!(error instanceof PartError)) throw error;
       const leftover = /pre-existing shared memory block/.test(error.logTail);
-      if (!leftover || tries === LEFTOVER_TRIES) throw explainFailure(error, where.dataDir, where.port);
+      if (!leftover || tries === LEFTOVER_TRIES) throw explainFailure(error, where.dataDir);
       await delay(LEFTOVER_WAIT_MS);
     }
   }
@@ -199,11 +200,8 @@ function serverUrl(port: number): string {
   return `postgres://${USER}:${USER}@127.0.0.1:${port}/postgres`;
 }
 
-function explainFailure(error: PartError, dataDir: string, port: number): PartError {
+function explainFailure(error: PartError, dataDir: string): PartError {
   const { logTail: tail } = error;
-  if (/could not create any TCP\/IP sockets|Address already in use/.test(tail)) {
-    return new PartError('Postgres', `PostgreSQL cannot listen: port ${port} is in use`, tail);
-  }
   if (/lock file "postmaster.pid" already exists/.test(tail)) {
     return new PartError('Postgres', `PostgreSQL cannot start: another PostgreSQL runs on ${dataDir}`, tail);
   }

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { fetchJars, findJar } from './fetch-jars.js';
 import { readFileFromZip } from './read-zip.js';
-import { type Part, PartError, spawnPart, waitUntilReady } from './spawn-part.js';
+import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 30_000;
 const PROBE_TIMEOUT_MS = 1_000;
@@ -38,6 +38,7 @@ export type RedisOptions = {
  */
 export async function startRedis(options: RedisOptions): Promise<RedisPart> {
   const { dataDir, port } = options;
+  await requireFreePort('Redis', port);
   mkdirSync(dataDir, { recursive: true });
   const command = await findServer(options.binary, options.onProgress);
   const settings = { port, bind: '127.0.0.1', dir: dataDir, save: '', appendonly: 'no', daemonize: 'no' };
@@ -48,14 +49,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisPart> {
     logFile: options.logFile ?? `${dataDir}.log`,
     stopTimeoutMs: 5_000,
   });
-  try {
-    await waitUntilReady(part, () => answersPing(port, part.pid), START_TIMEOUT_MS);
-  } catch (error) {
-    if (error instanceof PartError && /Address already in use/.test(error.logTail)) {
-      throw new PartError('Redis', `Redis cannot listen: port ${port} is in use`, error.logTail);
-    }
-    throw error;
-  }
+  await waitUntilReady(part, () => answersPing(port, part.pid), START_TIMEOUT_MS);
   return { ...part, url: `redis://127.0.0.1:${port}` };
 }
 
