@@ -1,0 +1,124 @@
+import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
+import { DERIVED_TTL_SECONDS } from './keys.js';
+import { encodeListEntry, type ListedOrder, recordsOf } from './list-entry.js';
+
+/** A 0x-prefixed lowercase hex string. */
+type Hex = `0x${string}`;
+
+/**
+ * What Redis holds of a maker's list.
+ * `list`: the records as of position `pos`, without the expired ones, oldest acceptance first.
+ * `cold`: it stands at `pos` and does not hold this list; `epoch` is what a fill must name.
+ * `forgotten`: it knows nothing of the partition until the projector's next refresh.
+ */
+export type ListReading =
+  | { readonly kind: 'list'; readonly pos: bigint; readonly records: readonly Buffer[] }
+  | { readonly kind: 'cold'; readonly pos: bigint; readonly epoch: string }
+  | { readonly kind: 'forgotten' };
+
+/** A maker's list as one snapshot of the read model holds it. */
+export interface ListFill {
+  readonly maker: Hex;
+  readonly partition: number;
+  /** The epoch that the reading named, taken before the snapshot. */
+  readonly epoch: string;
+  /** The partition's position in the same snapshot as the orders. */
+  readonly snapshotPos: bigint;
+  readonly orders: readonly ListedOrder[];
+}
+
+/** `refused`: Redis has moved on beyond the snapshot, or was flushed meanwhile. `tooLarge`: not worth its room. */
+export type FillOutcome = 'filled' | 'refused' | 'tooLarge';
+
+export interface ListCache {
+  /** The position that Redis reflects of a partition, undefined while it knows none. Throws RedisUnavailable. */
+  readPosition(partition: number): Promise<bigint | undefined>;
+  /** One round trip. `nowSeconds` is the server's clock, by which expired orders are hidden. Throws RedisUnavailable. */
+  readList(maker: Hex, partition: number, nowSeconds: number): Promise<ListReading>;
+  /** Offers a list read from a snapshot; taken only where every later change of it will be seen. Throws RedisUnavailable. */
+  fillList(fill: ListFill): Promise<FillOutcome>;
+}
+
+export interface ListCacheOptions {
+  /** A longer list stays in Postgres: one fill must not hold Redis up. Default 5000. */
+  readonly fillOrdersMax?: number;
+}
+
+/** The lists of makers in Redis. They are whole or absent, and never older than the position that is read with them. */
+export function createListCache(redis: RedisConnection, options: ListCacheOptions = {}): ListCache {
+  const { fillOrdersMax = 5000 } = options;
+  const { keys } = redis;
+  /** The epoch seen last, by partition: the name of a list carries it, and it hardly ever changes. */
+  const epochs = new Map<number, string>();
+
+  async function readUnderEpoch(epoch: string, maker: Hex, partition: number) {
+    const results = await redis.attempt((client) =>
+      client.multi().hmget(keys.partition(partition), 'pos', 'epoch').hvalsBuffer(keys.list(epoch, maker)).exec(),
+    );
+    if (results === null) throw new RedisUnavailable('the transaction was dropped');
+    const [partitionResult, entriesResult] = results;
+    const [pos, current] = answerOf(partitionResult) as [string | null, string | null];
+    return { pos, current, entries: answerOf(entriesResult) as Buffer[] };
+  }
+
+  return {
+    async readPosition(partition) {
+      const pos = await redis.attempt((client) => client.hget(keys.partition(partition), 'pos'));
+      return pos === null ? undefined : BigInt(pos);
+    },
+
+    async readList(maker, partition, nowSeconds) {
+      let epoch = epochs.get(partition) ?? '';
+      let reading = await readUnderEpoch(epoch, maker, partition);
+      if (reading.current !== null && reading.current !== epoch) {
+        epoch = reading.current;
+        epochs.set(partition, epoch);
+        reading = await readUnderEpoch(epoch, maker, partition);
+      }
+      // Flushed, or given yet another epoch between the two reads: nothing that was read can be believed.
+      if (reading.pos === null || reading.current !== epoch) return { kind: 'forgotten' };
+      const pos = BigInt(reading.pos);
+      if (reading.entries.length === 0) return { kind: 'cold', pos, epoch };
+      const entries = reading.entries.filter((entry) => entry[0] !== MARK);
+      return { kind: 'list', pos, records: recordsOf(entries, nowSeconds) };
+    },
+
+    async fillList({ maker, partition, epoch, snapshotPos, orders }) {
+      if (orders.length > fillOrdersMax) return 'tooLarge';
+      const fields = orders.flatMap((order) => [order.orderHash, encodeListEntry(order)]);
+      const outcome = await redis.runScript(
+        fillScript,
+        [keys.partition(partition), keys.list(epoch, maker)],
+        [epoch, String(snapshotPos), ...fields],
+      );
+      return outcome === 'filled' ? 'filled' : 'refused';
+    },
+  };
+}
+
+/** The first character of the value of `@`, which no entry starts with. */
+const MARK = '@'.charCodeAt(0);
+
+function answerOf(result: [Error | null, unknown] | undefined): unknown {
+  if (result === undefined) throw new RedisUnavailable('the answer is short');
+  const [error, value] = result;
+  if (error !== null) throw new RedisUnavailable(error.message, { cause: error });
+  return value;
+}
+
+/**
+ * KEYS 1 the partition's hash, 2 the list. ARGV epoch, position of the snapshot, then hash and entry by turns.
+ * `next` is the position that a refresh in several calls is on its way to: the list may already be past its turn.
+ */
+const fillScript = defineScript(`
+local state = redis.call('HMGET', KEYS[1], 'epoch', 'pos', 'next')
+local snapshot = tonumber(ARGV[2])
+if state[1] ~= ARGV[1] or snapshot < tonumber(state[2]) or snapshot < tonumber(state[3] or '0') then return 'refused' end
+redis.call('DEL', KEYS[2])
+redis.call('HSET', KEYS[2], '@', '@' .. ARGV[2])
+for at = 3, #ARGV, 1000 do
+  redis.call('HSET', KEYS[2], unpack(ARGV, at, math.min(at + 999, #ARGV)))
+end
+redis.call('EXPIRE', KEYS[2], ${DERIVED_TTL_SECONDS})
+return 'filled'
+`);

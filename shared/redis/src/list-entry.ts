@@ -1,0 +1,38 @@
+const OFFSET_DIGITS = 20;
+const SECONDS_DIGITS = 16;
+const HEADER_BYTES = OFFSET_DIGITS + SECONDS_DIGITS;
+
+/** One order of a maker's list. */
+export interface ListedOrder {
+  readonly orderHash: string;
+  readonly acceptedOffset: bigint;
+  /** The second from which it is expired; at most 2^53 - 1. */
+  readonly expiresAtSeconds: number;
+  /** The whole record as it is listed (Interface 2.3). */
+  readonly record: string;
+}
+
+/** A record with what it is sorted and hidden by in front: so that it need not be parsed to be served. */
+export function encodeListEntry(order: Omit<ListedOrder, 'orderHash'>): string {
+  const offset = String(order.acceptedOffset).padStart(OFFSET_DIGITS, '0');
+  return `${offset}${String(order.expiresAtSeconds).padStart(SECONDS_DIGITS, '0')}${order.record}`;
+}
+
+/**
+ * The records of the entries that are not expired at `nowSeconds`, oldest acceptance first. The buffers share the memory
+ * of the entries.
+ */
+export function recordsOf(entries: readonly Buffer[], nowSeconds: number): Buffer[] {
+  return entries
+    .filter((entry) => readDigits(entry, OFFSET_DIGITS, HEADER_BYTES) > nowSeconds)
+    .map((entry) => ({ acceptedOffset: readDigits(entry, 0, OFFSET_DIGITS), record: entry.subarray(HEADER_BYTES) }))
+    .sort((a, b) => a.acceptedOffset - b.acceptedOffset)
+    .map(({ record }) => record);
+}
+
+/** Exact to 2^53, which no offset and no time reaches. */
+function readDigits(bytes: Buffer, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at += 1) value = value * 10 + ((bytes[at] ?? 0) - 0x30);
+  return value;
+}
