@@ -1,0 +1,105 @@
+import { createServer, type Server } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { findFreePort, testParts } from '@makerbook/local-stack';
+import { connectPostgres, InvariantBroken, type Postgres, PostgresRefused, PostgresUnavailable } from './index.js';
+
+describe('a connection to Postgres', () => {
+  let url: string;
+  let postgres: Postgres;
+
+  beforeEach(async () => {
+    url = await testParts().databaseUrl();
+    postgres = connectPostgres({ url, statementTimeoutMs: 300 });
+  });
+  afterEach(() => postgres.close());
+
+  test('bytes, big integers and numerics come back without loss', async () => {
+    const sql = `select '\\x00ff'::bytea as bytes, 9007199254740993::bigint as big, (2::numeric ^ 255)::numeric(78,0) as amount`;
+    expect(await postgres.query(sql)).toEqual([
+      { bytes: '0x00ff', big: 9007199254740993n, amount: (2n ** 255n).toString() },
+    ]);
+  });
+
+  test('a server that is not there is said at once', async () => {
+    const port = await findFreePort();
+    const nowhere = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing` });
+    const startedAt = performance.now();
+    await expect(nowhere.check()).rejects.toThrow(PostgresUnavailable);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await nowhere.close();
+  });
+
+  test('a server that takes the connection and never answers costs the connect timeout, no more', async () => {
+    const silent = await listen(createServer(() => {}));
+    const mute = connectPostgres({
+      url: `postgres://nobody@127.0.0.1:${portOf(silent)}/nothing`,
+      connectTimeoutMs: 200,
+    });
+    const startedAt = performance.now();
+    await expect(mute.check()).rejects.toThrow(PostgresUnavailable);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    await mute.close();
+    silent.close();
+  });
+
+  test('a statement that takes too long is given up, and may be tried again', async () => {
+    await expect(postgres.query('select pg_sleep(20)')).rejects.toThrow(PostgresUnavailable);
+    await postgres.check();
+  });
+
+  test('connections that the server closes are replaced by themselves', async () => {
+    const lost: Error[] = [];
+    const watched = connectPostgres({ url, onConnectionLost: (error) => lost.push(error) });
+    await watched.check();
+    await postgres.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await until(() => lost.length > 0);
+    await watched.check();
+    await watched.close();
+  });
+
+  test('a transaction whose connection is lost says that Postgres is not available', async () => {
+    const work = postgres.transaction(async (query) => {
+      const [row] = await query<{ pid: number }>('select pg_backend_pid() as pid');
+      await postgres.query('select pg_terminate_backend($1)', [row?.pid]);
+      await query('select 1');
+    });
+    await expect(work).rejects.toThrow(PostgresUnavailable);
+    await postgres.check();
+  });
+
+  test('a constraint that refuses a row is told apart from a wrong statement and from an absent server', async () => {
+    await postgres.query('create table once (id integer primary key)');
+    await postgres.query('insert into once values (1)');
+    await expect(postgres.query('insert into once values (1)')).rejects.toThrow(InvariantBroken);
+    await expect(postgres.query('insert into once values (1)')).rejects.toMatchObject({ constraint: 'once_pkey' });
+    await expect(postgres.query('select * from nowhere')).rejects.toThrow(PostgresRefused);
+  });
+
+  test('a transaction that throws leaves nothing behind', async () => {
+    await postgres.query('create table once (id integer primary key)');
+    const work = postgres.transaction(async (query) => {
+      await query('insert into once values (1)');
+      throw new Error('second thoughts');
+    });
+    await expect(work).rejects.toThrow('second thoughts');
+    expect(await postgres.query('select * from once')).toEqual([]);
+  });
+});
+
+function listen(server: Server): Promise<Server> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(server));
+  });
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the server does not listen');
+  return address.port;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10));
+}

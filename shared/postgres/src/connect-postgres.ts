@@ -1,0 +1,127 @@
+import type { Hex } from '@makerbook/contracts-events';
+import pg from 'pg';
+import { classify, PostgresUnavailable } from './failures.js';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database` */
+  readonly url: string;
+  /** Connections of this process. Default 10. */
+  readonly poolMax?: number;
+  /** Postgres itself gives up a statement after this; the caller has its error soon afterwards in any case. Default 5000. */
+  readonly statementTimeoutMs?: number;
+  /** How long to wait for a connection, new or from the pool. Default 1500. */
+  readonly connectTimeoutMs?: number;
+  /** What Postgres shows as the name of the connections. */
+  readonly applicationName?: string;
+  /** The schema that holds the tables. Default `public`. */
+  readonly schema?: string;
+  /** An idle connection was lost. The next call opens another one; nothing has to be done. */
+  readonly onConnectionLost?: (error: Error) => void;
+}
+
+/** Runs one statement. `bytea` comes back as 0x-prefixed hex, `bigint` as bigint, `numeric` as a decimal string. */
+export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+
+/** The read model. Every call throws PostgresUnavailable, InvariantBroken or PostgresRefused, and nothing else. */
+export interface Postgres {
+  readonly query: Query;
+  /** Runs the statements in one transaction, READ COMMITTED; when `work` throws, nothing has happened. */
+  transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
+  /** One round trip; throws PostgresUnavailable when the server is away. */
+  check(): Promise<void>;
+  /** Waits for the statements under way and closes the connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * The pool of a process. It connects when it is first used and again by itself after the server was away; until then
+ * each call fails within `connectTimeoutMs`, at once when the connection is refused.
+ */
+export function connectPostgres(options: PostgresOptions): Postgres {
+  const { statementTimeoutMs = 5_000, connectTimeoutMs = 1_500 } = options;
+  const pool = new pg.Pool({
+    ...connectionOf(options),
+    max: options.poolMax ?? 10,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // A server that is no longer there does not time a statement out.
+    query_timeout: statementTimeoutMs + 500,
+    idle_in_transaction_session_timeout: statementTimeoutMs * 2,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+  });
+  pool.on('error', (error) => options.onConnectionLost?.(error));
+  return {
+    query: (text, values) => run(pool, text, values),
+    transaction: (work) => inTransaction(pool, work),
+    check: async () => {
+      await run(pool, 'select 1');
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** The part of the settings that a single connection needs too. */
+export function connectionOf({ url, applicationName, schema }: PostgresOptions): pg.ClientConfig {
+  return {
+    connectionString: url,
+    types: { getTypeParser },
+    ...(applicationName === undefined ? {} : { application_name: applicationName }),
+    ...(schema === undefined ? {} : { options: `-c search_path=${schema}` }),
+  };
+}
+
+/** A value of a `bytea` column inside a JSON parameter, or as a parameter of its own. */
+export function byteaOf(hex: Hex): string {
+  return `\\x${hex.slice(2)}`;
+}
+
+async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T>): Promise<T> {
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw classify(error);
+  }
+  // Lost while nothing is asked of it: the next statement says so.
+  const ignore = () => {};
+  client.on('error', ignore);
+  let isBroken = false;
+  try {
+    await run(client, 'begin');
+    const result = await work((text, values) => run(client, text, values));
+    await run(client, 'commit');
+    return result;
+  } catch (error) {
+    isBroken = error instanceof PostgresUnavailable;
+    if (!isBroken) {
+      await client.query('rollback').catch(() => {
+        isBroken = true;
+      });
+    }
+    throw error;
+  } finally {
+    client.off('error', ignore);
+    client.release(isBroken);
+  }
+}
+
+async function run<Row extends object>(
+  on: pg.Pool | pg.ClientBase,
+  text: string,
+  values?: readonly unknown[],
+): Promise<Row[]> {
+  try {
+    return (await on.query<Row>(text, values === undefined ? undefined : [...values])).rows;
+  } catch (error) {
+    throw classify(error);
+  }
+}
+
+const { BYTEA, INT8 } = pg.types.builtins;
+
+function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string) => unknown {
+  if (type === BYTEA) return (text) => `0x${text.slice(2)}`;
+  if (type === INT8) return (text) => BigInt(text);
+  return pg.types.getTypeParser(type, format as 'text');
+}

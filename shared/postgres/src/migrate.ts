@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import { connectionOf, type PostgresOptions } from './connect-postgres.js';
+import { classify, PostgresRefused } from './failures.js';
+
+/** One numbered step of the schema: `0001-read-model.sql`. */
+export interface Migration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+const folder = new URL('../migrations/', import.meta.url);
+const lock = 'makerbook migrations';
+
+/** The steps of this build, in their order. */
+export function readMigrations(): Migration[] {
+  const names = readdirSync(folder).filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name));
+  return names.sort().map((name) => ({ name, sql: readFileSync(new URL(name, folder), 'utf8') }));
+}
+
+/**
+ * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn.
+ * A database that is ahead of this build is left as it is: steps only ever add, so that an old process can go on.
+ * @returns the names of the steps that were taken
+ * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
+ */
+export async function migrate(
+  options: Pick<PostgresOptions, 'url' | 'schema' | 'connectTimeoutMs'>,
+  migrations: readonly Migration[] = readMigrations(),
+): Promise<string[]> {
+  const { schema = 'public', connectTimeoutMs = 3_000 } = options;
+  const client = new pg.Client({ ...connectionOf(options), connectionTimeoutMillis: connectTimeoutMs });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await client.query('begin');
+    await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lock]);
+    await client.query(`create schema if not exists ${pg.escapeIdentifier(schema)}`);
+    await client.query(
+      `create table if not exists migrations (
+         name text primary key, checksum text not null, applied_at timestamptz not null default now())`,
+    );
+    const taken = await takeMissing(client, migrations);
+    await client.query('commit');
+    return taken;
+  } catch (error) {
+    throw classify(error);
+  } finally {
+    // An unfinished transaction ends with its connection.
+    await client.end().catch(() => {});
+  }
+}
+
+async function takeMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
+  const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations');
+  const known = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  const taken: string[] = [];
+  for (const { name, sql } of migrations) {
+    const checksum = createHash('sha256').update(sql).digest('hex');
+    const before = known.get(name);
+    if (before === checksum) continue;
+    if (before !== undefined) {
+      throw new PostgresRefused(`${name} was edited after it had been applied: put it back and add a new migration`);
+    }
+    await client.query(sql);
+    await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum]);
+    taken.push(name);
+  }
+  return taken;
+}

@@ -1,0 +1,113 @@
+import type { Hex } from '@makerbook/contracts-events';
+import { byteaOf, type Postgres } from './connect-postgres.js';
+
+/** One order of a maker's list. */
+export interface ListedOrder {
+  readonly orderHash: Hex;
+  /** Orders are listed by it, oldest first. */
+  readonly acceptedOffset: bigint;
+  /** From this second on the order is expired. */
+  readonly expiresAtSeconds: number;
+  /** The record as a response holds it (Interface 2.3). */
+  readonly json: string;
+}
+
+/** A maker's open orders, as they were when the projection stood at `nextOffset`. */
+export interface MakerList {
+  readonly nextOffset: bigint;
+  /** Oldest first. Expired ones are among them until the block clock gets there. */
+  readonly records: readonly ListedOrder[];
+}
+
+/** A maker's list (Interface 4.2) and the position that it reflects, in one snapshot. */
+export async function readMakerList(postgres: Postgres, maker: Hex, partition: number): Promise<MakerList> {
+  const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker), partition]);
+  const records: ListedOrder[] = [];
+  for (const row of rows) {
+    if (row.order_hash === null) continue;
+    const { order_hash: orderHash, accepted_offset: acceptedOffset, json } = row;
+    records.push({ orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json });
+  }
+  return { nextOffset: rows[0]?.next_offset ?? 0n, records };
+}
+
+// One statement is one snapshot. The record's end is the one that the fold describes, see `recordEnd`.
+const readMakerListSql = `
+  select p.next_offset, o.order_hash, o.accepted_offset, o.expires_at_seconds,
+    o.record_start || ',"status":"' || o.status
+      || case when o.reason is null then '"}' else '","reason":"' || o.reason || '"}' end as json
+  from projections p left join orders o on o.maker = $1
+  where p.partition = $2
+  order by o.accepted_offset`;
+
+type ListRow = { next_offset: bigint } & (
+  | { order_hash: null }
+  | { order_hash: Hex; accepted_offset: bigint; expires_at_seconds: bigint; json: string }
+);
+
+/** Whose an open order is, and the salt that its cancellation is signed with (Interface 5.2). */
+export interface FoundOrder {
+  readonly maker: Hex;
+  readonly salt: Hex;
+}
+
+/** The open ones among the hashes. */
+export async function findOrders(postgres: Postgres, orderHashes: readonly Hex[]): Promise<Map<Hex, FoundOrder>> {
+  const rows = await postgres.query<{ order_hash: Hex; maker: Hex; salt: Hex }>(
+    `select order_hash, maker, (record_start || '}')::json -> 'order' ->> 'salt' as salt
+     from orders where order_hash = any($1::bytea[])`,
+    [orderHashes.map(byteaOf)],
+  );
+  return new Map(rows.map(({ order_hash, maker, salt }) => [order_hash, { maker, salt }]));
+}
+
+/** A hash that was accepted once and has not expired. */
+export interface AcceptedOrder {
+  readonly orderHash: Hex;
+  readonly expiresAtSeconds: number;
+  /** False when it was removed: it can never be accepted again, and does not count as open. */
+  readonly isOpen: boolean;
+}
+
+/** What ingress must know of a maker to tell duplicates and to count open orders. */
+export interface Reservations {
+  readonly nextOffset: bigint;
+  readonly accepted: readonly AcceptedOrder[];
+}
+
+/** The maker's accepted orders that expire after `nowSeconds`, and the position that they reflect, in one snapshot. */
+export async function loadReservations(
+  postgres: Postgres,
+  maker: Hex,
+  partition: number,
+  nowSeconds: number,
+): Promise<Reservations> {
+  const rows = await postgres.query<ReservationRow>(
+    `select p.next_offset, h.order_hash, h.expires_at_seconds, o.order_hash is not null as is_open
+     from projections p
+       left join order_history h on h.maker = $1 and h.happened = 'OPENED' and h.expires_at_seconds > $3
+       left join orders o on o.order_hash = h.order_hash
+     where p.partition = $2`,
+    [byteaOf(maker), partition, nowSeconds],
+  );
+  const accepted: AcceptedOrder[] = [];
+  for (const { order_hash, expires_at_seconds, is_open } of rows) {
+    if (order_hash === null) continue;
+    accepted.push({ orderHash: order_hash, expiresAtSeconds: Number(expires_at_seconds), isOpen: is_open });
+  }
+  return { nextOffset: rows[0]?.next_offset ?? 0n, accepted };
+}
+
+interface ReservationRow {
+  next_offset: bigint;
+  order_hash: Hex | null;
+  expires_at_seconds: bigint | null;
+  is_open: boolean;
+}
+
+/** The offset of the next message that the projection of the partition will fold; 0 when it has never run. */
+export async function projectedPosition(postgres: Postgres, partition: number): Promise<bigint> {
+  const sql = 'select next_offset from projections where partition = $1';
+  const [row] = await postgres.query<{ next_offset: bigint }>(sql, [partition]);
+  return row?.next_offset ?? 0n;
+}
