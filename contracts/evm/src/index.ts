@@ -1,3 +1,4 @@
+export { deployArtifacts } from './artifacts/index.js';
 export {
   erc20Fragments,
   limitOrderProtocolFragments,

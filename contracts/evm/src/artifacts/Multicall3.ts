@@ -1,0 +1,123 @@
+// Generated from sol/ by `npm run generate`. Do not edit.
+export const Multicall3 = {
+  abi: [
+    {
+      "inputs": [
+        {
+          "internalType": "uint256",
+          "name": "index",
+          "type": "uint256"
+        }
+      ],
+      "name": "CallFailed",
+      "type": "error"
+    },
+    {
+      "inputs": [],
+      "name": "RETURN_DATA_MAX_BYTES",
+      "outputs": [
+        {
+          "internalType": "uint256",
+          "name": "",
+          "type": "uint256"
+        }
+      ],
+      "stateMutability": "view",
+      "type": "function"
+    },
+    {
+      "inputs": [
+        {
+          "components": [
+            {
+              "internalType": "address",
+              "name": "target",
+              "type": "address"
+            },
+            {
+              "internalType": "bool",
+              "name": "allowFailure",
+              "type": "bool"
+            },
+            {
+              "internalType": "bytes",
+              "name": "callData",
+              "type": "bytes"
+            }
+          ],
+          "internalType": "struct Multicall3.Call3[]",
+          "name": "calls",
+          "type": "tuple[]"
+        }
+      ],
+      "name": "aggregate3",
+      "outputs": [
+        {
+          "components": [
+            {
+              "internalType": "bool",
+              "name": "success",
+              "type": "bool"
+            },
+            {
+              "internalType": "bytes",
+              "name": "returnData",
+              "type": "bytes"
+            }
+          ],
+          "internalType": "struct Multicall3.Result[]",
+          "name": "returnData",
+          "type": "tuple[]"
+        }
+      ],
+      "stateMutability": "payable",
+      "type": "function"
+    },
+    {
+      "inputs": [
+        {
+          "internalType": "uint256",
+          "name": "blockNumber",
+          "type": "uint256"
+        }
+      ],
+      "name": "getBlockHash",
+      "outputs": [
+        {
+          "internalType": "bytes32",
+          "name": "blockHash",
+          "type": "bytes32"
+        }
+      ],
+      "stateMutability": "view",
+      "type": "function"
+    },
+    {
+      "inputs": [],
+      "name": "getBlockNumber",
+      "outputs": [
+        {
+          "internalType": "uint256",
+          "name": "blockNumber",
+          "type": "uint256"
+        }
+      ],
+      "stateMutability": "view",
+      "type": "function"
+    },
+    {
+      "inputs": [],
+      "name": "getCurrentBlockTimestamp",
+      "outputs": [
+        {
+          "internalType": "uint256",
+          "name": "timestamp",
+          "type": "uint256"
+        }
+      ],
+      "stateMutability": "view",
+      "type": "function"
+    }
+  ],
+  bytecode: '0x6080604052348015600e575f5ffd5b506105c38061001c5f395ff3fe608060405260043610610058575f3560e01c806382ad56cb1161004157806382ad56cb1461008f57806396573222146100af578063ee82ac5e146100c4575f5ffd5b80630f28c97d1461005c57806342cbb15c1461007d575b5f5ffd5b348015610067575f5ffd5b50425b6040519081526020015b60405180910390f35b348015610088575f5ffd5b504361006a565b6100a261009d366004610358565b6100e2565b60405161007491906103c9565b3480156100ba575f5ffd5b5061006a61100081565b3480156100cf575f5ffd5b5061006a6100de366004610464565b4090565b6060818067ffffffffffffffff8111156100fe576100fe61047b565b60405190808252806020026020018201604052801561014357816020015b604080518082019091525f81526060602082015281526020019060019003908161011c5790505b5091505f5b8181101561028257368585838181106101635761016361048f565b905060200281019061017591906104a3565b90505f61018283856104d5565b61018d9060016104ee565b5a6101989190610501565b90506101bd6101aa6020840184610520565b6101b7604085018561055a565b8461028a565b8685815181106101cf576101cf61048f565b60200260200101515f018786815181106101eb576101eb61048f565b6020026020010151602001829052821515151581525050508483815181106102155761021561048f565b60200260200101515f015115801561023a575061023860408301602084016105a4565b155b15610278576040517f3f9a3b480000000000000000000000000000000000000000000000000000000081526004810184905260240160405180910390fd5b5050600101610148565b505092915050565b5f60605f85858080601f0160208091040260200160405190810160405280939291908181526020018383808284375f920182905250845194955093849350839250905060208501828c8af193503d90506110008111156102ff575f60405180602001604052805f81525093509350505061034f565b8067ffffffffffffffff8111156103185761031861047b565b6040519080825280601f01601f191660200182016040528015610342576020820181803683370190505b509250805f602085013e50505b94509492505050565b5f5f60208385031215610369575f5ffd5b823567ffffffffffffffff81111561037f575f5ffd5b8301601f8101851361038f575f5ffd5b803567ffffffffffffffff8111156103a5575f5ffd5b8560208260051b84010111156103b9575f5ffd5b6020919091019590945092505050565b5f602082016020835280845180835260408501915060408160051b8601019250602086015f5b8281101561045857603f198786030184528151805115158652602081015190506040602087015280518060408801528060208301606089015e5f606082890101526060601f19601f830116880101965050506020820191506020840193506001810190506103ef565b50929695505050505050565b5f60208284031215610474575f5ffd5b5035919050565b634e487b7160e01b5f52604160045260245ffd5b634e487b7160e01b5f52603260045260245ffd5b5f8235605e198336030181126104b7575f5ffd5b9190910192915050565b634e487b7160e01b5f52601160045260245ffd5b818103818111156104e8576104e86104c1565b92915050565b808201808211156104e8576104e86104c1565b5f8261051b57634e487b7160e01b5f52601260045260245ffd5b500490565b5f60208284031215610530575f5ffd5b813573ffffffffffffffffffffffffffffffffffffffff81168114610553575f5ffd5b9392505050565b5f5f8335601e1984360301811261056f575f5ffd5b83018035915067ffffffffffffffff821115610589575f5ffd5b60200191503681900382131561059d575f5ffd5b9250929050565b5f602082840312156105b4575f5ffd5b81358015158114610553575f5ffd',
+} as const;

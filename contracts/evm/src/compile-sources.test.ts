@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+import { EventFragment, FunctionFragment, Interface } from 'ethers';
+import { compileSources } from './compile-sources.js';
+import {
+  deployArtifacts,
+  erc20Fragments,
+  eventTopics,
+  limitOrderProtocolFragments,
+  multicall3Fragments,
+  wrappedNativeFragments,
+} from './index.js';
+import { renderArtifacts } from './render-artifacts.js';
+
+test('the committed ABIs and bytecode are what the sources compile to', () => {
+  const committed = fileURLToPath(new URL('../src/artifacts/', import.meta.url));
+  const rendered = renderArtifacts(compileSources(fileURLToPath(new URL('../sol/', import.meta.url))));
+  expect(readdirSync(committed).toSorted()).toEqual([...rendered.keys()].toSorted());
+  for (const [file, text] of rendered) expect(readFileSync(committed + file, 'utf8')).toBe(text);
+});
+
+describe.each([
+  ['limitOrderProtocolFragments', limitOrderProtocolFragments, deployArtifacts.LimitOrderProtocol],
+  ['erc20Fragments', erc20Fragments, deployArtifacts.TestToken],
+  ['erc20Fragments', erc20Fragments, deployArtifacts.WrappedNative],
+  ['wrappedNativeFragments', wrappedNativeFragments, deployArtifacts.WrappedNative],
+  ['multicall3Fragments', multicall3Fragments, deployArtifacts.Multicall3],
+])('%s', (_name, fragments, artifact) => {
+  const compiled = new Interface(artifact.abi);
+  test.each(fragments.map((fragment) => [fragment]))('%s is in the compiled ABI', (text) => {
+    const [fragment] = Interface.from([text]).fragments;
+    if (fragment instanceof FunctionFragment) {
+      const match = compiled.getFunction(fragment.selector);
+      expect(match?.outputs.map((output) => output.format())).toEqual(
+        fragment.outputs.map((output) => output.format()),
+      );
+      expect(match?.stateMutability).toBe(fragment.stateMutability);
+    } else if (fragment instanceof EventFragment) {
+      const match = compiled.getEvent(fragment.topicHash);
+      expect(match?.inputs.map((input) => input.indexed === true)).toEqual(
+        fragment.inputs.map((input) => input.indexed === true),
+      );
+    } else {
+      throw new Error('neither a function nor an event');
+    }
+  });
+});
+
+test('the event topics are those of the fragments', () => {
+  const events = new Interface([...erc20Fragments, ...wrappedNativeFragments, ...limitOrderProtocolFragments]);
+  const named = Object.fromEntries(
+    Object.keys(eventTopics).map((name) => [
+      name,
+      events.getEvent(`${name[0]?.toUpperCase()}${name.slice(1)}`)?.topicHash,
+    ]),
+  );
+  expect(eventTopics).toEqual(named);
+});

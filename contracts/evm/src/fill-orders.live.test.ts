@@ -1,0 +1,365 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  type BaseWallet,
+  Contract,
+  type ContractTransactionReceipt,
+  type ContractTransactionResponse,
+  Interface,
+  type Log,
+  MaxUint256,
+} from 'ethers';
+import fc from 'fast-check';
+import {
+  type Address,
+  bytesToHex,
+  createOrderHasher,
+  deployArtifacts,
+  type Hex,
+  type Order,
+  type OrderHasher,
+  ZERO_ADDRESS,
+} from './index.js';
+import { startTestChain, type TestChain } from './start-test-chain.js';
+
+const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+const GAS = { gasLimit: 1_000_000 };
+// Longer than what OpenZeppelin's EIP712 takes for a name.
+const SERVICE_NAME = 'Makerbook with a name of some length';
+
+let chain: TestChain;
+let maker: BaseWallet;
+let taker: BaseWallet;
+let protocol: Contract;
+let protocolAddress: Address;
+let making: Address;
+let taking: Address;
+let hasher: OrderHasher;
+let salt = 0n;
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  maker = await chain.createAccount();
+  taker = await chain.createAccount();
+  protocolAddress = await chain.deploy(deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
+  protocol = new Contract(protocolAddress, deployArtifacts.LimitOrderProtocol.abi, taker);
+  hasher = createOrderHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: protocolAddress });
+  making = await chain.deploy(deployArtifacts.IllBehavedToken, 'Making', 'MAK', 18);
+  taking = await chain.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 6);
+  for (const [wallet, address] of [
+    [maker, making],
+    [taker, taking],
+  ] as const) {
+    await send(token(address, wallet), 'mint', wallet.address, 10n ** 30n);
+    await send(token(address, wallet), 'approve', protocolAddress, MaxUint256);
+  }
+});
+
+afterAll(() => chain.stop());
+
+describe('the hash on the chain', () => {
+  test('is the hash that is computed off the chain, for random orders', async () => {
+    const bytes = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((value): Address => bytesToHex(value));
+    const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+    const amount = fc.record({ token: bytes, amount: uint });
+    const orders = fc.record({
+      salt: uint,
+      nonce: uint,
+      expiresAt: uint,
+      making: amount,
+      taking: amount,
+      maker: bytes,
+      permittedTaker: bytes,
+    });
+    await fc.assert(
+      fc.asyncProperty(orders, async (order) => {
+        expect(await protocol.getFunction('hashOrder')(order)).toBe(bytesToHex(hasher.hashOrder(order)));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test('lies in the domain that the contract declares', async () => {
+    const [fields, name, version, chainId, verifyingContract] = await protocol.getFunction('eip712Domain')();
+    expect([fields, name, version, chainId]).toEqual(['0x0f', `${SERVICE_NAME} Limit Order Protocol`, 'v0', 8217n]);
+    expect(verifyingContract.toLowerCase()).toBe(protocolAddress);
+    expect(await protocol.getFunction('domainSeparator')()).toBe(bytesToHex(hasher.domainSeparator));
+  });
+});
+
+describe('a fill', () => {
+  test('in full moves both tokens, by whoever asks when the permitted taker is zero, and leaves nothing', async () => {
+    const order = newOrder();
+    const before = await balances();
+    const receipt = await fill(order, 1000n);
+    expect(await balances()).toEqual({
+      makerMaking: before.makerMaking - 1000n,
+      makerTaking: before.makerTaking + 500n,
+      takerMaking: before.takerMaking + 1000n,
+      takerTaking: before.takerTaking - 500n,
+    });
+    expect(protocolEvents(receipt)).toEqual([
+      ['OrderFilled', maker.address, hash(order), taker.address, 1000n, 500n, 0n],
+    ]);
+    expect(receipt.logs[0]?.topics.slice(1)).toEqual([word(maker.address), hash(order)]);
+    expect(await protocol.getFunction('remaining')(order)).toBe(0n);
+    await reverts(tryFill(order, 1n), 'InsufficientRemaining');
+  });
+
+  test('in part leaves the rest, and each event carries what remains', async () => {
+    const order = newOrder();
+    expect(protocolEvents(await fill(order, 300n))[0]?.at(-1)).toBe(700n);
+    expect(await protocol.getFunction('filled')(hash(order))).toBe(300n);
+    expect(await protocol.getFunction('remaining')(order)).toBe(700n);
+    await reverts(tryFill(order, 701n), 'InsufficientRemaining', [701n, 700n]);
+    expect(protocolEvents(await fill(order, 700n))[0]?.at(-1)).toBe(0n);
+  });
+
+  test('over the making amount moves nothing', async () => {
+    await reverts(tryFill(newOrder(), 1001n), 'InsufficientRemaining', [1001n, 1000n]);
+  });
+
+  test('rounds what the taker pays up, in the maker’s favour', async () => {
+    const order = newOrder({ making: { token: making, amount: 3n }, taking: { token: taking, amount: 10n } });
+    const before = await balances();
+    const paid = [];
+    for (let part = 0; part < 3; part += 1) paid.push(protocolEvents(await fill(order, 1n))[0]?.[5]);
+    expect(paid).toEqual([4n, 4n, 4n]);
+    expect((await balances()).makerTaking).toBe(before.makerTaking + 12n);
+    const cheap = newOrder({ making: { token: making, amount: 10n ** 20n }, taking: { token: taking, amount: 1n } });
+    expect(protocolEvents(await fill(cheap, 1n))[0]?.[5]).toBe(1n);
+  });
+
+  test('whose amounts multiply beyond uint256 keeps its price', async () => {
+    const order = newOrder({
+      making: { token: making, amount: MaxUint256 },
+      taking: { token: taking, amount: MaxUint256 },
+    });
+    expect(protocolEvents(await fill(order, 10n ** 6n))[0]?.[5]).toBe(10n ** 6n);
+  });
+
+  test('costs the taker no more than the given threshold', async () => {
+    const order = newOrder();
+    await reverts(tryFill(order, 1000n, { maxTakingAmount: 499n }), 'TakingAmountTooHigh', [500n, 499n]);
+    expect(await tryFill(order, 1000n, { maxTakingAmount: 500n })).toBe(500n);
+  });
+
+  test('of nothing, or of an order with a zero amount, is refused', async () => {
+    await reverts(tryFill(newOrder(), 0n), 'ZeroAmount');
+    await reverts(tryFill(newOrder({ taking: { token: taking, amount: 0n } }), 1n), 'ZeroAmount');
+    await reverts(tryFill(newOrder({ making: { token: making, amount: 0n } }), 1n), 'InsufficientRemaining');
+  });
+
+  test('of an order with a permitted taker is for that one alone', async () => {
+    const stranger = await chain.createAccount();
+    await reverts(tryFill(newOrder({ permittedTaker: lower(stranger.address) }), 1n), 'TakerNotPermitted');
+    expect(await tryFill(newOrder({ permittedTaker: lower(taker.address) }), 2n)).toBe(1n);
+  });
+
+  test('is possible in the second of expiry and never after', async () => {
+    const now = await chainTime();
+    const order = newOrder({ expiresAt: BigInt(now) + 100n });
+    await chain.provider.send('evm_setNextBlockTimestamp', [now + 100]);
+    await fill(order, 1n);
+    await chain.provider.send('evm_setNextBlockTimestamp', [now + 101]);
+    const sent = await protocol.getFunction('fillOrder').send(order, sign(order), 1n, MaxUint256, GAS);
+    await expect(sent.wait()).rejects.toMatchObject({ receipt: { status: 0 } });
+    await reverts(tryFill(order, 1n), 'OrderExpired', [order.expiresAt]);
+  });
+
+  test('without balance or allowance reverts and books nothing', async () => {
+    const poor = await chain.createAccount();
+    const order = newOrder({ maker: lower(poor.address) });
+    await reverts(tryFill(order, 1n, { signer: poor }), 'ERC20InsufficientAllowance');
+    await send(token(making, poor), 'approve', protocolAddress, MaxUint256);
+    await reverts(tryFill(order, 1n, { signer: poor }), 'ERC20InsufficientBalance');
+    expect(await protocol.getFunction('filled')(hash(order))).toBe(0n);
+  });
+
+  test('in a token that answers false, or at an address with no code, reverts', async () => {
+    await send(token(making, maker), 'setTransfersReturnFalse', true);
+    await reverts(tryFill(newOrder(), 1n), 'SafeERC20FailedOperation');
+    await send(token(making, maker), 'setTransfersReturnFalse', false);
+    const nobody: Address = '0x00000000000000000000000000000000000000aa';
+    await reverts(tryFill(newOrder({ making: { token: nobody, amount: 5n } }), 1n), 'SafeERC20FailedOperation');
+  });
+
+  test('cannot be entered again from a token’s transfer', async () => {
+    const order = newOrder();
+    const inner = protocol.interface.encodeFunctionData('fillOrder', [order, sign(order), 100n, MaxUint256]);
+    await send(token(making, maker), 'setCallback', protocolAddress, inner);
+    await fill(order, 100n);
+    await send(token(making, maker), 'setCallback', ZERO_ADDRESS, '0x');
+    const [succeeded, result] = await Promise.all([
+      token(making, maker).getFunction('callbackSucceeded')(),
+      token(making, maker).getFunction('callbackResult')(),
+    ]);
+    expect(succeeded).toBe(false);
+    expect(result).toBe(protocol.interface.getError('ReentrancyGuardReentrantCall')?.selector);
+    expect(await protocol.getFunction('remaining')(order)).toBe(900n);
+  });
+});
+
+describe('a signature', () => {
+  test('is taken in every form that the service takes', async () => {
+    const order = newOrder();
+    const signature = maker.signingKey.sign(hash(order));
+    const rs = signature.r + signature.s.slice(2);
+    for (const form of [signature.serialized, `${rs}0${signature.yParity}`, signature.compactSerialized]) {
+      expect(await tryFill(order, 2n, { signature: form })).toBe(1n);
+    }
+  });
+
+  test('with high s is refused, in both forms', async () => {
+    const order = newOrder();
+    const signature = maker.signingKey.sign(hash(order));
+    const s = (CURVE_ORDER - BigInt(signature.s)).toString(16).padStart(64, '0');
+    const twin = `${signature.r}${s}${(55 - signature.v).toString(16)}`;
+    await reverts(tryFill(order, 1n, { signature: twin }), 'ECDSAInvalidSignatureS');
+  });
+
+  test('of another key, another order, another length, another v, or of no point is refused', async () => {
+    const order = newOrder();
+    const good = sign(order);
+    await reverts(tryFill(order, 1n, { signer: taker }), 'InvalidSigner');
+    await reverts(tryFill(order, 1n, { signature: sign(newOrder()) }), 'InvalidSigner');
+    await reverts(tryFill({ ...order, salt: order.salt + 1n }, 1n, { signature: good }), 'InvalidSigner');
+    await reverts(tryFill(order, 1n, { signature: '0x' }), 'InvalidSignatureLength');
+    await reverts(tryFill(order, 1n, { signature: `${good}00` }), 'InvalidSignatureLength');
+    await reverts(tryFill(order, 1n, { signature: `${good.slice(0, -2)}1d` }), 'ECDSAInvalidSignature');
+    await reverts(tryFill(order, 1n, { signature: `0x${'00'.repeat(64)}1b` }), 'ECDSAInvalidSignature');
+  });
+
+  test('of no one does not fill an order of the zero address', async () => {
+    const order = newOrder({ maker: ZERO_ADDRESS });
+    await reverts(tryFill(order, 1n, { signature: `0x${'00'.repeat(65)}` }), 'ECDSAInvalidSignature');
+  });
+});
+
+describe('a cancellation', () => {
+  test('by the maker ends the order, with an event, once', async () => {
+    const order = newOrder();
+    await fill(order, 100n);
+    const own = protocol.connect(maker) as Contract;
+    const receipt = await send(own, 'cancelOrder', order);
+    expect(protocolEvents(receipt)).toEqual([['OrderCancelled', maker.address, hash(order)]]);
+    expect(receipt.logs[0]?.topics.slice(1)).toEqual([word(maker.address), hash(order)]);
+    expect(await protocol.getFunction('cancelled')(hash(order))).toBe(true);
+    expect(await protocol.getFunction('remaining')(order)).toBe(0n);
+    await reverts(tryFill(order, 1n), 'OrderIsCancelled', [hash(order)]);
+    await reverts(own.getFunction('cancelOrder').staticCall(order), 'OrderIsCancelled', [hash(order)]);
+    expect(await tryFill(newOrder(), 2n)).toBe(1n);
+  });
+
+  test('by anyone else is refused', async () => {
+    await reverts(protocol.getFunction('cancelOrder').staticCall(newOrder()), 'NotMaker');
+  });
+
+  test('of all raises the caller’s nonce alone, and ends every order below it', async () => {
+    const other = await chain.createAccount();
+    const old = newOrder({ maker: lower(other.address) });
+    await send(token(making, other), 'mint', other.address, 1000n);
+    await send(token(making, other), 'approve', protocolAddress, MaxUint256);
+    expect(await tryFill(old, 2n, { signer: other })).toBe(1n);
+
+    const receipt = await send(protocol.connect(other) as Contract, 'cancelAllOrders');
+    expect(protocolEvents(receipt)).toEqual([['AllOrdersCancelled', other.address, 1n]]);
+    expect(receipt.logs[0]?.topics.slice(1)).toEqual([word(other.address)]);
+    expect(await protocol.getFunction('nonce')(other.address)).toBe(1n);
+    expect(await protocol.getFunction('nonce')(maker.address)).toBe(0n);
+    await reverts(tryFill(old, 2n, { signer: other }), 'OrderNonceChanged', [0n, 1n]);
+    expect(await tryFill({ ...old, nonce: 1n }, 2n, { signer: other })).toBe(1n);
+    await reverts(tryFill({ ...old, nonce: 2n }, 2n, { signer: other }), 'OrderNonceChanged', [2n, 1n]);
+  });
+});
+
+function newOrder(change: Partial<Order> = {}): Order {
+  salt += 1n;
+  return {
+    salt,
+    nonce: 0n,
+    expiresAt: 2n ** 40n,
+    making: { token: making, amount: 1000n },
+    taking: { token: taking, amount: 500n },
+    maker: lower(maker.address),
+    permittedTaker: ZERO_ADDRESS,
+    ...change,
+  };
+}
+
+function hash(order: Order): Hex {
+  return bytesToHex(hasher.hashOrder(order));
+}
+
+function sign(order: Order, signer: BaseWallet = maker): string {
+  return signer.signingKey.sign(hash(order)).serialized;
+}
+
+function tryFill(
+  order: Order,
+  amount: bigint,
+  how: { signer?: BaseWallet; signature?: string; maxTakingAmount?: bigint } = {},
+): Promise<bigint> {
+  const signature = how.signature ?? sign(order, how.signer);
+  return protocol.getFunction('fillOrder').staticCall(order, signature, amount, how.maxTakingAmount ?? MaxUint256);
+}
+
+function fill(order: Order, amount: bigint): Promise<ContractTransactionReceipt> {
+  return send(protocol, 'fillOrder', order, sign(order), amount, MaxUint256);
+}
+
+async function send(contract: Contract, name: string, ...args: unknown[]): Promise<ContractTransactionReceipt> {
+  const sent: ContractTransactionResponse = await contract.getFunction(name).send(...args, GAS);
+  const receipt = await sent.wait();
+  if (receipt === null) throw new Error('no receipt');
+  return receipt;
+}
+
+function token(address: Address, wallet: BaseWallet): Contract {
+  return new Contract(address, deployArtifacts.IllBehavedToken.abi, wallet);
+}
+
+async function balances() {
+  const read = (address: Address, account: BaseWallet): Promise<bigint> =>
+    token(address, account).getFunction('balanceOf')(account.address);
+  return {
+    makerMaking: await read(making, maker),
+    makerTaking: await read(taking, maker),
+    takerMaking: await read(making, taker),
+    takerTaking: await read(taking, taker),
+  };
+}
+
+function protocolEvents(receipt: ContractTransactionReceipt): unknown[][] {
+  return receipt.logs
+    .filter((log: Log) => log.address.toLowerCase() === protocolAddress)
+    .map((log) => protocol.interface.parseLog(log))
+    .map((event) => [event?.name, ...(event?.args.toArray() ?? [])]);
+}
+
+/** Waits for the revert and compares its named error, and its arguments when they are given. */
+async function reverts(call: Promise<unknown>, name: string, args?: unknown[]): Promise<void> {
+  const errors = new Interface(
+    [...deployArtifacts.LimitOrderProtocol.abi, ...deployArtifacts.TestToken.abi].filter(
+      (entry) => entry.type === 'error',
+    ),
+  );
+  const data: string = await call.then(
+    () => 'it did not revert',
+    (error: { data?: string }) => error.data ?? String(error),
+  );
+  const parsed = errors.parseError(data);
+  expect(parsed?.name ?? data).toBe(name);
+  if (args !== undefined) expect(parsed?.args.toArray()).toEqual(args);
+}
+
+async function chainTime(): Promise<number> {
+  return (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+}
+
+function lower(address: string): Address {
+  return `0x${address.slice(2).toLowerCase()}`;
+}
+
+function word(address: string): string {
+  return `0x${'0'.repeat(24)}${address.slice(2).toLowerCase()}`;
+}
