@@ -1,0 +1,49 @@
+import { trace } from '@opentelemetry/api';
+import { type DestinationStream, pino } from 'pino';
+
+type Write = (fields: object, message: string) => void;
+
+/** Writes one JSON line per call. Fields first, then the sentence for a person. */
+export interface Logger {
+  readonly debug: Write;
+  readonly info: Write;
+  readonly warn: Write;
+  readonly error: Write;
+}
+
+/** Least severe line that is written. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/**
+ * A logger of JSON lines on standard output: `level`, `time` (ISO 8601), `service`, the fields, `msg`, and the trace id
+ * where a span is active. An `error` field that holds an Error is written with type, message and stack.
+ */
+export function createLogger(service: string, level: LogLevel, destination?: DestinationStream): Logger {
+  const options = {
+    level,
+    base: { service },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { error: pino.stdSerializers.errWithCause },
+    mixin: traceFields,
+  };
+  const logger = destination === undefined ? pino(options) : pino(options, destination);
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+  };
+}
+
+/** A logger that writes nothing, for tests of parts that must be given one. */
+export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+function nothing(): void {
+  // says nothing
+}
+
+function traceFields(): object {
+  const span = trace.getActiveSpan()?.spanContext();
+  return span === undefined ? {} : { traceId: span.traceId };
+}
