@@ -1,1 +1,5 @@
-export {};
+export * from './call-node.js';
+export * from './encode-calls.js';
+export * from './failures.js';
+export * from './read-blocks.js';
+export * from './read-state.js';

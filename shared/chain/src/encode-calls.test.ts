@@ -1,0 +1,74 @@
+import { describe, expect, test } from '@jest/globals';
+import { erc20Fragments, type Hex, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
+import { Interface } from 'ethers';
+import {
+  allowance,
+  balanceOf,
+  cancelledOf,
+  decodeAggregate3,
+  encodeAggregate3,
+  filledOf,
+  nonceOf,
+} from './encode-calls.js';
+
+const token = '0x5fbdb2315678afecb367f032d93f642f64180aa3';
+const maker = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266';
+const protocol = '0xe7f1725e7734ce288f8367e1bb143e90bb3f0512';
+const orderHash: Hex = `0x${'ab'.repeat(31)}0c`;
+
+const erc20 = new Interface(erc20Fragments);
+const limitOrderProtocol = new Interface(limitOrderProtocolFragments);
+const multicall = new Interface(multicall3Fragments);
+
+describe('calls encoded by hand', () => {
+  test.each([
+    ['balanceOf', balanceOf(token, maker), erc20.encodeFunctionData('balanceOf', [maker])],
+    ['allowance', allowance(token, maker, protocol), erc20.encodeFunctionData('allowance', [maker, protocol])],
+    ['nonce', nonceOf(protocol, maker), limitOrderProtocol.encodeFunctionData('nonce', [maker])],
+    ['filled', filledOf(protocol, orderHash), limitOrderProtocol.encodeFunctionData('filled', [orderHash])],
+    ['cancelled', cancelledOf(protocol, orderHash), limitOrderProtocol.encodeFunctionData('cancelled', [orderHash])],
+  ])('%s is what ethers encodes', (_name, call, expected) => {
+    expect(call.data).toBe(expected);
+  });
+
+  test('aggregate3 of calls of all lengths is what ethers encodes', () => {
+    const calls = [
+      balanceOf(token, maker),
+      allowance(token, maker, protocol),
+      filledOf(protocol, orderHash),
+      { to: token, data: '0x' as const },
+      { to: token, data: `0x${'11'.repeat(32)}` as const },
+      { to: token, data: `0x${'11'.repeat(33)}` as const },
+    ] as const;
+    for (let count = 0; count <= calls.length; count += 1) {
+      const some = calls.slice(0, count);
+      const expected = multicall.encodeFunctionData('aggregate3', [some.map(({ to, data }) => [to, true, data])]);
+      expect(encodeAggregate3(some)).toBe(expected);
+    }
+  });
+
+  test('what aggregate3 returns is read as ethers encodes it', () => {
+    const outcomes = [
+      { succeeded: true, data: 'ff'.repeat(32) },
+      { succeeded: false, data: '' },
+      { succeeded: true, data: '01' },
+      { succeeded: false, data: '08c379a0'.padEnd(200, '0') },
+    ];
+    for (let count = 0; count <= outcomes.length; count += 1) {
+      const some = outcomes.slice(0, count);
+      const returned = multicall.encodeFunctionResult('aggregate3', [
+        some.map(({ succeeded, data }) => [succeeded, `0x${data}`]),
+      ]) as Hex;
+      expect(decodeAggregate3(returned, count)).toEqual(some);
+      expect(decodeAggregate3(returned, count + 1)).toBeUndefined();
+    }
+  });
+
+  test('a result that is cut off, or none at all, is not taken for a result', () => {
+    const returned = multicall.encodeFunctionResult('aggregate3', [[[true, `0x${'ff'.repeat(32)}`]]]) as Hex;
+    for (let length = 2; length < returned.length; length += 1) {
+      expect(decodeAggregate3(returned.slice(0, length) as Hex, 1)).toBeUndefined();
+    }
+    expect(decodeAggregate3('0x', 0)).toBeUndefined();
+  });
+});

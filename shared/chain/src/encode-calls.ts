@@ -1,0 +1,86 @@
+import type { Address, Hex } from '@makerbook/contracts-evm';
+
+/** One read of a contract's state. */
+export interface StateCall {
+  readonly to: Address;
+  readonly data: Hex;
+}
+
+/** `balanceOf(account)` of an ERC-20. */
+export const balanceOf = (token: Address, account: Address): StateCall => ({
+  to: token,
+  data: `0x70a08231${addressWord(account)}`,
+});
+
+/** `allowance(owner, spender)` of an ERC-20. */
+export const allowance = (token: Address, owner: Address, spender: Address): StateCall => ({
+  to: token,
+  data: `0xdd62ed3e${addressWord(owner)}${addressWord(spender)}`,
+});
+
+/** `nonce(maker)` of the LimitOrderProtocol: the maker's cancel-all counter (Interface 4.5). */
+export const nonceOf = (protocol: Address, maker: Address): StateCall => ({
+  to: protocol,
+  data: `0x70ae92d2${addressWord(maker)}`,
+});
+
+/** `filled(orderHash)` of the LimitOrderProtocol: the sum of all fills, in the making token. */
+export const filledOf = (protocol: Address, orderHash: Hex): StateCall => ({
+  to: protocol,
+  data: `0x288cdc91${orderHash.slice(2)}`,
+});
+
+/** `cancelled(orderHash)` of the LimitOrderProtocol: 1 once the maker has cancelled the order on-chain. */
+export const cancelledOf = (protocol: Address, orderHash: Hex): StateCall => ({
+  to: protocol,
+  data: `0x2ac12622${orderHash.slice(2)}`,
+});
+
+/** Calldata of Multicall3's `aggregate3`, every call allowed to fail. */
+export function encodeAggregate3(calls: readonly StateCall[]): Hex {
+  const heads: string[] = [];
+  const tails: string[] = [];
+  let offsetBytes = calls.length * 32;
+  for (const { to, data } of calls) {
+    const digits = data.length - 2;
+    const padded = Math.ceil(digits / 64) * 64;
+    heads.push(numberWord(offsetBytes));
+    tails.push(addressWord(to), TRUE, OFFSET_OF_CALL_DATA, numberWord(digits / 2), data.slice(2).padEnd(padded, '0'));
+    offsetBytes += 4 * 32 + padded / 2;
+  }
+  return `0x82ad56cb${numberWord(32)}${numberWord(calls.length)}${heads.join('')}${tails.join('')}`;
+}
+
+/** What one of the aggregated calls did. `data` are the returned bytes as hex digits without 0x. */
+export interface CallOutcome {
+  readonly succeeded: boolean;
+  readonly data: string;
+}
+
+/** Reads what `aggregate3` returned; undefined when it is not that of `count` calls. */
+export function decodeAggregate3(returned: Hex, count: number): readonly CallOutcome[] | undefined {
+  const at = (bytes: number) => 2 + bytes * 2;
+  const readNumber = (bytes: number) => Number.parseInt(returned.slice(at(bytes), at(bytes + 32)), 16);
+  if (returned.length < at(64) || readNumber(0) !== 32 || readNumber(32) !== count) return undefined;
+  const outcomes: CallOutcome[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const tuple = 64 + readNumber(64 + index * 32);
+    const length = readNumber(tuple + 64);
+    const from = at(tuple + 96);
+    // Written so that a NaN (a text that ends too early) is refused too.
+    if (!(from + length * 2 <= returned.length)) return undefined;
+    outcomes.push({ succeeded: readNumber(tuple) === 1, data: returned.slice(from, from + length * 2) });
+  }
+  return outcomes;
+}
+
+const TRUE = numberWord(1);
+const OFFSET_OF_CALL_DATA = numberWord(96);
+
+function numberWord(value: number): string {
+  return value.toString(16).padStart(64, '0');
+}
+
+function addressWord(address: Address): string {
+  return `000000000000000000000000${address.slice(2)}`;
+}

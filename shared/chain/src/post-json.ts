@@ -1,0 +1,79 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { RpcUnavailable } from './failures.js';
+
+export interface JsonPoster {
+  /** Posts a JSON text and hands back the parsed answer. Throws RpcUnavailable. */
+  post(body: string): Promise<unknown>;
+  close(): void;
+}
+
+export interface PosterOptions {
+  readonly url: string;
+  /** From the start of the request to the last byte of the answer. */
+  readonly timeoutMs: number;
+  /** A longer answer is refused. */
+  readonly responseBytesMax: number;
+  readonly connectionsMax: number;
+}
+
+/** Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header. */
+export function createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }: PosterOptions): JsonPoster {
+  const target = new URL(url);
+  const secure = target.protocol === 'https:';
+  const agent = secure
+    ? new HttpsAgent({ keepAlive: true, maxSockets: connectionsMax })
+    : new HttpAgent({ keepAlive: true, maxSockets: connectionsMax });
+  const request = secure ? httpsRequest : httpRequest;
+  const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
+  if (target.username !== '') {
+    const credentials = `${decodeURIComponent(target.username)}:${decodeURIComponent(target.password)}`;
+    headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`;
+    target.username = '';
+    target.password = '';
+  }
+  const where = target.host;
+
+  const post = (body: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const fail = (why: string, cause?: unknown) =>
+        reject(new RpcUnavailable(`${where} ${why}`, cause === undefined ? {} : { cause }));
+      const outgoing = request(
+        target,
+        { method: 'POST', agent, headers: { ...headers, 'content-length': Buffer.byteLength(body) } },
+        (incoming) => {
+          const chunks: Buffer[] = [];
+          let bytes = 0;
+          incoming.on('data', (chunk: Buffer) => {
+            bytes += chunk.length;
+            if (bytes > responseBytesMax) {
+              fail(`answered with more than ${responseBytesMax} bytes`);
+              outgoing.destroy();
+            } else chunks.push(chunk);
+          });
+          incoming.on('error', (error) => fail(`broke off its answer: ${error.message}`, error));
+          incoming.on('end', () => {
+            clearTimeout(timer);
+            const text = Buffer.concat(chunks).toString('utf8');
+            try {
+              resolve(JSON.parse(text));
+            } catch {
+              fail(`answered ${incoming.statusCode} with no JSON: ${text.slice(0, 100)}`);
+            }
+          });
+        },
+      );
+      const timer = setTimeout(() => {
+        fail(`did not answer within ${timeoutMs} ms`);
+        outgoing.destroy();
+      }, timeoutMs);
+      outgoing.on('error', (error) => {
+        clearTimeout(timer);
+        fail(`cannot be reached: ${error.message || (error as NodeJS.ErrnoException).code}`, error);
+      });
+      outgoing.on('close', () => clearTimeout(timer));
+      outgoing.end(body);
+    });
+
+  return { post, close: () => agent.destroy() };
+}

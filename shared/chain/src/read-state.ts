@@ -1,0 +1,139 @@
+import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Node } from './call-node.js';
+import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
+import { RpcRefused, RpcUnavailable } from './failures.js';
+
+/** Reads uint256 values of contracts at one block. */
+export interface StateReader {
+  /**
+   * The values in the order of the calls; undefined where the contract itself fails: it reverts, burns its gas, returns
+   * less than a word, or is no contract. Throws RpcUnavailable or RpcRefused where the node fails.
+   * @param blockHash the state after exactly this block (EIP-1898).
+   */
+  read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
+  /** Contracts that once failed in company, and are called alone since. */
+  suspects(): ReadonlySet<Address>;
+}
+
+export interface StateReaderOptions {
+  readonly node: Node;
+  /** Address of Multicall3. */
+  readonly multicall: Address;
+  /** Calls in one `aggregate3`. Default 200. */
+  readonly callsMax?: number;
+  /** Gas of a call that is made alone. Default 10 million. */
+  readonly aloneGas?: number;
+  /** `eth_call`s under way at once. Default 4. */
+  readonly concurrencyMax?: number;
+  /** Contracts remembered as suspects, the oldest forgotten first. Default 10000. */
+  readonly suspectsMax?: number;
+}
+
+/**
+ * Reads through Multicall3, failures allowed. A contract that fails in company is asked again alone: another one may
+ * have burnt the gas that was meant for it. What fails alone too has failed by itself, and is kept out of company from
+ * then on until it succeeds, so that a contract that burns all gas costs the others nothing.
+ */
+export function createStateReader(options: StateReaderOptions): StateReader {
+  const { node, multicall, callsMax = 200, aloneGas = 10_000_000, concurrencyMax = 4, suspectsMax = 10_000 } = options;
+  const suspects = new Set<Address>();
+
+  const aggregate = async (
+    blockHash: Hex,
+    calls: readonly StateCall[],
+    gas?: number,
+  ): Promise<readonly CallOutcome[]> => {
+    const transaction = { to: multicall, data: encodeAggregate3(calls) };
+    const returned = await node.call('eth_call', [
+      gas === undefined ? transaction : { ...transaction, gas: `0x${gas.toString(16)}` },
+      { blockHash },
+    ]);
+    const outcomes = typeof returned === 'string' ? decodeAggregate3(returned as Hex, calls.length) : undefined;
+    if (outcomes === undefined) {
+      throw new RpcUnavailable(`Multicall3 at ${multicall} gave no result of aggregate3 at block ${blockHash}`);
+    }
+    return outcomes;
+  };
+
+  /** Throws when the node cannot call at this block at all: then no contract is to blame. */
+  const blameNodeFirst = (blockHash: Hex) => aggregate(blockHash, []);
+
+  const readAlone = async (blockHash: Hex, call: StateCall): Promise<bigint | undefined> => {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const [outcome] = await aggregate(blockHash, [call], aloneGas);
+        const value = firstWord(outcome);
+        if (outcome?.succeeded === true) suspects.delete(call.to);
+        else suspect(call.to);
+        return value;
+      } catch (error) {
+        if (!(error instanceof RpcRefused)) throw error;
+        await blameNodeFirst(blockHash);
+        if (attempt === 2) {
+          suspect(call.to);
+          return undefined;
+        }
+      }
+    }
+  };
+
+  const suspect = (contract: Address) => {
+    suspects.add(contract);
+    const [oldest] = suspects;
+    if (suspects.size > suspectsMax && oldest !== undefined) suspects.delete(oldest);
+  };
+
+  const readTogether = async (blockHash: Hex, calls: readonly StateCall[]): Promise<(bigint | undefined)[]> => {
+    const [only] = calls;
+    if (only === undefined) return [];
+    let outcomes: readonly CallOutcome[];
+    try {
+      outcomes = await aggregate(blockHash, calls);
+    } catch (error) {
+      if (!(error instanceof RpcRefused)) throw error;
+      await blameNodeFirst(blockHash);
+      if (calls.length === 1) return [await readAlone(blockHash, only)];
+      const half = calls.length >> 1;
+      const first = await readTogether(blockHash, calls.slice(0, half));
+      return [...first, ...(await readTogether(blockHash, calls.slice(half)))];
+    }
+    const values: (bigint | undefined)[] = [];
+    for (const [index, call] of calls.entries()) {
+      const outcome = outcomes[index];
+      values.push(outcome?.succeeded === true ? firstWord(outcome) : await readAlone(blockHash, call));
+    }
+    return values;
+  };
+
+  const read = async (blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> => {
+    const values: (bigint | undefined)[] = new Array(calls.length);
+    const jobs: { readonly indexes: readonly number[]; readonly alone: boolean }[] = [];
+    let company: number[] = [];
+    for (const [index, { to }] of calls.entries()) {
+      if (suspects.has(to)) jobs.push({ indexes: [index], alone: true });
+      else if (company.push(index) === callsMax) {
+        jobs.push({ indexes: company, alone: false });
+        company = [];
+      }
+    }
+    if (company.length > 0) jobs.push({ indexes: company, alone: false });
+    const work = async () => {
+      for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
+        const wanted = job.indexes.map((index) => calls[index]).filter((call) => call !== undefined);
+        const [first] = wanted;
+        const got = job.alone && first ? [await readAlone(blockHash, first)] : await readTogether(blockHash, wanted);
+        for (const [nth, index] of job.indexes.entries()) values[index] = got[nth];
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(concurrencyMax, jobs.length) }, work));
+    return values;
+  };
+
+  return { read, suspects: () => suspects };
+}
+
+/** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word. */
+function firstWord(outcome: CallOutcome | undefined): bigint | undefined {
+  if (outcome?.succeeded !== true || outcome.data.length < 64) return undefined;
+  return BigInt(`0x${outcome.data.slice(0, 64)}`);
+}
