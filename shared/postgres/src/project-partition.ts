@@ -1,0 +1,257 @@
+import type { Hex } from '@makerbook/contracts-events';
+import { byteaOf, type Postgres } from './connect-postgres.js';
+
+/** Where the projection of a partition stands. */
+export interface Projection {
+  /** The offset of the next message to be folded. */
+  readonly nextOffset: bigint;
+  /** The newest block that was folded, and the greatest block timestamp so far, in seconds; 0 before the first. */
+  readonly blockNumber: number | undefined;
+  readonly clockSeconds: number;
+  /** Feed messages of the last commit that may not have been published. */
+  readonly pending: Buffer | undefined;
+}
+
+export interface MakerRow {
+  readonly maker: Hex;
+  readonly admission: string;
+  /** Decimal; null until it was seen once. */
+  readonly nonce: string | null;
+  readonly nonceBlock: number | null;
+  readonly nonceIsWatched: boolean;
+  /** Null: nothing is due. */
+  readonly dueAtSeconds: number | null;
+}
+
+export interface FundingRow {
+  readonly maker: Hex;
+  readonly token: Hex;
+  /** Decimal, as `allowance`. */
+  readonly balance: string | null;
+  readonly balanceBlock: number | null;
+  readonly allowance: string | null;
+  readonly allowanceBlock: number | null;
+  readonly openOrders: number;
+}
+
+/** The part of an open order's row that can change. `remaining` is decimal. */
+export interface OrderStateRow {
+  readonly orderHash: Hex;
+  readonly remaining: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly inBook: boolean;
+}
+
+export interface OrderRow extends OrderStateRow {
+  readonly maker: Hex;
+  readonly acceptedOffset: bigint;
+  readonly acceptedAtMs: number;
+  readonly expiresAtSeconds: number;
+  readonly makingToken: Hex;
+  /** Decimal. */
+  readonly makingAmount: string;
+  /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
+  readonly recordStart: string;
+}
+
+/** One line of an order's history. */
+export interface HistoryRow {
+  readonly offset: bigint;
+  readonly orderHash: Hex;
+  readonly maker: Hex;
+  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
+  readonly status: string;
+  /** Why it is INACTIVE; of a removed order why it was removed. */
+  readonly reason: string | null;
+  /** Decimal. */
+  readonly remaining: string;
+  /** With OPENED only. */
+  readonly expiresAtSeconds: number | null;
+}
+
+/** Everything that some makers' rows hold. */
+export interface MakerRows {
+  readonly makers: readonly MakerRow[];
+  readonly funding: readonly FundingRow[];
+  /** Oldest acceptance first. */
+  readonly orders: readonly OrderRow[];
+}
+
+/** What a stretch of the log did, to be committed with the position behind it. */
+export interface ProjectionCommit {
+  readonly partition: number;
+  /** Where the projection must stand now. */
+  readonly fromOffset: bigint;
+  readonly nextOffset: bigint;
+  readonly blockNumber: number | undefined;
+  readonly clockSeconds: number;
+  readonly pending: Buffer | undefined;
+  readonly makers: readonly MakerRow[];
+  readonly funding: readonly FundingRow[];
+  readonly fundingDropped: readonly Pick<FundingRow, 'maker' | 'token'>[];
+  readonly opened: readonly OrderRow[];
+  readonly changed: readonly OrderStateRow[];
+  readonly removed: readonly Hex[];
+  readonly history: readonly HistoryRow[];
+}
+
+/** The projection does not stand where the caller left it: someone else owns the partition. Nothing was written. */
+export class PositionTaken extends Error {
+  override readonly name = 'PositionTaken';
+}
+
+/** Reads where a partition stands; a partition that was never projected starts at 0. */
+export async function readProjection(postgres: Postgres, partition: number): Promise<Projection> {
+  const [row] = await postgres.query<{
+    next_offset: bigint;
+    block_number: bigint | null;
+    block_timestamp: bigint;
+    pending: Hex | null;
+  }>(
+    `with fresh as (
+       insert into projections (partition) values ($1) on conflict do nothing
+       returning next_offset, block_number, block_timestamp, pending)
+     select * from fresh
+     union all select next_offset, block_number, block_timestamp, pending from projections where partition = $1`,
+    [partition],
+  );
+  if (row === undefined) return readProjection(postgres, partition);
+  return {
+    nextOffset: row.next_offset,
+    blockNumber: numberOf(row.block_number) ?? undefined,
+    clockSeconds: Number(row.block_timestamp),
+    pending: row.pending === null ? undefined : Buffer.from(row.pending.slice(2), 'hex'),
+  };
+}
+
+/** The second at which the first order of the partition is due for something; undefined when none is. */
+export async function readNextDue(postgres: Postgres, partition: number): Promise<number | undefined> {
+  const [row] = await postgres.query<{ due: bigint | null }>(
+    'select min(due_at_seconds) as due from makers where partition = $1 and due_at_seconds is not null',
+    [partition],
+  );
+  return numberOf(row?.due ?? null) ?? undefined;
+}
+
+/** The makers of the partition with orders that are due at `clockSeconds`, by address. */
+export async function findDueMakers(postgres: Postgres, partition: number, clockSeconds: number): Promise<Hex[]> {
+  const rows = await postgres.query<{ maker: Hex }>(
+    'select maker from makers where partition = $1 and due_at_seconds <= $2 order by maker',
+    [partition, clockSeconds],
+  );
+  return rows.map(({ maker }) => maker);
+}
+
+/** What is stored of the makers. A maker of whom nothing is known has no row. */
+export async function readMakers(postgres: Postgres, makers: readonly Hex[]): Promise<MakerRows> {
+  const values = [makers.map(byteaOf)];
+  const [makerRows, fundingRows, orderRows] = await Promise.all([
+    postgres.query<StoredMaker>('select * from makers where maker = any($1::bytea[])', values),
+    postgres.query<StoredFunding>('select * from funding where maker = any($1::bytea[])', values),
+    postgres.query<StoredOrder>(
+      'select * from orders where maker = any($1::bytea[]) order by maker, accepted_offset',
+      values,
+    ),
+  ]);
+  return { makers: makerRows.map(makerOf), funding: fundingRows.map(fundingOf), orders: orderRows.map(orderOf) };
+}
+
+/** Which of the orders were accepted before, open or not. */
+export async function findAccepted(
+  postgres: Postgres,
+  orders: readonly Pick<OrderRow, 'maker' | 'expiresAtSeconds' | 'orderHash'>[],
+): Promise<Set<Hex>> {
+  if (orders.length === 0) return new Set();
+  const keys = orders.map(({ maker, expiresAtSeconds, orderHash }) => ({
+    maker: byteaOf(maker),
+    expires_at_seconds: expiresAtSeconds,
+    order_hash: byteaOf(orderHash),
+  }));
+  const rows = await postgres.query<{ order_hash: Hex }>(
+    `select h.order_hash
+     from json_to_recordset($1) as asked (maker bytea, expires_at_seconds bigint, order_hash bytea)
+       join order_history h using (maker, expires_at_seconds, order_hash)
+     where h.happened = 'OPENED'`,
+    [JSON.stringify(keys)],
+  );
+  return new Set(rows.map(({ order_hash }) => order_hash));
+}
+
+interface StoredMaker {
+  maker: Hex;
+  admission: string;
+  nonce: string | null;
+  nonce_block: bigint | null;
+  nonce_is_watched: boolean;
+  due_at_seconds: bigint | null;
+}
+
+interface StoredFunding {
+  maker: Hex;
+  token: Hex;
+  balance: string | null;
+  balance_block: bigint | null;
+  allowance: string | null;
+  allowance_block: bigint | null;
+  open_orders: number;
+}
+
+interface StoredOrder {
+  order_hash: Hex;
+  maker: Hex;
+  accepted_offset: bigint;
+  accepted_at_ms: bigint;
+  expires_at_seconds: bigint;
+  making_token: Hex;
+  making_amount: string;
+  remaining: string;
+  status: string;
+  reason: string | null;
+  in_book: boolean;
+  record_start: string;
+}
+
+function makerOf(row: StoredMaker): MakerRow {
+  return {
+    maker: row.maker,
+    admission: row.admission,
+    nonce: row.nonce,
+    nonceBlock: numberOf(row.nonce_block),
+    nonceIsWatched: row.nonce_is_watched,
+    dueAtSeconds: numberOf(row.due_at_seconds),
+  };
+}
+
+function fundingOf(row: StoredFunding): FundingRow {
+  return {
+    maker: row.maker,
+    token: row.token,
+    balance: row.balance,
+    balanceBlock: numberOf(row.balance_block),
+    allowance: row.allowance,
+    allowanceBlock: numberOf(row.allowance_block),
+    openOrders: row.open_orders,
+  };
+}
+
+function orderOf(row: StoredOrder): OrderRow {
+  return {
+    orderHash: row.order_hash,
+    maker: row.maker,
+    acceptedOffset: row.accepted_offset,
+    acceptedAtMs: Number(row.accepted_at_ms),
+    expiresAtSeconds: Number(row.expires_at_seconds),
+    makingToken: row.making_token,
+    makingAmount: row.making_amount,
+    remaining: row.remaining,
+    status: row.status,
+    reason: row.reason,
+    inBook: row.in_book,
+    recordStart: row.record_start,
+  };
+}
+
+function numberOf(value: bigint | null): number | null {
+  return value === null ? null : Number(value);
+}

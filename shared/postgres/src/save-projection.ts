@@ -1,0 +1,151 @@
+import { byteaOf, type Postgres, type Query } from './connect-postgres.js';
+import { PositionTaken, type ProjectionCommit } from './project-partition.js';
+
+/**
+ * Commits what a stretch of the log did, and the position behind it, in one transaction. Of two that fold the same
+ * stretch one commits; the other gets PositionTaken and has written nothing. One statement for each kind of row.
+ * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
+ */
+export async function saveProjection(postgres: Postgres, commit: ProjectionCommit): Promise<void> {
+  const statements = statementsOf(commit).filter(({ rows }) => rows.length > 0);
+  if (statements.length === 0) return movePosition(postgres.query, commit);
+  await postgres.transaction(async (query) => {
+    // First, and it locks the row: whoever comes second waits here and then finds another position.
+    await movePosition(query, commit);
+    for (const { sql, rows } of statements) await query(sql, [JSON.stringify(rows), commit.partition]);
+  });
+}
+
+async function movePosition(query: Query, commit: ProjectionCommit): Promise<void> {
+  const { partition, fromOffset, nextOffset, blockNumber, clockSeconds, pending } = commit;
+  const moved = await query<object>(
+    `update projections set next_offset = $3, block_number = $4, block_timestamp = $5, pending = $6
+     where partition = $1 and next_offset = $2 returning partition`,
+    [partition, fromOffset, nextOffset, blockNumber ?? null, clockSeconds, pending ?? null],
+  );
+  if (moved.length === 0) {
+    throw new PositionTaken(`partition ${partition} does not stand at ${fromOffset}: another process owns it`);
+  }
+}
+
+interface Statement {
+  /** $1: the rows as JSON, $2: the partition. */
+  readonly sql: string;
+  readonly rows: readonly object[];
+}
+
+function statementsOf(commit: ProjectionCommit): Statement[] {
+  return [
+    { sql: removeOrdersSql, rows: commit.removed.map((orderHash) => ({ order_hash: byteaOf(orderHash) })) },
+    { sql: openOrdersSql, rows: commit.opened.map(orderToJson) },
+    { sql: changeOrdersSql, rows: commit.changed.map(orderStateToJson) },
+    { sql: dropFundingSql, rows: commit.fundingDropped.map(fundingKeyToJson) },
+    { sql: saveFundingSql, rows: commit.funding.map(fundingToJson) },
+    { sql: saveMakersSql, rows: commit.makers.map(makerToJson) },
+    { sql: addHistorySql, rows: commit.history.map(historyToJson) },
+  ];
+}
+
+const removeOrdersSql = `
+  delete from orders using json_to_recordset($1) as gone (order_hash bytea)
+  where orders.order_hash = gone.order_hash and orders.partition = $2`;
+
+const openOrdersSql = `
+  insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+    making_amount, remaining, status, reason, in_book, record_start)
+  select order_hash, maker, $2, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+    making_amount, remaining, status, reason, in_book, record_start
+  from json_to_recordset($1) as opened (order_hash bytea, maker bytea, accepted_offset bigint, accepted_at_ms bigint,
+    expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric, status text, reason text,
+    in_book boolean, record_start text)`;
+
+const changeOrdersSql = `
+  update orders set remaining = changed.remaining, status = changed.status, reason = changed.reason,
+    in_book = changed.in_book
+  from json_to_recordset($1) as changed (order_hash bytea, remaining numeric, status text, reason text, in_book boolean)
+  where orders.order_hash = changed.order_hash and orders.partition = $2`;
+
+const dropFundingSql = `
+  delete from funding using json_to_recordset($1) as dropped (maker bytea, token bytea)
+  where funding.maker = dropped.maker and funding.token = dropped.token and $2::integer is not null`;
+
+const saveFundingSql = `
+  insert into funding (maker, token, balance, balance_block, allowance, allowance_block, open_orders)
+  select * from json_to_recordset($1) as saved (maker bytea, token bytea, balance numeric, balance_block bigint,
+    allowance numeric, allowance_block bigint, open_orders integer)
+  where $2::integer is not null
+  on conflict (maker, token) do update set balance = excluded.balance, balance_block = excluded.balance_block,
+    allowance = excluded.allowance, allowance_block = excluded.allowance_block, open_orders = excluded.open_orders`;
+
+const saveMakersSql = `
+  insert into makers (maker, partition, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds)
+  select maker, $2, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds
+  from json_to_recordset($1) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
+    nonce_is_watched boolean, due_at_seconds bigint)
+  on conflict (maker) do update set admission = excluded.admission, nonce = excluded.nonce,
+    nonce_block = excluded.nonce_block, nonce_is_watched = excluded.nonce_is_watched,
+    due_at_seconds = excluded.due_at_seconds`;
+
+const addHistorySql = `
+  insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining,
+    expires_at_seconds)
+  select $2, log_offset, order_hash, maker, happened, status, reason, remaining, expires_at_seconds
+  from json_to_recordset($1) as added (log_offset bigint, order_hash bytea, maker bytea, happened text, status text,
+    reason text, remaining numeric, expires_at_seconds bigint)`;
+
+function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
+  const { orderHash, remaining, status, reason, inBook } = row;
+  return { order_hash: byteaOf(orderHash), remaining, status, reason, in_book: inBook };
+}
+
+function orderToJson(row: ProjectionCommit['opened'][number]): object {
+  return {
+    ...orderStateToJson(row),
+    maker: byteaOf(row.maker),
+    accepted_offset: String(row.acceptedOffset),
+    accepted_at_ms: row.acceptedAtMs,
+    expires_at_seconds: row.expiresAtSeconds,
+    making_token: byteaOf(row.makingToken),
+    making_amount: row.makingAmount,
+    record_start: row.recordStart,
+  };
+}
+
+function fundingKeyToJson({ maker, token }: ProjectionCommit['fundingDropped'][number]): object {
+  return { maker: byteaOf(maker), token: byteaOf(token) };
+}
+
+function fundingToJson(row: ProjectionCommit['funding'][number]): object {
+  return {
+    ...fundingKeyToJson(row),
+    balance: row.balance,
+    balance_block: row.balanceBlock,
+    allowance: row.allowance,
+    allowance_block: row.allowanceBlock,
+    open_orders: row.openOrders,
+  };
+}
+
+function makerToJson(row: ProjectionCommit['makers'][number]): object {
+  return {
+    maker: byteaOf(row.maker),
+    admission: row.admission,
+    nonce: row.nonce,
+    nonce_block: row.nonceBlock,
+    nonce_is_watched: row.nonceIsWatched,
+    due_at_seconds: row.dueAtSeconds,
+  };
+}
+
+function historyToJson(row: ProjectionCommit['history'][number]): object {
+  return {
+    log_offset: String(row.offset),
+    order_hash: byteaOf(row.orderHash),
+    maker: byteaOf(row.maker),
+    happened: row.happened,
+    status: row.status,
+    reason: row.reason,
+    remaining: row.remaining,
+    expires_at_seconds: row.expiresAtSeconds,
+  };
+}
