@@ -1,1 +1,4 @@
-export {};
+export * from './reply.js';
+export * from './run-service.js';
+export { type ApiOptions, type ApiServer, type Route, serveApi } from './serve-api.js';
+export * from './serve-ops.js';

@@ -1,0 +1,64 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { stopServer } from './serve-api.js';
+
+/** What a service says of itself. Each entry of `checks` is `ok`, or a sentence that says what is missing. */
+export interface Health {
+  readonly isOk: boolean;
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+export interface OpsOptions {
+  readonly port: number;
+  /** False only where a restart would help: the process is stuck. */
+  readonly live: () => Health;
+  /** False while work cannot be done: a dependency is missing, or state is still being caught up. */
+  readonly ready: () => Health | Promise<Health>;
+  readonly serveMetrics: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
+/** The port for those who run the service: `/livez`, `/readyz`, `/metrics`. Never on the port of the API. */
+export interface OpsServer {
+  readonly port: number;
+  readonly stop: () => Promise<void>;
+}
+
+/** @throws where the port cannot be had */
+export async function serveOps(options: OpsOptions): Promise<OpsServer> {
+  const server = createServer(async (request, response) => {
+    try {
+      await answer(request, response, options);
+    } catch (error) {
+      write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, () => resolve());
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the ops server listens on no TCP port');
+  return { port: address.port, stop: () => stopServer(server, 1000) };
+}
+
+/** Health out of named checks; each check is `ok` or says what is missing. */
+export function healthOf(checks: Readonly<Record<string, string>>): Health {
+  return { isOk: Object.values(checks).every((check) => check === 'ok'), checks };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: OpsOptions): Promise<void> {
+  switch (request.url?.split('?', 1)[0]) {
+    case '/livez':
+      return write(response, options.live());
+    case '/readyz':
+      return write(response, await options.ready());
+    case '/metrics':
+      return options.serveMetrics(request, response);
+    default:
+      response.writeHead(404).end();
+  }
+}
+
+function write(response: ServerResponse, { isOk, checks }: Health): void {
+  const body = JSON.stringify({ status: isOk ? 'ok' : 'unavailable', checks });
+  response.writeHead(isOk ? 200 : 503, { 'Content-Type': 'application/json' }).end(`${body}\n`);
+}
