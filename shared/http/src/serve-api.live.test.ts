@@ -1,0 +1,180 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { silentLogger } from '@makerbook/telemetry';
+import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
+import { type ApiServer, serveApi } from './serve-api.js';
+
+let api: ApiServer;
+let base: string;
+let release: () => void = () => undefined;
+
+async function echo(request: ApiRequest): Promise<Reply> {
+  return okJson(JSON.stringify({ body: request.body ?? null, query: [...request.query], id: request.requestId }));
+}
+
+beforeAll(async () => {
+  api = await serveApi({
+    port: 0,
+    logger: silentLogger,
+    bodyBytesMax: 10_000,
+    headerBytesMax: 65_536,
+    requestTimeoutMs: 1500,
+    trustedProxyHops: 1,
+    clientLimit: { requests: 200, windowSeconds: 60 },
+    routes: [
+      { method: 'POST', path: '/things', takesJson: true, handle: echo },
+      { method: 'GET', path: '/things', takesJson: false, handle: echo },
+      { method: 'PATCH', path: '/text', takesJson: true, handle: async () => okText('0x00') },
+      {
+        method: 'GET',
+        path: '/limited',
+        takesJson: false,
+        handle: async () => ({
+          code: 'rate_limited',
+          detail: 'slower',
+          index: 2,
+          headers: { 'Retry-After': '7', RateLimit: '"maker";r=0;t=7' },
+        }),
+      },
+      { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },
+      {
+        method: 'GET',
+        path: '/slow',
+        takesJson: false,
+        handle: () => new Promise((resolve) => (release = () => resolve(okText('done')))),
+      },
+    ],
+  });
+  base = `http://127.0.0.1:${api.port}`;
+});
+
+afterAll(() => api.stop(100));
+
+const post = (body: string | Uint8Array, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
+  fetch(`${base}/things`, { method: 'POST', body: body as string, headers });
+
+async function expectProblem(response: Response, status: number, code: string): Promise<Record<string, unknown>> {
+  const text = await response.text();
+  expect(`${response.status} ${text}`).toContain(code);
+  expect(response.status).toBe(status);
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  const problem = JSON.parse(text) as Record<string, unknown>;
+  expect(problem).toMatchObject({ status, code, requestId: response.headers.get('x-request-id') });
+  return problem;
+}
+
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(api.port, '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+describe('the HTTP shell', () => {
+  test('answers with the request id that came in, and makes one where it is not sane', async () => {
+    const given = await fetch(`${base}/things?a=1&a=2`, { headers: { 'x-request-id': 'abc-1' } });
+    expect(given.headers.get('x-request-id')).toBe('abc-1');
+    expect(await given.json()).toEqual({
+      body: null,
+      query: [
+        ['a', '1'],
+        ['a', '2'],
+      ],
+      id: 'abc-1',
+    });
+    const odd = await fetch(`${base}/things`, { headers: { 'x-request-id': 'a b' } });
+    expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test('has no ETag and no X-Powered-By, and an exact Content-Length', async () => {
+    const response = await post('{"ä":1}');
+    expect(response.headers.get('etag')).toBeNull();
+    expect(response.headers.get('x-powered-by')).toBeNull();
+    expect(Number(response.headers.get('content-length'))).toBe(Buffer.byteLength(await response.text()));
+  });
+
+  test.each<[string, string | Uint8Array, number, string]>([
+    ['unfinished JSON', '[{"a":', 400, 'invalid_request'],
+    ['an empty body', '', 400, 'invalid_request'],
+    ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22]), 400, 'invalid_request'],
+    ['a body above the limit', `"${'x'.repeat(20_000)}"`, 413, 'payload_too_large'],
+    ['a body of 10 MB', `"${'x'.repeat(10_000_000)}"`, 413, 'payload_too_large'],
+  ])('%s is refused', async (_name, body, status, code) => {
+    await expectProblem(await post(body), status, code);
+  });
+
+  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json5'])(
+    'the content type %s is refused with 415',
+    async (type) => {
+      await expectProblem(await post('[]', { 'content-type': type }), 415, 'unsupported_media_type');
+    },
+  );
+
+  test('a content type with parameters and a nesting of 4,000 arrays are JSON', async () => {
+    const response = await post(`${'['.repeat(4000)}${']'.repeat(4000)}`, {
+      'content-type': 'Application/JSON; charset=utf-8',
+    });
+    expect(response.status).toBe(200);
+  });
+
+  test('an unknown path is 404, an unknown method 405 with Allow, HEAD among them', async () => {
+    await expectProblem(await fetch(`${base}/nothing`), 404, 'not_found');
+    const put = await fetch(`${base}/things`, { method: 'PUT', body: 'x' });
+    expect(put.headers.get('allow')).toBe('POST, GET');
+    await expectProblem(put, 405, 'method_not_allowed');
+    expect((await fetch(`${base}/things`, { method: 'HEAD' })).status).toBe(405);
+  });
+
+  test('a refusal has its index, its Retry-After and both rate limits', async () => {
+    const response = await fetch(`${base}/limited`);
+    expect(response.headers.get('retry-after')).toBe('7');
+    expect(response.headers.get('ratelimit')).toMatch(/"client".*"maker";r=0;t=7/);
+    expect(await expectProblem(response, 429, 'rate_limited')).toMatchObject({ index: 2, retryable: true });
+  });
+
+  test('a bug is 500 and tells nothing of itself', async () => {
+    expect(JSON.stringify(await expectProblem(await fetch(`${base}/broken`), 500, 'internal'))).not.toContain('secret');
+  });
+
+  test('a bare text is text/plain', async () => {
+    const response = await fetch(`${base}/text`, {
+      method: 'PATCH',
+      body: '{}',
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(await response.text()).toBe('0x00');
+  });
+
+  test('what is no HTTP, and headers that are too large, get a problem on the socket', async () => {
+    expect(await raw('NONSENSE\r\n\r\n')).toMatch(/^HTTP\/1.1 400[\s\S]*"code":"invalid_request"/);
+    expect(await raw(`GET /things?${'x'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)).toMatch(/^HTTP\/1.1 413/);
+  });
+
+  test('a request that never ends is refused, and its socket closed', async () => {
+    const text = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n[1';
+    expect(await raw(text)).toMatch(/^HTTP\/1.1 400[\s\S]*did not arrive/);
+  });
+
+  test('a client above its limit gets 429 with Retry-After', async () => {
+    const ask = () => fetch(`${base}/things`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
+    const all = await Promise.all(Array.from({ length: 210 }, ask));
+    const limited = all.filter(({ status }) => status === 429);
+    expect(limited).toHaveLength(10);
+    expect(Number(limited[0]?.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await fetch(`${base}/things`)).status).toBe(200);
+  });
+});
+
+test('stopping lets a request under way finish and takes no new one', async () => {
+  const slow = fetch(`${base}/slow`);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const stopped = api.stop(5000);
+  await expect(fetch(`${base}/things`)).rejects.toThrow();
+  release();
+  expect(await (await slow).text()).toBe('done');
+  await stopped;
+});
