@@ -84,10 +84,12 @@ export function openAppender(
   }
 
   function scheduleFlush(delayMs: number): void {
-    lingering ??= setTimeout(() => {
-      lingering = undefined;
-      void flush();
-    }, delayMs);
+    if (lingering === undefined) {
+      lingering = setTimeout(() => {
+        lingering = undefined;
+        void flush();
+      }, delayMs);
+    }
   }
 
   async function flush(): Promise<void> {

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { openAppender } from './append-records.js';
+import { openConsumer } from './consume-partitions.js';
 import { TopicsNotAsTold } from './failures.js';
-import type { ConnectOptions, Log } from './log.js';
+import { openFollowing } from './follow-topic.js';
+import type { Appender, AppenderOptions, ConnectOptions, Log } from './log.js';
 import { countPartitions, createTopics, verifyTopics } from './manage-topics.js';
+import { openParking } from './park-records.js';
 import { openFencedPublisher } from './publish-fenced.js';
 import { type Connections, reachBrokers } from './reach-brokers.js';
 import { endOffsetReader } from './read-end-offsets.js';
@@ -14,7 +17,7 @@ const PUBLISHING_CONNECTIONS_MAX = 4;
  * Connects to the log. Connections are opened when first needed, and again when they are lost; nothing here waits for
  * Kafka to be up. `close()` closes everything that was opened from it.
  */
-export function connectLog(options: ConnectOptions): Omit<Log, 'followTopic' | 'consumePartitions'> {
+export function connectLog(options: ConnectOptions): Log {
   const opened: Connections[] = [];
   const closing: (() => Promise<void>)[] = [];
   const publishing: Connections[] = [];
@@ -33,33 +36,57 @@ export function connectLog(options: ConnectOptions): Omit<Log, 'followTopic' | '
     return publishing[index];
   }
 
+  const now = options.now ?? Date.now;
   const asking = reach();
   const readEndOffsets = endOffsetReader(asking);
+
+  async function partitionsOf(topic: string): Promise<number> {
+    const count = (await countPartitions(asking, [{ name: topic }])).get(topic);
+    if (count === undefined) {
+      throw new TopicsNotAsTold(`topic ${topic} is missing`);
+    }
+    return count;
+  }
+
+  function createAppender(appenderOptions: AppenderOptions = {}): Appender {
+    const name = `${options.clientId}-${randomUUID()}`;
+    const appender = openAppender(
+      { connections: reach(), transactions: reachForPublishing(), name, logger: options.logger },
+      appenderOptions,
+    );
+    closing.push(appender.close);
+    return appender;
+  }
 
   return {
     createTopics: (specs) => createTopics(asking, specs),
     verifyTopics: (specs) => verifyTopics(asking, specs),
-    partitionsOf: async (topic) => {
-      const count = (await countPartitions(asking, [{ name: topic }])).get(topic);
-      if (count === undefined) {
-        throw new TopicsNotAsTold(`topic ${topic} is missing`);
-      }
-      return count;
-    },
+    partitionsOf,
     endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => readEndOffsets(topic, timeoutMs),
-    createAppender: (appenderOptions = {}) => {
-      const name = `${options.clientId}-${randomUUID()}`;
-      const parts = { connections: reach(), transactions: reachForPublishing(), name, logger: options.logger };
-      const appender = openAppender(parts, appenderOptions);
-      closing.push(appender.close);
-      return appender;
+    createAppender,
+    createFencedPublisher: (publisherOptions) => openFencedPublisher(reachForPublishing(), publisherOptions),
+    followTopic: (followOptions) => {
+      const following = openFollowing(
+        { connections: reach(), logger: options.logger, now, endOffsets: readEndOffsets },
+        followOptions,
+      );
+      closing.unshift(following.stop);
+      return following;
     },
-    createFencedPublisher: (publisherOptions) => {
-      const publisher = openFencedPublisher(reachForPublishing(), publisherOptions);
-      return publisher;
+    consumePartitions: (consumeOptions) => {
+      const park = openParking(createAppender(), consumeOptions.parkedTopic, partitionsOf);
+      const consumer = openConsumer(
+        { fetching: reach(), group: reach(), logger: options.logger, now, park },
+        consumeOptions,
+      );
+      closing.unshift(consumer.stop);
+      return consumer;
     },
     close: async () => {
-      await Promise.all(closing.splice(0).map((close) => close()));
+      // Readers first: their handlers may still publish and park.
+      for (const close of closing.splice(0)) {
+        await close();
+      }
       for (const connections of opened.splice(0)) {
         connections.close();
       }

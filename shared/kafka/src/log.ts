@@ -1,10 +1,6 @@
-/** What this package needs of a logger (the shape that telemetry exports). */
-export interface Logger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
+import type { Logger } from '@makerbook/telemetry';
+
+export type { Logger };
 
 /** A record to write. `value: null` is a tombstone. Headers are UTF-8. */
 export interface LogRecord {
@@ -57,6 +53,8 @@ export interface ConnectOptions {
   readonly connectTimeoutMs?: number;
   /** How long a topic's layout (leaders, partitions) is believed without asking. Default 300000. */
   readonly metadataAgeMsMax?: number;
+  /** The clock behind `lastPollAtMs` and session timeouts, in milliseconds since the epoch. Default: the machine's. */
+  readonly now?: () => number;
 }
 
 export interface AppenderOptions {

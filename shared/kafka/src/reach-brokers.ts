@@ -27,6 +27,11 @@ export interface KafkaNode {
   send<R>(protocol: (broker: WireBroker) => WireProtocol, deadline: Deadline): Promise<R>;
 }
 
+interface OpenNode extends KafkaNode {
+  drop(): void;
+  close(): void;
+}
+
 /** Where the partitions of a topic live: the leader's node id by partition. */
 export type TopicLayout = readonly number[];
 
@@ -59,6 +64,8 @@ export interface Connections {
   coordinatorOf(kind: 'group' | 'transaction', id: string, deadline: Deadline): Promise<KafkaNode>;
   forgetCoordinator(id: string): void;
   metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata>;
+  /** Gives up what is under way on every connection; the next request opens a new one. */
+  interrupt(): void;
   close(): void;
 }
 
@@ -66,7 +73,7 @@ const REFRESH_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 50;
 
 export function reachBrokers(options: ConnectOptions): Connections {
-  const nodes = new Map<number, KafkaNode & { close(): void }>();
+  const nodes = new Map<number, OpenNode>();
   const seeds = options.brokers.map((address) => openNode(-1, parseAddress(address), options));
   const layouts = new Map<string, { readonly leaders: TopicLayout; readonly askedAtMs: number }>();
   const coordinators = new Map<string, number>();
@@ -221,6 +228,11 @@ export function reachBrokers(options: ConnectOptions): Connections {
     coordinatorOf,
     forgetCoordinator: (id) => coordinators.delete(id),
     metadata,
+    interrupt: () => {
+      for (const open of [...nodes.values(), ...seeds]) {
+        open.drop();
+      }
+    },
     close: () => {
       closed = true;
       for (const open of [...nodes.values(), ...seeds]) {
@@ -232,11 +244,7 @@ export function reachBrokers(options: ConnectOptions): Connections {
   };
 }
 
-function openNode(
-  id: number,
-  address: { host: string; port: number },
-  options: ConnectOptions,
-): KafkaNode & { close(): void } {
+function openNode(id: number, address: { host: string; port: number }, options: ConnectOptions): OpenNode {
   const where = `${address.host}:${address.port}`;
   const openSocket = createSocketFactory();
   let sockets = new Set<Socket>();
@@ -323,6 +331,7 @@ function openNode(
   return {
     id,
     send,
+    drop,
     call: (api, parameters, deadline) =>
       send((connected) => connected.lookupRequest(apiKeys[api], requests[api])(parameters), deadline),
     close: () => {

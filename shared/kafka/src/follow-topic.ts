@@ -1,0 +1,111 @@
+import { openFetching, type Stretch } from './fetch-partitions.js';
+import type { Following, FollowOptions, Logger } from './log.js';
+import type { Connections } from './reach-brokers.js';
+import { readStartOffsets } from './read-end-offsets.js';
+import { deadlineIn, pause } from './wait.js';
+
+const RECORDS_MAX = 5_000;
+const BYTES_MAX = 8 * 1024 * 1024;
+const ASK_TIMEOUT_MS = 5_000;
+const RETRY_PAUSE_MS = 200;
+
+/**
+ * Reads every partition of a topic from the beginning, for this process alone. There is no consumer group, so none has
+ * to be waited for and none is left behind.
+ */
+export function openFollowing(
+  parts: {
+    readonly connections: Connections;
+    readonly logger: Logger;
+    readonly now: () => number;
+    readonly endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+  },
+  options: FollowOptions,
+): Following {
+  const { topic } = options;
+  const { connections, logger } = parts;
+  const stopping = new AbortController();
+  let positions: bigint[] = [];
+  let ends: readonly bigint[] | undefined;
+  let caughtUpNow: () => void = () => undefined;
+  const caughtUp = new Promise<void>((resolve) => {
+    caughtUpNow = resolve;
+  });
+
+  const fetching = openFetching({
+    connections,
+    topic,
+    logger,
+    now: parts.now,
+    headerEncoding: options.headerEncoding ?? 'utf8',
+    recordsMax: options.recordsMax ?? RECORDS_MAX,
+    bytesMax: BYTES_MAX,
+    handle,
+    onOutOfRange: async (partition, offset) => {
+      const start = (await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS)))[partition] ?? 0n;
+      logger.warn(
+        { topic, partition, offset, start },
+        'the offset is no longer stored, going on from the first that is',
+      );
+      advance(partition, start);
+      return start;
+    },
+    onFatal: (error) => {
+      logger.error({ topic, error: error.message, stack: error.stack }, 'following a topic has stopped');
+      options.onFatal?.(error);
+    },
+  });
+
+  async function handle(partition: number, stretch: Stretch): Promise<void> {
+    if (stretch.records.length > 0) {
+      await options.onRecords(partition, stretch.records);
+    }
+    advance(partition, stretch.nextOffset);
+  }
+
+  function advance(partition: number, nextOffset: bigint): void {
+    positions[partition] = nextOffset;
+    options.onPosition?.(partition, nextOffset);
+    checkCaughtUp();
+  }
+
+  function checkCaughtUp(): void {
+    if (ends?.every((end, partition) => (positions[partition] ?? 0n) >= end)) {
+      ends = undefined;
+      caughtUpNow();
+    }
+  }
+
+  async function begin(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        const first = await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS));
+        ends = await parts.endOffsets(topic, ASK_TIMEOUT_MS);
+        positions = [...first];
+        if (stopping.signal.aborted) {
+          return;
+        }
+        first.forEach((offset, partition) => {
+          fetching.start(partition, offset);
+        });
+        checkCaughtUp();
+        return;
+      } catch (error) {
+        logger.warn({ topic, error: (error as Error).message }, 'a topic cannot be read yet');
+        await pause(RETRY_PAUSE_MS, stopping.signal);
+      }
+    }
+  }
+
+  const beginning = begin();
+  return {
+    caughtUp,
+    positions: () => [...positions],
+    lastPollAtMs: () => fetching.lastPollAtMs(),
+    stop: async () => {
+      stopping.abort();
+      await fetching.close();
+      await beginning;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { RecordTooLarge } from './failures.js';
+import type { Appender, LogRecord, StoredRecord } from './log.js';
+import { partitionOf } from './partition-of.js';
+
+const REASON_CHARACTERS_MAX = 1_000;
+
+/**
+ * Writes records that can never be handled to the parked topic: same key, value and headers, and where each came from
+ * in `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. Resolves once Kafka holds the record.
+ * One that is too large with these headers is parked without its value (`parked-value-omitted`).
+ */
+export function openParking(
+  appender: Pick<Appender, 'append'>,
+  parkedTopic: string,
+  partitionsOf: (topic: string) => Promise<number>,
+): (record: StoredRecord, reason: string) => Promise<void> {
+  let partitions: number | undefined;
+  return async (record, reason) => {
+    partitions ??= await partitionsOf(parkedTopic);
+    const parked: LogRecord = {
+      topic: parkedTopic,
+      partition: partitionOf(record.key, partitions),
+      key: record.key,
+      value: record.value,
+      headers: {
+        ...record.headers,
+        'parked-topic': record.topic,
+        'parked-partition': String(record.partition),
+        'parked-offset': String(record.offset),
+        'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
+      },
+    };
+    try {
+      await appender.append([parked]);
+    } catch (error) {
+      if (!(error instanceof RecordTooLarge)) {
+        throw error;
+      }
+      await appender.append([
+        { ...parked, value: null, headers: { ...parked.headers, 'parked-value-omitted': 'true' } },
+      ]);
+    }
+  };
+}
