@@ -1,1 +1,1 @@
-export {};
+export { WatchedSet } from './keep-watched-set.js';

@@ -1,0 +1,178 @@
+import { describe, expect, test } from '@jest/globals';
+import type { BlockRef, Cause, Hex, MakerEvent } from '@makerbook/contracts-events';
+import { evolve, type Maker, unknownMaker } from '@makerbook/domain';
+import fc from 'fast-check';
+import { WatchedSet } from './keep-watched-set.js';
+
+const PARTITIONS = 3;
+const makers = [0, 1, 2, 3].map((n): Hex => `0xa${n}${'0'.repeat(38)}`);
+const tokens = [0, 1, 2].map((n): Hex => `0xb${n}${'0'.repeat(38)}`);
+const cause: Cause = { kind: 'request', requestId: 'r' };
+const partitionOfMaker = (maker: Hex) => makers.indexOf(maker) % PARTITIONS;
+const pick = <T>(list: readonly T[], index: number): T => list[index % list.length] as T;
+const blockOf = (number: number): BlockRef => ({
+  number,
+  hash: `0x${number.toString(16).padStart(64, '0')}`,
+  timestamp: number * 2,
+});
+
+/** An order's content follows from its number, as a hash says everything of an order. */
+const submitted = (n: number): Extract<MakerEvent, { type: 'OrderSubmitted' }> => {
+  const maker = pick(makers, n);
+  return {
+    type: 'OrderSubmitted',
+    maker,
+    orderHash: hashOf(n),
+    order: {
+      salt: '0x0',
+      nonce: `0x${(n * 7) % 3}`,
+      expiresAt: `0x${((n * 5) % 40).toString(16)}`,
+      making: { token: pick(tokens, n * 3 + 1), amount: `0x${((n % 5) + 1).toString(16)}` },
+      taking: { token: `0x${'c'.repeat(40)}`, amount: '0x1' },
+      maker,
+      permittedTaker: `0x${'0'.repeat(40)}`,
+    },
+    signature: `0x${'0'.repeat(130)}`,
+    acceptedAtMs: ((n * 11) % 30) * 1000,
+    cause,
+  };
+};
+const hashOf = (n: number): Hex => `0x${(n + 1).toString(16).padStart(64, '0')}`;
+
+const small = fc.nat(60);
+const block = fc.nat(20).map(blockOf);
+const eventOf = fc.oneof(
+  { arbitrary: small.map(submitted), weight: 4 },
+  small.map((n): MakerEvent => ({ type: 'OrderCancelled', maker: pick(makers, n), orderHash: hashOf(n), cause })),
+  fc.tuple(small, block).map(
+    ([n, at]): MakerEvent => ({
+      type: 'OrderCancelledOnChain',
+      maker: pick(makers, n),
+      orderHash: hashOf(n),
+      block: at,
+      cause,
+    }),
+  ),
+  fc.tuple(small, fc.nat(6), block).map(
+    ([n, amount, at]): MakerEvent => ({
+      type: 'OrderFilled',
+      maker: pick(makers, n),
+      orderHash: hashOf(n),
+      filledMakingAmount: `0x${amount.toString(16)}`,
+      block: at,
+      cause,
+    }),
+  ),
+  fc.tuple(small, fc.nat(3), block).map(
+    ([n, nonce, at]): MakerEvent => ({
+      type: 'NonceChanged',
+      maker: pick(makers, n),
+      nonce: `0x${nonce}`,
+      block: at,
+      cause,
+    }),
+  ),
+  fc.tuple(small, small, fc.nat(9), block, fc.boolean()).map(([n, t, value, at, isBalance]): MakerEvent => {
+    const common = { maker: pick(makers, n), token: pick(tokens, t), block: at, cause };
+    return isBalance
+      ? { type: 'BalanceChanged', balance: `0x${value}`, ...common }
+      : { type: 'AllowanceChanged', allowance: `0x${value}`, ...common };
+  }),
+  { arbitrary: fc.nat(20).map((n): MakerEvent => ({ type: 'BlockProcessed', block: blockOf(n) })), weight: 2 },
+);
+
+describe('the watched set', () => {
+  test('holds what the fold of the domain holds: pairs, makers, open orders and funding, after every fact', () => {
+    fc.assert(
+      fc.property(fc.array(eventOf, { maxLength: 120 }), (events) => {
+        const watched = new WatchedSet(PARTITIONS);
+        const oracle = new Oracle();
+        for (const event of events) {
+          if (event.type === 'BlockProcessed') {
+            for (let partition = 0; partition < PARTITIONS; partition += 1) watched.apply(partition, event);
+          } else watched.apply(partitionOfMaker(event.maker), event);
+          oracle.apply(event);
+          expect(describeWatched(watched)).toEqual(oracle.describe());
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test('takes an order for certainly read once two more blocks stand behind it', () => {
+    const watched = new WatchedSet(1);
+    const lasting = submitted(7);
+    const order = watched.apply(0, { ...lasting, order: { ...lasting.order, expiresAt: '0xffffff' } });
+    expect(watched.ordersNotCertainlyRead()).toEqual([order]);
+    watched.apply(0, { type: 'BlockProcessed', block: blockOf(1) });
+    watched.apply(0, { type: 'BlockProcessed', block: blockOf(1) });
+    expect(watched.ordersNotCertainlyRead()).toEqual([order]);
+    watched.apply(0, { type: 'BlockProcessed', block: blockOf(2) });
+    expect(watched.ordersNotCertainlyRead()).toEqual([]);
+  });
+
+  test('keeps nothing of orders that have expired but their makers', () => {
+    const watched = new WatchedSet(1);
+    for (let n = 0; n < 1000; n += 1) watched.apply(0, submitted(n));
+    watched.apply(0, { type: 'BlockProcessed', block: blockOf(100) });
+    expect(watched.sizes()).toEqual({ pairs: 0, makers: 0, orders: 0, hashes: 0 });
+    expect(tokens.some((token) => watched.isTokenWatched(token))).toBe(false);
+  });
+});
+
+class Oracle {
+  private readonly makers = new Map<Hex, Maker>(makers.map((maker) => [maker, unknownMaker(maker)]));
+  private readonly removed = new Set<Hex>();
+  private clockSeconds = 0;
+  private offset = 0n;
+
+  apply(fact: MakerEvent): void {
+    this.offset += 1n;
+    for (const [address, maker] of this.makers) {
+      if (fact.type !== 'BlockProcessed' && fact.maker !== address) continue;
+      const placed = { fact, offset: this.offset, clockSeconds: this.clockSeconds };
+      const evolved = evolve(maker, [placed], {
+        routingGraceSeconds: 60,
+        wasRemoved: (orderHash) => this.removed.has(orderHash),
+      });
+      for (const transition of evolved.transitions) {
+        if (transition.kind === 'OrderRemoved') this.removed.add(transition.order.orderHash);
+      }
+      this.makers.set(address, evolved.maker);
+    }
+    if (fact.type === 'BlockProcessed') this.clockSeconds = Math.max(this.clockSeconds, fact.block.timestamp);
+  }
+
+  describe() {
+    const lines: string[] = [];
+    for (const { maker, orders, funding, nonceIsWatched } of this.makers.values()) {
+      if (orders.size > 0) lines.push(`${maker} nonce watched: ${nonceIsWatched}`);
+      for (const orderHash of orders.keys()) lines.push(`${maker} ${orderHash}`);
+      for (const [token, { balance, allowance }] of funding) {
+        lines.push(`${maker} ${token} ${balance?.value} ${allowance?.value}`);
+      }
+    }
+    return lines.sort();
+  }
+}
+
+function describeWatched(watched: WatchedSet) {
+  const lines: string[] = [];
+  for (const maker of makers) {
+    const slot = watched.findWatchedMaker(maker);
+    if (slot >= 0) lines.push(`${watched.makerAddress(slot)} nonce watched: ${watched.isNonceWatched(slot)}`);
+    for (const token of tokens) {
+      const pair = watched.findPair(token, maker);
+      if (pair < 0) continue;
+      const { balance, allowance } = watched.funding(pair);
+      lines.push(`${maker} ${watched.tokenAddress(pair)} ${balance} ${allowance}`);
+    }
+  }
+  for (let n = 0; n <= 60; n += 1) {
+    const order = watched.findOpenOrder(hashOf(n));
+    if (order >= 0) {
+      lines.push(`${watched.makerAddress(watched.makerOf(watched.pairOf(order)))} ${watched.orderHash(order)}`);
+    }
+  }
+  return lines.sort();
+}
