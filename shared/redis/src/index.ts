@@ -1,5 +1,16 @@
 export * from './cache-lists.js';
+export * from './cancel-orders.js';
 export * from './connect.js';
 export * from './keys.js';
 export type { ListedOrder } from './list-entry.js';
+export * from './load-reservations.js';
 export * from './refresh-partition.js';
+export {
+  type Budget,
+  type OrderToReserve,
+  type ReservedAt,
+  type ReserveOrders,
+  type ReserveOutcome,
+  reserveOrders,
+} from './reserve-orders.js';
+export * from './settle-reservation.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { encodeListEntry, recordsOf } from './list-entry.js';
 
-const entry = (acceptedOffset: bigint, expiresAtSeconds: number, record: string) =>
-  Buffer.from(encodeListEntry({ acceptedOffset, expiresAtSeconds, record }));
+const entry = (acceptedOffset: bigint, expiresAtSeconds: number, json: string) =>
+  Buffer.from(encodeListEntry({ acceptedOffset, expiresAtSeconds, json }));
 
 describe('the entries of a list', () => {
   test('come out as the records that went in, oldest first, without a copy', () => {

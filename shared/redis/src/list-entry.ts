@@ -4,18 +4,18 @@ const HEADER_BYTES = OFFSET_DIGITS + SECONDS_DIGITS;
 
 /** One order of a maker's list. */
 export interface ListedOrder {
-  readonly orderHash: string;
+  readonly orderHash: `0x${string}`;
   readonly acceptedOffset: bigint;
   /** The second from which it is expired; at most 2^53 - 1. */
   readonly expiresAtSeconds: number;
   /** The whole record as it is listed (Interface 2.3). */
-  readonly record: string;
+  readonly json: string;
 }
 
 /** A record with what it is sorted and hidden by in front: so that it need not be parsed to be served. */
 export function encodeListEntry(order: Omit<ListedOrder, 'orderHash'>): string {
   const offset = String(order.acceptedOffset).padStart(OFFSET_DIGITS, '0');
-  return `${offset}${String(order.expiresAtSeconds).padStart(SECONDS_DIGITS, '0')}${order.record}`;
+  return `${offset}${String(order.expiresAtSeconds).padStart(SECONDS_DIGITS, '0')}${order.json}`;
 }
 
 /**

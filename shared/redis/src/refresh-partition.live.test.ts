@@ -68,7 +68,7 @@ const listed = (n: number) => ({
   orderHash: hashOf(n),
   acceptedOffset: BigInt(n),
   expiresAtSeconds: farSeconds,
-  record: `{"n":${n}}`,
+  json: `{"n":${n}}`,
 });
 
 async function epochNow(): Promise<string> {

@@ -152,7 +152,7 @@ function cutIntoCalls(
 function encodeChange(change: OrderChange): (string | number)[] {
   return change.kind === 'removed'
     ? [change.kind, change.orderHash, change.expiresAtSeconds, '', '']
-    : [change.kind, change.orderHash, change.expiresAtSeconds, change.salt, encodeListEntry(change)];
+    : [change.kind, change.orderHash, change.expiresAtSeconds, change.salt, encodeListEntry({ ...change, json: change.record })];
 }
 
 /**

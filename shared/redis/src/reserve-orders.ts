@@ -1,0 +1,267 @@
+import { defineScript, type RedisConnection } from './connect.js';
+import {
+  DERIVED_TTL_SECONDS,
+  DERIVED_TTL_SPARE_SECONDS,
+  HINT_TTL_SECONDS_MAX,
+  luaKeyNames,
+  SEEN_SPARE_SECONDS,
+} from './keys.js';
+
+type Hex = `0x${string}`;
+
+/** A budget that fills at a steady rate up to its burst. */
+export interface Budget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
+
+/** An order to be reserved. */
+export interface OrderToReserve {
+  /** Its maker, as an index into `makers`. */
+  readonly makerIndex: number;
+  readonly orderHash: Hex;
+  /** In minimal hex; goes into the hint by which DELETE finds it. */
+  readonly salt: Hex;
+  /** At most 2^53 - 1, and after `nowMs`. */
+  readonly expiresAtSeconds: number;
+}
+
+export interface ReserveOrders {
+  /** Names this attempt for `settleReservation`; never used twice. */
+  readonly reservationId: string;
+  readonly nowMs: number;
+  /** When others may ask Postgres what became of the request; well after the append has been answered or refused. */
+  readonly leaseMs: number;
+  readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
+  /** In the order of the request. */
+  readonly orders: readonly OrderToReserve[];
+  /** False when a check that follows the rate limit has failed already: the orders are charged and nothing else. */
+  readonly chargeOnly: boolean;
+  /** The first item whose hash stands earlier in the request, if any. */
+  readonly firstRepeatAt: number | undefined;
+  readonly budget: Budget;
+  readonly openOrdersMax: number;
+}
+
+/** Where a maker's reservation lies: the names of its keys. */
+export interface ReservedAt {
+  readonly maker: Hex;
+  readonly epoch: string;
+}
+
+/**
+ * What became of it. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
+ * - `cold`: these makers (by index) have to be loaded first; nothing was charged.
+ * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
+ * - all others but `rate_limited` and `over_budget` have charged the orders.
+ */
+export type ReserveOutcome =
+  | { readonly kind: 'reserved'; readonly at: readonly ReservedAt[]; readonly remaining: readonly number[] }
+  | { readonly kind: 'charged'; readonly remaining: readonly number[] }
+  | {
+      readonly kind: 'rate_limited';
+      readonly index: number;
+      /** When the whole request would fit. */
+      readonly retryAfterMs: number;
+      readonly remaining: readonly number[];
+    }
+  | { readonly kind: 'over_budget'; readonly index: number; readonly remaining: readonly number[] }
+  | { readonly kind: 'duplicate'; readonly index: number; readonly remaining: readonly number[] }
+  | {
+      readonly kind: 'too_many_open';
+      readonly index: number;
+      /** Open or reserved before this request. */
+      readonly openOrders: number;
+      readonly remaining: readonly number[];
+    }
+  | { readonly kind: 'under_way'; readonly index: number }
+  | { readonly kind: 'cold'; readonly makerIndexes: readonly number[] };
+
+/**
+ * Rate, duplicates, open orders and the reservation itself for all makers of a request, as one atomic step and one round
+ * trip (Interface 4.3, rules 1, 2 and 4). Phase by phase over the whole request, the lowest index first inside a phase.
+ * Throws RedisUnavailable; the reservation may have been made then: release it when Redis is back.
+ */
+export async function reserveOrders(redis: RedisConnection, request: ReserveOrders): Promise<ReserveOutcome> {
+  const args: (string | number)[] = [
+    redis.keys.prefix,
+    request.nowMs,
+    request.reservationId,
+    request.nowMs + request.leaseMs,
+    request.budget.ratePerSecond,
+    request.budget.burst,
+    request.openOrdersMax,
+    request.chargeOnly ? 1 : 0,
+    request.firstRepeatAt ?? -1,
+    request.makers.length,
+  ];
+  for (const { maker, partition } of request.makers) args.push(maker, partition);
+  for (const order of request.orders) {
+    args.push(order.makerIndex + 1, order.orderHash, order.expiresAtSeconds, order.salt);
+  }
+  const reply = (await redis.runScript(reserveScript, [], args)) as Reply;
+  return readReply(reply, request.makers);
+}
+
+/** Kind, index, a number of the kind's own, remaining budget by maker, epoch (or cold maker's index) by maker. */
+type Reply = readonly [kind: string, index: number, figure: number, remaining: number[], names: (string | number)[]];
+
+function readReply([kind, index, figure, remaining, names]: Reply, makers: ReserveOrders['makers']): ReserveOutcome {
+  switch (kind) {
+    case 'reserved':
+      return { kind, at: makers.map(({ maker }, place) => ({ maker, epoch: String(names[place]) })), remaining };
+    case 'charged':
+      return { kind, remaining };
+    case 'rate_limited':
+      return { kind, index, retryAfterMs: figure, remaining };
+    case 'over_budget':
+    case 'duplicate':
+      return { kind, index, remaining };
+    case 'too_many_open':
+      return { kind, index, openOrders: figure, remaining };
+    case 'under_way':
+      return { kind, index };
+    case 'cold':
+      return { kind, makerIndexes: names.map(Number) };
+    default:
+      throw new Error(`the reserve script answered ${kind}`);
+  }
+}
+
+/** `budgetAt(key, nowMs, rate, burst)` → tokens now; `setBudget(key, tokens, …)`. A missing budget is a full one. */
+export const luaBudget = `
+local function budgetAt(name, nowMs, rate, burst)
+  local kept = redis.call('HMGET', name, 'tokens', 'atMs')
+  if not kept[1] then return burst end
+  local passedMs = math.max(0, nowMs - tonumber(kept[2]))
+  return math.min(burst, tonumber(kept[1]) + passedMs * rate / 1000)
+end
+local function setBudget(name, tokens, nowMs, rate, burst)
+  local kept = redis.call('HGET', name, 'atMs')
+  if kept then nowMs = math.max(nowMs, tonumber(kept)) end
+  redis.call('HSET', name, 'tokens', string.format('%.6f', tokens), 'atMs', string.format('%.0f', nowMs))
+  redis.call('PEXPIRE', name, string.format('%.0f', math.ceil((burst - tokens) * 1000 / rate) + 1000))
+end
+`;
+
+const reserveScript = defineScript(`${luaKeyNames}${luaBudget}
+local nowMs, reservationId, leaseUntilMs = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local rate, burst, openMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local chargeOnly, repeatAt, makerCount = ARGV[8] == '1', tonumber(ARGV[9]), tonumber(ARGV[10])
+local nowSeconds = math.floor(nowMs / 1000)
+
+local makers = {}
+for i = 1, makerCount do
+  makers[i] = { maker = ARGV[9 + 2 * i], partition = ARGV[10 + 2 * i], hashes = {}, at = {}, seen = {}, open = {} }
+end
+local first = 11 + 2 * makerCount
+local orderCount = (#ARGV - first + 1) / 4
+for i = 0, orderCount - 1 do
+  local arg = first + 4 * i
+  local maker = makers[tonumber(ARGV[arg])]
+  local n = #maker.hashes + 1
+  maker.hashes[n], maker.at[n] = ARGV[arg + 1], i
+  maker.seen[2 * n - 1], maker.seen[2 * n] = ARGV[arg + 2], ARGV[arg + 1]
+end
+
+local remaining, names = {}, {}
+local function answer(kind, index, figure) return { kind, index, figure, remaining, names } end
+
+-- The rate limit: order by order against each maker's budget, charged for all makers or for none.
+local refusal, refusedAt, figure = nil, nil, 0
+for i, m in ipairs(makers) do
+  m.tokens = budgetAt(key('b', m.maker), nowMs, rate, burst)
+  remaining[i] = math.floor(m.tokens)
+  local count, at, kind, retryMs = #m.hashes, nil, nil, 0
+  if count > burst then
+    kind, at = 'over_budget', m.at[burst + 1]
+  elseif m.tokens + 0.00001 < count then
+    kind, at, retryMs = 'rate_limited', m.at[math.floor(m.tokens + 0.00001) + 1], math.ceil((count - m.tokens) * 1000 / rate)
+  end
+  if at and (not refusedAt or at < refusedAt) then refusal, refusedAt, figure = kind, at, retryMs end
+end
+if refusal then return answer(refusal, refusedAt, figure) end
+
+local function charge()
+  for i, m in ipairs(makers) do
+    local left = math.max(0, m.tokens - #m.hashes)
+    setBudget(key('b', m.maker), left, nowMs, rate, burst)
+    remaining[i] = math.floor(left)
+  end
+end
+if chargeOnly then
+  charge()
+  return answer('charged', 0, 0)
+end
+
+-- A maker is cold until it was loaded, and again when a request under way left no word of how it ended.
+local epochs = {}
+for i, m in ipairs(makers) do
+  m.epoch = redis.call('HGET', key('p', m.partition), 'epoch')
+  local cold = not m.epoch or redis.call('HEXISTS', key('r', m.epoch, m.maker), 'ready') == 0
+  if not cold then
+    m.underWay = redis.call('HVALS', key('w', m.epoch, m.maker))
+    for _, lease in ipairs(m.underWay) do
+      if tonumber(string.match(lease, '^%d+')) <= nowMs then cold = true end
+    end
+    epochs[i] = m.epoch
+  end
+  if cold then names[#names + 1] = i - 1 end
+end
+if #names > 0 then return answer('cold', 0, 0) end
+
+-- Duplicates: within the request, or ever accepted, or reserved.
+local duplicateAt = repeatAt >= 0 and repeatAt or nil
+local duplicateOf = nil
+for _, m in ipairs(makers) do
+  local scores = redis.call('ZMSCORE', key('s', m.epoch, m.maker), unpack(m.hashes))
+  for n, score in ipairs(scores) do
+    if score and (not duplicateAt or m.at[n] < duplicateAt) then
+      duplicateAt, duplicateOf = m.at[n], { m.hashes[n], m.underWay }
+    end
+  end
+end
+if duplicateAt then
+  if duplicateOf then
+    for _, lease in ipairs(duplicateOf[2]) do
+      if string.find(lease, duplicateOf[1], 1, true) then return answer('under_way', duplicateAt, 0) end
+    end
+  end
+  charge()
+  return answer('duplicate', duplicateAt, 0)
+end
+
+charge()
+local tooManyAt, openOrders = nil, 0
+for _, m in ipairs(makers) do
+  local open = redis.call('ZCOUNT', key('o', m.epoch, m.maker), '(' .. string.format('%.0f', nowSeconds), '+inf')
+  if open + #m.hashes > openMax then
+    local at = m.at[math.max(1, openMax - open + 1)]
+    if not tooManyAt or at < tooManyAt then tooManyAt, openOrders = at, open end
+  end
+end
+if tooManyAt then return answer('too_many_open', tooManyAt, openOrders) end
+
+local pruneTo = string.format('%.0f', nowSeconds - ${SEEN_SPARE_SECONDS})
+for _, m in ipairs(makers) do
+  local seen, open = key('s', m.epoch, m.maker), key('o', m.epoch, m.maker)
+  local underWay = key('w', m.epoch, m.maker)
+  redis.call('ZREMRANGEBYSCORE', seen, '-inf', pruneTo)
+  redis.call('ZREMRANGEBYSCORE', open, '-inf', pruneTo)
+  redis.call('ZADD', seen, unpack(m.seen))
+  redis.call('ZADD', open, unpack(m.seen))
+  redis.call('HSET', underWay, reservationId, leaseUntilMs .. ';' .. table.concat(m.hashes, ','))
+  redis.call('EXPIRE', key('r', m.epoch, m.maker), ${DERIVED_TTL_SECONDS})
+  for _, name in ipairs({ seen, open, underWay }) do
+    redis.call('EXPIRE', name, ${DERIVED_TTL_SECONDS + DERIVED_TTL_SPARE_SECONDS})
+  end
+end
+for i = 0, orderCount - 1 do
+  local arg = first + 4 * i
+  local ttl = math.min(tonumber(ARGV[arg + 2]) - nowSeconds, ${HINT_TTL_SECONDS_MAX})
+  local hint = makers[tonumber(ARGV[arg])].maker .. ':' .. ARGV[arg + 3]
+  redis.call('SET', key('h', ARGV[arg + 1]), hint, 'EX', string.format('%.0f', math.max(1, ttl)))
+end
+names = epochs
+return answer('reserved', 0, 0)
+`);
