@@ -4,5 +4,6 @@ export * from './failures.js';
 export { hashReadModel, type ReadModelHash } from './hash-read-model.js';
 export { type Migration, migrate, readMigrations } from './migrate.js';
 export * from './project-partition.js';
+export { projectedPositions } from './projected-positions.js';
 export * from './read-orders.js';
 export { saveProjection } from './save-projection.js';
