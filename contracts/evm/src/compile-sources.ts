@@ -12,6 +12,8 @@ export interface CompiledContract {
 /** Contracts that the service, the local stack and the tests deploy: name → source file under `sol/`. */
 export const CONTRACT_SOURCES: Readonly<Record<string, string>> = {
   LimitOrderProtocol: 'LimitOrderProtocol.sol',
+  Navigator: 'Navigator.sol',
+  TestPool: 'TestPool.sol',
   Multicall3: 'Multicall3.sol',
   TestToken: 'tokens/TestToken.sol',
   WrappedNative: 'tokens/WrappedNative.sol',

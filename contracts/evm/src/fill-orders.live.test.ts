@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(() => chain.stop());
 
 describe('the hash on the chain', () => {
-  test('is the hash that is computed off the chain, for random orders', async () => {
+  test('is the hash that is computed off the chain, for a thousand random orders', async () => {
     const bytes = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((value): Address => bytesToHex(value));
     const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
     const amount = fc.record({ token: bytes, amount: uint });
@@ -70,12 +70,9 @@ describe('the hash on the chain', () => {
       maker: bytes,
       permittedTaker: bytes,
     });
-    await fc.assert(
-      fc.asyncProperty(orders, async (order) => {
-        expect(await protocol.getFunction('hashOrder')(order)).toBe(bytesToHex(hasher.hashOrder(order)));
-      }),
-      { numRuns: 50 },
-    );
+    const sample = fc.sample(orders, 1000);
+    const hashes = await Promise.all(sample.map((order) => protocol.getFunction('hashOrder')(order)));
+    expect(hashes).toEqual(sample.map(hash));
   });
 
   test('lies in the domain that the contract declares', async () => {
