@@ -31,7 +31,10 @@ export interface Placed<F> {
 export interface Rules {
   /** The router's feed drops an order this long before it expires. */
   readonly routingGraceSeconds: number;
-  /** Whether a hash was accepted earlier in the log and is no longer open. A hash is never accepted twice. */
+  /**
+   * Whether a hash was accepted before these facts and is no longer open; what they remove themselves the fold knows.
+   * A hash is never accepted twice.
+   */
   readonly wasRemoved: (orderHash: Hex) => boolean;
 }
 
@@ -105,7 +108,7 @@ function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
 }
 
 function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
-  if (draft.orders.has(fact.orderHash) || draft.rules.wasRemoved(fact.orderHash)) return;
+  if (draft.orders.has(fact.orderHash) || draft.wasRemoved(fact.orderHash)) return;
   const order = orderFromBody(fact.order);
   const opened: OpenOrder = {
     orderHash: fact.orderHash,
@@ -159,6 +162,7 @@ function observeNonce(draft: Draft, seen: Observed): void {
       if (draft.nonce !== undefined && order.order.nonce < draft.nonce.value) draft.remove(order, 'NONCE_CHANGED');
       else draft.rejudge(order);
     }
+    for (const order of draft.orders.values()) draft.dueAtSeconds = Math.min(draft.dueAtSeconds, dueAt(draft, order));
   }
 }
 
@@ -167,11 +171,13 @@ function isAheadOfNonce(draft: Pick<Draft, 'nonce' | 'nonceIsWatched'>, order: O
   return draft.nonceIsWatched && draft.nonce !== undefined && order.order.nonce > draft.nonce.value;
 }
 
-/** The second at which the block clock next has to look at the order. */
+/**
+ * The second at which the block clock next has to look at the order. While the nonce is not watched no block can tell
+ * that an order is ahead of it: the order is looked at anew when the nonce is read, and not at every block until then.
+ */
 function dueAt(draft: Draft, order: OpenOrder): number {
   const next = order.inBook ? routableUntilSeconds(order, draft.rules) : expirySeconds(order);
-  const mayBeAhead = draft.nonce === undefined || order.order.nonce > draft.nonce.value;
-  return mayBeAhead ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
+  return isAheadOfNonce(draft, order) ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
 }
 
 /** A private copy of a maker that one call changes and hands back. Orders inside it are never changed in place. */
@@ -186,6 +192,7 @@ class Draft {
   private readonly before: Maker;
   private readonly funding: Map<Address, Funding>;
   private readonly transitions: Transition[] = [];
+  private readonly removed = new Set<Hex>();
   private admission: Maker['admission'];
 
   constructor(before: Maker, rules: Rules) {
@@ -203,6 +210,10 @@ class Draft {
     const { admission, nonce, nonceIsWatched, funding, orders, dueAtSeconds } = this;
     const maker: Maker = { maker: this.before.maker, admission, nonce, nonceIsWatched, funding, orders, dueAtSeconds };
     return { maker, transitions: this.transitions };
+  }
+
+  wasRemoved(orderHash: Hex): boolean {
+    return this.removed.has(orderHash) || this.rules.wasRemoved(orderHash);
   }
 
   noteMaker(): void {
@@ -265,6 +276,7 @@ class Draft {
     const { token } = order.order.making;
     const funding = this.fundingOf(order);
     this.orders.delete(order.orderHash);
+    this.removed.add(order.orderHash);
     if (funding.openOrders === 1) this.funding.delete(token);
     else this.funding.set(token, { ...funding, openOrders: funding.openOrders - 1 });
     if (this.orders.size === 0) {
