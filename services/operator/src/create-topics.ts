@@ -1,0 +1,21 @@
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import type { Log } from '@makerbook/kafka';
+
+/**
+ * Creates every topic that is missing, with its settings. An existing topic is left as it is; where it differs, the
+ * difference is said.
+ * @returns lines for the person who runs it, and whether every topic is as it must be
+ */
+export async function createTopics(
+  log: Log,
+  options: { prefix: string; partitions: number; replicationFactor: number },
+): Promise<{ lines: string[]; isAsTold: boolean }> {
+  const specs = topicSpecs(topicNames(options.prefix), options.partitions);
+  const outcomes = await log.createTopics(
+    specs.map((spec) => ({ ...spec, replicationFactor: options.replicationFactor })),
+  );
+  const lines = outcomes.map(({ name, outcome, differences }) =>
+    differences.length === 0 ? `${name}: ${outcome}` : `${name}: ${outcome}, but ${differences.join('; ')}`,
+  );
+  return { lines, isAsTold: outcomes.every(({ differences }) => differences.length === 0) };
+}

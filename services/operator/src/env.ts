@@ -1,0 +1,15 @@
+import { integer, kafkaSettings, opsSettings, readSettings, type SettingsOf } from '@makerbook/settings';
+
+export const settings = {
+  ...kafkaSettings,
+  TOPIC_REPLICATION_FACTOR: integer('Replicas of every topic that is created', 3, { min: 1, max: 16 }),
+  VISIBLE_WITHIN_MS: integer('How long a whitelist command waits until the services can see what it wrote', 10_000),
+  LOG_LEVEL: opsSettings.LOG_LEVEL,
+};
+
+export type OperatorSettings = SettingsOf<typeof settings>;
+
+/** @throws SettingsError naming what is missing or wrong */
+export function readEnvironment(environment: Record<string, string | undefined>): OperatorSettings {
+  return readSettings(settings, environment);
+}
