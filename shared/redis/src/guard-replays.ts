@@ -9,6 +9,8 @@ export interface ReplayGuard {
    * away: only this process then knows of it.
    */
   takeSalt(signer: Hex, salt: Hex): Promise<'taken' | 'takenLocally' | 'used'>;
+  /** Gives a salt back: the request could not be answered, and may come again as it is. */
+  releaseSalt(signer: Hex, salt: Hex): Promise<void>;
 }
 
 export interface ReplayGuardOptions {
@@ -40,17 +42,28 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     return true;
   }
 
+  const keyOf = (name: string) => `${redis.keys.prefix}g:${name}`;
+
   return {
     async takeSalt(signer, salt) {
       const name = `${signer}:${salt}`;
       if (!takeLocally(name)) return 'used';
       try {
-        const key = `${redis.keys.prefix}g:${name}`;
-        const answer = await redis.attempt((client) => client.set(key, '1', 'PX', windowMs, 'NX'));
+        const answer = await redis.attempt((client) => client.set(keyOf(name), '1', 'PX', windowMs, 'NX'));
         return answer === 'OK' ? 'taken' : 'used';
       } catch (error) {
         if (error instanceof RedisUnavailable) return 'takenLocally';
         throw error;
+      }
+    },
+
+    async releaseSalt(signer, salt) {
+      const name = `${signer}:${salt}`;
+      seen.delete(name);
+      try {
+        await redis.attempt((client) => client.del(keyOf(name)));
+      } catch (error) {
+        if (!(error instanceof RedisUnavailable)) throw error;
       }
     },
   };

@@ -1,6 +1,7 @@
 export * from './cache-lists.js';
 export * from './cancel-orders.js';
 export * from './connect.js';
+export * from './guard-replays.js';
 export * from './keys.js';
 export type { ListedOrder } from './list-entry.js';
 export * from './load-reservations.js';

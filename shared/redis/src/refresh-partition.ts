@@ -152,7 +152,13 @@ function cutIntoCalls(
 function encodeChange(change: OrderChange): (string | number)[] {
   return change.kind === 'removed'
     ? [change.kind, change.orderHash, change.expiresAtSeconds, '', '']
-    : [change.kind, change.orderHash, change.expiresAtSeconds, change.salt, encodeListEntry({ ...change, json: change.record })];
+    : [
+        change.kind,
+        change.orderHash,
+        change.expiresAtSeconds,
+        change.salt,
+        encodeListEntry({ ...change, json: change.record }),
+      ];
 }
 
 /**

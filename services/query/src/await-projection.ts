@@ -1,0 +1,87 @@
+/** Where the read model stands, as far as it could be asked. */
+export interface Positions {
+  readonly cache: bigint | undefined;
+  readonly store: bigint | undefined;
+}
+
+export interface ProjectionWatch {
+  /**
+   * Waits until Redis or Postgres reflects the partition up to `target`, at most `timeoutMs`. Tells where they stood
+   * when last asked.
+   */
+  awaitPosition(partition: number, target: bigint, timeoutMs: number): Promise<Positions>;
+}
+
+export interface ProjectionWatchOptions {
+  /** Undefined where Redis is gone or knows nothing of the partition. */
+  readonly readCachePosition: (partition: number) => Promise<bigint | undefined>;
+  /** Undefined where Postgres is gone. */
+  readonly readStorePosition: (partition: number) => Promise<bigint | undefined>;
+  /** The pause between two questions. Default 10. */
+  readonly pollMs?: number;
+  /** A Redis that is behind for so many questions may have missed a refresh: Postgres is asked too. Default 5. */
+  readonly patiencePolls?: number;
+}
+
+interface Waiter {
+  readonly target: bigint;
+  readonly resolve: () => void;
+}
+
+/** One watched partition: those who wait, and what the last question answered. */
+interface Watched {
+  readonly waiters: Set<Waiter>;
+  positions: Positions;
+}
+
+const unknown: Positions = { cache: undefined, store: undefined };
+
+/** Lets any number of requests wait for the projection; a partition is asked by one loop, however many wait for it. */
+export function createProjectionWatch(options: ProjectionWatchOptions): ProjectionWatch {
+  const { readCachePosition, readStorePosition, pollMs = 10, patiencePolls = 5 } = options;
+  const partitions = new Map<number, Watched>();
+
+  async function poll(partition: number, watched: Watched): Promise<void> {
+    for (let polls = 1; watched.waiters.size > 0; polls += 1) {
+      const cache = await readCachePosition(partition);
+      watched.positions = { ...watched.positions, cache };
+      release(watched);
+      if (watched.waiters.size > 0 && (cache === undefined || polls >= patiencePolls)) {
+        watched.positions = { cache, store: await readStorePosition(partition) };
+        release(watched);
+      }
+      if (watched.waiters.size > 0) await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+    partitions.delete(partition);
+  }
+
+  function start(partition: number): Watched {
+    const watched: Watched = { waiters: new Set(), positions: unknown };
+    partitions.set(partition, watched);
+    // Begins after the first waiter has been added.
+    queueMicrotask(() => void poll(partition, watched));
+    return watched;
+  }
+
+  return {
+    async awaitPosition(partition, target, timeoutMs) {
+      const watched = partitions.get(partition) ?? start(partition);
+      await new Promise<void>((done) => {
+        const waiter: Waiter = { target, resolve: settle };
+        const timer = setTimeout(settle, timeoutMs);
+        watched.waiters.add(waiter);
+        function settle(): void {
+          clearTimeout(timer);
+          watched.waiters.delete(waiter);
+          done();
+        }
+      });
+      return watched.positions;
+    },
+  };
+}
+
+function release({ waiters, positions }: Watched): void {
+  const { cache = -1n, store = -1n } = positions;
+  for (const waiter of [...waiters]) if (waiter.target <= cache || waiter.target <= store) waiter.resolve();
+}

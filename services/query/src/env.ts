@@ -1,0 +1,36 @@
+import {
+  integer,
+  kafkaSettings,
+  opsSettings,
+  port,
+  postgresSettings,
+  readSettings,
+  redisSettings,
+  type SettingsOf,
+  signingSettings,
+} from '@makerbook/settings';
+
+export const settings = {
+  PORT: port('Port of the API', 8080),
+  ...kafkaSettings,
+  ...postgresSettings,
+  ...redisSettings,
+  ...signingSettings,
+  REQUEST_TTL_SECONDS: integer('How old a signed request may be', 30, { min: 1, max: 3600 }),
+  CLOCK_SKEW_SECONDS: integer('How far `issuedAt` may lie ahead of the clock here', 5, { max: 600 }),
+  READ_WAIT_MS_MAX: integer('How long a GET waits for the read model to reach the end of the log', 1000, {
+    max: 10_000,
+  }),
+  CLIENT_REQUESTS_MAX: integer('Requests of one client address within `CLIENT_WINDOW_SECONDS`', 1200, { min: 1 }),
+  CLIENT_WINDOW_SECONDS: integer('The window of `CLIENT_REQUESTS_MAX`', 60, { min: 1, max: 3600 }),
+  TRUSTED_PROXY_HOPS: integer('Proxies in front of the service that may say who the client is', 0, { max: 10 }),
+  POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
+  ...opsSettings,
+};
+
+export type QuerySettings = SettingsOf<typeof settings>;
+
+/** @throws SettingsError naming what is missing or wrong */
+export function readEnvironment(environment: Record<string, string | undefined>): QuerySettings {
+  return readSettings(settings, environment);
+}

@@ -1,0 +1,91 @@
+import type { ListFill, ListReading } from '@makerbook/redis';
+import type { Positions, ProjectionWatch } from './await-projection.js';
+import { joinRecords, joinTexts } from './join-records.js';
+
+type Hex = `0x${string}`;
+
+/** One order of a list as Postgres holds it. */
+interface StoredRecord {
+  readonly orderHash: Hex;
+  readonly acceptedOffset: bigint;
+  readonly expiresAtSeconds: number;
+  readonly json: string;
+}
+
+/** A maker's list, and the position of the log that it reflects. */
+interface StoredList {
+  readonly nextOffset: bigint;
+  readonly records: readonly StoredRecord[];
+}
+
+/** Where a list comes from. What is away answers undefined: only a bug throws. */
+export interface ListSources {
+  readonly readCached: (maker: Hex, partition: number, nowSeconds: number) => Promise<ListReading | undefined>;
+  readonly readStored: (maker: Hex, partition: number) => Promise<StoredList | undefined>;
+  /** The end of the log's partition as of some moment after the call began. */
+  readonly readEnd: (partition: number) => Promise<bigint | undefined>;
+  readonly watch: ProjectionWatch;
+  /** Offers a list to Redis; nobody waits for it. */
+  readonly offerToCache: (fill: ListFill) => void;
+}
+
+/** A list as it is served. */
+export interface Listing {
+  /** A JSON array of records (Interface 2.3), oldest acceptance first. */
+  readonly body: Buffer;
+  readonly source: 'redis' | 'postgres';
+  /** Records of the log that it does not reflect: 0n when it is current, undefined when the log could not be asked. */
+  readonly lag: bigint | undefined;
+}
+
+/**
+ * The maker's list with everything in it that was answered to the maker before this call began: it waits until the
+ * projection has reached the end of the log as of now, at most `waitMsMax`, and says how far behind it is otherwise.
+ * From Redis, else from Postgres; from whatever is there when neither gets there. Undefined when both are away.
+ */
+export async function readList(
+  maker: Hex,
+  partition: number,
+  sources: ListSources,
+  { nowSeconds, waitMsMax }: { nowSeconds: number; waitMsMax: number },
+): Promise<Listing | undefined> {
+  let [end, cached] = await Promise.all([sources.readEnd(partition), sources.readCached(maker, partition, nowSeconds)]);
+  let positions: Positions | undefined;
+  if (end !== undefined && !reaches(cached, end)) {
+    positions = await sources.watch.awaitPosition(partition, end, waitMsMax);
+    cached = await sources.readCached(maker, partition, nowSeconds);
+  }
+  if (cached?.kind === 'list' && (end === undefined || cached.pos >= end || !isBehind(cached.pos, positions))) {
+    return serveCached(cached, end);
+  }
+  const stored = await sources.readStored(maker, partition);
+  if (stored === undefined) return cached?.kind === 'list' ? serveCached(cached, end) : undefined;
+  if (cached?.kind === 'cold') {
+    const { epoch } = cached;
+    sources.offerToCache({ maker, partition, epoch, snapshotPos: stored.nextOffset, orders: stored.records });
+  }
+  const records = stored.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
+  return {
+    body: joinTexts(records.map(({ json }) => json)),
+    source: 'postgres',
+    lag: lagOf(stored.nextOffset, end),
+  };
+}
+
+function serveCached(cached: Extract<ListReading, { kind: 'list' }>, end: bigint | undefined): Listing {
+  return { body: joinRecords(cached.records), source: 'redis', lag: lagOf(cached.pos, end) };
+}
+
+function reaches(cached: ListReading | undefined, end: bigint): boolean {
+  return cached !== undefined && cached.kind !== 'forgotten' && cached.pos >= end;
+}
+
+/** Whether Postgres may know more than a list at `pos`: it was found ahead, or could not be asked. */
+function isBehind(pos: bigint, positions: Positions | undefined): boolean {
+  return positions?.store === undefined || positions.store > pos;
+}
+
+function lagOf(pos: bigint, end: bigint | undefined): bigint | undefined {
+  if (end === undefined) return undefined;
+  return end > pos ? end - pos : 0n;
+}

@@ -1,0 +1,47 @@
+import { type Health, healthOf } from '@makerbook/http';
+import { type Postgres, PostgresUnavailable } from '@makerbook/postgres';
+import type { RedisConnection } from '@makerbook/redis';
+import type { Makers } from './follow-makers.js';
+
+/** The brokers answer a fetch about every second, news or not. */
+const POLL_AGE_MS_MAX = 15_000;
+
+export interface HealthParts {
+  readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
+  readonly redis: Pick<RedisConnection, 'isReady'>;
+  readonly postgres: Pick<Postgres, 'check'>;
+  readonly nowMs: () => number;
+}
+
+/**
+ * Alive as long as it answers. Ready when the whitelist was read, and Redis or Postgres is there: one of them is enough
+ * to list orders, and without Kafka what is there can still be served. Every check is shown all the same.
+ */
+export function reportHealth({ makers, redis, postgres, nowMs }: HealthParts): {
+  live: () => Health;
+  ready: () => Promise<Health>;
+} {
+  return {
+    live: () => healthOf({}),
+    async ready() {
+      const isStoreThere = await isThere(postgres);
+      const checks = {
+        whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
+        kafka: nowMs() - makers.lastPollAtMs() < POLL_AGE_MS_MAX ? 'ok' : 'does not answer',
+        redis: redis.isReady() ? 'ok' : 'is away',
+        postgres: isStoreThere ? 'ok' : 'is away',
+      };
+      return { isOk: makers.isCaughtUp() && (redis.isReady() || isStoreThere), checks };
+    },
+  };
+}
+
+async function isThere(postgres: Pick<Postgres, 'check'>): Promise<boolean> {
+  try {
+    await postgres.check();
+    return true;
+  } catch (error) {
+    if (error instanceof PostgresUnavailable) return false;
+    throw error;
+  }
+}
