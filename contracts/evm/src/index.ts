@@ -5,9 +5,21 @@ export {
   multicall3Fragments,
   wrappedNativeFragments,
 } from './chain-abi.js';
+export { decodeSwapCall, isSwapCallRefusal, type SwapCallRefusal } from './decode-swap-call.js';
+export {
+  encodeSwapCall,
+  ROUTE_POOLS_MAX,
+  SWAP_CALL_MAX_BYTES,
+  type SwapCall,
+  type SwapCallV0,
+  type SwapCallV1,
+  swapSelectors,
+  type UnsignedSwapCall,
+} from './encode-swap-call.js';
 export { eventTopics } from './event-topics.js';
 export { createOrderHasher, hashDomain, type OrderHasher } from './hash-order.js';
 export { createRequestHashers, type RequestHashers } from './hash-requests.js';
+export { createSwapCallHasher, type SwapCallHasher } from './hash-swap-call.js';
 export { type Address, bytesToHex, decodeHex, type Hex, hexToBytes, quantityToHex, ZERO_ADDRESS } from './hex.js';
 export { keccak256 } from './keccak.js';
 export {
@@ -15,9 +27,12 @@ export {
   domainName,
   domainTypes,
   getLimitOrdersRequestTypes,
+  navigatorDomainName,
   type Order,
   orderCancellationRequestTypes,
   orderTypes,
+  quoteV0Types,
+  quoteV1Types,
   type SaltType,
   type SigningDomain,
   saltedDomainTypes,

@@ -40,15 +40,23 @@ export function domainName(serviceName: string): string {
   return `${serviceName} Limit Order Protocol`;
 }
 
+/** The Navigator's own domain name: `<SERVICE_NAME> Navigator` (Interface 5.4). */
+export function navigatorDomainName(serviceName: string): string {
+  return `${serviceName} Navigator`;
+}
+
 /** The domain as ethers' TypedDataEncoder takes it. Give a `salt` for the GET and DELETE schemas. */
-export function typedDataDomain(domain: SigningDomain): {
+export function typedDataDomain(
+  domain: SigningDomain,
+  name: string = domainName(domain.serviceName),
+): {
   name: string;
   version: string;
   chainId: bigint;
   verifyingContract: Address;
 } {
   return {
-    name: domainName(domain.serviceName),
+    name,
     version: DOMAIN_VERSION,
     chainId: BigInt(domain.chainId),
     verifyingContract: domain.verifyingContract,
@@ -80,6 +88,32 @@ export const getLimitOrdersRequestTypes: Record<'GetLimitOrdersRequest', TypedFi
 /** Types of the cancellation (Interface 5.2); its domain carries a salt, see `saltedDomainTypes`. */
 export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],
+};
+
+/** Types of what a quote signer signs of a swap call of quote version v0 (Interface 5.4). */
+export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
+  QuoteV0: [
+    { name: 'tokenIn', type: 'address' },
+    { name: 'amountIn', type: 'uint256' },
+    { name: 'tokenOut', type: 'address' },
+    { name: 'deadline', type: 'uint256' },
+    { name: 'route', type: 'bytes' },
+    { name: 'minOutput', type: 'uint256[]' },
+  ],
+};
+
+/** Types of what a quote signer signs of a swap call of quote version v1 (Interface 5.4). */
+export const quoteV1Types: Record<'QuoteV1', TypedField[]> = {
+  QuoteV1: [
+    { name: 'quoteId', type: 'uint256' },
+    { name: 'tokenIn', type: 'address' },
+    { name: 'amountIn', type: 'uint256' },
+    { name: 'tokenOut', type: 'address' },
+    { name: 'recipient', type: 'address' },
+    { name: 'deadline', type: 'uint256' },
+    { name: 'route', type: 'bytes' },
+    { name: 'minOutput', type: 'uint256[]' },
+  ],
 };
 
 /** The domain's own struct, for encoders that are told the domain's types. */

@@ -1,0 +1,253 @@
+import { describe, expect, test } from '@jest/globals';
+import { concat, Interface, TypedDataEncoder } from 'ethers';
+import fc from 'fast-check';
+import {
+  type Address,
+  bytesToHex,
+  createSwapCallHasher,
+  decodeSwapCall,
+  deployArtifacts,
+  encodeSwapCall,
+  type Hex,
+  isSwapCallRefusal,
+  navigatorDomainName,
+  quoteV0Types,
+  quoteV1Types,
+  ROUTE_POOLS_MAX,
+  type SigningDomain,
+  SWAP_CALL_MAX_BYTES,
+  type SwapCall,
+  type SwapCallV0,
+  type SwapCallV1,
+  swapSelectors,
+  typedDataDomain,
+} from './index.js';
+
+const BODY_LIMIT_BYTES = 256 * 1024;
+const CPU_LIMIT_MS = 50;
+
+const navigator = new Interface(deployArtifacts.Navigator.abi);
+const hexOf = (length: number) =>
+  fc.uint8Array({ minLength: length, maxLength: length }).map((bytes): Hex => bytesToHex(bytes));
+const address: fc.Arbitrary<Address> = hexOf(20);
+const uint256 = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), fc.constantFrom(0n, 1n, 2n ** 256n - 1n));
+const common = {
+  tokenIn: address,
+  amountIn: uint256,
+  tokenOut: address,
+  deadline: uint256,
+  pools: fc.array(address, { minLength: 1, maxLength: ROUTE_POOLS_MAX }),
+  minOutput: fc.option(uint256, { nil: undefined }),
+  signature: hexOf(65),
+};
+const v0: fc.Arbitrary<SwapCallV0> = fc.record({ version: fc.constant('v0' as const), ...common });
+const v1: fc.Arbitrary<SwapCallV1> = fc.record({
+  version: fc.constant('v1' as const),
+  quoteId: uint256,
+  recipient: address,
+  ...common,
+});
+const call: fc.Arbitrary<SwapCall> = fc.oneof(v0, v1);
+const domain: SigningDomain = {
+  serviceName: 'Makerbook',
+  chainId: 8217,
+  verifyingContract: '0x00000000000000000000000000000000000000a1',
+};
+
+function oracleEncode(value: SwapCall): string {
+  const minOutput = value.minOutput === undefined ? [] : [value.minOutput];
+  return navigator.encodeFunctionData(value.version === 'v0' ? 'swapQuoteV0' : 'swapQuoteV1', [
+    value,
+    concat([...value.pools]),
+    minOutput,
+    value.signature,
+  ]);
+}
+
+/** Whether ethers reads the bytes, writes the very same ones again, and they keep the contract's limits. */
+function oracleAccepts(data: Uint8Array): boolean {
+  try {
+    const parsed = navigator.parseTransaction({ data: bytesToHex(data) });
+    if (parsed === null || !Object.values<string>(swapSelectors).includes(parsed.selector)) return false;
+    const [, route, minOutput, signature] = parsed.args;
+    const pools = (route.length - 2) / 40;
+    const kept = Number.isInteger(pools) && pools >= 1 && pools <= ROUTE_POOLS_MAX;
+    const again = navigator.encodeFunctionData(parsed.fragment, [...parsed.args]);
+    return kept && minOutput.length <= 1 && signature.length === 132 && again === bytesToHex(data);
+  } catch {
+    return false;
+  }
+}
+
+describe('a swap call', () => {
+  test('encodes as ethers encodes it, and decodes to itself', () => {
+    fc.assert(
+      fc.property(call, (value) => {
+        const data = encodeSwapCall(value);
+        expect(bytesToHex(data)).toBe(oracleEncode(value));
+        expect(decodeSwapCall(data)).toEqual(value);
+        expect(data.length).toBeLessThanOrEqual(SWAP_CALL_MAX_BYTES);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('has the selectors of the contract', () => {
+    expect(swapSelectors.v0).toBe(navigator.getFunction('swapQuoteV0')?.selector);
+    expect(swapSelectors.v1).toBe(navigator.getFunction('swapQuoteV1')?.selector);
+  });
+
+  test('has the digest that ethers computes over everything but the signature', () => {
+    const { hashSwapCall, domainSeparator } = createSwapCallHasher(domain);
+    const where = typedDataDomain(domain, navigatorDomainName(domain.serviceName));
+    expect(bytesToHex(domainSeparator)).toBe(TypedDataEncoder.hashDomain(where));
+    fc.assert(
+      fc.property(call, (value) => {
+        const message = {
+          ...value,
+          route: concat([...value.pools]),
+          minOutput: value.minOutput === undefined ? [] : [value.minOutput],
+        };
+        const oracle = TypedDataEncoder.hash(where, value.version === 'v0' ? quoteV0Types : quoteV1Types, message);
+        expect(bytesToHex(hashSwapCall(value))).toBe(oracle);
+        expect(bytesToHex(hashSwapCall({ ...value, signature: `0x${'00'.repeat(65)}` } as SwapCall))).toBe(oracle);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('with another minimum and signature differs in those bytes alone', () => {
+    fc.assert(
+      fc.property(call, uint256, hexOf(65), (value, minOutput, signature) => {
+        fc.pre(value.minOutput !== undefined);
+        const before = encodeSwapCall(value);
+        const after = encodeSwapCall({ ...value, minOutput, signature });
+        expect(after.length).toBe(before.length);
+        // From the end: the padded signature, its length, and the minimum before that.
+        const signatureAt = before.length - 96;
+        const minimumAt = signatureAt - 64;
+        for (const data of [before, after]) {
+          data.fill(0, minimumAt, minimumAt + 32);
+          data.fill(0, signatureAt, signatureAt + 65);
+        }
+        expect(after).toEqual(before);
+      }),
+    );
+  });
+
+  test.each([
+    ['no pools', { pools: [] }],
+    ['too many pools', { pools: Array.from({ length: ROUTE_POOLS_MAX + 1 }, () => domain.verifyingContract) }],
+    ['a pool that is no address', { pools: ['0x01' as Address] }],
+    ['a short signature', { signature: `0x${'00'.repeat(64)}` as Hex }],
+    ['a signature that is not hex', { signature: `0x${'zz'.repeat(65)}` as Hex }],
+    ['a negative minimum', { minOutput: -1n }],
+    ['a minimum over uint256', { minOutput: 2n ** 256n }],
+  ])('is not written with %s', (_title, change) => {
+    expect(() => encodeSwapCall({ ...sample('v1'), ...change })).toThrow();
+  });
+
+  test('is not hashed with too many pools', () => {
+    const pools = Array.from({ length: ROUTE_POOLS_MAX + 1 }, () => domain.verifyingContract);
+    expect(() => createSwapCallHasher(domain).hashSwapCall({ ...sample('v0'), pools })).toThrow(RangeError);
+  });
+});
+
+describe('decoding takes exactly what ethers reads and writes again', () => {
+  test('of calls with one byte changed', () => {
+    fc.assert(
+      fc.property(call, fc.nat(), fc.integer({ min: 1, max: 255 }), (value, where, flip) => {
+        const data = encodeSwapCall(value);
+        const at = where % data.length;
+        data[at] = (data[at] ?? 0) ^ flip;
+        expect(!isSwapCallRefusal(decodeSwapCall(data))).toBe(oracleAccepts(data));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('of calls with each word of their layout changed in each byte', () => {
+    for (const version of ['v0', 'v1'] as const) {
+      for (const minOutput of [undefined, 5n]) {
+        const good = encodeSwapCall({ ...sample(version), minOutput });
+        for (let at = 0; at < good.length; at += 1) {
+          for (const change of [1, 32, 0x80]) {
+            const data = good.slice();
+            data[at] = (data[at] ?? 0) ^ change;
+            expect(!isSwapCallRefusal(decodeSwapCall(data))).toBe(oracleAccepts(data));
+          }
+        }
+      }
+    }
+  });
+
+  test('of calls cut, lengthened, or with a stretch of random bytes', () => {
+    fc.assert(
+      fc.property(
+        call,
+        fc.nat(),
+        fc.nat(),
+        fc.uint8Array({ minLength: 1, maxLength: 40 }),
+        (value, from, to, noise) => {
+          const good = encodeSwapCall(value);
+          const [start, end] = [from % (good.length + 1), to % (good.length + 1)];
+          for (const data of [
+            good.subarray(0, start),
+            Uint8Array.from([...good, ...noise]),
+            Uint8Array.from([...good.subarray(0, start), ...noise, ...good.subarray(end)]),
+          ]) {
+            expect(!isSwapCallRefusal(decodeSwapCall(data))).toBe(oracleAccepts(data));
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('of calls with two minimums, with a signature of another length, and of other functions', () => {
+    const { pools, signature, ...quote } = sample('v1');
+    const encode = (minOutput: bigint[], signed: string) =>
+      navigator.encodeFunctionData('swapQuoteV1', [quote, concat([...pools]), minOutput, signed]);
+    for (const [hex, code] of [
+      [encode([1n, 2n], signature), 'not_canonical'],
+      [encode([1n], signature.slice(0, -2)), 'not_canonical'],
+      [encode([1n], '0x'), 'too_short'],
+      [navigator.encodeFunctionData('setQuoteSigner', [quote.tokenIn, true]), 'unknown_selector'],
+      ['0x', 'too_short'],
+      [swapSelectors.v0, 'too_short'],
+    ] as const) {
+      expect(decodeSwapCall(Buffer.from(hex.slice(2), 'hex'))).toEqual({ code });
+    }
+    expect(decodeSwapCall(new Uint8Array(SWAP_CALL_MAX_BYTES + 1))).toEqual({ code: 'too_long' });
+  });
+});
+
+test('no payload up to the body limit costs more than 50 ms of CPU', () => {
+  const good = encodeSwapCall(sample('v1'));
+  let worstMs = 0;
+  for (const size of [good.length, SWAP_CALL_MAX_BYTES, SWAP_CALL_MAX_BYTES + 1, BODY_LIMIT_BYTES]) {
+    for (const fill of [0x00, 0xff, 0x20]) {
+      const data = new Uint8Array(size).fill(fill);
+      data.set(good.subarray(0, size));
+      const before = process.cpuUsage();
+      decodeSwapCall(data);
+      const used = process.cpuUsage(before);
+      worstMs = Math.max(worstMs, (used.user + used.system) / 1000);
+    }
+  }
+  expect(worstMs).toBeLessThan(CPU_LIMIT_MS);
+});
+
+function sample(version: 'v0' | 'v1'): SwapCall {
+  const shared = {
+    tokenIn: '0x0000000000000000000000000000000000000001',
+    amountIn: 100n,
+    tokenOut: '0x0000000000000000000000000000000000000002',
+    deadline: 2n ** 40n,
+    pools: ['0x0000000000000000000000000000000000000003', '0x0000000000000000000000000000000000000004'],
+    minOutput: 5n,
+    signature: `0x${'11'.repeat(65)}`,
+  } as const;
+  if (version === 'v0') return { version, ...shared };
+  return { version, quoteId: 9n, recipient: '0x0000000000000000000000000000000000000005', ...shared };
+}

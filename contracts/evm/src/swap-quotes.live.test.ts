@@ -1,0 +1,285 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type BaseWallet, Contract, Interface, MaxUint256, Wallet } from 'ethers';
+import fc from 'fast-check';
+import {
+  type Address,
+  bytesToHex,
+  createSwapCallHasher,
+  decodeSwapCall,
+  deployArtifacts,
+  encodeSwapCall,
+  type Hex,
+  isSwapCallRefusal,
+  type SwapCall,
+  type SwapCallHasher,
+  type UnsignedSwapCall,
+} from './index.js';
+import { startTestChain, type TestChain } from './start-test-chain.js';
+
+const SERVICE_NAME = 'Makerbook';
+const errors = new Interface([
+  ...deployArtifacts.Navigator.abi.filter((entry) => entry.type === 'error'),
+  ...deployArtifacts.TestPool.abi.filter((entry) => entry.type === 'error'),
+]);
+
+let chain: TestChain;
+let owner: BaseWallet;
+let trader: BaseWallet;
+let navigator: Contract;
+let navigatorAddress: Address;
+let hasher: SwapCallHasher;
+let tokens: Address[];
+let pools: Address[];
+const quoteSigner = Wallet.createRandom();
+const recipient: Address = '0x00000000000000000000000000000000000000ee';
+
+beforeAll(async () => {
+  chain = await startTestChain();
+  owner = await chain.createAccount();
+  trader = await chain.createAccount();
+  navigatorAddress = await chain.deploy(deployArtifacts.Navigator, SERVICE_NAME, owner.address, [quoteSigner.address]);
+  navigator = new Contract(navigatorAddress, deployArtifacts.Navigator.abi, owner);
+  hasher = createSwapCallHasher({ serviceName: SERVICE_NAME, chainId: 8217, verifyingContract: navigatorAddress });
+  tokens = [];
+  for (const name of ['A', 'B', 'C']) tokens.push(await chain.deploy(deployArtifacts.TestToken, name, name, 18));
+  pools = [await openPool(at(tokens, 0), at(tokens, 1)), await openPool(at(tokens, 1), at(tokens, 2))];
+  const spent = new Contract(at(tokens, 0), deployArtifacts.TestToken.abi, trader);
+  await wait(spent.getFunction('mint').send(trader.address, 10n ** 24n));
+  await wait(spent.getFunction('approve').send(navigatorAddress, MaxUint256));
+});
+
+afterAll(() => chain.stop());
+
+describe('a signed quote executes', () => {
+  test('of version v0, to the caller, over one pool or two', async () => {
+    for (const hops of [1, 2]) {
+      const tokenOut = at(tokens, hops);
+      const expected = await expectedOutput(hops);
+      const before = await balance(tokenOut, trader.address);
+      await execute(sign({ ...quoteV0(hops), minOutput: expected }));
+      expect(await balance(tokenOut, trader.address)).toBe(before + expected);
+    }
+  });
+
+  test('of version v1, to the recipient that it names', async () => {
+    const expected = await expectedOutput(2);
+    const before = await balance(at(tokens, 2), recipient);
+    await execute(sign({ ...quoteV1(2), minOutput: expected }));
+    expect(await balance(at(tokens, 2), recipient)).toBe(before + expected);
+  });
+
+  test('without an assertion, in both versions', async () => {
+    expect(await tryExecute(sign({ ...quoteV0(2), minOutput: undefined }))).toBe(await expectedOutput(2));
+    expect(await tryExecute(sign({ ...quoteV1(2), minOutput: undefined }))).toBe(await expectedOutput(2));
+  });
+
+  test('at the second of its deadline, and not after', async () => {
+    const now = (await chain.provider.getBlock('latest'))?.timestamp ?? 0;
+    const deadline = BigInt(now);
+    const block = { time: `0x${(now + 1).toString(16)}` };
+    const data = sign({ ...quoteV1(1), deadline });
+    expect(await call(data, { time: `0x${now.toString(16)}` })).toMatch(/^0x[0-9a-f]{64}$/);
+    await reverts(call(data, block), 'QuoteExpired', [deadline]);
+  });
+});
+
+describe('the minimum', () => {
+  test('not reached reverts with the output and the minimum, in both versions', async () => {
+    const expected = await expectedOutput(2);
+    for (const quote of [quoteV0(2), quoteV1(2)]) {
+      const data = sign({ ...quote, minOutput: expected + 1n });
+      await reverts(tryExecute(data), 'InsufficientOutput', [expected, expected + 1n]);
+    }
+  });
+
+  test('replaced and signed anew executes, or reverts as the new one says; every other byte stays', async () => {
+    const expected = await expectedOutput(2);
+    const data = sign({ ...quoteV1(2), minOutput: 1n });
+    const raised = patch(data, expected + 1n);
+    await reverts(tryExecute(raised), 'InsufficientOutput', [expected, expected + 1n]);
+    expect(await tryExecute(patch(raised, expected))).toBe(expected);
+    const changed = [...data].flatMap((byte, index) => (byte === raised[index] ? [] : [index]));
+    const signatureAt = data.length - 96;
+    const allowed = (index: number) =>
+      (index >= signatureAt - 64 && index < signatureAt - 32) || (index >= signatureAt && index < signatureAt + 65);
+    expect(changed.length).toBeGreaterThan(0);
+    expect(changed.filter((index) => !allowed(index))).toEqual([]);
+  });
+
+  test('replaced and not signed anew is refused', async () => {
+    const good = decode(sign({ ...quoteV1(2), minOutput: 1n }));
+    await reverts(tryExecute(encodeSwapCall({ ...good, minOutput: 2n })), 'UnknownQuoteSigner');
+    await reverts(tryExecute(encodeSwapCall({ ...good, minOutput: undefined })), 'UnknownQuoteSigner');
+  });
+
+  test('counts what arrives, of a token that takes a fee too', async () => {
+    const fee = await chain.deploy(deployArtifacts.FeeOnTransferToken, 'Fee', 'FEE', 18);
+    const pool = await openPool(at(tokens, 0), fee);
+    const quoted: bigint = await poolAt(pool).getFunction('quote')(at(tokens, 0), 1000n);
+    const arrives = quoted - (quoted * 100n) / 10_000n;
+    const quote = { ...quoteV0(1), tokenOut: fee, pools: [pool] };
+    await reverts(tryExecute(sign({ ...quote, minOutput: quoted })), 'InsufficientOutput', [arrives, quoted]);
+    expect(await tryExecute(sign({ ...quote, minOutput: arrives }))).toBe(arrives);
+  });
+});
+
+describe('a quote signer', () => {
+  test('is one that the owner admitted, until removed', async () => {
+    const next = Wallet.createRandom();
+    const data = sign(quoteV0(1), next);
+    await reverts(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
+    await wait(navigator.getFunction('setQuoteSigner').send(next.address, true));
+    expect(await tryExecute(data)).toBe(await expectedOutput(1));
+    expect(await tryExecute(sign(quoteV0(1)))).toBe(await expectedOutput(1));
+    await wait(navigator.getFunction('setQuoteSigner').send(next.address, false));
+    await reverts(tryExecute(data), 'UnknownQuoteSigner', [next.address]);
+    const stranger = navigator.connect(trader) as Contract;
+    await reverts(stranger.getFunction('setQuoteSigner').staticCall(next.address, true), 'OwnableUnauthorizedAccount');
+  });
+
+  test('signs for every field: a call with any one changed is refused', async () => {
+    const good = decode(sign(quoteV1(2)));
+    if (good.version !== 'v1') throw new Error('not v1');
+    const changes: Partial<SwapCall & { quoteId: bigint; recipient: Address }>[] = [
+      { quoteId: good.quoteId + 1n },
+      { tokenIn: at(tokens, 1) },
+      { amountIn: good.amountIn + 1n },
+      { tokenOut: at(tokens, 1) },
+      { recipient: at(tokens, 1) },
+      { deadline: good.deadline + 1n },
+      { pools: good.pools.toReversed() },
+      { minOutput: 0n },
+    ];
+    for (const change of changes) {
+      const changed = encodeSwapCall({ ...good, ...change } as SwapCall);
+      await reverts(tryExecute(changed), 'UnknownQuoteSigner');
+    }
+  });
+
+  test('of one version does not sign for the other', async () => {
+    const { quoteId: _, recipient: __, version: ___, ...v0 } = decode(sign(quoteV1(1))) as SwapCall & { version: 'v1' };
+    await reverts(tryExecute(encodeSwapCall({ version: 'v0', ...v0 })), 'UnknownQuoteSigner');
+  });
+});
+
+test('a route that ends in another token is refused', async () => {
+  await reverts(tryExecute(sign({ ...quoteV0(1), tokenOut: at(tokens, 2) })), 'WrongOutputToken');
+});
+
+test('the contract takes what the codec takes: it reads each field as encoded, and fails for the signer alone', async () => {
+  const bytes = (length: number) =>
+    fc.uint8Array({ minLength: length, maxLength: length }).map((value): Hex => bytesToHex(value));
+  const uint = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+  const calls = fc.record({
+    version: fc.constant('v1' as const),
+    quoteId: uint,
+    tokenIn: bytes(20),
+    amountIn: uint,
+    tokenOut: bytes(20),
+    recipient: bytes(20),
+    deadline: fc.bigInt({ min: 2n ** 40n, max: 2n ** 256n - 1n }),
+    pools: fc.array(bytes(20), { minLength: 1, maxLength: 8 }),
+    minOutput: fc.option(uint, { nil: undefined }),
+  });
+  // The signer that the contract recovers is ours only when it hashed every field as we did.
+  const stranger = Wallet.createRandom();
+  for (const value of fc.sample(calls, 100)) {
+    const data = sign(value, stranger);
+    expect(isSwapCallRefusal(decodeSwapCall(data))).toBe(false);
+    await reverts(tryExecute(data), 'UnknownQuoteSigner', [stranger.address]);
+    const { quoteId: _, recipient: __, ...rest } = value;
+    await reverts(tryExecute(sign({ ...rest, version: 'v0' }, stranger)), 'UnknownQuoteSigner', [stranger.address]);
+  }
+});
+
+function quoteV0(hops: number): UnsignedSwapCall {
+  return {
+    version: 'v0',
+    tokenIn: at(tokens, 0),
+    amountIn: 1000n,
+    tokenOut: at(tokens, hops),
+    deadline: 2n ** 40n,
+    pools: pools.slice(0, hops),
+    minOutput: 1n,
+  };
+}
+
+function quoteV1(hops: number): UnsignedSwapCall {
+  return { ...quoteV0(hops), version: 'v1', quoteId: 77n, recipient };
+}
+
+function sign(quote: UnsignedSwapCall, signer: { signingKey: BaseWallet['signingKey'] } = quoteSigner): Uint8Array {
+  const signature = signer.signingKey.sign(hasher.hashSwapCall(quote)).serialized as Hex;
+  return encodeSwapCall({ ...quote, signature });
+}
+
+function decode(data: Uint8Array): SwapCall {
+  const decoded = decodeSwapCall(data);
+  if (isSwapCallRefusal(decoded)) throw new Error(decoded.code);
+  return decoded;
+}
+
+function patch(data: Uint8Array, minOutput: bigint): Uint8Array {
+  return sign({ ...decode(data), minOutput });
+}
+
+async function openPool(token0: Address, token1: Address): Promise<Address> {
+  const pool = await chain.deploy(deployArtifacts.TestPool, token0, token1);
+  for (const [address, amount] of [
+    [token0, 10n ** 6n],
+    [token1, 3n * 10n ** 6n],
+  ] as const) {
+    await wait(new Contract(address, deployArtifacts.TestToken.abi, owner).getFunction('mint').send(pool, amount));
+  }
+  await wait(poolAt(pool).getFunction('sync').send());
+  return pool;
+}
+
+function poolAt(pool: Address): Contract {
+  return new Contract(pool, deployArtifacts.TestPool.abi, owner);
+}
+
+async function expectedOutput(hops: number): Promise<bigint> {
+  let amount = 1000n;
+  for (let hop = 0; hop < hops; hop += 1)
+    amount = await poolAt(at(pools, hop)).getFunction('quote')(at(tokens, hop), amount);
+  return amount;
+}
+
+async function tryExecute(data: Uint8Array): Promise<bigint> {
+  return BigInt(await trader.call({ to: navigatorAddress, data: bytesToHex(data), gasLimit: 3_000_000 }));
+}
+
+/** Calls at the latest state under another block time. */
+function call(data: Uint8Array, block: { time: string }): Promise<string> {
+  const transaction = { from: trader.address, to: navigatorAddress, data: bytesToHex(data) };
+  return chain.provider.send('eth_call', [transaction, 'latest', {}, block]);
+}
+
+async function execute(data: Uint8Array): Promise<void> {
+  await wait(trader.sendTransaction({ to: navigatorAddress, data: bytesToHex(data), gasLimit: 3_000_000 }));
+}
+
+async function wait(sent: Promise<{ wait(): Promise<unknown> }>): Promise<void> {
+  await (await sent).wait();
+}
+
+function balance(token: Address, account: string): Promise<bigint> {
+  return new Contract(token, deployArtifacts.TestToken.abi, owner).getFunction('balanceOf')(account);
+}
+
+async function reverts(attempt: Promise<unknown>, name: string, args?: unknown[]): Promise<void> {
+  const data = await attempt.then(
+    () => 'it did not revert',
+    (error: { data?: string; error?: { data?: string } }) => error.data ?? error.error?.data ?? String(error),
+  );
+  const parsed = data.startsWith('0x') ? errors.parseError(data) : null;
+  expect(parsed?.name ?? data).toBe(name);
+  if (args !== undefined) expect(parsed?.args.toArray()).toEqual(args);
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new Error(`nothing at ${index}`);
+  return item;
+}
