@@ -1,0 +1,51 @@
+import type { Hex } from '@makerbook/contracts-events';
+import { type Address, boundedSeconds, type Maker } from '@makerbook/domain';
+import type { LoggedFact } from './read-facts.js';
+
+/**
+ * How many of the facts, from the first on, surely lead to no more than `transitionsMax` transitions; at least one fact.
+ * A read of a maker's funds or nonce can change every open order of the maker, so that a thousand facts could make a
+ * million messages: such a stretch is committed in pieces.
+ */
+export function boundStretch(
+  facts: readonly LoggedFact[],
+  makers: ReadonlyMap<Address, Maker>,
+  transitionsMax: number,
+): number {
+  const openOrders = new Map<Address, number>();
+  const openOf = (maker: Address) => openOrders.get(maker) ?? makers.get(maker)?.orders.size ?? 0;
+  let transitions = 0;
+  for (const [index, { fact }] of facts.entries()) {
+    switch (fact.type) {
+      case 'BalanceChanged':
+      case 'AllowanceChanged':
+      case 'NonceChanged':
+        transitions += 1 + openOf(fact.maker);
+        break;
+      case 'OrderSubmitted':
+        transitions += 1;
+        openOrders.set(fact.maker, openOf(fact.maker) + 1);
+        break;
+      default:
+        // A block withholds and removes an order once: what it can do is bounded by the orders there are.
+        transitions += 1;
+    }
+    if (transitions > transitionsMax && index > 0) return index;
+  }
+  return facts.length;
+}
+
+/** The orders that the facts submit, as they are looked for among the accepted ones. */
+export function submittedOrders(
+  facts: readonly LoggedFact[],
+): { maker: Address; expiresAtSeconds: number; orderHash: Hex }[] {
+  return facts.flatMap(({ fact }) =>
+    fact.type === 'OrderSubmitted'
+      ? {
+          maker: fact.maker,
+          expiresAtSeconds: boundedSeconds(BigInt(fact.order.expiresAt)),
+          orderHash: fact.orderHash,
+        }
+      : [],
+  );
+}

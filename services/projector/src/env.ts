@@ -1,0 +1,36 @@
+import {
+  integer,
+  kafkaSettings,
+  opsSettings,
+  postgresSettings,
+  redisSettings,
+  type SettingsOf,
+  text,
+} from '@makerbook/settings';
+
+/** Every setting of the projector; README.md holds them as a table. */
+export const projectorSettings = {
+  ...kafkaSettings,
+  ...postgresSettings,
+  ...redisSettings,
+  ...opsSettings,
+  ROUTING_GRACE_SECONDS: integer(
+    "The router's feed drops an order this long before it expires. All of it changes with a replay only",
+    60,
+  ),
+  BATCH_FACTS_MAX: integer('Facts of one partition that are committed at once', 1000, { min: 1, max: 10_000 }),
+  COMMIT_TRANSITIONS_MAX: integer(
+    'Bound on the transitions of one commit: a fact about funds can change every order of a maker',
+    10_000,
+    { min: 1 },
+  ),
+  CACHED_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders that are held in memory, for each partition', 5000),
+  POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
+  STATEMENT_TIMEOUT_MS: integer('A statement in Postgres is given up after this time', 10_000, { min: 100 }),
+  LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
+    min: 10_000,
+  }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+};
+
+export type ProjectorSettings = SettingsOf<typeof projectorSettings>;

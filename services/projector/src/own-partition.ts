@@ -1,0 +1,69 @@
+import type { TopicNames } from '@makerbook/contracts-events';
+import type { FencedPublisher, FencedPublisherOptions, LogRecord } from '@makerbook/kafka';
+import { type Postgres, readNextDue, readProjection } from '@makerbook/postgres';
+import { createMakerCache, type MakerCache } from './load-makers.js';
+import { publishFeeds, unpackFeeds } from './publish-feeds.js';
+
+/** A partition while this process projects it. All of it can be read again from Postgres. */
+export interface OwnedPartition {
+  readonly partition: number;
+  /** Nobody who owned the partition before can publish any more. */
+  readonly publisher: FencedPublisher;
+  readonly cache: MakerCache;
+  /** As committed: the offset of the next message to be folded. */
+  position: bigint;
+  clockSeconds: number;
+  blockNumber: number | undefined;
+  /** No order of the partition is due before the clock reaches this second. A lower bound. */
+  nextDueSeconds: number;
+  /** Committed and perhaps not published. To be published before anything else is committed. */
+  unpublished: readonly LogRecord[];
+}
+
+export interface OwningParts {
+  readonly postgres: Postgres;
+  readonly createFencedPublisher: (options: FencedPublisherOptions) => FencedPublisher;
+  readonly topics: TopicNames;
+  /** The partition's publisher has the transactional id `<prefix>projector-<partition>`. */
+  readonly transactionalIdPrefix: string;
+  readonly cachedOrdersMax: number;
+}
+
+/**
+ * Takes a partition: fences who published for it before, reads where it stands, and publishes what its last commit may
+ * have left unpublished; the same bytes again are harmless.
+ * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
+ */
+export async function takePartition(partition: number, parts: OwningParts): Promise<OwnedPartition> {
+  const { postgres, topics } = parts;
+  const publisher = parts.createFencedPublisher({
+    transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
+  });
+  try {
+    await publisher.takeOver();
+    const projection = await readProjection(postgres, partition);
+    const nextDueSeconds = (await readNextDue(postgres, partition)) ?? Number.POSITIVE_INFINITY;
+    const one: OwnedPartition = {
+      partition,
+      publisher,
+      cache: createMakerCache(parts.cachedOrdersMax),
+      position: projection.nextOffset,
+      clockSeconds: projection.clockSeconds,
+      blockNumber: projection.blockNumber,
+      nextDueSeconds,
+      unpublished: projection.pending === undefined ? [] : unpackFeeds(projection.pending, partition, topics),
+    };
+    await publishUnpublished(one);
+    return one;
+  } catch (error) {
+    await publisher.close();
+    throw error;
+  }
+}
+
+/** Publishes what the last commit left to be published. Throws LogUnavailable or PublisherFenced, and keeps it then. */
+export async function publishUnpublished(one: OwnedPartition): Promise<void> {
+  if (one.unpublished.length === 0) return;
+  await publishFeeds(one.publisher, one.unpublished);
+  one.unpublished = [];
+}

@@ -1,0 +1,40 @@
+import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
+
+/** A fact of the log with what its consequences carry on from its message. */
+export interface LoggedFact {
+  readonly fact: MakerEvent;
+  readonly offset: bigint;
+  /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
+  readonly timeMs: number;
+  readonly traceparent: string | undefined;
+}
+
+/**
+ * Reads a record of `limit-orders.maker-events.v1`.
+ * @param partitions how many the topic has: a maker's facts stand in the maker's partition, or their order means nothing
+ * @throws PoisonRecord when it can never be understood, with the reason for the person who looks at the parked record
+ */
+export function readFact(record: StoredRecord, partitions: number): LoggedFact {
+  const fact = decodeMakerEvent(record);
+  if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable, { offset: record.offset });
+  if (fact.type !== 'BlockProcessed') {
+    const home = partitionOf(fact.maker, partitions);
+    if (home !== record.partition) {
+      const reason = `a fact about ${fact.maker} belongs to partition ${home}, not ${record.partition}`;
+      throw new PoisonRecord(reason, { offset: record.offset });
+    }
+  }
+  if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
+    throw new PoisonRecord(`the order is ${fact.order.maker}'s, the fact is about ${fact.maker}`, {
+      offset: record.offset,
+    });
+  }
+  const time = Date.parse(record.headers['ce_time'] ?? '');
+  return {
+    fact,
+    offset: record.offset,
+    timeMs: Number.isNaN(time) ? record.timestampMs : time,
+    traceparent: record.headers['traceparent'],
+  };
+}

@@ -1,0 +1,135 @@
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { type Running, serveOps } from '@makerbook/http';
+import { connectLog } from '@makerbook/kafka';
+import { connectPostgres, migrate } from '@makerbook/postgres';
+import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
+import type { Telemetry } from '@makerbook/telemetry';
+import { judgeLiveness, judgeReadiness, type Signs } from './check-health.js';
+import type { ProjectorSettings } from './env.js';
+import { createMeters } from './measure-projection.js';
+import { createProjector, type Step } from './project-events.js';
+import { createCacheRefresh } from './refresh-cache.js';
+
+/** What a test may reach into. */
+export interface TestHooks {
+  readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
+}
+
+/** A running projector. */
+export interface RunningProjector extends Running {
+  readonly opsPort: number;
+  readonly failed: Promise<Error>;
+}
+
+/**
+ * Starts the projector: the schema is brought up to this build, the topics are checked, and the partitions that the
+ * group gives to this process are projected until `stop`.
+ * @throws PostgresUnavailable, PostgresRefused, TopicsNotAsTold, LogUnavailable
+ */
+export async function runProjector(
+  settings: ProjectorSettings,
+  telemetry: Telemetry,
+  hooks: TestHooks = {},
+): Promise<RunningProjector> {
+  const { logger } = telemetry;
+  const topics = topicNames(settings.TOPIC_PREFIX);
+  const closing: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  };
+  try {
+    const taken = await migrate({ url: settings.DATABASE_URL });
+    if (taken.length > 0) logger.info({ migrations: taken }, 'the schema was brought up to this build');
+
+    const postgres = connectPostgres({
+      url: settings.DATABASE_URL,
+      poolMax: settings.POSTGRES_CONNECTIONS_MAX,
+      statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
+      applicationName: 'makerbook-projector',
+      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+    });
+    closing.push(postgres.close);
+    const redis = connectRedis({
+      url: settings.REDIS_URL,
+      keyPrefix: settings.REDIS_KEY_PREFIX,
+      logger,
+      clientName: 'makerbook-projector',
+    });
+    closing.push(redis.close);
+    const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'makerbook-projector', logger });
+    closing.push(log.close);
+    await log.verifyTopics(topicSpecs(topics, settings.PARTITIONS));
+    await redis.waitUntilReady(1_000);
+
+    const meters = createMeters();
+    const projector = createProjector({
+      postgres,
+      createFencedPublisher: log.createFencedPublisher,
+      topics,
+      transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
+      refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
+      cachedOrdersMax: settings.CACHED_ORDERS_PER_PARTITION_MAX,
+      partitions: settings.PARTITIONS,
+      routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
+      commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
+      meters,
+      nowMs: () => performance.now(),
+      ...hooks,
+    });
+
+    let fail: (error: Error) => void = () => {};
+    const failed = new Promise<Error>((resolve) => {
+      fail = resolve;
+    });
+    const consumer = log.consumePartitions({
+      groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
+      topic: topics.makerEvents,
+      parkedTopic: topics.parked,
+      batchRecordsMax: settings.BATCH_FACTS_MAX,
+      decode: projector.decode,
+      positionOf: projector.positionOf,
+      handleBatch: projector.handleBatch,
+      onRevoked: projector.onRevoked,
+      onParked: meters.parked,
+      onFatal: fail,
+    });
+    closing.push(consumer.stop);
+    meters.observe({
+      lag: consumer.lag,
+      nowMs: Date.now,
+      ownedPartitions: () => projector.owned.size,
+      cachedOrders: () => sum([...projector.owned.values()].map(({ cache }) => cache.size())),
+    });
+
+    const startedAtMs = Date.now();
+    const signs = (): Signs => ({
+      nowMs: Date.now(),
+      startedAtMs,
+      consumer: consumer.health(),
+      lagMessages: [...consumer.lag().values()].reduce((total, lag) => total + lag, 0n),
+    });
+    const ops = await serveOps({
+      port: settings.OPS_PORT,
+      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
+      ready: async () => judgeReadiness(signs(), await answerOf(postgres.check()), redis.isReady()),
+      serveMetrics: telemetry.serveMetrics,
+    });
+    closing.push(ops.stop);
+    logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
+    return { stop, failed, opsPort: ops.port };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function answerOf(check: Promise<void>): Promise<string> {
+  return check.then(
+    () => 'ok',
+    (error: Error) => error.message,
+  );
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}
