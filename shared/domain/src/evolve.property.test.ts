@@ -1,0 +1,247 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Hex, MakerEvent } from '@makerbook/contracts-events';
+import fc from 'fast-check';
+import { evolve, expirySeconds, type Placed, type Rules, type Transition } from './evolve.js';
+import { judge } from './judge.js';
+import { type Maker, unknownMaker } from './maker.js';
+import { quantity, zeroAddress } from './order.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const tokens: Hex[] = ['b2', 'c3'].map((byte): Hex => `0x${byte.repeat(20)}`);
+const hashes: Hex[] = ['11', '22', '33', '44', '55'].map((byte): Hex => `0x${byte.repeat(32)}`);
+const cause = { kind: 'read', occasion: 'ORDER' } as const;
+const blockAt = (number: number) => ({ number, hash: `0x${'00'.repeat(32)}` as Hex, timestamp: number });
+
+const hash = fc.constantFrom(...hashes);
+const token = fc.constantFrom(...tokens);
+const amount = fc.bigInt({ min: 0n, max: 6n }).map(quantity);
+const block = fc.integer({ min: 0, max: 200 }).map(blockAt);
+
+const submitted = fc
+  .record({
+    orderHash: hash,
+    token,
+    amount: fc.bigInt({ min: 1n, max: 5n }),
+    nonce: fc.bigInt({ min: 0n, max: 2n }),
+    expiresAt: fc.bigInt({ min: 1n, max: 220n }),
+    acceptedAtMs: fc.integer({ min: 0, max: 150_000 }),
+  })
+  .map(
+    (order): MakerEvent => ({
+      type: 'OrderSubmitted',
+      maker,
+      orderHash: order.orderHash,
+      order: {
+        salt: '0x0',
+        nonce: quantity(order.nonce),
+        expiresAt: quantity(order.expiresAt),
+        making: { token: order.token, amount: quantity(order.amount) },
+        taking: { token: zeroAddress, amount: '0x1' },
+        maker,
+        permittedTaker: zeroAddress,
+      },
+      signature: `0x${'00'.repeat(65)}`,
+      acceptedAtMs: order.acceptedAtMs,
+      cause,
+    }),
+  );
+
+const event: fc.Arbitrary<MakerEvent> = fc.oneof(
+  { weight: 5, arbitrary: submitted },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('OrderCancelled' as const),
+      maker: fc.constant(maker),
+      orderHash: hash,
+      cause: fc.constant(cause),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('OrderCancelledOnChain' as const),
+      maker: fc.constant(maker),
+      orderHash: hash,
+      block,
+      cause: fc.constant(cause),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('OrderFilled' as const),
+      maker: fc.constant(maker),
+      orderHash: hash,
+      filledMakingAmount: amount,
+      block,
+      cause: fc.constant(cause),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant('BalanceChanged' as const),
+      maker: fc.constant(maker),
+      token,
+      balance: amount,
+      block,
+      cause: fc.constant(cause),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constant('AllowanceChanged' as const),
+      maker: fc.constant(maker),
+      token,
+      allowance: amount,
+      block,
+      cause: fc.constant(cause),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constant('NonceChanged' as const),
+      maker: fc.constant(maker),
+      nonce: fc.bigInt({ min: 0n, max: 2n }).map(quantity),
+      block,
+      cause: fc.constant(cause),
+    }),
+  },
+  { weight: 3, arbitrary: block.map((at): MakerEvent => ({ type: 'BlockProcessed', block: at })) },
+);
+
+const stream = fc.array(event, { maxLength: 60 });
+
+interface Folded {
+  maker: Maker;
+  transitions: Transition[];
+}
+
+/** Folds a stream, cut into calls at the given places. What was removed in earlier calls is remembered as a store would. */
+function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set()): Folded {
+  const removed = new Set<Hex>();
+  const rules: Rules = { routingGraceSeconds: 60, wasRemoved: (orderHash) => removed.has(orderHash) };
+  const folded: Folded = { maker: unknownMaker(maker), transitions: [] };
+  let stretch: Placed<MakerEvent>[] = [];
+  let clockSeconds = 0;
+  const flush = () => {
+    const { maker: next, transitions } = evolve(folded.maker, stretch, rules);
+    for (const transition of transitions)
+      if (transition.kind === 'OrderRemoved') removed.add(transition.order.orderHash);
+    folded.maker = next;
+    folded.transitions.push(...transitions);
+    stretch = [];
+  };
+  for (const [index, fact] of events.entries()) {
+    if (cuts.has(index)) flush();
+    stretch.push({ fact, offset: BigInt(index), clockSeconds });
+    if (fact.type === 'BlockProcessed') clockSeconds = Math.max(clockSeconds, fact.block.timestamp);
+  }
+  flush();
+  return folded;
+}
+
+const clockOf = (events: readonly MakerEvent[]) =>
+  Math.max(0, ...events.map((fact) => (fact.type === 'BlockProcessed' ? fact.block.timestamp : 0)));
+
+describe('for any stream of facts', () => {
+  test('it makes no difference in how many calls it is folded', () => {
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(60)), (events, cuts) => {
+        const whole = fold(events);
+        const cut = fold(events, new Set(cuts));
+        expect(cut.transitions).toEqual(whole.transitions);
+        const comparable = ({ dueAtSeconds: _, ...rest }: Maker) => rest;
+        expect(comparable(cut.maker)).toEqual(comparable(whole.maker));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('every open order has the state that nonce and funds say, something left to fill, and its token’s funding entry', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: state } = fold(events);
+        const nonce = state.nonceIsWatched ? state.nonce?.value : undefined;
+        for (const order of state.orders.values()) {
+          const funding = state.funding.get(order.order.making.token);
+          expect(order.state).toEqual(judge(order, nonce, funding));
+          expect(order.remaining > 0n && order.remaining <= order.order.making.amount).toBe(true);
+          expect(state.nonce === undefined || order.order.nonce >= state.nonce.value).toBe(true);
+        }
+        for (const [soldToken, { openOrders }] of state.funding) {
+          const selling = [...state.orders.values()].filter(({ order }) => order.making.token === soldToken);
+          expect(openOrders).toBe(selling.length);
+          expect(openOrders).toBeGreaterThan(0);
+        }
+        if (state.orders.size === 0) expect(state.nonceIsWatched).toBe(false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('by the chain’s clock no expired order is open, and none in its last 60 s is in the book', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const now = clockOf(events);
+        for (const order of fold(events).maker.orders.values()) {
+          expect(expirySeconds(order)).toBeGreaterThan(now);
+          if (order.inBook) expect(expirySeconds(order) - 60).toBeGreaterThan(now);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a hash is opened at most once, removed at most once, and nothing happens to it outside', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const life = new Map<Hex, 'open' | 'removed'>();
+        for (const transition of fold(events).transitions) {
+          if (transition.kind === 'MakerChanged') continue;
+          const { orderHash } = transition.order;
+          expect(life.get(orderHash)).toBe(transition.kind === 'OrderOpened' ? undefined : 'open');
+          life.set(orderHash, transition.kind === 'OrderRemoved' ? 'removed' : 'open');
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('every fact may come twice in a row: the second changes nothing', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const once = fold(events);
+        const twice = fold(events.flatMap((fact) => [fact, fact]));
+        const say = (folded: Folded) => folded.transitions.map(({ offset: _, ...change }) => describeChange(change));
+        expect(say(twice)).toEqual(say(once));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('the state before is not touched', () => {
+    fc.assert(
+      fc.property(stream, stream, (before, events) => {
+        const { maker: state } = fold(before);
+        const copy = structuredClone(state);
+        const rules = { routingGraceSeconds: 60, wasRemoved: () => false };
+        evolve(
+          state,
+          events.map((fact, index) => ({ fact, offset: BigInt(index), clockSeconds: 0 })),
+          rules,
+        );
+        expect(state).toEqual(copy);
+      }),
+    );
+  });
+});
+
+function describeChange(change: Omit<Transition, 'offset'>): unknown {
+  if (!('order' in change)) return change;
+  const { acceptedOffset: _, ...order } = (change as { order: { acceptedOffset: bigint } }).order;
+  return { ...change, order };
+}

@@ -1,0 +1,352 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Hex, MakerEvent } from '@makerbook/contracts-events';
+import { evolve, type Placed, type Rules, type Transition } from './evolve.js';
+import { type Maker, unknownMaker } from './maker.js';
+import { quantity, zeroAddress } from './order.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const usd: Hex = `0x${'b2'.repeat(20)}`;
+const eur: Hex = `0x${'c3'.repeat(20)}`;
+const [first, second, third] = ['11', '22', '33'].map((byte): Hex => `0x${byte.repeat(32)}`) as [Hex, Hex, Hex];
+const start = 1_700_000_000;
+const cause = { kind: 'request', requestId: 'r' } as const;
+const rules: Rules = { routingGraceSeconds: 60, wasRemoved: () => false };
+
+const block = (seconds: number, number = seconds) => ({
+  number,
+  hash: `0x${'00'.repeat(32)}` as Hex,
+  timestamp: start + seconds,
+});
+const mined = (seconds: number): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds) });
+const balance = (value: bigint, at = 1, token = usd): MakerEvent => ({
+  type: 'BalanceChanged',
+  maker,
+  token,
+  balance: quantity(value),
+  block: block(at),
+  cause,
+});
+const allowance = (value: bigint, at = 1, token = usd): MakerEvent => ({
+  type: 'AllowanceChanged',
+  maker,
+  token,
+  allowance: quantity(value),
+  block: block(at),
+  cause,
+});
+const nonce = (value: bigint, at = 1): MakerEvent => ({
+  type: 'NonceChanged',
+  maker,
+  nonce: quantity(value),
+  block: block(at),
+  cause,
+});
+const cancelled = (orderHash: Hex): MakerEvent => ({ type: 'OrderCancelled', maker, orderHash, cause });
+const cancelledOnChain = (orderHash: Hex): MakerEvent => ({
+  type: 'OrderCancelledOnChain',
+  maker,
+  orderHash,
+  block: block(5),
+  cause,
+});
+const filled = (orderHash: Hex, amount: bigint): MakerEvent => ({
+  type: 'OrderFilled',
+  maker,
+  orderHash,
+  filledMakingAmount: quantity(amount),
+  block: block(5),
+  cause,
+});
+
+interface Terms {
+  amount?: bigint;
+  nonce?: bigint;
+  expiresIn?: number;
+  acceptedIn?: number;
+  token?: Hex;
+}
+
+const submitted = (orderHash: Hex, terms: Terms = {}): MakerEvent => ({
+  type: 'OrderSubmitted',
+  maker,
+  orderHash,
+  order: {
+    salt: '0x1',
+    nonce: quantity(terms.nonce ?? 0n),
+    expiresAt: quantity(BigInt(start + (terms.expiresIn ?? 1000))),
+    making: { token: terms.token ?? usd, amount: quantity(terms.amount ?? 100n) },
+    taking: { token: eur, amount: '0x1' },
+    maker,
+    permittedTaker: zeroAddress,
+  },
+  signature: `0x${'00'.repeat(65)}`,
+  acceptedAtMs: (start + (terms.acceptedIn ?? 0)) * 1000,
+  cause,
+});
+
+function place(events: readonly MakerEvent[], fromOffset = 0, clockSeconds = 0): Placed<MakerEvent>[] {
+  let clock = clockSeconds;
+  return events.map((fact, index) => {
+    const placed = { fact, offset: BigInt(fromOffset + index), clockSeconds: clock };
+    if (fact.type === 'BlockProcessed') clock = Math.max(clock, fact.block.timestamp);
+    return placed;
+  });
+}
+
+/** The words that a person would use for a transition. */
+function say(transition: Transition): string {
+  switch (transition.kind) {
+    case 'OrderOpened':
+    case 'OrderChanged': {
+      const { state, orderHash, remaining } = transition.order;
+      const reason = state.status === 'INACTIVE' ? ` ${state.reason}` : '';
+      return `${transition.kind} ${orderHash.slice(2, 4)} ${state.status}${reason} ${remaining}`;
+    }
+    case 'OrderWithheld':
+      return `OrderWithheld ${transition.order.orderHash.slice(2, 4)}`;
+    case 'OrderRemoved':
+      return `OrderRemoved ${transition.order.orderHash.slice(2, 4)} ${transition.reason}`;
+    case 'MakerChanged':
+      return `MakerChanged ${transition.admission} ${transition.nonce?.value ?? 'unknown'}`;
+  }
+}
+
+/** given some facts, when others follow, they lead to these transitions. */
+function given(...before: MakerEvent[]) {
+  const known = place(before);
+  const state: Maker = evolve(unknownMaker(maker), known, rules).maker;
+  const clock = Math.max(0, ...before.map((event) => (event.type === 'BlockProcessed' ? event.block.timestamp : 0)));
+  return {
+    state,
+    when(...events: MakerEvent[]) {
+      const { transitions } = evolve(state, place(events, before.length, clock), rules);
+      return { leadsTo: (...expected: string[]) => expect(transitions.map(say)).toEqual(expected) };
+    },
+  };
+}
+
+const funded = [submitted(first), nonce(0n), balance(100n), allowance(100n)];
+
+describe('an order that was accepted', () => {
+  test('is VALIDATING while nothing is known of its maker', () => {
+    given().when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100');
+  });
+
+  test.each([
+    ['nonce', [balance(100n), allowance(100n)], nonce(0n)],
+    ['balance', [nonce(0n), allowance(100n)], balance(100n)],
+    ['allowance', [nonce(0n), balance(100n)], allowance(100n)],
+  ])('becomes ACTIVE with the last of nonce, balance and allowance: %s', (_name, before, last) => {
+    const { state } = given(submitted(first), ...before);
+    expect(state.orders.get(first)?.state).toEqual({ status: 'VALIDATING' });
+    const after = evolve(state, place([last], 10), rules).transitions.map(say);
+    expect(after).toContain('OrderChanged 11 ACTIVE 100');
+  });
+
+  test('is judged at once where its maker’s funds in that token are being watched', () => {
+    given(...funded)
+      .when(submitted(second, { amount: 101n }))
+      .leadsTo('OrderOpened 22 INACTIVE INSUFFICIENT_ALLOWANCE 101');
+    given(...funded)
+      .when(submitted(second, { amount: 100n }))
+      .leadsTo('OrderOpened 22 ACTIVE 100');
+  });
+
+  test('is VALIDATING in a token that is not watched yet', () => {
+    given(...funded)
+      .when(submitted(second, { token: eur }))
+      .leadsTo('OrderOpened 22 VALIDATING 100');
+  });
+
+  test('is opened once, however often its fact is repeated', () => {
+    given(...funded)
+      .when(submitted(first))
+      .leadsTo();
+    given(...funded, cancelled(first))
+      .when()
+      .leadsTo();
+    const gone = { ...rules, wasRemoved: (hash: Hex) => hash === first };
+    expect(evolve(unknownMaker(maker), place([submitted(first)]), gone).transitions).toEqual([]);
+  });
+
+  test('is never opened again in the stretch of facts that removed it', () => {
+    given(...funded)
+      .when(cancelled(first), submitted(first))
+      .leadsTo('OrderRemoved 11 CANCELLED');
+  });
+});
+
+describe('funds', () => {
+  test('too low an allowance comes before too low a balance', () => {
+    given(...funded)
+      .when(balance(99n, 2), allowance(99n, 2), allowance(100n, 3), balance(100n, 3))
+      .leadsTo(
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE 100',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100',
+        'OrderChanged 11 ACTIVE 100',
+      );
+  });
+
+  test('each order is judged alone: funds for one are enough for each of two', () => {
+    given(...funded, submitted(second))
+      .when(balance(100n, 2))
+      .leadsTo();
+    given(...funded, submitted(second, { amount: 50n }))
+      .when(balance(60n, 2))
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100');
+  });
+
+  test('an older block never overrules a newer one, and a repeat changes nothing', () => {
+    given(...funded, balance(0n, 5))
+      .when(balance(100n, 4), balance(0n, 5))
+      .leadsTo();
+  });
+
+  test('another token’s funds do not matter', () => {
+    given(...funded)
+      .when(balance(0n, 2, eur), allowance(0n, 2, eur))
+      .leadsTo();
+  });
+
+  test('are forgotten with the last order of the token, so that a later order waits for a new read', () => {
+    given(...funded, cancelled(first))
+      .when(balance(100n, 2), allowance(100n, 2), submitted(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100');
+    given(...funded, cancelled(first), submitted(second))
+      .when(nonce(0n, 9), balance(100n, 9), allowance(100n, 9))
+      .leadsTo('OrderChanged 22 ACTIVE 100');
+  });
+
+  test('the extremes of uint256 are held exactly', () => {
+    const max = 2n ** 256n - 1n;
+    given(submitted(first, { amount: max }), nonce(0n), balance(max))
+      .when(allowance(max - 1n), allowance(max, 2))
+      .leadsTo(`OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE ${max}`, `OrderChanged 11 ACTIVE ${max}`);
+  });
+});
+
+describe('fills', () => {
+  test('lower what remains, and so the funds that are needed', () => {
+    given(...funded, balance(50n, 2))
+      .when(filled(first, 40n), filled(first, 50n))
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 60', 'OrderChanged 11 ACTIVE 50');
+  });
+
+  test('are sums: a repeat or an older sum changes nothing', () => {
+    given(...funded, filled(first, 40n))
+      .when(filled(first, 40n), filled(first, 10n))
+      .leadsTo();
+  });
+
+  test('in full remove the order', () => {
+    given(...funded)
+      .when(filled(first, 100n))
+      .leadsTo('OrderRemoved 11 FILLED');
+  });
+
+  test('of an order that is not open do nothing', () => {
+    given(...funded)
+      .when(filled(second, 100n))
+      .leadsTo();
+  });
+});
+
+describe('the nonce', () => {
+  test('that moved on removes every order with a lower one', () => {
+    given(...funded, submitted(second, { nonce: 1n }), submitted(third))
+      .when(nonce(1n, 2))
+      .leadsTo(
+        'MakerChanged UNKNOWN 1',
+        'OrderRemoved 11 NONCE_CHANGED',
+        'OrderChanged 22 ACTIVE 100',
+        'OrderRemoved 33 NONCE_CHANGED',
+      );
+  });
+
+  test('never goes down', () => {
+    given(...funded, nonce(1n, 2))
+      .when(nonce(0n, 1))
+      .leadsTo();
+    given(...funded, nonce(1n, 2))
+      .when(submitted(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
+  });
+
+  test('ahead of the chain’s: VALIDATING until a block not older than the acceptance, then removed', () => {
+    const ahead = submitted(second, { nonce: 1n, acceptedIn: 10 });
+    given(...funded, ahead)
+      .when(mined(9))
+      .leadsTo();
+    given(...funded, ahead)
+      .when(mined(10))
+      .leadsTo('OrderRemoved 22 NONCE_CHANGED');
+    given(...funded, ahead)
+      .when(nonce(1n, 9), mined(10))
+      .leadsTo('MakerChanged UNKNOWN 1', 'OrderRemoved 11 NONCE_CHANGED', 'OrderChanged 22 ACTIVE 100');
+  });
+
+  test('that is not being watched decides nothing, however old its last value', () => {
+    given(...funded, cancelled(first), submitted(second, { nonce: 3n }))
+      .when(mined(100))
+      .leadsTo();
+    given(...funded, cancelled(first), submitted(second, { nonce: 3n }), mined(100))
+      .when(nonce(3n, 100), balance(100n, 100), allowance(100n, 100))
+      .leadsTo('MakerChanged UNKNOWN 3', 'OrderChanged 22 ACTIVE 100');
+  });
+});
+
+describe('the clock', () => {
+  test('takes an order out of the router’s feed 60 s before it expires, and away at its expiry', () => {
+    given(...funded)
+      .when(mined(939), mined(940), mined(999), mined(1000))
+      .leadsTo('OrderWithheld 11', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('keeps a withheld order in the maker’s list and out of the feed when its funds change', () => {
+    const { state } = given(...funded, mined(950), balance(0n, 950));
+    expect(state.orders.get(first)).toMatchObject({ inBook: false, state: { status: 'INACTIVE' } });
+  });
+
+  test('opens an order that is inside its last 60 s without ever showing it to the router', () => {
+    expect(given(mined(950), submitted(first)).state.orders.get(first)?.inBook).toBe(false);
+  });
+
+  test('removes an order at once that is expired by the chain’s clock', () => {
+    given(mined(1000)).when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('never runs back', () => {
+    given(...funded, mined(950))
+      .when(mined(100))
+      .leadsTo();
+  });
+
+  test('an expiry beyond any clock is held', () => {
+    given(submitted(first, { expiresIn: Number.MAX_SAFE_INTEGER }))
+      .when(mined(10 ** 9))
+      .leadsTo();
+  });
+});
+
+describe('cancelling and admission', () => {
+  test('a cancelled order is removed, with who cancelled it', () => {
+    given(...funded)
+      .when(cancelled(first), cancelled(first))
+      .leadsTo('OrderRemoved 11 CANCELLED');
+    given(...funded)
+      .when(cancelledOnChain(first))
+      .leadsTo('OrderRemoved 11 CANCELLED_ONCHAIN');
+  });
+
+  test('an operator’s decision changes the maker and none of its orders', () => {
+    given(...funded)
+      .when(
+        { type: 'MakerAdmitted', maker, cause },
+        { type: 'MakerAdmitted', maker, cause },
+        { type: 'MakerSuspended', maker, cause },
+        { type: 'MakerRemoved', maker, cause },
+      )
+      .leadsTo('MakerChanged ADMITTED 0', 'MakerChanged SUSPENDED 0', 'MakerChanged REMOVED 0');
+  });
+});
