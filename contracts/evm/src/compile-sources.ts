@@ -46,7 +46,7 @@ export function compileSources(soliditySources: string): CompiledContract[] {
     language: 'Solidity',
     sources,
     settings: {
-      // Kaia has run Cancun since 2024 and Prague since 2025: Cancun is the older of what all its nodes now run.
+      // Kaia took over Ethereum's Cancun in a hardfork of the same name. Nothing here needs what came later.
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1_000 },
       // Without the metadata's hash the bytecode does not change with comments or file names.
