@@ -4,7 +4,7 @@ import type { AppendedAt, Appender, AppenderOptions, Logger, LogRecord } from '.
 import { type Connections, unavailable } from './reach-brokers.js';
 import { openTransactor } from './run-transaction.js';
 import { bytesOf, placeOf } from './send-batches.js';
-import { type Deadline, deadlineIn, pause } from './wait.js';
+import { type Deadline, deadlineIn, settledWithin } from './wait.js';
 
 const BATCH_OVERHEAD_BYTES = 128;
 const LAYOUT_PAUSE_MS = 50;
@@ -230,12 +230,10 @@ export function openAppender(
       closed = true;
       await transactor.close();
       if (waiting.length > 0 || busyPlaces.size > 0 || busyLeaders.size > 0) {
-        await Promise.race([
-          new Promise<void>((resolve) => {
-            idle = resolve;
-          }),
-          pause(timeoutMs + 500),
-        ]);
+        const emptied = new Promise<void>((resolve) => {
+          idle = resolve;
+        });
+        await settledWithin(timeoutMs + 500, emptied);
       }
     },
   };

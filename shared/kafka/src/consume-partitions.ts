@@ -4,7 +4,7 @@ import { handleStretch } from './handle-stretch.js';
 import { joinGroup } from './join-group.js';
 import type { ConsumeOptions, ConsumerHealth, Logger, PartitionConsumer, StoredRecord } from './log.js';
 import type { Connections } from './reach-brokers.js';
-import { pause } from './wait.js';
+import { pause, settledWithin } from './wait.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
@@ -154,7 +154,7 @@ export function openConsumer<T>(
       });
     }
     const allowedMs = (options.rebalanceTimeoutMs ?? REBALANCE_TIMEOUT_MS) / 2;
-    await Promise.race([Promise.all(given.map(({ partition }) => finishing.get(partition))), pause(allowedMs)]);
+    await settledWithin(allowedMs, Promise.all(given.map(({ partition }) => finishing.get(partition))));
     if (!lost) {
       await commit();
     }

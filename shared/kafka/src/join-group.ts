@@ -1,7 +1,7 @@
 import type { Logger } from './log.js';
 import type { Connections, KafkaNode } from './reach-brokers.js';
 import { codes, KafkaRefused, MemberAssignment, MemberMetadata } from './speak-kafka.js';
-import { deadlineIn, pause } from './wait.js';
+import { deadlineIn, pause, settledWithin } from './wait.js';
 
 const PROTOCOL = 'RoundRobinAssigner';
 const CALL_TIMEOUT_MS = 5_000;
@@ -192,11 +192,7 @@ export function joinGroup(options: GroupOptions): Membership {
     lost: boolean,
   ): Promise<void> {
     const finished = assigned.catch(() => undefined).then(() => options.onRevoked(lost));
-    const done = finished.then(
-      () => true,
-      () => true,
-    );
-    while (!(await Promise.race([done, pause(options.heartbeatIntervalMs).then(() => false)]))) {
+    while (!(await settledWithin(options.heartbeatIntervalMs, finished))) {
       await heartbeat(mine.node, mine.id).catch(() => undefined);
     }
     await finished;

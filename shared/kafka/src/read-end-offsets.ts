@@ -1,5 +1,6 @@
 import { LogUnavailable } from './failures.js';
 import { type Connections, unavailable } from './reach-brokers.js';
+import { shareAsking } from './share-asking.js';
 import { codes, KafkaRefused } from './speak-kafka.js';
 import { type Deadline, deadlineIn, pause, within } from './wait.js';
 
@@ -15,48 +16,11 @@ interface ListedOffsets {
 }
 
 /**
- * High watermarks of topics, always fresh: an answer was asked for after the call began. Callers that arrive while a
- * request is under way share the next one, so however many there are, two requests answer them.
+ * High watermarks of topics, always fresh: an answer was asked for after the call began (see share-asking).
  * One request is one ListOffsets to each leader over a connection kept for it; the topic's layout is kept too.
  */
 export function endOffsetReader(connections: Connections) {
-  const lines = new Map<
-    string,
-    { current: Promise<readonly bigint[]>; next: Promise<readonly bigint[]> | undefined }
-  >();
-
-  function ask(topic: string): Promise<readonly bigint[]> {
-    return listOffsets(connections, topic, LATEST, deadlineIn(SHARED_TIMEOUT_MS));
-  }
-
-  function fresh(topic: string): Promise<readonly bigint[]> {
-    const line = lines.get(topic);
-    if (line === undefined) {
-      const opened = { current: ask(topic), next: undefined };
-      lines.set(topic, opened);
-      settle(topic, opened.current);
-      return opened.current;
-    }
-    line.next ??= line.current.then(
-      () => ask(topic),
-      () => ask(topic),
-    );
-    return line.next;
-  }
-
-  function settle(topic: string, asked: Promise<readonly bigint[]>): void {
-    const done = () => {
-      const next = lines.get(topic)?.next;
-      if (next === undefined) {
-        lines.delete(topic);
-      } else {
-        lines.set(topic, { current: next, next: undefined });
-        settle(topic, next);
-      }
-    };
-    asked.then(done, done);
-  }
-
+  const fresh = shareAsking((topic) => listOffsets(connections, topic, LATEST, deadlineIn(SHARED_TIMEOUT_MS)));
   return (topic: string, timeoutMs: number): Promise<readonly bigint[]> =>
     within(deadlineIn(timeoutMs), fresh(topic), () =>
       unavailable(`the end offsets of ${topic} were not answered within ${timeoutMs} ms`),

@@ -51,3 +51,15 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener('abort', done, { once: true });
   });
 }
+
+/** Waits for the work to settle, at most so long; true when it has. Its failure is its own affair. */
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const waiting = new AbortController();
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  const outcome = await Promise.race([settled, pause(ms, waiting.signal).then(() => false)]);
+  waiting.abort();
+  return outcome;
+}

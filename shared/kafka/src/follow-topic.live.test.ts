@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Log } from './log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from './open-test-log.js';
+
+describe('following a topic', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  test('an empty topic is caught up with at once', async () => {
+    const topic = await makeTopic(log, 8);
+    const following = log.followTopic({ topic, from: 'beginning', onRecords: () => undefined });
+    await following.caughtUp;
+    expect(following.positions()).toEqual(new Array(8).fill(0n));
+    await following.stop();
+  });
+
+  test('caught up means that everything stored before has been handled, and what comes later follows', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    await Promise.all(Array.from({ length: 40 }, (_, n) => appender.append([recordOf(topic, n % 2, `${n}`)])));
+    const handled: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      onRecords: async (_, records) => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        handled.push(...records.map(({ key }) => key));
+      },
+    });
+    await following.caughtUp;
+    expect(handled).toHaveLength(40);
+    await appender.append([recordOf(topic, 0, 'later')]);
+    await until('the later record is handled', () => handled.includes('later'));
+    expect(following.positions()).toEqual([21n, 20n]);
+    await following.stop();
+  });
+
+  test('control records and aborted transactions do not hold it up', async () => {
+    const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
+    const appender = log.createAppender();
+    await appender.appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await appender
+      .appendAtomically([recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))])
+      .catch(() => undefined);
+    await appender.appendAtomically([recordOf(topic, 1, 'c')]);
+    const positions = new Map<number, bigint>();
+    const seen: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      onRecords: (_, records) => {
+        seen.push(...records.map(({ key }) => key));
+      },
+      onPosition: (partition, nextOffset) => positions.set(partition, nextOffset),
+    });
+    await following.caughtUp;
+    const ends = await log.endOffsets(topic);
+    await until('positions are at the end', () =>
+      ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end),
+    );
+    expect(seen.sort()).toEqual(['a', 'b', 'c']);
+    await following.stop();
+  });
+
+  test('binary header values are kept byte for byte when told so', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append([{ ...recordOf(topic, 0, 'k'), headers: { name: 'é' } }]);
+    const values: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      headerEncoding: 'latin1',
+      onRecords: (_, records) => {
+        values.push(...records.map(({ headers }) => headers['name'] ?? ''));
+      },
+    });
+    await following.caughtUp;
+    await following.stop();
+    expect(Buffer.from(values[0] ?? '', 'latin1')).toEqual(Buffer.from('é', 'utf8'));
+  });
+
+  test('gaps that compaction leaves do not hold it up', async () => {
+    const topic = await makeTopic(log, 1, {
+      'cleanup.policy': 'compact',
+      'segment.ms': '100',
+      'min.cleanable.dirty.ratio': '0.001',
+      'delete.retention.ms': '0',
+    });
+    const publisher = log.createFencedPublisher({ transactionalId: topic });
+    const appender = log.createAppender();
+    for (let round = 0; round < 6; round += 1) {
+      await publisher.publish([recordOf(topic, 0, 'a', `a${round}`), recordOf(topic, 0, 'b', `b${round}`)]);
+      await appender.append([recordOf(topic, 0, 'c', `c${round}`)]);
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    await until(
+      'the cleaner has been here',
+      async () => {
+        const [seen = []] = await readAll(log, topic);
+        expect(seen.slice(-3)).toEqual(['a5', 'b5', 'c5']);
+        return seen.length < 18;
+      },
+      90_000,
+    );
+  }, 120_000);
+
+  test('a handler that throws ends it, and says so', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append([recordOf(topic, 0, 'k')]);
+    const fatal = await new Promise<Error>((onFatal) => {
+      log.followTopic({
+        topic,
+        from: 'beginning',
+        onRecords: () => {
+          throw new Error('broken');
+        },
+        onFatal,
+      });
+    });
+    expect(fatal.message).toBe('broken');
+  });
+});

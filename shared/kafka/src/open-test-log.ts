@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { testParts } from '@makerbook/local-stack';
+import { connectLog } from './connect-log.js';
+import type { Log, Logger, LogRecord } from './log.js';
+
+const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** A log for one live test file: on the run's shared Kafka unless told, with names of its own. */
+export function openTestLog(brokers = testParts().kafkaBrokers): Log {
+  return connectLog({ brokers: [brokers], clientId: 'test', logger: quiet });
+}
+
+/** Makes a topic that no other test uses. */
+export async function makeTopic(log: Log, partitions: number, config: Record<string, string> = {}): Promise<string> {
+  const name = `test-${randomBytes(6).toString('hex')}`;
+  await log.createTopics([{ name, partitions, config }]);
+  return name;
+}
+
+export function recordOf(topic: string, partition: number, key: string, value = key): LogRecord {
+  return { topic, partition, key, value: Buffer.from(value), headers: { said: value } };
+}
+
+/** Waits until the condition holds, or fails naming what it waited for. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  while (!(await holds())) {
+    if (performance.now() > end) {
+      throw new Error(`waited ${timeoutMs} ms in vain until ${what}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Everything that a reader sees of a topic now, by partition. */
+export async function readAll(log: Log, topic: string): Promise<readonly (readonly string[])[]> {
+  const seen: string[][] = [];
+  const following = log.followTopic({
+    topic,
+    from: 'beginning',
+    onRecords: (partition, records) => {
+      seen[partition] = [...(seen[partition] ?? []), ...records.map(({ value }) => value?.toString() ?? '(tombstone)')];
+    },
+  });
+  await following.caughtUp;
+  await following.stop();
+  return Array.from(await log.endOffsets(topic), (_, partition) => seen[partition] ?? []);
+}
