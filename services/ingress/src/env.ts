@@ -1,0 +1,56 @@
+import {
+  integer,
+  kafkaSettings,
+  opsSettings,
+  port,
+  postgresSettings,
+  readSettings,
+  redisSettings,
+  type SettingsOf,
+  signingSettings,
+} from '@makerbook/settings';
+
+/** Every setting of the service. The table in its README is held to it by a test. */
+export const settings = {
+  ...kafkaSettings,
+  ...postgresSettings,
+  ...redisSettings,
+  ...signingSettings,
+  PORT: port('Port of the HTTP API', 8080),
+  ...opsSettings,
+  MAX_ORDERS_PER_POST: integer('Orders in one POST', 100, { min: 1, max: 500 }),
+  MAX_OPEN_ORDERS_PER_MAKER: integer('Open orders of one maker', 1000, { min: 1, max: 1_000_000 }),
+  MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE', 100, { min: 1, max: 500 }),
+  ORDER_BUDGET_PER_SECOND: integer("Orders per second by which a maker's budget fills", 100, { min: 1 }),
+  ORDER_BUDGET_BURST: integer("Orders that a maker's full budget holds", 1000, { min: 1 }),
+  CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),
+  CANCEL_BUDGET_BURST: integer("Cancellations that a maker's full budget holds", 5000, { min: 500 }),
+  CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
+  CLIENT_WINDOW_SECONDS: integer('Length of that window', 60, { min: 1, max: 86_400 }),
+  TRUSTED_PROXY_HOPS: integer('Proxies in front that may say who the client is', 0, { max: 10 }),
+  BODY_BYTES_MAX: integer('A larger body is refused with 413', 1_048_576, { min: 1024 }),
+  HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
+  REQUEST_TIMEOUT_MS: integer('A request has to arrive whole within this time', 10_000, { min: 100 }),
+  DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
+  APPEND_LINGER_MS: integer('How long an append waits for company in one produce request', 2, { max: 100 }),
+  APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),
+  REDIS_TIMEOUT_MS: integer('Redis has to answer within this time', 500, { min: 10 }),
+  PROJECTION_WAIT_MS: integer('How long to wait for the read model to reach the end of the log', 1000, { min: 0 }),
+  COLD_WAIT_MS: integer(
+    'How long a POST waits until a flushed Redis hears from the projector, or for another request with the same order',
+    2000,
+    { min: 0 },
+  ),
+};
+
+export type IngressSettings = SettingsOf<typeof settings>;
+
+/** Reads the environment. Throws SettingsError naming all that is wrong. */
+export function readEnvironment(environment: Record<string, string | undefined>): IngressSettings {
+  return readSettings(settings, environment);
+}
+
+/** Whether a collector of spans is named, by the standard variable of OpenTelemetry. */
+export function exportsSpans(environment: Record<string, string | undefined>): boolean {
+  return (environment['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '') !== '';
+}

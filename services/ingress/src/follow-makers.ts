@@ -1,0 +1,67 @@
+import { decodeMakerView } from '@makerbook/contracts-events';
+import type { Address, Admission } from '@makerbook/domain';
+import type { Following, Log, StoredRecord } from '@makerbook/kafka';
+import type { Logger } from '@makerbook/telemetry';
+
+/** What the service knows of all makers, in memory: the compacted feed `limit-orders.makers.v1`. */
+export interface Makers {
+  admissionOf(maker: Address): Admission;
+  /** The maker's nonce as last seen on the chain; undefined where it was never read. */
+  nonceOf(maker: Address): bigint | undefined;
+  /** Whether everything that the feed held at the start was read: before that nobody can be refused, nor admitted. */
+  isCaughtUp(): boolean;
+  readonly caughtUp: Promise<void>;
+  /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
+  lastPollAtMs(): number;
+  stop(): Promise<void>;
+}
+
+interface KnownMaker {
+  readonly admission: Admission;
+  readonly nonce: bigint | undefined;
+}
+
+/**
+ * Follows the feed from its beginning. A record that cannot be read is said aloud and passed: it concerns one maker,
+ * whose older record stays.
+ */
+export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (error: Error) => void): Makers {
+  const known = new Map<string, KnownMaker>();
+  let isCaughtUp = false;
+
+  function take(record: StoredRecord): void {
+    if (record.value === null) {
+      known.delete(record.key);
+      return;
+    }
+    const view = decodeMakerView({ headers: { ...record.headers }, value: record.value });
+    if ('unreadable' in view) {
+      const { partition, offset } = record;
+      logger.error({ topic, partition, offset: String(offset), reason: view.unreadable }, 'a maker cannot be read');
+      return;
+    }
+    const nonce = view.nonce === null ? undefined : BigInt(view.nonce);
+    known.set(view.maker, { admission: view.admission, nonce });
+  }
+
+  const following: Following = log.followTopic({
+    topic,
+    from: 'beginning',
+    onRecords: (_partition, records) => {
+      for (const record of records) take(record);
+    },
+    onFatal,
+  });
+  const caughtUp = following.caughtUp.then(() => {
+    isCaughtUp = true;
+    logger.info({ makers: known.size }, 'the makers are known');
+  });
+  return {
+    admissionOf: (maker) => known.get(maker)?.admission ?? 'UNKNOWN',
+    nonceOf: (maker) => known.get(maker)?.nonce,
+    isCaughtUp: () => isCaughtUp,
+    caughtUp,
+    lastPollAtMs: () => following.lastPollAtMs(),
+    stop: () => following.stop(),
+  };
+}

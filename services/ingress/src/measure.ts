@@ -1,0 +1,36 @@
+import { metrics } from '@makerbook/telemetry';
+
+/** What the service counts and times. Requests by route and code are counted by the HTTP shell. */
+export interface Measures {
+  ordersAccepted(count: number): void;
+  ordersCancelled(count: number): void;
+  refused(endpoint: 'place' | 'cancel', code: string): void;
+  /** Milliseconds of one step of a request. */
+  took(step: 'parse' | 'verify' | 'reserve' | 'append' | 'look_up', ms: number): void;
+}
+
+const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+export function createMeasures(): Measures {
+  const meter = metrics.getMeter('ingress');
+  const accepted = meter.createCounter('ingress_orders_accepted_total', {
+    description: 'Orders that were answered with 200',
+  });
+  const cancelled = meter.createCounter('ingress_orders_cancelled_total', {
+    description: 'Orders of which the cancellation was answered with 200',
+  });
+  const refusals = meter.createCounter('ingress_refusals_total', {
+    description: 'Requests that were refused, by endpoint and code',
+  });
+  const step = meter.createHistogram('ingress_step_duration_seconds', {
+    unit: 's',
+    description: 'Time of one step of a request: parse, verify, reserve, append, look_up',
+    advice: { explicitBucketBoundaries: boundaries },
+  });
+  return {
+    ordersAccepted: (count) => accepted.add(count),
+    ordersCancelled: (count) => cancelled.add(count),
+    refused: (endpoint, code) => refusals.add(1, { endpoint, code }),
+    took: (name, ms) => step.record(ms / 1000, { step: name }),
+  };
+}

@@ -1,0 +1,76 @@
+import type { Hex } from '@makerbook/contracts-events';
+import { type FieldProblem, orderHashInput, quantityInput, signatureInput } from '@makerbook/contracts-http';
+import type { Refusal } from '@makerbook/http';
+import { isSignatureRefusal, parseSignature, type Signature } from '@makerbook/signatures';
+import { isRefusal } from './refusal.js';
+import { describeSignature } from './verify-orders.js';
+
+export interface AskedCancellation {
+  /** Lowercase. */
+  readonly orderHash: Hex;
+  readonly signature: Signature;
+}
+
+export interface AskedCancellations {
+  /** In the order of the request; a hash may stand twice. */
+  readonly cancellations: readonly AskedCancellation[];
+  /** The salt of the signed domain, where the request overrides the orders' own. Minimal or not, at most 32 bytes. */
+  readonly salt: Hex | undefined;
+}
+
+/**
+ * Parses the query of a DELETE (Interface 4.4): two lists of one length, the n-th signature belongs to the n-th hash.
+ * What is no signature at all is `invalid_signature` here already: it can be nobody's.
+ */
+export function parseCancellations(query: URLSearchParams, hashesMax: number): AskedCancellations | Refusal {
+  const hashes = takeList(query, 'orderHashes', orderHashInput, hashesMax);
+  if (isRefusal(hashes)) return hashes;
+  const signatures = takeList(query, 'signatures', signatureInput, hashesMax);
+  if (isRefusal(signatures)) return signatures;
+  if (hashes.length !== signatures.length) {
+    const detail = `there are ${hashes.length} order hashes and ${signatures.length} signatures`;
+    return refuse([{ pointer: '/signatures', detail }]);
+  }
+  const salts = query.getAll('salt');
+  const [salt] = salts;
+  if (salts.length > 1 || (salt !== undefined && !quantityInput.safeParse(salt).success)) {
+    return refuse([{ pointer: '/salt', detail: 'must be a hex quantity of at most 32 bytes, given once' }]);
+  }
+  const cancellations: AskedCancellation[] = [];
+  for (const [index, orderHash] of hashes.entries()) {
+    const signature = parseSignature(signatures[index] ?? '');
+    if (isSignatureRefusal(signature)) {
+      const detail = describeSignature(signature);
+      const errors = [{ pointer: `/signatures/${index}`, detail }];
+      return { code: 'invalid_signature', detail: `signature ${index} is not valid: ${detail}`, index, errors };
+    }
+    cancellations.push({ orderHash: orderHash.toLowerCase() as Hex, signature });
+  }
+  return { cancellations, salt: salt as Hex | undefined };
+}
+
+function takeList(
+  query: URLSearchParams,
+  name: string,
+  schema: typeof orderHashInput,
+  lengthMax: number,
+): readonly Hex[] | Refusal {
+  const [text, ...more] = query.getAll(name);
+  if (text === undefined || text === '' || more.length > 0) {
+    return refuse([{ pointer: `/${name}`, detail: 'must be given once, as a comma-separated list' }]);
+  }
+  const items = text.split(',', lengthMax + 1);
+  if (items.length > lengthMax) return refuse([{ pointer: `/${name}`, detail: `holds more than ${lengthMax} items` }]);
+  for (const [index, item] of items.entries()) {
+    const parsed = schema.safeParse(item);
+    if (!parsed.success) {
+      const detail = parsed.error.issues[0]?.message ?? 'is not well-formed';
+      return { ...refuse([{ pointer: `/${name}/${index}`, detail }]), index };
+    }
+  }
+  return items as Hex[];
+}
+
+function refuse(errors: FieldProblem[]): Refusal {
+  return { code: 'invalid_request', detail: 'the query is not well-formed', errors };
+}

@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decodeMakerEvent, type Hex } from '@makerbook/contracts-events';
+import { partitionOf } from '@makerbook/kafka';
+import { Signature, type Wallet } from 'ethers';
+import { hashOf, newWallet, type SignedOrder, signOrder, tokenA, zero } from './sign-test-orders.js';
+import { startTestIngress, type TestIngress } from './start-test-ingress.js';
+
+let ingress: TestIngress;
+let maker: Wallet;
+let sibling: Wallet;
+let stranger: Wallet;
+let limited: Wallet;
+
+beforeAll(async () => {
+  ingress = await startTestIngress({
+    MAX_ORDERS_PER_POST: '100',
+    MAX_OPEN_ORDERS_PER_MAKER: '120',
+    ORDER_BUDGET_PER_SECOND: '1000',
+    ORDER_BUDGET_BURST: '1000',
+  });
+  maker = newWallet();
+  stranger = newWallet();
+  limited = newWallet();
+  do sibling = newWallet();
+  while (partitionOf(lower(sibling), 4) === partitionOf(lower(maker), 4));
+  for (const wallet of [maker, sibling, limited]) await ingress.showMaker({ maker: lower(wallet) });
+});
+afterAll(() => ingress.stop());
+
+const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
+const headers = { 'content-type': 'application/json' };
+const post = (orders: unknown, more: Record<string, string> = {}) =>
+  fetch(ingress.url, { method: 'POST', body: JSON.stringify(orders), headers: { ...headers, ...more } });
+
+async function refused(response: Response): Promise<Record<string, unknown>> {
+  const problem = (await response.json()) as Record<string, unknown>;
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  return problem;
+}
+async function accepted(orders: SignedOrder[]): Promise<unknown[]> {
+  const response = await post(orders);
+  const body = await response.text();
+  expect(`${response.status} ${body.slice(0, 300)}`).toMatch(/^200 /);
+  return JSON.parse(body) as unknown[];
+}
+const storedOf = (hash: string) =>
+  ingress.facts.filter(({ record }) => record.value?.toString().includes(`"orderHash":"${hash}"`));
+
+describe('POST', () => {
+  test('answers the records in request order, in normal form, after the log has them', async () => {
+    const plain = await signOrder(maker);
+    const salt = `0x000${plain.order.salt.slice(2, 20).toUpperCase()}`;
+    const odd = await signOrder(maker, {
+      salt,
+      nonce: '0x00',
+      making: { token: tokenA.toUpperCase().replace('0X', '0x'), amount: '0x0Ff' },
+    });
+    const shouted = {
+      order: { ...odd.order, maker: maker.address },
+      signature: `0x${odd.signature.slice(2).toUpperCase()}`,
+    };
+    const answer = await accepted([plain, shouted]);
+    expect(answer).toEqual([
+      { order: plain.order, orderHash: hashOf(plain), signature: plain.signature, status: 'VALIDATING' },
+      {
+        order: {
+          ...odd.order,
+          salt: `0x${BigInt(salt).toString(16)}`,
+          nonce: '0x0',
+          making: { token: tokenA, amount: '0xff' },
+          maker: lower(maker),
+        },
+        orderHash: hashOf(odd),
+        signature: odd.signature,
+        status: 'VALIDATING',
+      },
+    ]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const [stored] = storedOf(hashOf(odd));
+    expect(stored?.partition).toBe(partitionOf(lower(maker), 4));
+    const fact = decodeMakerEvent({ headers: { ...stored?.record.headers }, value: stored?.record.value ?? null });
+    expect(fact).toMatchObject({ type: 'OrderSubmitted', maker: lower(maker), orderHash: hashOf(odd) });
+  });
+
+  test('takes 64-byte signatures, and v of 0 and 1', async () => {
+    const [first, second] = [await signOrder(maker), await signOrder(maker)];
+    const short = Signature.from(first.signature).compactSerialized;
+    const v = Signature.from(second.signature).yParity;
+    await accepted([
+      { ...first, signature: short },
+      { ...second, signature: `${second.signature.slice(0, -2)}0${v}` },
+    ]);
+  });
+
+  test('stores orders of several makers together, and none when one is bad', async () => {
+    const good = [await signOrder(maker), await signOrder(sibling)];
+    expect(await accepted(good)).toHaveLength(2);
+    const fresh = await signOrder(maker);
+    const problem = await refused(await post([fresh, await signOrder(sibling), good[1]]));
+    expect(problem).toMatchObject({ status: 400, code: 'duplicate', index: 2 });
+    expect(await accepted([fresh])).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    for (const order of [...good, fresh]) expect(storedOf(hashOf(order))).toHaveLength(1);
+  });
+
+  test('shows what is left of the budget', async () => {
+    const response = await post([await signOrder(maker)]);
+    expect(response.headers.get('ratelimit')).toMatch(/"client"; r=\d+; t=\d+, "orders"; r=\d+; t=\d/);
+    expect(response.headers.get('ratelimit-policy')).toMatch(/"orders"; q=1000; w=1; pk=:[^:]+:/);
+  });
+});
+
+describe('a POST is refused for', () => {
+  const item = () => signOrder(maker);
+  const flipped = (signature: string, at: number, to: string) =>
+    signature.slice(0, at) + to + signature.slice(at + to.length);
+  const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+
+  test.each<[string, (good: SignedOrder) => unknown, object]>([
+    ['an object', (good) => good, { code: 'invalid_request', errors: [{ pointer: '', detail: expect.anything() }] }],
+    ['an empty array', () => [], { code: 'invalid_request' }],
+    ['null', () => null, { code: 'invalid_request' }],
+    ['101 orders', (good) => Array.from({ length: 101 }, () => good), { code: 'too_many_orders', index: 100 }],
+    [
+      '101 items that are no orders',
+      () => Array.from({ length: 101 }, () => 0),
+      { code: 'too_many_orders', index: 100 },
+    ],
+    [
+      'a number where hex belongs',
+      (good) => [good, { ...good, order: { ...good.order, nonce: 0 } }],
+      { code: 'invalid_request', index: 1, errors: [{ pointer: '/1/order/nonce', detail: expect.anything() }] },
+    ],
+    [
+      'a quantity of 33 bytes',
+      (good) => [{ ...good, order: { ...good.order, salt: `0x${'0'.repeat(66)}` } }],
+      { code: 'invalid_request', index: 0, errors: [{ pointer: '/0/order/salt', detail: expect.anything() }] },
+    ],
+    [
+      'a field that is not signed',
+      (good) => [{ ...good, order: { ...good.order, 'a/b~c': '0x' } }],
+      { code: 'invalid_request', errors: [{ pointer: '/0/order/a~1b~0c', detail: expect.anything() }] },
+    ],
+    [
+      'a field that is missing',
+      ({ signature }) => [{ signature }],
+      { code: 'invalid_request', errors: [{ pointer: '/0/order', detail: expect.anything() }] },
+    ],
+    [
+      'a signature that is not hex',
+      (good) => [{ ...good, signature: '0xzz' }],
+      { code: 'invalid_request', errors: [{ pointer: '/0/signature', detail: expect.anything() }] },
+    ],
+  ])('its shape: %s', async (_name, body, expected) => {
+    expect(await refused(await post(body(await item())))).toMatchObject({ status: 400, ...expected });
+  });
+
+  test.each<[string, (good: SignedOrder) => string]>([
+    ['no bytes', () => '0x'],
+    ['63 bytes', ({ signature }) => signature.slice(0, 2 + 126)],
+    ['66 bytes', ({ signature }) => `${signature}00`],
+    ['v = 29', ({ signature }) => flipped(signature, 130, '1d')],
+    ['another v', ({ signature }) => flipped(signature, 130, signature.endsWith('1b') ? '1c' : '1b')],
+    ['one bit changed', ({ signature }) => flipped(signature, 20, signature[20] === '0' ? '1' : '0')],
+    ['zeros', () => `0x${'00'.repeat(65)}`],
+    [
+      'high s',
+      ({ signature }) => {
+        const { r, s, v } = Signature.from(signature);
+        return `${r}${(n - BigInt(s)).toString(16).padStart(64, '0')}${v === 27 ? '1c' : '1b'}`;
+      },
+    ],
+  ])('its signature: %s', async (_name, change) => {
+    const good = await item();
+    const bad = await item();
+    const problem = await refused(await post([good, { ...bad, signature: change(bad) }]));
+    expect(problem).toMatchObject({ status: 403, code: 'invalid_signature', index: 1, retryable: false });
+  });
+
+  test('its terms: a taker, a zero amount, one token on both sides', async () => {
+    const good = await item();
+    const taker = await signOrder(maker, { permittedTaker: `0x${'11'.repeat(20)}` });
+    expect(await refused(await post([good, taker]))).toMatchObject({
+      code: 'unsupported_permitted_taker',
+      index: 1,
+      errors: [{ pointer: '/1/order/permittedTaker' }],
+    });
+    const nothing = await signOrder(maker, { making: { token: tokenA, amount: '0x00' } });
+    expect(await refused(await post([nothing]))).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ pointer: '/0/order/making/amount' }],
+    });
+    const same = await signOrder(maker, { taking: { token: tokenA, amount: '0x1' } });
+    expect(await refused(await post([same]))).toMatchObject({
+      code: 'invalid_request',
+      errors: [{ pointer: '/0/order/taking/token' }],
+    });
+  });
+
+  test('a maker who is not on the whitelist, or suspended', async () => {
+    const problem = await refused(await post([await item(), await signOrder(stranger)]));
+    expect(problem).toMatchObject({ status: 403, code: 'maker_not_whitelisted', index: 1 });
+    const suspended = newWallet();
+    await ingress.showMaker({ maker: lower(suspended), admission: 'SUSPENDED' });
+    expect(await refused(await post([await signOrder(suspended)]))).toMatchObject({ code: 'maker_not_whitelisted' });
+  });
+
+  test('an order that is expired, or cancelled by the nonce of the chain', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const late = await signOrder(maker, { expiresAt: `0x${now.toString(16)}` });
+    expect(await refused(await post([await item(), late]))).toMatchObject({
+      status: 400,
+      code: 'order_expired',
+      index: 1,
+      errors: [{ pointer: '/1/order/expiresAt' }],
+    });
+    const moved = newWallet();
+    await ingress.showMaker({ maker: lower(moved), nonce: '0x2' });
+    expect(await refused(await post([await signOrder(moved, { nonce: '0x1' })]))).toMatchObject({
+      status: 400,
+      code: 'order_cancelled',
+      index: 0,
+    });
+    expect(
+      (await post([await signOrder(moved, { nonce: '0x2' }), await signOrder(moved, { nonce: '0x3' })])).status,
+    ).toBe(200);
+  });
+
+  test('a duplicate: twice in the request, stored before, and stored by a request at the same time', async () => {
+    const order = await item();
+    expect(await refused(await post([await item(), order, order]))).toMatchObject({ code: 'duplicate', index: 2 });
+    const both = await Promise.all([post([order]), post([order])]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
+    expect(await refused(await post([order]))).toMatchObject({
+      status: 400,
+      code: 'duplicate',
+      index: 0,
+      retryable: false,
+    });
+  });
+
+  test('the lowest phase first, then the lowest index', async () => {
+    const late = await signOrder(maker, { expiresAt: '0x1' });
+    const unsigned = { ...(await item()), signature: `0x${'11'.repeat(64)}1b` };
+    const taker = await signOrder(maker, { permittedTaker: maker.address });
+    const foreign = await signOrder(stranger);
+    const again = await item();
+    await accepted([again]);
+    const codeOf = async (orders: unknown[]) => {
+      const { code, index } = await refused(await post(orders));
+      return `${String(code)} ${String(index)}`;
+    };
+    expect(await codeOf([again, late, foreign, unsigned, taker, { order: 1 }])).toBe('invalid_request 5');
+    expect(await codeOf([again, late, foreign, unsigned, taker])).toBe('unsupported_permitted_taker 4');
+    expect(await codeOf([again, late, foreign, unsigned])).toBe('invalid_signature 3');
+    expect(await codeOf([again, late, foreign])).toBe('maker_not_whitelisted 2');
+    expect(await codeOf([again, late])).toBe('order_expired 1');
+    expect(await codeOf([again, again])).toBe('duplicate 0');
+  });
+
+  test('too many open orders', async () => {
+    const crowded = newWallet();
+    await ingress.showMaker({ maker: lower(crowded) });
+    const batch = (count: number) => Promise.all(Array.from({ length: count }, () => signOrder(crowded)));
+    await accepted(await batch(100));
+    expect(await refused(await post(await batch(25)))).toMatchObject({
+      status: 400,
+      code: 'too_many_orders',
+      index: 20,
+    });
+    await accepted(await batch(20));
+    expect(await refused(await post(await batch(1)))).toMatchObject({ code: 'too_many_orders', index: 0 });
+  });
+
+  test('its rate, with the item that does not fit and when to come back; nothing of it is charged', async () => {
+    await ingress.restart({ ORDER_BUDGET_PER_SECOND: '1', ORDER_BUDGET_BURST: '10' });
+    const batch = (count: number) => Promise.all(Array.from({ length: count }, () => signOrder(limited)));
+    expect(await refused(await post(await batch(11)))).toMatchObject({
+      status: 400,
+      code: 'too_many_orders',
+      index: 10,
+    });
+    await accepted(await batch(8));
+    const response = await post(await batch(5));
+    expect(Number(response.headers.get('retry-after'))).toBe(3);
+    expect(response.headers.get('ratelimit')).toMatch(/"orders"; r=2; t=8/);
+    expect(await refused(response)).toMatchObject({ status: 429, code: 'rate_limited', index: 2, retryable: true });
+    await accepted(await batch(2));
+    // Charged though it is refused by a later phase, and refused for its rate before a later phase.
+    const late = await signOrder(limited, { expiresAt: '0x1' });
+    expect(await refused(await post([late]))).toMatchObject({ code: 'rate_limited', index: 0 });
+    await ingress.restart();
+  });
+});
+
+describe('the body', () => {
+  const raw = (body: string, type = 'application/json') =>
+    fetch(ingress.url, { method: 'POST', body, headers: { 'content-type': type } });
+
+  test('of 10 MB is 413, of another type 415, unfinished 400, nested 10,000 deep 400', async () => {
+    expect(await refused(await raw(`"${'x'.repeat(10_000_000)}"`))).toMatchObject({
+      status: 413,
+      code: 'payload_too_large',
+    });
+    expect(await refused(await raw('[]', 'text/plain'))).toMatchObject({ status: 415, code: 'unsupported_media_type' });
+    expect(await refused(await raw('[{"order":'))).toMatchObject({ status: 400, code: 'invalid_request' });
+    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
+    expect(await refused(await raw(deep))).toMatchObject({ status: 400, code: 'invalid_request' });
+    expect(await refused(await raw(`{"a":${deep}}`))).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+});
+
+test('readiness names what is there; a permitted taker of zero in any form is zero', async () => {
+  expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
+    status: 'ok',
+    checks: { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok' },
+  });
+  await accepted([await signOrder(sibling, { permittedTaker: zero.toUpperCase().replace('0X', '0x') })]);
+});

@@ -1,0 +1,222 @@
+import {
+  boundedSeconds,
+  checkAdmission,
+  checkRepeats,
+  checkTerms,
+  checkTimeliness,
+  type PlacementRefusal,
+  type ProvenOrder,
+  placeOrders,
+  quantity,
+  recordEnd,
+  recordStart,
+} from '@makerbook/domain';
+import { type ApiRequest, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
+import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import {
+  type Budget,
+  type RedisConnection,
+  type ReservedAt,
+  type ReserveOrders,
+  type Settlement,
+  settleReservation,
+} from '@makerbook/redis';
+import { inSpan, type Logger } from '@makerbook/telemetry';
+import { type AppendParts, appendFacts } from './append-facts.js';
+import type { Makers } from './follow-makers.js';
+import type { Measures } from './measure.js';
+import { parsePlacements } from './parse-placements.js';
+import { rateHeaders, retryAfter } from './rate-headers.js';
+import { isRefusal, Unavailable, unavailable } from './refusal.js';
+import type { Reserver, Settled } from './reserve.js';
+import type { VerifyOrders } from './verify-orders.js';
+
+export interface PlaceOrdersParts extends AppendParts {
+  readonly makers: Makers;
+  readonly verify: VerifyOrders;
+  readonly reserver: Reserver;
+  readonly redis: RedisConnection;
+  readonly logger: Logger;
+  readonly measures: Measures;
+  readonly ordersPerPostMax: number;
+  readonly openOrdersPerMakerMax: number;
+  readonly budget: Budget;
+  readonly now: () => number;
+  /** Names a reservation; never used twice. */
+  readonly nextId: () => string;
+}
+
+/**
+ * POST /v0alpha/limit-orders (Interface 4.3): all orders of the request are stored, or none. Phase by phase over the
+ * whole request, and inside a phase the lowest index first: shape, terms, signature, whitelist, rate, timeliness,
+ * duplicates, open orders. 200 stands for the log's acknowledgement of every order.
+ */
+export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
+  return async (request) => {
+    const reply = await inSpan('place orders', { parent: request.traceparent }, (traceparent) =>
+      place(parts, request, traceparent),
+    );
+    if ('code' in reply) parts.measures.refused('place', reply.code);
+    return reply;
+  };
+}
+
+async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
+  const { makers, measures, now } = parts;
+  const startedAt = performance.now();
+  const placements = parsePlacements(request.body, parts.ordersPerPostMax);
+  if (isRefusal(placements)) return placements;
+  const orders = placements.map(({ order }) => order);
+  const badTerms = checkTerms(orders);
+  if (badTerms !== undefined) return refuse(badTerms);
+
+  const parsedAt = performance.now();
+  measures.took('parse', parsedAt - startedAt);
+  const proven = parts.verify(placements);
+  measures.took('verify', performance.now() - parsedAt);
+  if (isRefusal(proven)) return proven;
+
+  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  const notAdmitted = checkAdmission(orders, makers.admissionOf);
+  if (notAdmitted !== undefined) return refuse(notAdmitted);
+
+  const acceptedAtMs = now();
+  const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
+  const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
+  const asked = askFor(parts, proven, untimely !== undefined, repeat?.index);
+  const reservationId = parts.nextId();
+  const reservingAt = performance.now();
+  let outcome: Settled;
+  try {
+    outcome = await parts.reserver.reserve(reservationId, asked);
+  } catch (error) {
+    if (error instanceof Unavailable) return unavailable(`nothing was stored: ${error.message}`);
+    throw error;
+  }
+  measures.took('reserve', performance.now() - reservingAt);
+  const headers = rateHeaders(
+    'orders',
+    parts.budget,
+    asked.makers.map(({ maker }) => maker),
+    outcome.remaining,
+  );
+  if (outcome.kind === 'charged') {
+    if (untimely === undefined) throw new Error('orders were charged and not reserved');
+    return refuse(untimely, headers);
+  }
+  if (outcome.kind !== 'reserved') return refuseOutcome(parts, outcome, repeat, headers);
+  return append(parts, request, { traceparent, acceptedAtMs, reservationId, proven, at: outcome.at, headers });
+}
+
+interface Reserved {
+  readonly traceparent: string;
+  readonly acceptedAtMs: number;
+  readonly reservationId: string;
+  readonly proven: readonly ProvenOrder[];
+  readonly at: readonly ReservedAt[];
+  readonly headers: ReplyHeaders;
+}
+
+async function append(
+  parts: PlaceOrdersParts,
+  { requestId }: ApiRequest,
+  { traceparent, acceptedAtMs, reservationId, proven, at, headers }: Reserved,
+): Promise<Reply> {
+  const { measures, logger } = parts;
+  const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
+  const startedAt = performance.now();
+  try {
+    await appendFacts(parts, facts, { requestId, timeMs: acceptedAtMs, traceparent });
+  } catch (error) {
+    const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
+    await settle(parts, reservationId, at, isUnknown ? 'unknown' : 'not_appended');
+    if (!(error instanceof LogUnavailable)) throw error;
+    logger.warn({ requestId, reason: error.message, orders: proven.length }, 'the log did not confirm');
+    return unavailable(
+      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
+    );
+  }
+  measures.took('append', performance.now() - startedAt);
+  measures.ordersAccepted(proven.length);
+  void settle(parts, reservationId, at, 'appended');
+  return okJson(describeAccepted(proven), headers);
+}
+
+/** Best effort: a reservation without a word of its end heals when its lease has run out. */
+async function settle(
+  { redis, logger }: PlaceOrdersParts,
+  reservationId: string,
+  at: readonly ReservedAt[],
+  settlement: Settlement,
+): Promise<void> {
+  try {
+    await settleReservation(redis, reservationId, at, settlement);
+  } catch (error) {
+    logger.warn({ reason: String(error), settlement }, 'a reservation is left to its lease');
+  }
+}
+
+const validating = recordEnd({ status: 'VALIDATING' });
+
+function describeAccepted(proven: readonly ProvenOrder[]): string {
+  return `[${proven.map((order) => recordStart(order) + validating).join(',')}]`;
+}
+
+function askFor(
+  { partitions, budget, openOrdersPerMakerMax }: PlaceOrdersParts,
+  proven: readonly ProvenOrder[],
+  chargeOnly: boolean,
+  firstRepeatAt: number | undefined,
+): Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'> {
+  const indexOfMaker = new Map<string, number>();
+  const makers: { maker: ProvenOrder['order']['maker']; partition: number }[] = [];
+  const orders = proven.map(({ order, orderHash }) => {
+    let makerIndex = indexOfMaker.get(order.maker);
+    if (makerIndex === undefined) {
+      makerIndex = makers.length;
+      indexOfMaker.set(order.maker, makerIndex);
+      makers.push({ maker: order.maker, partition: partitionOf(order.maker, partitions) });
+    }
+    const expiresAtSeconds = boundedSeconds(order.expiresAt);
+    return { makerIndex, orderHash, salt: quantity(order.salt), expiresAtSeconds };
+  });
+  return { makers, orders, chargeOnly, firstRepeatAt, budget, openOrdersMax: openOrdersPerMakerMax };
+}
+
+function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: ReplyHeaders): Refusal {
+  return {
+    code,
+    detail,
+    ...(pointer === undefined ? {} : { errors: [{ pointer: `/${index}${pointer}`, detail }] }),
+    index,
+    ...(headers === undefined ? {} : { headers }),
+  };
+}
+
+function refuseOutcome(
+  { budget, openOrdersPerMakerMax }: PlaceOrdersParts,
+  outcome: Exclude<Settled, { kind: 'reserved' } | { kind: 'charged' }>,
+  repeat: PlacementRefusal | undefined,
+  headers: ReplyHeaders,
+): Refusal {
+  const { index } = outcome;
+  switch (outcome.kind) {
+    case 'over_budget': {
+      const detail = `the budget of a maker holds ${budget.burst} orders when full: place fewer at once`;
+      return { code: 'too_many_orders', detail, index, headers };
+    }
+    case 'rate_limited': {
+      const detail = `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
+      return { code: 'rate_limited', detail, index, headers: { ...headers, ...retryAfter(outcome.retryAfterMs) } };
+    }
+    case 'duplicate': {
+      if (repeat?.index === index) return refuse(repeat, headers);
+      return { code: 'duplicate', detail: 'the order was accepted before: a hash is accepted once', index, headers };
+    }
+    case 'too_many_open': {
+      const { openOrders } = outcome;
+      const detail = `a maker has at most ${openOrdersPerMakerMax} open orders, and this one has ${openOrders}: cancel some first`;
+      return { code: 'too_many_orders', detail, index, headers };
+    }
+  }
+}

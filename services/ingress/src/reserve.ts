@@ -1,0 +1,131 @@
+import { loadReservations, type Postgres } from '@makerbook/postgres';
+import {
+  beginLoading,
+  finishLoading,
+  type RedisConnection,
+  RedisUnavailable,
+  type ReserveOrders,
+  type ReserveOutcome,
+  releaseLost,
+  reserveOrders,
+  SEEN_SPARE_SECONDS,
+} from '@makerbook/redis';
+import type { Logger } from '@makerbook/telemetry';
+import { asUnavailable, type Projection } from './await-projection.js';
+import { Unavailable } from './refusal.js';
+
+const POLL_MS = 15;
+const LOADS_MAX = 5;
+
+type Asked = Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'>;
+
+/** Any outcome that the request can be answered by. */
+export type Settled = Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>;
+
+export interface Reserver {
+  /**
+   * Rate, duplicates, open orders and the reservation in one round trip to Redis; a maker whom Redis does not hold is
+   * loaded from the read model first. Throws Unavailable: nothing stays reserved.
+   */
+  reserve(reservationId: string, asked: Asked): Promise<Settled>;
+}
+
+export interface ReserverParts {
+  readonly redis: RedisConnection;
+  readonly postgres: Postgres;
+  readonly projection: Projection;
+  readonly logger: Logger;
+  /** How long to wait for the projector's word on where it stands, and for another request with the same order. */
+  readonly waitMs: number;
+  /** When others may ask what became of a request; longer than an append can take. */
+  readonly leaseMs: number;
+  readonly now: () => number;
+  /** Names a loading; never used twice. */
+  readonly nextId: () => string;
+}
+
+export function createReserver(parts: ReserverParts): Reserver {
+  const { redis, waitMs, leaseMs, now, logger } = parts;
+  const loading = new Map<string, Promise<void>>();
+
+  function load(maker: ReserveOrders['makers'][number]): Promise<void> {
+    const underWay = loading.get(maker.maker);
+    if (underWay !== undefined) return underWay;
+    const started = loadMaker(parts, maker).finally(() => loading.delete(maker.maker));
+    loading.set(maker.maker, started);
+    return started;
+  }
+
+  async function tryReserve(reservationId: string, asked: Asked): Promise<Settled> {
+    const deadline = now() + waitMs;
+    let loads = 0;
+    for (;;) {
+      const outcome = await reserveOrders(redis, { ...asked, reservationId, nowMs: now(), leaseMs });
+      if (outcome.kind === 'cold') {
+        loads += 1;
+        if (loads > LOADS_MAX) throw new Unavailable('the maker could not be loaded: the read model keeps moving');
+        await Promise.all(outcome.makerIndexes.map((index) => load(makerAt(asked, index))));
+      } else if (outcome.kind === 'under_way') {
+        if (now() >= deadline) throw new Unavailable('another request is placing the same order right now');
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      } else {
+        return outcome;
+      }
+    }
+  }
+
+  return {
+    async reserve(reservationId, asked) {
+      try {
+        return await tryReserve(reservationId, asked);
+      } catch (error) {
+        if (!(error instanceof RedisUnavailable)) throw error;
+        void releaseWhenBack(parts, reservationId, asked.makers).catch((reason: unknown) =>
+          logger.warn({ reason: String(reason) }, 'a reservation is left to its lease'),
+        );
+        throw new Unavailable('Redis does not answer', { cause: error });
+      }
+    },
+  };
+}
+
+/** The answer of a reservation was lost: it may have been made. It is taken back as soon as Redis is there again. */
+async function releaseWhenBack(
+  { redis, leaseMs }: ReserverParts,
+  reservationId: string,
+  makers: ReserveOrders['makers'],
+): Promise<void> {
+  if (await redis.waitUntilReady(leaseMs)) await releaseLost(redis, reservationId, makers);
+}
+
+/**
+ * Loads a cold maker from the read model (a flushed Redis refills so, maker by maker): when the read model has reached
+ * the log's end as of now, every order that was ever answered with 200 is in it.
+ */
+async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrders['makers'][number]): Promise<void> {
+  const { redis, postgres, projection, now, waitMs } = parts;
+  const toLoad = { maker, partition, loadId: parts.nextId() };
+  const deadline = now() + waitMs;
+  let begun = await beginLoading(redis, toLoad, now());
+  while (begun === 'later') {
+    if (now() >= deadline) throw new Unavailable('the projector has not said where it stands');
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    begun = await beginLoading(redis, toLoad, now());
+  }
+  if (begun === 'warm') return;
+  await projection.reachEnd(partition);
+  for (let attempt = 0; attempt < LOADS_MAX; attempt += 1) {
+    const sinceSeconds = Math.floor(now() / 1000) - SEEN_SPARE_SECONDS;
+    const { nextOffset, accepted } = await asUnavailable(() =>
+      loadReservations(postgres, maker, partition, sinceSeconds),
+    );
+    if ((await finishLoading(redis, toLoad, begun.epoch, nextOffset, accepted)) !== 'overtaken') return;
+  }
+  throw new Unavailable('the maker could not be loaded: the read model keeps moving');
+}
+
+function makerAt(asked: Asked, index: number): ReserveOrders['makers'][number] {
+  const maker = asked.makers[index];
+  if (maker === undefined) throw new Error(`the request has no maker ${index}`);
+  return maker;
+}

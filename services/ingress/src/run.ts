@@ -1,0 +1,174 @@
+import { randomUUID } from 'node:crypto';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { paths } from '@makerbook/contracts-http';
+import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
+import { connectLog } from '@makerbook/kafka';
+import { connectPostgres } from '@makerbook/postgres';
+import { connectRedis } from '@makerbook/redis';
+import type { Telemetry } from '@makerbook/telemetry';
+import { createProjection } from './await-projection.js';
+import { createCancelOrders } from './cancel-orders.js';
+import type { IngressSettings } from './env.js';
+import { followMakers } from './follow-makers.js';
+import { createLookUp } from './look-up-orders.js';
+import { createMeasures } from './measure.js';
+import { createPlaceOrders } from './place-orders.js';
+import { reportHealth } from './report-health.js';
+import { createReserver } from './reserve.js';
+import { createCancellationVerifier } from './verify-cancellations.js';
+import { createOrderVerifier } from './verify-orders.js';
+
+/** The ingress service as it runs. */
+export interface Ingress extends Running {
+  /** Where the API listens. */
+  readonly port: number;
+  readonly opsPort: number;
+  /** Settles when the service can do no more. */
+  readonly failed: Promise<Error>;
+}
+
+/** What the process brings: its telemetry, and a clock that tests may set. */
+export interface IngressParts {
+  readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
+  readonly nowMs?: () => number;
+}
+
+const REDIS_START_MS_MAX = 2_000;
+/** An append has been answered or refused long before others may ask what became of it. */
+const LEASE_SPARE_MS = 10_000;
+
+/**
+ * Starts the service that answers POST and DELETE (Interface 4.3, 4.4). Resolves when it listens; it is ready once it
+ * has read the whitelist. Redis and Postgres may be away.
+ * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ */
+export async function runIngress(settings: IngressSettings, parts: IngressParts): Promise<Ingress> {
+  const { logger, serveMetrics } = parts.telemetry;
+  const now = parts.nowMs ?? Date.now;
+  const names = topicNames(settings.TOPIC_PREFIX);
+  const instance = randomUUID();
+  let ids = 0;
+  const nextId = () => {
+    ids += 1;
+    return `${instance}:${ids}`;
+  };
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<Error>((resolve) => {
+    fail = resolve;
+  });
+
+  const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'ingress', logger });
+  const closing: (() => Promise<void>)[] = [() => log.close()];
+  const stopAll = async () => {
+    for (const close of closing.reverse()) await close();
+  };
+  try {
+    const specs = topicSpecs(names, settings.PARTITIONS);
+    await log.verifyTopics(specs.filter(({ name }) => name === names.makers || name === names.makerEvents));
+    const redis = connectRedis({
+      url: settings.REDIS_URL,
+      keyPrefix: settings.REDIS_KEY_PREFIX,
+      logger,
+      clientName: 'ingress',
+      commandTimeoutMs: settings.REDIS_TIMEOUT_MS,
+    });
+    closing.push(() => redis.close());
+    const postgres = connectPostgres({
+      url: settings.DATABASE_URL,
+      applicationName: 'ingress',
+      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+    });
+    closing.push(() => postgres.close());
+    const makers = followMakers(log, names.makers, logger, fail);
+    closing.push(() => makers.stop());
+    await redis.waitUntilReady(REDIS_START_MS_MAX);
+
+    const appender = log.createAppender({
+      lingerMs: settings.APPEND_LINGER_MS,
+      timeoutMs: settings.APPEND_TIMEOUT_MS,
+    });
+    const domain = {
+      serviceName: settings.SERVICE_NAME,
+      chainId: settings.CHAIN_ID,
+      verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
+    };
+    const append = { appender, makerEventsTopic: names.makerEvents, partitions: settings.PARTITIONS };
+    const projection = createProjection({
+      log,
+      postgres,
+      makerEventsTopic: names.makerEvents,
+      waitMs: settings.PROJECTION_WAIT_MS,
+      now,
+    });
+    const reserver = createReserver({
+      redis,
+      postgres,
+      projection,
+      logger,
+      waitMs: settings.COLD_WAIT_MS,
+      leaseMs: settings.APPEND_TIMEOUT_MS + LEASE_SPARE_MS,
+      now,
+      nextId,
+    });
+    const measures = createMeasures();
+    const routes: Route[] = [
+      {
+        method: 'POST',
+        path: paths.limitOrders,
+        takesJson: true,
+        handle: createPlaceOrders({
+          ...append,
+          makers,
+          verify: createOrderVerifier(domain),
+          reserver,
+          redis,
+          logger,
+          measures,
+          ordersPerPostMax: settings.MAX_ORDERS_PER_POST,
+          openOrdersPerMakerMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
+          budget: { ratePerSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
+          now,
+          nextId,
+        }),
+      },
+      {
+        method: 'DELETE',
+        path: paths.limitOrders,
+        takesJson: false,
+        handle: createCancelOrders({
+          ...append,
+          lookUp: createLookUp({ redis, postgres, projection }),
+          verify: createCancellationVerifier(domain),
+          redis,
+          logger,
+          measures,
+          cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
+          budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
+          now,
+        }),
+      },
+    ];
+    const ops = await serveOps({
+      port: settings.OPS_PORT,
+      serveMetrics,
+      ...reportHealth({ makers, redis, postgres, nowMs: now }),
+    });
+    closing.push(() => ops.stop());
+    const api = await serveApi({
+      routes,
+      port: settings.PORT,
+      logger,
+      bodyBytesMax: settings.BODY_BYTES_MAX,
+      headerBytesMax: settings.HEADER_BYTES_MAX,
+      requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
+      trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
+      clientLimit: { requests: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+    });
+    closing.push(() => api.stop(settings.DRAIN_MS));
+    logger.info({ port: api.port, opsPort: ops.port }, 'ingress listens');
+    return { port: api.port, opsPort: ops.port, failed, stop: stopAll };
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
