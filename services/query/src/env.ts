@@ -21,7 +21,7 @@ export const settings = {
   READ_WAIT_MS_MAX: integer('How long a GET waits for the read model to reach the end of the log', 1000, {
     max: 10_000,
   }),
-  CLIENT_REQUESTS_MAX: integer('Requests of one client address within `CLIENT_WINDOW_SECONDS`', 1200, { min: 1 }),
+  CLIENT_REQUESTS_MAX: integer('Requests of one client address within `CLIENT_WINDOW_SECONDS`', 6000, { min: 1 }),
   CLIENT_WINDOW_SECONDS: integer('The window of `CLIENT_REQUESTS_MAX`', 60, { min: 1, max: 3600 }),
   TRUSTED_PROXY_HOPS: integer('Proxies in front of the service that may say who the client is', 0, { max: 10 }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),

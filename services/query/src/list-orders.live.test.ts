@@ -1,0 +1,340 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-events';
+import { limitOrderRecords, type Problem } from '@makerbook/contracts-http';
+import type { HDNodeWallet } from 'ethers';
+import { newWallet, raiseStand, type Stand, signList } from './testing/stand.js';
+
+let stand: Stand;
+let wallet: HDNodeWallet;
+let maker: Hex;
+
+beforeAll(async () => {
+  stand = await raiseStand();
+});
+afterAll(() => stand.stop());
+beforeEach(async () => {
+  wallet = newWallet();
+  maker = wallet.address.toLowerCase() as Hex;
+});
+
+const get = (query: URLSearchParams | string) => fetch(`${stand.baseUrl}/v0alpha/limit-orders?${query}`);
+const getSigned = async (options?: Parameters<typeof signList>[1]) => get(await signList(wallet, options));
+
+async function hashesOf(response: Response): Promise<string[]> {
+  expect([response.status, response.status === 200 ? '' : await response.clone().text()]).toEqual([200, '']);
+  return limitOrderRecords.parse(await response.json()).map(({ orderHash }) => orderHash);
+}
+
+async function expectRefusal(response: Response, status: number, code: string): Promise<Problem> {
+  const body = (await response.json()) as Problem;
+  expect([response.status, body.code]).toEqual([status, code]);
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  expect(body).toMatchObject({ status, title: expect.any(String), type: expect.any(String) });
+  expect(body.requestId).toBe(response.headers.get('x-request-id'));
+  return body;
+}
+
+/** The whitelist reaches the service a moment after it was written. */
+async function admit(): Promise<void> {
+  await stand.admit(maker);
+  await until(async () => (await getSigned()).status !== 403);
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('it did not become true');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+describe('a list request is refused', () => {
+  test.each([
+    ['nothing', ''],
+    ['no signature', 'issuedAt=1&salt=0x1'],
+    ['a date for issuedAt', 'issuedAt=2024-01-01&salt=0x1&signature=0x00'],
+    ['a negative issuedAt', 'issuedAt=-1&salt=0x1&signature=0x00'],
+    ['an issuedAt beyond uint256', `issuedAt=${2n ** 256n}&salt=0x1&signature=0x00`],
+    ['a salt without 0x', 'issuedAt=1&salt=01&signature=0x00'],
+    ['a salt of 33 bytes', `issuedAt=1&salt=0x${'00'.repeat(33)}&signature=0x00`],
+    ['a signature that is not hex', 'issuedAt=1&salt=0x1&signature=0xzz'],
+    ['a parameter given twice', 'issuedAt=1&issuedAt=2&salt=0x1&signature=0x00'],
+  ])('with 400 invalid_request for %s', async (_name, query) => {
+    const body = await expectRefusal(await get(query), 400, 'invalid_request');
+    expect(body.errors?.length).toBeGreaterThan(0);
+    expect(body.retryable).toBe(false);
+  });
+
+  test('with 403 request_expired outside of its window, before its signature is looked at', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    await expectRefusal(await getSigned({ issuedAt: now - 33 }), 403, 'request_expired');
+    await expectRefusal(await getSigned({ issuedAt: now + 8 }), 403, 'request_expired');
+    await expectRefusal(await getSigned({ issuedAt: 2n ** 256n - 1n }), 403, 'request_expired');
+    await expectRefusal(await get('issuedAt=0&salt=0x1&signature=0x00'), 403, 'request_expired');
+  });
+
+  test('with 403 invalid_signature where no address can be recovered', async () => {
+    const query = await signList(wallet);
+    for (const signature of ['0x', '0x00', `0x${'00'.repeat(65)}`, `0x${'ff'.repeat(65)}`]) {
+      query.set('signature', signature);
+      await expectRefusal(await get(query), 403, 'invalid_signature');
+    }
+  });
+
+  test('with 403 maker_not_whitelisted for a signer whom no operator admitted, naming who signed', async () => {
+    const body = await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
+    expect(body.detail).toContain(maker);
+  });
+
+  test('with 403 maker_not_whitelisted as soon as the maker was suspended', async () => {
+    await admit();
+    await stand.admit(maker, 'SUSPENDED');
+    await until(async () => (await getSigned()).status === 403);
+    await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
+  });
+
+  test('when anything that was signed is changed: it is somebody else who signed then', async () => {
+    await admit();
+    for (const [name, value] of [
+      ['issuedAt', String(Math.floor(Date.now() / 1000) - 7)],
+      ['salt', '0x1234'],
+    ] as const) {
+      const query = await signList(wallet);
+      query.set(name, value);
+      await expectRefusal(await get(query), 403, 'maker_not_whitelisted');
+    }
+  });
+
+  test('with 403 request_replayed the second time, in whatever form the salt comes', async () => {
+    await admit();
+    const query = await signList(wallet, { salt: '0xab' });
+    expect((await get(query)).status).toBe(200);
+    await expectRefusal(await get(query), 403, 'request_replayed');
+    query.set('salt', '0x00AB');
+    await expectRefusal(await get(query), 403, 'request_replayed');
+    const again = await signList(wallet, { salt: '0xab', issuedAt: Math.floor(Date.now() / 1000) - 2 });
+    await expectRefusal(await get(again), 403, 'request_replayed');
+  });
+
+  test('as a replay also when Redis was flushed or is gone', async () => {
+    await admit();
+    const query = await signList(wallet);
+    expect((await get(query)).status).toBe(200);
+    await stand.flush();
+    await expectRefusal(await get(query), 403, 'request_replayed');
+    stand.cuts.redis.cut();
+    try {
+      await expectRefusal(await get(query), 403, 'request_replayed');
+      const fresh = await signList(wallet);
+      expect((await get(fresh)).status).toBe(200);
+      await expectRefusal(await get(fresh), 403, 'request_replayed');
+    } finally {
+      stand.cuts.redis.restore();
+    }
+  });
+
+  test('at another path or with another method', async () => {
+    await expectRefusal(await fetch(`${stand.baseUrl}/v0alpha/orders`), 404, 'not_found');
+    const post = await fetch(`${stand.baseUrl}/v0alpha/limit-orders`, { method: 'POST' });
+    expect(post.headers.get('allow')).toBe('GET');
+    await expectRefusal(post, 405, 'method_not_allowed');
+  });
+});
+
+describe('a maker’s list', () => {
+  test('holds each order as it was signed, oldest first, and reason only where INACTIVE', async () => {
+    await admit();
+    const [first] = await stand.place(wallet);
+    const [second] = await stand.place(wallet, { state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' } });
+    const [third] = await stand.place(wallet, { state: { status: 'ACTIVE' } });
+    await stand.project();
+    for (const source of ['postgres', 'redis']) {
+      const response = await getSigned();
+      const records = limitOrderRecords.parse(JSON.parse(await response.clone().text()));
+      expect([source, await hashesOf(response)]).toEqual([
+        source,
+        [first?.orderHash, second?.orderHash, third?.orderHash],
+      ]);
+      expect(records.map((record) => Object.keys(record))).toEqual([
+        ['order', 'orderHash', 'signature', 'status'],
+        ['order', 'orderHash', 'signature', 'status', 'reason'],
+        ['order', 'orderHash', 'signature', 'status'],
+      ]);
+      expect(records[0]?.order.salt).toBe(`0x${first?.order.salt.toString(16)}`);
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      expect(response.headers.get('content-length')).not.toBeNull();
+      expect(response.headers.get('etag')).toBeNull();
+      expect(response.headers.get('x-read-lag')).toBeNull();
+      expect(response.headers.get('ratelimit-policy')).toMatch(/client/);
+    }
+  });
+
+  test('is empty for a maker without orders', async () => {
+    await admit();
+    await stand.project();
+    expect(await (await getSigned()).text()).toBe('[]');
+    expect(await (await getSigned()).text()).toBe('[]');
+  });
+
+  test('takes requests of either hex case, of 64-byte signatures, and of issuedAt a little ahead', async () => {
+    await admit();
+    const query = await signList(wallet, { salt: '0xabcdef', issuedAt: Math.floor(Date.now() / 1000) + 3 });
+    query.set('salt', '0xABCDEF');
+    query.set('signature', `0x${query.get('signature')?.slice(2).toUpperCase()}`);
+    expect((await get(query)).status).toBe(200);
+    const compact = await signList(wallet);
+    const full = compact.get('signature') ?? '';
+    const isOdd = full.endsWith('1c');
+    const s = BigInt(`0x${full.slice(66, 130)}`) | (isOdd ? 1n << 255n : 0n);
+    compact.set('signature', `${full.slice(0, 66)}${s.toString(16).padStart(64, '0')}`);
+    expect((await get(compact)).status).toBe(200);
+  });
+
+  test('leaves out what is expired by the clock of the server, though no block has said so', async () => {
+    await admit();
+    const soon = BigInt(Math.floor(Date.now() / 1000) + 2);
+    await stand.place(wallet, { expires: soon });
+    const [late] = await stand.place(wallet);
+    await stand.project();
+    expect(await hashesOf(await getSigned())).toHaveLength(2);
+    await until(async () => Date.now() / 1000 >= Number(soon));
+    expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
+    await stand.flush();
+    expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
+  });
+
+  test('is of the signer alone', async () => {
+    const other = newWallet();
+    await stand.place(other);
+    await admit();
+    await stand.place(wallet);
+    await stand.project();
+    expect(await hashesOf(await getSigned())).toHaveLength(1);
+  });
+});
+
+describe('a maker reads his own writes', () => {
+  test('with a projection that is slow: the answer waits for it', async () => {
+    await admit();
+    await stand.project();
+    expect(await hashesOf(await getSigned())).toEqual([]);
+    const [placed] = await stand.place(wallet);
+    const reading = getSigned();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await stand.project();
+    const response = await reading;
+    expect(response.headers.get('x-read-lag')).toBeNull();
+    expect(await hashesOf(response)).toEqual([placed?.orderHash]);
+    if (placed !== undefined) await stand.cancel(placed);
+    const after = getSigned();
+    await stand.project();
+    expect(await hashesOf(await after)).toEqual([]);
+  });
+
+  test('from Postgres, where Redis was not brought along', async () => {
+    await admit();
+    await stand.project();
+    await getSigned();
+    const [placed] = await stand.place(wallet);
+    await stand.project({ refresh: false });
+    const response = await getSigned();
+    expect(response.headers.get('x-read-lag')).toBeNull();
+    expect(await hashesOf(response)).toEqual([placed?.orderHash]);
+  });
+
+  test('or is told after a second how far behind the list is', async () => {
+    await admit();
+    const [old] = await stand.place(wallet);
+    await stand.project();
+    await getSigned();
+    await stand.place(wallet, { count: 3 });
+    const startedAt = Date.now();
+    const response = await getSigned();
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(950);
+    expect(Date.now() - startedAt).toBeLessThan(3_000);
+    expect(response.headers.get('x-read-lag')).toBe('3');
+    expect(await hashesOf(response)).toEqual([old?.orderHash]);
+    await stand.project();
+    expect(await hashesOf(await getSigned())).toHaveLength(4);
+  });
+});
+
+describe('the list goes on', () => {
+  test('when Redis is flushed: from Postgres, then from Redis again', async () => {
+    await admit();
+    await stand.place(wallet, { count: 2 });
+    await stand.project();
+    await getSigned();
+    await stand.flush();
+    expect(await hashesOf(await getSigned())).toHaveLength(2);
+    await stand.place(wallet);
+    await stand.project();
+    expect(await hashesOf(await getSigned())).toHaveLength(3);
+    await until(async () => (await stand.redis.client.keys(`${stand.redis.keys.prefix}l:*`)).length > 0);
+    stand.cuts.postgres.cut();
+    try {
+      expect(await hashesOf(await getSigned())).toHaveLength(3);
+    } finally {
+      stand.cuts.postgres.restore();
+    }
+  });
+
+  test('without Redis, and says so on /readyz, where it stays ready', async () => {
+    await admit();
+    await stand.place(wallet, { count: 2 });
+    await stand.project();
+    stand.cuts.redis.cut();
+    try {
+      const startedAt = Date.now();
+      expect(await hashesOf(await getSigned())).toHaveLength(2);
+      expect(Date.now() - startedAt).toBeLessThan(900);
+      const ready = await fetch(`${stand.opsUrl}/readyz`);
+      expect([ready.status, await ready.json()]).toEqual([
+        200,
+        { status: 'ok', checks: { whitelist: 'ok', kafka: 'ok', redis: 'is away', postgres: 'ok' } },
+      ]);
+    } finally {
+      stand.cuts.redis.restore();
+    }
+    await until(async () => (await (await fetch(`${stand.opsUrl}/readyz`)).text()).includes('"redis":"ok"'));
+  });
+
+  test('without both there is no list: 503, not ready, and the very same request succeeds later', async () => {
+    await admit();
+    await stand.place(wallet);
+    await stand.project();
+    const query = await signList(wallet);
+    stand.cuts.redis.cut();
+    stand.cuts.postgres.cut();
+    try {
+      const body = await expectRefusal(await get(query), 503, 'unavailable');
+      expect(body.retryable).toBe(true);
+      expect((await fetch(`${stand.opsUrl}/readyz`)).status).toBe(503);
+      expect((await fetch(`${stand.opsUrl}/livez`)).status).toBe(200);
+    } finally {
+      stand.cuts.redis.restore();
+      stand.cuts.postgres.restore();
+    }
+    await until(async () => (await fetch(`${stand.opsUrl}/readyz`)).status === 200);
+    expect(await hashesOf(await get(query))).toHaveLength(1);
+  });
+});
+
+describe('too many requests of one address', () => {
+  test('are refused with 429, Retry-After and the limits’ headers', async () => {
+    const limited = await raiseStand({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
+    try {
+      const ask = () => fetch(`${limited.baseUrl}/v0alpha/limit-orders`);
+      await ask();
+      await ask();
+      const response = await ask();
+      const body = await expectRefusal(response, 429, 'rate_limited');
+      expect(body.retryable).toBe(true);
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(response.headers.get('ratelimit')).toMatch(/r=0/);
+      expect(response.headers.get('ratelimit-policy')).toMatch(/q=2;\s*w=30/);
+    } finally {
+      await limited.stop();
+    }
+  });
+});
