@@ -1,6 +1,7 @@
+import { encodeBatch } from './encode-batch.js';
 import type { LogRecord } from './log.js';
 import type { KafkaNode } from './reach-brokers.js';
-import { apiKeys, codes, Encoder, KafkaRefused } from './speak-kafka.js';
+import { apiKeys, codes, Encoder, KafkaRefused, requests } from './speak-kafka.js';
 import type { Deadline } from './wait.js';
 
 /** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
@@ -34,6 +35,7 @@ interface Produced {
 }
 
 const ACKS_ALL = -1;
+const PRODUCE_VERSION_MIN = 3;
 const NO_PRODUCER = -1n;
 const RECORD_OVERHEAD_BYTES = 32;
 const HEADER_OVERHEAD_BYTES = 6;
@@ -66,26 +68,14 @@ export async function sendBatches(
     ofTopic.push(batch);
     byTopic.set(batch.topic, ofTopic);
   }
-  const answer = await node.call<Produced>(
-    'Produce',
-    {
-      acks: ACKS_ALL,
-      timeout: Math.max(1, Math.floor(deadline.leftMs())),
-      compression: 0,
-      transactionalId,
-      producerId: producer.id.toString(),
-      producerEpoch: producer.epoch,
-      topicData: Array.from(byTopic, ([topic, ofTopic]) => ({
-        topic,
-        partitions: ofTopic.map(({ partition, firstSequence, records }) => ({
-          partition,
-          firstSequence,
-          messages: records.map(({ key, value, headers }) => ({ key, value, headers })),
-        })),
-      })),
-    },
-    deadline,
-  );
+  const body = encodeProduce(byTopic, producer, transactionalId, deadline);
+  const answer = await node.send<Produced>((broker) => {
+    const { request, response } = broker.lookupRequest(apiKeys.Produce, requests.Produce)({ acks: ACKS_ALL });
+    if (request.apiVersion < PRODUCE_VERSION_MIN) {
+      throw new Error(`the broker's Produce version ${request.apiVersion} is older than Kafka 0.11`);
+    }
+    return { request: { ...request, encode: async () => new Encoder().writeBuffer(body) }, response };
+  }, deadline);
   return new Map(
     answer.topics.flatMap(({ topicName, partitions }) =>
       partitions.map(({ partition, errorCode, baseOffset }) => [
@@ -94,6 +84,57 @@ export async function sendBatches(
       ]),
     ),
   );
+}
+
+/** The body of a produce request; it is the same in versions 3 to 8. */
+function encodeProduce(
+  byTopic: ReadonlyMap<string, readonly Batch[]>,
+  producer: ProducerId,
+  transactionalId: string | undefined,
+  deadline: Deadline,
+): Buffer {
+  // The wall clock stamps the records, as in every Kafka client; nothing here decides by it.
+  const timestampMs = Date.now();
+  const chunks: Buffer[] = [
+    nullableString(transactionalId),
+    int16(ACKS_ALL),
+    int32(Math.max(1, Math.floor(deadline.leftMs()))),
+  ];
+  chunks.push(int32(byTopic.size));
+  for (const [topic, batches] of byTopic) {
+    chunks.push(nullableString(topic), int32(batches.length));
+    for (const { partition, firstSequence, records } of batches) {
+      const encoded = encodeBatch(records, {
+        firstSequence,
+        producerId: producer.id,
+        producerEpoch: producer.epoch,
+        transactional: transactionalId !== undefined,
+        timestampMs,
+      });
+      chunks.push(int32(partition), int32(encoded.length), encoded);
+    }
+  }
+  return Buffer.concat(chunks);
+}
+
+function nullableString(text: string | undefined): Buffer {
+  if (text === undefined) {
+    return int16(-1);
+  }
+  const bytes = Buffer.from(text, 'utf8');
+  return Buffer.concat([int16(bytes.length), bytes]);
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeInt32BE(value);
+  return bytes;
 }
 
 /**
