@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type BaseWallet, Contract, type ContractTransactionResponse, Interface } from 'ethers';
 import { type Address, deployArtifacts, erc20Fragments, multicall3Fragments, wrappedNativeFragments } from './index.js';
-import { startTestChain, type TestChain } from './start-test-chain.js';
+import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
 const ANSWERS = { honest: 0, reverts: 1, tooShort: 2, oversized: 3, enormous: 4, burnsGas: 5 };
 const erc20 = new Interface(erc20Fragments);

@@ -19,7 +19,7 @@ import {
   type OrderHasher,
   ZERO_ADDRESS,
 } from './index.js';
-import { startTestChain, type TestChain } from './start-test-chain.js';
+import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const GAS = { gasLimit: 1_000_000 };

@@ -14,7 +14,7 @@ import {
   type SwapCallHasher,
   type UnsignedSwapCall,
 } from './index.js';
-import { startTestChain, type TestChain } from './start-test-chain.js';
+import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
 const SERVICE_NAME = 'Makerbook';
 const errors = new Interface([

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
 import { LogUnavailable, RecordTooLarge } from './failures.js';
 import type { Appender, Log } from './log.js';
-import { makeTopic, openTestLog, readAll, recordOf } from './open-test-log.js';
+import { makeTopic, openTestLog, readAll, recordOf } from './testing/open-test-log.js';
 
 describe('appending', () => {
   let log: Log;

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { findFreePort, startKafka } from '@makerbook/local-stack';
 import { FatalError, PoisonRecord, RetryableError } from './failures.js';
 import type { ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from './log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from './open-test-log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from './testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only where it stands, with its position, in one step. */
 function openStore(partitions: number) {

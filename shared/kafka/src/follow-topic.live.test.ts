@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Log } from './log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from './open-test-log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from './testing/open-test-log.js';
 
 describe('following a topic', () => {
   let log: Log;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { PublisherFenced } from './failures.js';
 import type { Log } from './log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from './open-test-log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from './testing/open-test-log.js';
 
 describe('transactions', () => {
   let log: Log;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TopicsNotAsTold } from './failures.js';
 import type { Log } from './log.js';
-import { makeTopic, openTestLog, recordOf } from './open-test-log.js';
+import { makeTopic, openTestLog, recordOf } from './testing/open-test-log.js';
 
 describe('topics', () => {
   let log: Log;

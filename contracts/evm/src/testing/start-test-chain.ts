@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { type BaseWallet, ContractFactory, type InterfaceAbi, JsonRpcProvider, Wallet } from 'ethers';
-import type { Address } from './hex.js';
+import type { Address } from '../hex.js';
 
 /** A real chain for live tests: anvil under Kaia's chain id and the EVM version that the bytecode is compiled for. */
 export interface TestChain {

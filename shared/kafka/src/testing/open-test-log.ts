@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { testParts } from '@makerbook/local-stack';
-import { connectLog } from './connect-log.js';
-import type { Log, Logger, LogRecord } from './log.js';
+import { connectLog } from '../connect-log.js';
+import type { Log, Logger, LogRecord } from '../log.js';
 
 const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 

@@ -1,0 +1,163 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+
+const root = findRoot();
+
+function findRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'turbo.json'))) folder = dirname(folder);
+  return folder;
+}
+
+interface Source {
+  /** Path from the root, with forward slashes. */
+  readonly path: string;
+  /** The workspace that it stands in: `shared/kafka`. */
+  readonly workspace: string;
+  readonly isTest: boolean;
+  readonly text: string;
+  readonly imports: readonly string[];
+}
+
+const workspaces = ['contracts', 'shared', 'services']
+  .flatMap((layer) => readdirSync(join(root, layer)).map((name) => `${layer}/${name}`))
+  .filter((path) => existsSync(join(root, path, 'package.json')))
+  .concat('deploy/local', 'test');
+
+const nameOf = new Map<string, string>(
+  workspaces.map((path) => [JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).name as string, path]),
+);
+
+const sources: Source[] = workspaces.flatMap((workspace) =>
+  listSources(join(root, workspace, 'src')).map((file) => {
+    const text = readFileSync(file, 'utf8');
+    const path = relative(root, file).split(sep).join('/');
+    const isTest = /\.test\.ts$|\/testing\/|(^|\/)test\//.test(path) || workspace === 'test';
+    const imports = [...text.matchAll(/(?:from|import|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+    return { path, workspace, isTest, text, imports };
+  }),
+);
+
+function listSources(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** `@makerbook/kafka` → `shared/kafka`; undefined for what is not ours. */
+function workspaceOf(specifier: string): string | undefined {
+  return nameOf.get(specifier.split('/').slice(0, 2).join('/'));
+}
+
+const production = sources.filter(({ isTest }) => !isTest);
+const layerOf = (workspace: string) => workspace.split('/')[0] ?? '';
+
+/** Every import of one of our packages in production code, as `file → workspace`, where the rule is broken. */
+function breaking(rule: (source: Source, target: string) => boolean): string[] {
+  return production.flatMap((source) =>
+    source.imports.flatMap((specifier) => {
+      const target = workspaceOf(specifier);
+      return target !== undefined && target !== source.workspace && rule(source, target)
+        ? [`${source.path} → ${target}`]
+        : [];
+    }),
+  );
+}
+
+describe('the direction of imports', () => {
+  test('the sources are found', () => {
+    expect(production.length).toBeGreaterThan(100);
+    expect(new Set(production.map(({ workspace }) => layerOf(workspace)))).toEqual(
+      new Set(['contracts', 'shared', 'services', 'deploy']),
+    );
+  });
+
+  test('contracts import no other layer, and shared imports no service', () => {
+    expect(
+      breaking(({ workspace }, target) => layerOf(workspace) === 'contracts' && layerOf(target) !== 'contracts'),
+    ).toEqual([]);
+    expect(
+      breaking(
+        ({ workspace }, target) =>
+          layerOf(workspace) === 'shared' && !['shared', 'contracts'].includes(layerOf(target)),
+      ),
+    ).toEqual([]);
+  });
+
+  test('no service imports another service', () => {
+    expect(
+      breaking(({ workspace }, target) => layerOf(workspace) === 'services' && layerOf(target) === 'services'),
+    ).toEqual([]);
+    expect(
+      breaking(
+        ({ workspace }, target) =>
+          layerOf(workspace) === 'services' && !['shared', 'contracts'].includes(layerOf(target)),
+      ),
+    ).toEqual([]);
+  });
+
+  test('the client for makers knows contracts and nothing of the server', () => {
+    expect(
+      breaking(({ workspace }, target) => workspace === 'shared/client' && layerOf(target) !== 'contracts'),
+    ).toEqual([]);
+  });
+
+  test('the domain stands on contracts alone: no package, no Node module, no clock, no chance', () => {
+    const domain = production.filter(({ workspace }) => workspace === 'shared/domain');
+    expect(domain.length).toBeGreaterThan(4);
+    for (const { path, imports, text } of domain) {
+      const foreign = imports.filter(
+        (specifier) => !specifier.startsWith('./') && specifier !== '@makerbook/contracts-events',
+      );
+      expect({ path, foreign }).toEqual({ path, foreign: [] });
+      expect({ path, impure: text.match(/Date\.now|new Date\(|Math\.random|process\.|globalThis|await /g) }).toEqual({
+        path,
+        impure: null,
+      });
+    }
+  });
+
+  test.each([
+    ['kafkajs', ['shared/kafka']],
+    ['pg', ['shared/postgres', 'deploy/local']],
+    ['ioredis', ['shared/redis']],
+    ['express', ['shared/http', 'deploy/local']],
+    ['secp256k1/bindings.js', ['shared/signatures']],
+    ['ethers', ['shared/client', 'deploy/local']],
+  ])('%s is imported in %j alone', (module, allowed) => {
+    const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);
+    expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);
+  });
+
+  test('the environment is read in env.ts and main.ts alone', () => {
+    const readers = production.filter(
+      ({ text, workspace }) => text.includes('process.env') && /^(services|shared|contracts)/.test(workspace),
+    );
+    expect(readers.map(({ path }) => path).filter((path) => !/\/(env|main)\.ts$/.test(path))).toEqual([]);
+  });
+
+  test('every package that is imported is declared by the workspace that imports it', () => {
+    const undeclared = sources.flatMap(({ path, workspace, imports, isTest }) => {
+      const manifest = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8'));
+      const declared = new Set([
+        manifest.name,
+        ...Object.keys(manifest.dependencies ?? {}),
+        ...(isTest ? Object.keys(manifest.devDependencies ?? {}) : []),
+      ]);
+      return imports
+        .filter((specifier) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
+        .map((specifier) =>
+          specifier
+            .split('/')
+            .slice(0, specifier.startsWith('@') ? 2 : 1)
+            .join('/'),
+        )
+        .filter((name) => !declared.has(name))
+        .map((name) => `${path} → ${name}`);
+    });
+    expect(undeclared).toEqual([]);
+  });
+});
