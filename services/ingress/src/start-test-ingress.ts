@@ -22,6 +22,7 @@ import {
 import { connectRedis, createPartitionRefresher, type OrderChange, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { readEnvironment } from './env.js';
+import { openTestGate, type TestGate } from './open-test-gate.js';
 import { type Ingress, runIngress } from './run.js';
 
 export const testDomain = {
@@ -35,6 +36,8 @@ export interface TestIngress {
   readonly url: string;
   readonly opsUrl: string;
   readonly log: Log;
+  /** Gates that the service alone goes through: the test's own connections stay. */
+  readonly gates: { readonly redis: TestGate; readonly postgres: TestGate };
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
   readonly partitions: number;
@@ -58,11 +61,14 @@ const tickMs = 200;
  * Starts the service on the run's Kafka, Postgres and Redis. A small stand-in for the projector keeps the read model and
  * the cache's positions, from the same log and by the same packages: what it folds is opened and cancelled orders alone.
  */
-export async function startTestIngress(environment: Record<string, string> = {}): Promise<TestIngress> {
+export async function startTestIngress(
+  environment: Record<string, string> = {},
+  kafkaBrokers: string = testParts().kafkaBrokers,
+): Promise<TestIngress> {
   const parts = testParts();
   const tag = randomBytes(5).toString('hex');
   const names = topicNames(`ingress-${tag}.`);
-  const brokers = parts.kafkaBrokers;
+  const brokers = kafkaBrokers;
   const databaseUrl = await parts.databaseUrl();
   await migrate({ url: databaseUrl });
   const postgres = connectPostgres({ url: databaseUrl });
@@ -72,10 +78,11 @@ export async function startTestIngress(environment: Record<string, string> = {})
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
   const appender = log.createAppender();
 
+  const gates = { redis: await openTestGate(parts.redisUrl), postgres: await openTestGate(databaseUrl) };
   const base = {
     KAFKA_BROKERS: brokers,
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: parts.redisUrl,
+    DATABASE_URL: gates.postgres.url,
+    REDIS_URL: gates.redis.url,
     REDIS_KEY_PREFIX: `i${tag}:`,
     TOPIC_PREFIX: `ingress-${tag}.`,
     PARTITIONS: String(partitions),
@@ -134,6 +141,7 @@ export async function startTestIngress(environment: Record<string, string> = {})
       return urls.opsUrl;
     },
     urls,
+    gates,
     log,
     redis,
     postgres,
@@ -178,6 +186,8 @@ export async function startTestIngress(environment: Record<string, string> = {})
       await log.close();
       await redis.close();
       await postgres.close();
+      await gates.redis.close();
+      await gates.postgres.close();
     },
   };
 }

@@ -1,0 +1,280 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-events';
+import { partitionOf } from '@makerbook/kafka';
+import { Signature, type Wallet } from 'ethers';
+import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './sign-test-orders.js';
+import { startTestIngress, type TestIngress } from './start-test-ingress.js';
+
+let ingress: TestIngress;
+let maker: Wallet;
+let sibling: Wallet;
+
+beforeAll(async () => {
+  ingress = await startTestIngress();
+  maker = newWallet();
+  do sibling = newWallet();
+  while (partitionOf(lower(sibling), 4) === partitionOf(lower(maker), 4));
+  for (const wallet of [maker, sibling]) await ingress.showMaker({ maker: lower(wallet) });
+});
+afterAll(() => ingress.stop());
+
+const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
+const unknownHash = `0x${'ab'.repeat(32)}`;
+
+async function place(wallet: Wallet, count = 1): Promise<SignedOrder[]> {
+  const orders = await Promise.all(Array.from({ length: count }, () => signOrder(wallet)));
+  const response = await fetch(ingress.url, {
+    method: 'POST',
+    body: JSON.stringify(orders),
+    headers: { 'content-type': 'application/json' },
+  });
+  expect(`${response.status} ${(await response.text()).slice(0, 200)}`).toMatch(/^200/);
+  return orders;
+}
+async function placeOne(wallet: Wallet = maker): Promise<SignedOrder> {
+  const [order] = await place(wallet);
+  if (order === undefined) throw new Error('no order was placed');
+  return order;
+}
+
+const cancelling = (
+  wallet: Wallet,
+  order: SignedOrder,
+  saltType: 'uint256' | 'bytes32' = 'uint256',
+  salt = order.order.salt,
+) => ({
+  hash: hashOf(order) as string,
+  signature: signCancellation(wallet, hashOf(order), salt, saltType),
+});
+const remove = (items: { hash: string; signature: string }[], more = '') =>
+  fetch(
+    `${ingress.url}?orderHashes=${items.map(({ hash }) => hash).join(',')}&signatures=${items.map(({ signature }) => signature).join(',')}${more}`,
+    { method: 'DELETE' },
+  );
+async function cancelled(items: { hash: string; signature: string }[], more = ''): Promise<string[]> {
+  const response = await remove(items, more);
+  const text = await response.text();
+  expect(`${response.status} ${text}`).toMatch(/^200 /);
+  const body = JSON.parse(text) as { orderHash: string; status: string }[];
+  expect(body.map(({ orderHash }) => orderHash)).toEqual(items.map(({ hash }) => hash.toLowerCase()));
+  for (const item of body) expect(Object.keys(item)).toEqual(['orderHash', 'status']);
+  return body.map(({ status }) => status);
+}
+async function refused(response: Response): Promise<Record<string, unknown>> {
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  return (await response.json()) as Record<string, unknown>;
+}
+const cancellationsOf = (hash: string) =>
+  ingress.facts.filter(
+    ({ record }) =>
+      record.headers['ce_type'] === 'makerbook.OrderCancelled.v1' && record.value?.toString().includes(hash),
+  );
+const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
+
+describe('DELETE', () => {
+  test('cancels an order by its own salt, once, whichever way the wallet types the salt', async () => {
+    const [first, second] = [await placeOne(), await placeOne()];
+    expect(await cancelled([cancelling(maker, first), cancelling(maker, second, 'bytes32')])).toEqual([
+      'CANCELLED',
+      'CANCELLED',
+    ]);
+    expect(await cancelled([cancelling(maker, first)])).toEqual(['NOT_FOUND']);
+    await settle();
+    expect(cancellationsOf(hashOf(first))).toHaveLength(1);
+    expect(await cancelled([cancelling(maker, first), cancelling(maker, second)])).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+  });
+
+  test('takes another salt from the query, hashes of any case, and 64-byte signatures', async () => {
+    const order = await placeOne();
+    const { hash, signature } = cancelling(maker, order, 'uint256', '0x00abc');
+    expect(await refused(await remove([{ hash, signature }]))).toMatchObject({
+      status: 403,
+      code: 'invalid_signature',
+    });
+    const short = Signature.from(signature).compactSerialized;
+    expect(await cancelled([{ hash: `0x${hash.slice(2).toUpperCase()}`, signature: short }], '&salt=0x0ABC')).toEqual([
+      'CANCELLED',
+    ]);
+  });
+
+  test('answers for each hash: unknown ones do not fail the rest, a repeated one is cancelled once', async () => {
+    const order = await placeOne();
+    const other = await placeOne(sibling);
+    const item = cancelling(maker, order);
+    const unknown = { hash: unknownHash, signature: item.signature };
+    expect(await cancelled([unknown, item, item, cancelling(sibling, other)])).toEqual([
+      'NOT_FOUND',
+      'CANCELLED',
+      'CANCELLED',
+      'CANCELLED',
+    ]);
+    await settle();
+    expect(cancellationsOf(hashOf(order))).toHaveLength(1);
+    expect(cancellationsOf(hashOf(other))).toHaveLength(1);
+  });
+
+  test('takes 100 hashes at once, and frees the maker’s room', async () => {
+    const orders = await place(maker, 100);
+    const response = await remove(orders.map((order) => cancelling(maker, order)));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('ratelimit')).toMatch(/"cancels"; r=\d+; t=\d/);
+    const problem = await refused(
+      await remove([...orders, orders[0] as SignedOrder].map((order) => cancelling(maker, order))),
+    );
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
+  });
+
+  test('a cancelled order can never be placed again', async () => {
+    const order = await placeOne();
+    await cancelled([cancelling(maker, order)]);
+    const again = () =>
+      fetch(ingress.url, {
+        method: 'POST',
+        body: JSON.stringify([order]),
+        headers: { 'content-type': 'application/json' },
+      });
+    expect(await refused(await again())).toMatchObject({ code: 'duplicate', index: 0 });
+    await settle();
+    expect(await refused(await again())).toMatchObject({ code: 'duplicate', index: 0 });
+  });
+});
+
+describe('a DELETE is refused', () => {
+  test('when one signature is not the maker’s, and nothing is cancelled', async () => {
+    const [mine, other] = [await placeOne(), await placeOne()];
+    const foreign = cancelling(sibling, other);
+    expect(await refused(await remove([cancelling(maker, mine), foreign]))).toMatchObject({
+      status: 403,
+      code: 'invalid_signature',
+      index: 1,
+      errors: [{ pointer: '/signatures/1' }],
+    });
+    await settle();
+    expect(cancellationsOf(hashOf(mine))).toHaveLength(0);
+    expect(await cancelled([cancelling(maker, mine), cancelling(maker, other)])).toEqual(['CANCELLED', 'CANCELLED']);
+  });
+
+  test.each<[string, (signature: string) => string]>([
+    ['63 bytes', (signature) => signature.slice(0, 128)],
+    ['66 bytes', (signature) => `${signature}00`],
+    ['v = 29', (signature) => `${signature.slice(0, 130)}1d`],
+    ['nothing', () => '0x'],
+    [
+      'high s',
+      (signature) => {
+        const { r, s, v } = Signature.from(signature);
+        const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+        return `${r}${(n - BigInt(s)).toString(16).padStart(64, '0')}${v === 27 ? '1c' : '1b'}`;
+      },
+    ],
+  ])('for a signature of %s', async (_name, change) => {
+    const order = await placeOne();
+    const { hash, signature } = cancelling(maker, order);
+    expect(await refused(await remove([{ hash, signature: change(signature) }]))).toMatchObject({
+      status: 403,
+      code: 'invalid_signature',
+      index: 0,
+    });
+  });
+
+  const sig = `0x${'11'.repeat(64)}1b`;
+  test.each<[string, string, string]>([
+    ['no query', '', '/orderHashes'],
+    ['no signatures', `?orderHashes=${unknownHash}`, '/signatures'],
+    ['empty lists', '?orderHashes=&signatures=', '/orderHashes'],
+    ['lists of unequal length', `?orderHashes=${unknownHash},${unknownHash}&signatures=${sig}`, '/signatures'],
+    ['a list given twice', `?orderHashes=${unknownHash}&orderHashes=${unknownHash}&signatures=${sig}`, '/orderHashes'],
+    ['a trailing comma', `?orderHashes=${unknownHash},&signatures=${sig}`, '/orderHashes/1'],
+    ['a hash of 31 bytes', `?orderHashes=${unknownHash.slice(0, -2)}&signatures=${sig}`, '/orderHashes/0'],
+    ['a hash without 0x', `?orderHashes=${unknownHash.slice(2)}&signatures=${sig}`, '/orderHashes/0'],
+    ['a signature that is not hex', `?orderHashes=${unknownHash}&signatures=0xzz`, '/signatures/0'],
+    ['a salt that is not hex', `?orderHashes=${unknownHash}&signatures=${sig}&salt=12`, '/salt'],
+    ['a salt of 33 bytes', `?orderHashes=${unknownHash}&signatures=${sig}&salt=0x${'1'.repeat(66)}`, '/salt'],
+  ])('for its shape: %s', async (_name, query, pointer) => {
+    const response = await fetch(`${ingress.url}${query}`, { method: 'DELETE' });
+    expect(await refused(response)).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer }] });
+  });
+});
+
+describe('when a part is gone', () => {
+  test('without Redis a maker gets out, an unknown hash is NOT_FOUND, and POST says 503', async () => {
+    const order = await placeOne();
+    await settle();
+    await ingress.gates.redis.shut();
+    try {
+      const fresh = await signOrder(maker);
+      const startedAt = performance.now();
+      const response = await fetch(ingress.url, {
+        method: 'POST',
+        body: JSON.stringify([fresh]),
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(await refused(response)).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+      expect(performance.now() - startedAt).toBeLessThan(1000);
+      const ready = await fetch(`${ingress.opsUrl}/readyz`);
+      expect(ready.status).toBe(503);
+      expect(await ready.json()).toMatchObject({ checks: { redis: 'is away', kafka: 'ok' } });
+      const item = cancelling(maker, order);
+      expect(await cancelled([item, { hash: unknownHash, signature: item.signature }])).toEqual([
+        'CANCELLED',
+        'NOT_FOUND',
+      ]);
+    } finally {
+      await ingress.gates.redis.open();
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await placeOne();
+  });
+
+  test('without Postgres what Redis holds is placed and cancelled; what nobody knows is 503', async () => {
+    await placeOne();
+    await ingress.gates.postgres.shut();
+    try {
+      const order = await placeOne();
+      const item = cancelling(maker, order);
+      expect(await refused(await remove([item, { hash: unknownHash, signature: item.signature }]))).toMatchObject({
+        status: 503,
+        code: 'unavailable',
+        retryable: true,
+      });
+      expect(await cancelled([item])).toEqual(['CANCELLED']);
+      expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
+        status: 'ok',
+        checks: { postgres: expect.stringMatching(/away/) },
+      });
+    } finally {
+      await ingress.gates.postgres.open();
+    }
+  });
+
+  test('a hash that the read model has not reached yet is waited for, and 503 when it does not come', async () => {
+    ingress.pauseProjection();
+    const order = await placeOne();
+    await ingress.redis.client.del(ingress.redis.keys.hint(hashOf(order)));
+    expect(await refused(await remove([cancelling(maker, order)]))).toMatchObject({ status: 503, code: 'unavailable' });
+    const late = remove([cancelling(maker, order)]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    ingress.resumeProjection();
+    expect(await (await late).json()).toEqual([{ orderHash: hashOf(order), status: 'CANCELLED' }]);
+  });
+});
+
+test('cancels have a budget of their own, charged only for what the maker has signed', async () => {
+  await ingress.restart({ CANCEL_BUDGET_PER_SECOND: '1', CANCEL_BUDGET_BURST: '500' });
+  const orders = (await Promise.all(Array.from({ length: 3 }, () => place(sibling, 100)))).flat();
+  await ingress.redis.client.hset(ingress.redis.keys.cancelBudget(lower(sibling)), {
+    tokens: '150',
+    atMs: String(Date.now()),
+  });
+  const items = orders.map((order) => cancelling(sibling, order));
+  await remove(
+    items
+      .slice(0, 100)
+      .map(({ hash }) => ({ hash, signature: signCancellation(maker, hash as Hex, '0x1', 'uint256') })),
+  );
+  expect((await remove(items.slice(0, 100))).status).toBe(200);
+  const response = await remove(items.slice(100, 200));
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(40);
+  expect(await refused(response)).toMatchObject({ status: 429, code: 'rate_limited', index: 0, retryable: true });
+  expect((await remove(items.slice(200, 240))).status).toBe(200);
+});
