@@ -1,0 +1,41 @@
+const PROBE_TIMEOUT_MS = 3_000;
+
+/** What one service says of itself: each check is `ok`, or says what is missing. */
+export type ServiceReadiness = { readonly isReady: boolean; readonly checks: Readonly<Record<string, string>> };
+
+/**
+ * Asks a service's `/readyz`. Never rejects: a service that does not answer is not ready.
+ * @param url of the service's ops port, with no path
+ */
+export async function askReadiness(url: string): Promise<ServiceReadiness> {
+  try {
+    const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    const body = (await response.json()) as { checks?: Record<string, string> };
+    return { isReady: response.ok, checks: body.checks ?? {} };
+  } catch {
+    return { isReady: false, checks: { process: 'does not answer' } };
+  }
+}
+
+export type StackReadiness = {
+  readonly isReady: boolean;
+  /** By service: `ok`, or the checks that are not. */
+  readonly checks: Readonly<Record<string, string>>;
+};
+
+/** The readiness of several services, as one. */
+export async function askAllReadiness(opsUrls: Readonly<Record<string, string>>): Promise<StackReadiness> {
+  const asked = await Promise.all(
+    Object.entries(opsUrls).map(async ([service, url]) => ({ service, answer: await askReadiness(url) })),
+  );
+  return {
+    isReady: asked.every(({ answer }) => answer.isReady),
+    checks: Object.fromEntries(asked.map(({ service, answer }) => [service, describe(answer)])),
+  };
+}
+
+function describe({ isReady, checks }: ServiceReadiness): string {
+  const missing = Object.entries(checks).flatMap(([name, check]) => (check === 'ok' ? [] : [`${name}: ${check}`]));
+  if (missing.length === 0) return isReady ? 'ok' : 'not ready';
+  return isReady ? `ok, but ${missing.join(', ')}` : missing.join(', ');
+}

@@ -1,0 +1,19 @@
+import { port, readSettings, type SettingsOf, text } from '@makerbook/settings';
+
+export const gatewaySettings = {
+  PORT: port('Port of the base URL', 8080),
+  INGRESS_URL: text('Where ingress answers, `http://host:port`'),
+  QUERY_URL: text('Where query answers, `http://host:port`'),
+  OPS_URLS: text('Services that make up the readiness of the whole: `name=http://host:port`, comma-separated', ''),
+};
+
+export type GatewaySettings = Omit<SettingsOf<typeof gatewaySettings>, 'OPS_URLS'> & {
+  readonly OPS_URLS: Readonly<Record<string, string>>;
+};
+
+/** @throws SettingsError naming what is missing or wrong */
+export function readGatewayEnvironment(environment: Record<string, string | undefined>): GatewaySettings {
+  const settings = readSettings(gatewaySettings, environment);
+  const pairs = settings.OPS_URLS.split(',').filter((pair) => pair !== '');
+  return { ...settings, OPS_URLS: Object.fromEntries(pairs.map((pair) => pair.split('=', 2) as [string, string])) };
+}

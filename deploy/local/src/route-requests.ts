@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+const routeSchema = z.strictObject({
+  /** Any method unless given. */
+  methods: z.array(z.string()).optional(),
+  path: z.string().startsWith('/'),
+  /** `prefix` takes the path itself and everything below it. */
+  match: z.enum(['exact', 'prefix']),
+  service: z.enum(['ingress', 'query']),
+});
+const tableSchema = z.strictObject({ routes: z.array(routeSchema).min(1) });
+
+export type Route = z.infer<typeof routeSchema>;
+/** A service that answers requests of makers. */
+export type RoutedService = Route['service'];
+
+/**
+ * The routing table that all gateways are made from: `deploy/routes.json`. The first route that fits counts.
+ * @throws Error when the file is not such a table
+ */
+export function readRoutes(file = join(import.meta.dirname, '..', '..', 'routes.json')): readonly Route[] {
+  return tableSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).routes;
+}
+
+/**
+ * Which service a request belongs to.
+ * @param path without the query string, as it came in
+ * @returns undefined where nothing is
+ */
+export function routeOf(routes: readonly Route[], method: string, path: string): RoutedService | undefined {
+  return routes.find((route) => fitsMethod(route, method) && fitsPath(route, path))?.service;
+}
+
+function fitsMethod(route: Route, method: string): boolean {
+  return route.methods === undefined || route.methods.includes(method);
+}
+
+function fitsPath(route: Route, path: string): boolean {
+  return path === route.path || (route.match === 'prefix' && path.startsWith(`${route.path}/`));
+}

@@ -1,0 +1,176 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { findFreePort } from './find-free-ports.js';
+import { readRoutes } from './route-requests.js';
+import { type Gateway, runGateway } from './run-gateway.js';
+
+let gateway: Gateway;
+let base: string;
+let ingress: Server;
+let answerIngress: RequestListener = (_request, response) => void response.end();
+const noted: string[] = [];
+const sockets = new Set<unknown>();
+const url = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+const serve = (listener: RequestListener) =>
+  new Promise<Server>((resolve) => {
+    const server = createServer({ maxHeaderSize: 65_536 }, listener).listen(0, '127.0.0.1', () => resolve(server));
+  });
+
+beforeAll(async () => {
+  ingress = await serve((request, response) => {
+    sockets.add(request.socket);
+    answerIngress(request, response);
+  });
+  const gone = `http://127.0.0.1:${await findFreePort()}`;
+  const settings = {
+    PORT: 0,
+    INGRESS_URL: url(ingress),
+    QUERY_URL: gone,
+    OPS_URLS: { ingress: url(ingress), query: gone },
+  };
+  gateway = await runGateway(settings, readRoutes(), (line) => noted.push(line));
+  base = `http://127.0.0.1:${gateway.port}`;
+});
+afterEach(() => {
+  answerIngress = (_request, response) => void response.end();
+});
+afterAll(async () => {
+  await gateway.stop();
+  ingress.closeAllConnections();
+  await new Promise((resolve) => ingress.close(resolve));
+});
+
+describe('the gateway', () => {
+  test('passes method, path, query, headers and body on, and status, headers and body back, unchanged', async () => {
+    answerIngress = async (request, response) => {
+      const body = await readAll(request);
+      response.writeHead(418, { 'content-type': 'text/odd', 'x-own': 'kept' });
+      response.end(JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body }));
+    };
+    const response = await fetch(`${base}/v0alpha/limit-orders?b=%2C&a=1,2`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-request-id': 'mine-1', traceparent: 'kept' },
+      body: ' [ {"a" : 1} ] ',
+    });
+    expect(response.status).toBe(418);
+    expect(response.headers.get('content-type')).toBe('text/odd');
+    expect(response.headers.get('x-own')).toBe('kept');
+    const seen = (await response.json()) as { headers: Record<string, string> };
+    expect(seen).toMatchObject({ method: 'POST', url: '/v0alpha/limit-orders?b=%2C&a=1,2', body: ' [ {"a" : 1} ] ' });
+    expect(seen.headers).toMatchObject({ 'x-request-id': 'mine-1', traceparent: 'kept' });
+  });
+
+  test("adds the client's address behind whatever the client claims", async () => {
+    answerIngress = (request, response) => void response.end(request.headers['x-forwarded-for']);
+    const response = await fetch(`${base}/v0/quote/data`, { headers: { 'x-forwarded-for': '1.2.3.4' } });
+    expect(await response.text()).toMatch(/^1\.2\.3\.4, (::ffff:)?127\.0\.0\.1$/);
+  });
+
+  test('keeps its connections to a service, also when clients close theirs', async () => {
+    sockets.clear();
+    for (let index = 0; index < 5; index += 1) {
+      await (await fetch(`${base}/v0/x`, { headers: { connection: 'close' } })).text();
+    }
+    expect(sockets.size).toBeLessThanOrEqual(1);
+  });
+
+  test('streams an answer while it is being written', async () => {
+    let finish = () => undefined as unknown;
+    answerIngress = (_request, response) => {
+      response.write('first');
+      finish = () => response.end('last');
+    };
+    const response = await fetch(`${base}/v0/x`);
+    const reader = response.body?.getReader();
+    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('first');
+    finish();
+    expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('last');
+  });
+
+  test('answers 503 unavailable when the service is gone', async () => {
+    const response = await fetch(`${base}/v0alpha/limit-orders`, { headers: { 'x-request-id': 'mine-2' } });
+    expect(response.status).toBe(503);
+    expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(await response.json()).toMatchObject({
+      status: 503,
+      code: 'unavailable',
+      retryable: true,
+      requestId: 'mine-2',
+    });
+    expect(noted).toContainEqual(expect.stringMatching(/^query did not answer GET \/v0alpha\/limit-orders: /));
+  });
+
+  test('answers 503 when the service dies before it answered, and cuts the connection when it dies within', async () => {
+    answerIngress = (request) => void request.socket.destroy();
+    expect((await fetch(`${base}/v0/x`, { method: 'POST', body: 'x' })).status).toBe(503);
+    answerIngress = (request, response) => {
+      response.writeHead(200, { 'content-length': '10' });
+      response.write('half');
+      setTimeout(() => request.socket.destroy(), 50);
+    };
+    const response = await fetch(`${base}/v0/x`);
+    await expect(response.text()).rejects.toThrow();
+  });
+
+  test('tells the service when a client has gone', async () => {
+    const closed = new Promise<void>((resolve) => {
+      answerIngress = (_request, response) => void response.on('close', () => resolve());
+    });
+    const abort = new AbortController();
+    const request = fetch(`${base}/v0/x`, { signal: abort.signal }).catch(() => undefined);
+    await delay(200);
+    abort.abort();
+    await request;
+    await closed;
+  });
+
+  test('answers 404 not_found where nothing is', async () => {
+    const response = await fetch(`${base}/nowhere`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: 'not_found', retryable: false });
+  });
+
+  test('answers what is not HTTP, and too large a head, with a problem', async () => {
+    expect(await sendRaw('nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"invalid_request"/);
+    const head = `GET /v0/x?${'x'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    expect(await sendRaw(head)).toMatch(/^HTTP\/1\.1 413 [\s\S]*"code":"payload_too_large"/);
+  });
+
+  test('passes on a DELETE of 100 orders', async () => {
+    answerIngress = (request, response) => void response.end(String(request.url?.length));
+    const query = `orderHashes=${'h'.repeat(6_700)}&signatures=${'s'.repeat(13_300)}`;
+    const response = await fetch(`${base}/v0alpha/limit-orders?${query}`, { method: 'DELETE' });
+    expect(Number(await response.text())).toBeGreaterThan(20_000);
+  });
+
+  test('is ready when all services are, and names the one that is not', async () => {
+    answerIngress = (_request, response) => void response.end(JSON.stringify({ checks: { kafka: 'ok' } }));
+    const response = await fetch(`${base}/readyz`);
+    expect(response.status).toBe(503);
+    expect(await response.json()).toEqual({
+      status: 'unavailable',
+      checks: { ingress: 'ok', query: 'process: does not answer' },
+    });
+    expect((await fetch(`${base}/livez`)).status).toBe(200);
+  });
+});
+
+async function readAll(request: IncomingMessage): Promise<string> {
+  let body = '';
+  for await (const chunk of request) body += chunk;
+  return body;
+}
+
+function sendRaw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(gateway.port, '127.0.0.1', () => socket.write(text));
+    socket.on('data', (data) => {
+      answer += data;
+    });
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
