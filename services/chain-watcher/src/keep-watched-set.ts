@@ -117,6 +117,26 @@ export class WatchedSet {
     return recent.filter((order) => this.isOpen(order));
   }
 
+  /** Slots of open orders whose pair or maker was never read, as far as the log says. Looks at every order. */
+  ordersOfUnreadFunding(): number[] {
+    const unread: number[] = [];
+    for (let order = 0; order < this.orders.slotsEnd; order += 1) {
+      if (!this.isOpen(order)) continue;
+      const pair = this.pairOf(order);
+      const { balance, allowance } = this.funding(pair);
+      const isKnown = balance !== undefined && allowance !== undefined && this.isNonceWatched(this.makerOf(pair));
+      if (!isKnown) unread.push(order);
+    }
+    return unread;
+  }
+
+  /** Slots of all open orders. */
+  openOrders(): number[] {
+    const open: number[] = [];
+    for (let order = 0; order < this.orders.slotsEnd; order += 1) if (this.isOpen(order)) open.push(order);
+    return open;
+  }
+
   /** The slot of a watched pair, or -1. Takes hex of any case: `token` an address, `account` a topic or an address. */
   findPair(token: Hex, account: Hex): number {
     const tokenSlot = this.tokens.find(readWords(token, 2, 5, this.key));
@@ -176,6 +196,11 @@ export class WatchedSet {
 
   isNonceWatched(maker: number): boolean {
     return this.makerNonceIsWatched[maker] === true;
+  }
+
+  /** The highest nonce that the log says the maker had. */
+  nonceOf(maker: number): bigint | undefined {
+    return this.makerNonce[maker];
   }
 
   isMakerWatched(maker: number): boolean {

@@ -1,0 +1,18 @@
+import type { BlockHeader, ChainLog } from '@makerbook/chain';
+
+/** A block with those of its logs that can touch anybody, in their order. */
+export interface SourceBlock {
+  readonly header: BlockHeader;
+  readonly logs: readonly ChainLog[];
+}
+
+/** Where blocks come from. Whatever the source, the same chain gives the same blocks. */
+export interface BlockSource {
+  /** The block with this number; undefined when it is not there yet. Throws RpcUnavailable or RpcRefused. */
+  next(number: number): Promise<SourceBlock | undefined>;
+  /** Resolves when there may be another block, at the latest after the source's poll interval. */
+  waitForMore(): Promise<void>;
+  /** Number of the newest block that the source has heard of; undefined before the first. */
+  headNumber(): number | undefined;
+  stop(): Promise<void>;
+}

@@ -1,0 +1,39 @@
+import {
+  address,
+  integer,
+  kafkaSettings,
+  list,
+  opsSettings,
+  type SettingsOf,
+  signingSettings,
+  text,
+} from '@makerbook/settings';
+
+/** Every setting of the chain-watcher; README.md holds them as a table. */
+export const watcherSettings = {
+  ...kafkaSettings,
+  ...opsSettings,
+  RPC_URL: list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first'),
+  CHAIN_ID: integer('Chain id that the nodes must have', 8217, { min: 1 }),
+  LIMIT_ORDER_PROTOCOL_ADDRESS: signingSettings.LIMIT_ORDER_PROTOCOL_ADDRESS,
+  MULTICALL_ADDRESS: address('Multicall3', '0xca11bde05977b3631167028862be2a173976ca11'),
+  POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
+  RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
+  MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),
+  ORDER_GATHER_MS: integer('How long a new order waits for others, to be read with them', 5),
+  CATCH_UP_BLOCKS_MAX: integer(
+    'A longer gap is caught up by reading all pairs at the head, where that is cheaper than following every block',
+    120,
+  ),
+  STATE_BLOCKS_MAX: integer(
+    'Blocks further than this behind the head are read at the head: nodes forget older state (Kaia keeps 128 blocks)',
+    100,
+  ),
+  SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep for silently changing tokens reads in a second; 0: none', 20, {
+    max: 10_000,
+  }),
+  KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+};
+
+export type WatcherSettings = SettingsOf<typeof watcherSettings>;

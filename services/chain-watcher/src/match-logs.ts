@@ -1,0 +1,102 @@
+import type { ChainLog } from '@makerbook/chain';
+import type { Cause } from '@makerbook/contracts-events';
+import { type Address, eventTopics, type Hex } from '@makerbook/contracts-evm';
+import type { WatchedSet } from './keep-watched-set.js';
+
+/** Whose state on the chain may be another one, and why we think so. Addresses and hashes, as slots may be reused. */
+export interface Touched {
+  readonly pairs: TouchedPair[];
+  readonly makers: TouchedMaker[];
+  readonly orders: TouchedOrder[];
+}
+
+export interface TouchedPair {
+  readonly maker: Address;
+  readonly token: Address;
+  readonly cause: Cause;
+}
+
+export interface TouchedMaker {
+  readonly maker: Address;
+  readonly cause: Cause;
+}
+
+export interface TouchedOrder {
+  readonly maker: Address;
+  readonly orderHash: Hex;
+  readonly cause: Cause;
+}
+
+/** First topics of the logs that can touch anybody; those of the protocol count only from its own address. */
+export const triggerTopics: readonly Hex[] = Object.values(eventTopics);
+
+/** First topics of the protocol's own logs. */
+export const protocolTopics: readonly Hex[] = [
+  eventTopics.orderFilled,
+  eventTopics.orderCancelled,
+  eventTopics.allOrdersCancelled,
+];
+
+/**
+ * The watched pairs, makers and orders that the logs of a block touch, each once, with the first log that touched it.
+ * Logs are triggers: what they say of amounts is not looked at. Costs a few table look-ups per log, and nothing for
+ * pairs and orders that no log names.
+ */
+export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protocol: Address): Touched {
+  const touched: Touched = { pairs: [], makers: [], orders: [] };
+  const pairs = new Set<number>();
+  const makers = new Set<number>();
+  const orders = new Set<number>();
+
+  const touchPair = (pair: number, log: ChainLog) => {
+    if (pair < 0 || pairs.has(pair)) return;
+    pairs.add(pair);
+    const maker = watched.makerAddress(watched.makerOf(pair));
+    touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: causeOf(log) });
+  };
+  const touchMaker = (maker: number, log: ChainLog) => {
+    if (maker < 0 || makers.has(maker)) return;
+    makers.add(maker);
+    touched.makers.push({ maker: watched.makerAddress(maker), cause: causeOf(log) });
+  };
+  /** A fill moves the making token too, whether the token says so or not. */
+  const touchOrder = (order: number, log: ChainLog) => {
+    if (order < 0) return;
+    const pair = watched.pairOf(order);
+    touchPair(pair, log);
+    if (orders.has(order)) return;
+    orders.add(order);
+    const maker = watched.makerAddress(watched.makerOf(pair));
+    touched.orders.push({ maker, orderHash: watched.orderHash(order), cause: causeOf(log) });
+  };
+
+  for (const log of logs) {
+    const [topic, first, second] = log.topics;
+    if (first === undefined) continue;
+    if (log.address === protocol) {
+      if (topic === eventTopics.allOrdersCancelled) touchMaker(watched.findWatchedMaker(first), log);
+      else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
+        touchOrder(watched.findOpenOrder(second), log);
+      }
+    }
+    if (!watched.isTokenWatched(log.address)) continue;
+    switch (topic) {
+      case eventTopics.transfer:
+        touchPair(watched.findPair(log.address, first), log);
+        if (second !== undefined) touchPair(watched.findPair(log.address, second), log);
+        break;
+      case eventTopics.approval:
+        if (second?.endsWith(protocol.slice(2))) touchPair(watched.findPair(log.address, first), log);
+        break;
+      case eventTopics.deposit:
+      case eventTopics.withdrawal:
+        touchPair(watched.findPair(log.address, first), log);
+        break;
+    }
+  }
+  return touched;
+}
+
+function causeOf({ transactionHash, logIndex }: ChainLog): Cause {
+  return { kind: 'log', transactionHash, logIndex };
+}

@@ -1,0 +1,105 @@
+import { type BlockRef, encodeMakerEvent, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
+import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+
+/** Appends what the chain says to the log. Every method throws LogUnavailable; a repeat is harmless. */
+export interface FactPublisher {
+  /** Facts alone. `traceparentOf` continues the trace of a request. */
+  publish(facts: readonly MakerFact[], traceparentOf?: (fact: MakerFact) => string | undefined): Promise<void>;
+  /**
+   * The facts of a block and then its `BlockProcessed`, to each partition in one record batch: a partition holds all of
+   * it or nothing (facts beyond a batch's bound go before, in batches of their own).
+   * @param isPublished partitions that hold the block already are left out.
+   */
+  publishBlock(
+    facts: readonly MakerFact[],
+    block: BlockRef,
+    isPublished: (partition: number) => boolean,
+  ): Promise<void>;
+}
+
+export interface PublisherOptions {
+  readonly appender: Appender;
+  readonly topic: string;
+  readonly partitions: number;
+  /** Facts in one record batch. Default 500. */
+  readonly batchFactsMax?: number;
+}
+
+const SOURCE = '/makerbook/chain-watcher';
+
+export function createFactPublisher({
+  appender,
+  topic,
+  partitions,
+  batchFactsMax = 500,
+}: PublisherOptions): FactPublisher {
+  const recordOf = (partition: number, event: MakerEvent, id: string, timestamp: number, traceparent?: string) => {
+    const context = {
+      id,
+      source: SOURCE,
+      timeMs: timestamp * 1000,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    };
+    const { key, value, headers } = encodeMakerEvent(event, context);
+    return { topic, partition, key: key ?? '', value, headers } satisfies LogRecord;
+  };
+
+  const byPartition = (
+    facts: readonly MakerFact[],
+    traceparentOf?: (fact: MakerFact) => string | undefined,
+  ): Map<number, LogRecord[]> => {
+    const records = new Map<number, LogRecord[]>();
+    for (const fact of facts) {
+      const partition = partitionOf(fact.maker, partitions);
+      const record = recordOf(partition, fact, idOf(fact), timestampOf(fact), traceparentOf?.(fact));
+      const list = records.get(partition);
+      if (list === undefined) records.set(partition, [record]);
+      else list.push(record);
+    }
+    return records;
+  };
+
+  const appendInOrder = async (records: readonly LogRecord[]) => {
+    for (let from = 0; from < records.length; from += batchFactsMax) {
+      await appender.append(records.slice(from, from + batchFactsMax));
+    }
+  };
+
+  return {
+    publish: async (facts, traceparentOf) => {
+      await allDone([...byPartition(facts, traceparentOf).values()].map(appendInOrder));
+    },
+    publishBlock: async (facts, block, isPublished) => {
+      const records = byPartition(facts);
+      const appends: Promise<void>[] = [];
+      for (let partition = 0; partition < partitions; partition += 1) {
+        if (isPublished(partition)) continue;
+        const last = recordOf(
+          partition,
+          { type: 'BlockProcessed', block },
+          `${block.number}:BlockProcessed:${partition}`,
+          block.timestamp,
+        );
+        appends.push(appendInOrder([...(records.get(partition) ?? []), last]));
+      }
+      await allDone(appends);
+    },
+  };
+}
+
+/** Waits for all of them also where one fails: what comes later must not overtake what is still under way. */
+async function allDone(appends: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(appends)).find((outcome) => outcome.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** The same fact has the same id, whoever publishes it and how often. */
+function idOf(fact: MakerFact): string {
+  const about = 'token' in fact ? `:${fact.token}` : 'orderHash' in fact ? `:${fact.orderHash}` : '';
+  const number = 'block' in fact ? fact.block.number : 0;
+  return `${number}:${fact.type}:${fact.maker}${about}`;
+}
+
+function timestampOf(fact: MakerFact): number {
+  return 'block' in fact ? fact.block.timestamp : 0;
+}

@@ -1,0 +1,294 @@
+import {
+  ChainContradiction,
+  createNode,
+  createStateReader,
+  isContract,
+  type Node,
+  RpcUnavailable,
+  readChainId,
+} from '@makerbook/chain';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { type Running, serveOps } from '@makerbook/http';
+import { connectLog } from '@makerbook/kafka';
+import type { Telemetry } from '@makerbook/telemetry';
+import type { WatcherSettings } from './env.js';
+import { followLog } from './follow-log.js';
+import { WatchedSet } from './keep-watched-set.js';
+import { createMeters } from './measure.js';
+import { pollBlocks } from './poll-blocks.js';
+import { createFactPublisher } from './publish-facts.js';
+import type { FactReader } from './read-facts.js';
+import { createNewOrderReader } from './read-new-orders.js';
+import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
+import { retrying } from './retry.js';
+import { type SweepState, sweepPairs } from './sweep-pairs.js';
+import { type WatcherState, watchBlocks } from './watch-blocks.js';
+
+/** The chain-watcher as it runs. */
+export interface Watcher extends Running {
+  readonly opsPort: number;
+  /** Settles when the watcher can do no more: the chain contradicts the log, or an invariant is broken. */
+  readonly failed: Promise<Error>;
+  /** Where it stands, for tests. */
+  readonly state: Readonly<WatcherState>;
+}
+
+/** What the process brings: its telemetry, and a clock that tests may set. */
+export interface WatcherParts {
+  readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
+  readonly nowMs?: () => number;
+}
+
+/**
+ * Starts the service that follows the chain and appends what it says about each maker. Resolves when it runs; it is
+ * ready once it has read the log and caught up with the chain. A node may be away, now and later.
+ * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ */
+export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
+  const { logger, serveMetrics } = parts.telemetry;
+  const nowMs = parts.nowMs ?? Date.now;
+  const startedAtMs = nowMs();
+  const partitions = settings.PARTITIONS;
+  const names = topicNames(settings.TOPIC_PREFIX);
+  const topic = names.makerEvents;
+  const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
+  const multicall = settings.MULTICALL_ADDRESS;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const meters = createMeters();
+  const state: WatcherState = {
+    phase: 'READING_LOG',
+    matched: undefined,
+    processed: undefined,
+    catchUp: undefined,
+    lastBlockMs: undefined,
+  };
+  const sweep: SweepState = { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 };
+
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<Error>((resolve) => {
+    fail = resolve;
+  });
+  const onFatal = (error: Error) => {
+    if (signal.aborted) return;
+    stopping.abort();
+    if (error instanceof ChainContradiction) meters.halted();
+    logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
+    fail(error);
+  };
+
+  /** One failure of each source is shown, until the source works again. */
+  const failures = new Map<'orders' | 'blocks' | 'sweep', string>();
+  let lastTurnAtMs = nowMs();
+  const wait = (ms: number) => waitFor(ms, signal);
+  const retryFor =
+    (who: 'orders' | 'blocks' | 'sweep') =>
+    <T>(work: () => Promise<T>): Promise<T> =>
+      retrying(work, {
+        signal,
+        wait,
+        onFailure: (error) => {
+          lastTurnAtMs = nowMs();
+          if (!failures.has(who)) logger.warn({ who, reason: error.message }, 'a dependency is away: trying again');
+          failures.set(who, error.message);
+        },
+        onSuccess: () => {
+          lastTurnAtMs = nowMs();
+          if (failures.delete(who)) logger.info({ who }, 'the dependency is back');
+        },
+      });
+  const retryBlocks = retryFor('blocks');
+
+  const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'chain-watcher', logger });
+  const node = createNode({ urls: settings.RPC_URL, nowMs, timeoutMs: settings.RPC_TIMEOUT_MS });
+  const closing: (() => Promise<void> | void)[] = [() => node.close(), () => log.close()];
+  const closeAll = async () => {
+    stopping.abort();
+    for (const close of closing.reverse()) await close();
+  };
+
+  try {
+    await log.verifyTopics(topicSpecs(names, partitions).filter(({ name }) => name === topic));
+    const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
+    const publisher = createFactPublisher({ appender, topic, partitions });
+    const watched = new WatchedSet(partitions);
+    const stateReader = createStateReader({ node, multicall, callsMax: settings.MULTICALL_CALLS_MAX });
+    const told = new Set<Address>();
+    const reader: FactReader | undefined =
+      protocol === ZERO_ADDRESS
+        ? undefined
+        : {
+            state: stateReader,
+            protocol,
+            onUnreadable: (token, what, block) => {
+              meters.unreadable(what);
+              if (told.has(token) || told.size >= TOLD_TOKENS_MAX) return;
+              told.add(token);
+              logger.warn({ token, what, block: block.number }, 'a token cannot be read: it counts as zero, told once');
+            },
+          };
+    if (reader === undefined) {
+      logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
+    }
+    const matched = () => state.matched;
+    const orders =
+      reader &&
+      createNewOrderReader({
+        watched,
+        reader,
+        publisher,
+        matched,
+        gatherMs: settings.ORDER_GATHER_MS,
+        wait,
+        retry: retryFor('orders'),
+        onFatal,
+      });
+    const followed = followLog({
+      log,
+      topic,
+      partitions,
+      watched,
+      logger,
+      onCaughtUp: () => {
+        const unread = new Set([...watched.ordersNotCertainlyRead(), ...watched.ordersOfUnreadFunding()]);
+        orders?.add([...unread].map((order) => ({ order, traceparent: undefined })));
+      },
+      onOpened: (opened) => orders?.add(opened),
+      onFatal,
+    });
+    closing.push(() => followed.stop());
+    const source = pollBlocks({
+      node,
+      withLogs: reader !== undefined,
+      pollIntervalMs: settings.POLL_INTERVAL_MS,
+      wait,
+    });
+    closing.push(() => source.stop());
+
+    const signs = (): Signs => ({
+      nowMs: nowMs(),
+      startedAtMs,
+      state,
+      headNumber: source.headNumber(),
+      lastTurnAtMs,
+      lastPollAtMs: followed.lastPollAtMs(),
+      failures: [...failures].map(([who, reason]) => `${who}: ${reason}`),
+      hasHalted: signal.aborted,
+      logRecords: followed.counts().records,
+    });
+    meters.observe({
+      state,
+      sweep,
+      headNumber: () => source.headNumber(),
+      rpc: () => node.counts(),
+      suspects: () => stateReader.suspects().size,
+      ordersWaiting: () => orders?.waiting() ?? 0,
+      logRecords: () => followed.counts(),
+      sizes: () => watched.sizes(),
+      nowMs,
+    });
+    const ops = await serveOps({
+      port: settings.OPS_PORT,
+      live: () => judgeLiveness(signs()),
+      ready: () => judgeReadiness(signs()),
+      serveMetrics,
+    });
+    closing.push(() => ops.stop());
+
+    let saidAtMs = 0;
+    const watch = async () => {
+      await Promise.race([followed.caughtUp, aborted(signal)]);
+      await retryBlocks(() => verifyChain(node, settings, reader !== undefined));
+      logger.info({ ...watched.sizes(), records: followed.counts().records }, 'the log is read');
+      await watchBlocks({
+        node,
+        source,
+        watched,
+        log: followed,
+        publisher,
+        reader,
+        orders,
+        partitions,
+        state,
+        signal,
+        nowMs,
+        retry: retryBlocks,
+        onBlock: ({ number }, facts) => {
+          meters.blockProcessed(facts, state.lastBlockMs);
+          logger.debug({ block: number, facts, tookMs: state.lastBlockMs }, 'block processed');
+        },
+        onCatchUp: (progress, head) => {
+          lastTurnAtMs = nowMs();
+          if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
+          saidAtMs = lastTurnAtMs;
+          logger.info({ ...progress, head: head.number }, 'catching up: pairs are read anew at the head');
+        },
+        catchUpBlocksMax: settings.CATCH_UP_BLOCKS_MAX,
+        stateBlocksMax: settings.STATE_BLOCKS_MAX,
+      });
+    };
+    const sweeping = async () => {
+      if (reader === undefined || settings.SWEEP_PAIRS_PER_SECOND === 0) return;
+      await sweepPairs({
+        watched,
+        reader,
+        publisher,
+        matched,
+        mayRead: () => state.phase === 'FOLLOWING',
+        pairsPerSecond: settings.SWEEP_PAIRS_PER_SECOND,
+        state: sweep,
+        signal,
+        nowMs,
+        wait,
+        retry: retryFor('sweep'),
+      });
+    };
+    const working = Promise.all([watch().catch(onFatal), sweeping().catch(onFatal)]);
+    closing.push(async () => {
+      await working;
+    });
+    return { opsPort: ops.port, failed, state, stop: closeAll };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** Throws ChainContradiction where the node is of another chain, or there is no contract where one must be. */
+async function verifyChain(node: Node, settings: WatcherSettings, isReading: boolean): Promise<void> {
+  const chainId = await readChainId(node);
+  if (chainId !== settings.CHAIN_ID) {
+    throw new ChainContradiction(
+      `the node at ${node.endpoint()} has chain id ${chainId}, not CHAIN_ID=${settings.CHAIN_ID}`,
+    );
+  }
+  if (!isReading) return;
+  for (const name of ['LIMIT_ORDER_PROTOCOL_ADDRESS', 'MULTICALL_ADDRESS'] as const) {
+    if (await isContract(node, settings[name])) continue;
+    throw new RpcUnavailable(`there is no contract at ${name}=${settings[name]}, or the node lags behind`);
+  }
+}
+
+function waitFor(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+const TOLD_TOKENS_MAX = 10_000;
+const PROGRESS_LINE_MS = 2000;

@@ -1,0 +1,289 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type BlockProcessed,
+  decodeMakerEvent,
+  encodeMakerEvent,
+  type MakerEvent,
+  topicNames,
+  topicSpecs,
+} from '@makerbook/contracts-events';
+import {
+  type Address,
+  createOrderHasher,
+  deployArtifacts,
+  type Hex,
+  type Order,
+  ZERO_ADDRESS,
+} from '@makerbook/contracts-evm';
+import { evolve, type Maker, type OrderStatus, orderToBody, unknownMaker } from '@makerbook/domain';
+import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
+import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
+import { readSettings } from '@makerbook/settings';
+import { type Logger, silentLogger } from '@makerbook/telemetry';
+import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import { watcherSettings } from './env.js';
+import { runWatcher, type Watcher } from './run.js';
+
+/** What the fold of the log says of an order: its status, or why it is gone. */
+export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly reason: string } | undefined;
+
+export interface StoredFact {
+  readonly partition: number;
+  readonly fact: MakerEvent;
+  readonly id: string;
+}
+
+type Artifact = { readonly abi: InterfaceAbi; readonly bytecode: string };
+
+const SERVICE_NAME = 'Makerbook';
+const PARTITIONS = 3;
+const PATIENCE_MS = 30_000;
+
+/** A real chain, a topic of its own on the real Kafka, and the domain's fold over that topic: for live tests. */
+export class Stage {
+  readonly anvil: AnvilPart;
+  readonly provider: JsonRpcProvider;
+  readonly protocol: Contract;
+  readonly protocolAddress: Address;
+  readonly multicall: Address;
+  readonly taker: NonceManager;
+  readonly prefix: string;
+  readonly log: Log;
+  /** Everything that the topic holds, in the order of each partition. */
+  readonly facts: StoredFact[] = [];
+  private readonly deployer: NonceManager;
+  private readonly appender: Appender;
+  private readonly following: Following;
+  private readonly makers = new Map<Address, Maker>();
+  private readonly removed = new Map<Hex, string>();
+  private readonly clocks = new Map<number, number>();
+  private salt = 0n;
+
+  static async open(): Promise<Stage> {
+    const anvil = await startAnvil();
+    const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, {
+      staticNetwork: true,
+      cacheTimeout: -1,
+      batchMaxCount: 1,
+    });
+    provider.pollingInterval = 20;
+    const deployer = await fund(provider);
+    const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
+    const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
+    const prefix = `watcher-${randomBytes(4).toString('hex')}.`;
+    const log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'stage', logger: silentLogger });
+    await log.createTopics(
+      topicSpecs(topicNames(prefix), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
+    );
+    return new Stage(anvil, provider, deployer, protocol, multicall, await fund(provider), prefix, log);
+  }
+
+  private constructor(
+    anvil: AnvilPart,
+    provider: JsonRpcProvider,
+    deployer: NonceManager,
+    protocol: Address,
+    multicall: Address,
+    taker: NonceManager,
+    prefix: string,
+    log: Log,
+  ) {
+    this.anvil = anvil;
+    this.provider = provider;
+    this.deployer = deployer;
+    this.protocolAddress = protocol;
+    this.protocol = new Contract(protocol, deployArtifacts.LimitOrderProtocol.abi, provider);
+    this.multicall = multicall;
+    this.taker = taker;
+    this.prefix = prefix;
+    this.log = log;
+    this.appender = log.createAppender();
+    this.following = log.followTopic({
+      topic: topicNames(prefix).makerEvents,
+      from: 'beginning',
+      onRecords: (partition, records) => {
+        for (const record of records) {
+          const fact = decodeMakerEvent(record);
+          if ('unreadable' in fact) throw new Error(fact.unreadable);
+          this.facts.push({ partition, fact, id: record.headers['ce_id'] ?? '' });
+          this.fold(partition, fact, record.offset);
+        }
+      },
+    });
+  }
+
+  /** A new account with coins, as maker or taker. */
+  createAccount(): Promise<NonceManager> {
+    return fund(this.provider);
+  }
+
+  deploy(artifact: Artifact, ...args: unknown[]): Promise<Address> {
+    return deployWith(this.deployer, artifact, ...args);
+  }
+
+  /** Sends a transaction and waits until it is mined. */
+  async send(signer: NonceManager, address: Address, abi: InterfaceAbi, method: string, ...args: unknown[]) {
+    const contract = new Contract(address, abi, signer);
+    const sent = await contract.getFunction(method).send(...args, { gasLimit: 1_000_000 });
+    await sent.wait();
+  }
+
+  /** An order of the maker, signed. */
+  async sign(signer: NonceManager, terms: Partial<Order> & Pick<Order, 'making'>): Promise<SignedOrder> {
+    const wallet = signer.signer as Wallet;
+    this.salt += 1n;
+    const order: Order = {
+      salt: this.salt,
+      nonce: 0n,
+      expiresAt: 4_000_000_000n,
+      taking: { token: `0x${'77'.repeat(20)}`, amount: 1n },
+      maker: addressOf(signer),
+      permittedTaker: ZERO_ADDRESS,
+      ...terms,
+    };
+    const hasher = createOrderHasher({
+      serviceName: SERVICE_NAME,
+      chainId: 8217,
+      verifyingContract: this.protocolAddress,
+    });
+    const orderHash = `0x${Buffer.from(hasher.hashOrder(order)).toString('hex')}` as Hex;
+    return { order, orderHash, signature: wallet.signingKey.sign(orderHash).serialized as Hex };
+  }
+
+  /** Puts the order into the log, as ingress does once it has accepted it. */
+  async submit({ order, orderHash, signature }: SignedOrder, acceptedAtMs = 0): Promise<Hex> {
+    await this.append({
+      type: 'OrderSubmitted',
+      maker: order.maker,
+      orderHash,
+      order: orderToBody(order),
+      signature,
+      acceptedAtMs,
+      cause: { kind: 'request', requestId: 'stage' },
+    });
+    return orderHash;
+  }
+
+  async append(fact: Exclude<MakerEvent, BlockProcessed>): Promise<void> {
+    const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
+    const partition = partitionOf(fact.maker, PARTITIONS);
+    await this.appender.append([
+      { topic: topicNames(this.prefix).makerEvents, partition, ...message, key: fact.maker },
+    ]);
+  }
+
+  /** Starts a watcher on this stage; settings as in the environment. */
+  watch(settings: Record<string, string> = {}, logger: Logger = silentLogger): Promise<Watcher> {
+    const environment = {
+      KAFKA_BROKERS: testParts().kafkaBrokers,
+      PARTITIONS: String(PARTITIONS),
+      TOPIC_PREFIX: this.prefix,
+      OPS_PORT: '0',
+      RPC_URL: this.anvil.rpcUrl,
+      LIMIT_ORDER_PROTOCOL_ADDRESS: this.protocolAddress,
+      MULTICALL_ADDRESS: this.multicall,
+      POLL_INTERVAL_MS: '20',
+      SWEEP_PAIRS_PER_SECOND: '0',
+      ...settings,
+    };
+    const telemetry = { logger, serveMetrics: (_: unknown, response: { end: () => void }) => response.end() };
+    return runWatcher(readSettings(watcherSettings, environment), { telemetry });
+  }
+
+  /** What the fold says of the order now. */
+  state(orderHash: Hex): FoldedOrder {
+    for (const { orders } of this.makers.values()) {
+      const order = orders.get(orderHash);
+      if (order !== undefined) return order.state;
+    }
+    const reason = this.removed.get(orderHash);
+    return reason === undefined ? undefined : { status: 'REMOVED', reason };
+  }
+
+  /** What is left to fill of an open order, as the fold says. */
+  remaining(orderHash: Hex): bigint | undefined {
+    for (const { orders } of this.makers.values()) {
+      const order = orders.get(orderHash);
+      if (order !== undefined) return order.remaining;
+    }
+    return undefined;
+  }
+
+  /** Number of the newest block that stands in every partition; -1 for none. */
+  processedBlock(): number {
+    const newest = new Array<number>(PARTITIONS).fill(-1);
+    for (const { partition, fact } of this.facts) {
+      if (fact.type === 'BlockProcessed') newest[partition] = Math.max(newest[partition] ?? -1, fact.block.number);
+    }
+    return Math.min(...newest);
+  }
+
+  /** Waits until the chain's newest block stands in every partition. */
+  async settled(): Promise<void> {
+    const head = await this.provider.getBlockNumber();
+    await until(`block ${head} is processed, not ${this.processedBlock()}`, () => this.processedBlock() >= head);
+  }
+
+  async mine(blocks = 1): Promise<void> {
+    await this.provider.send('anvil_mine', [`0x${blocks.toString(16)}`]);
+  }
+
+  async close(): Promise<void> {
+    await this.following.stop();
+    await this.log.close();
+    this.provider.destroy();
+    await this.anvil.stop();
+  }
+
+  private fold(partition: number, fact: MakerEvent, offset: bigint): void {
+    const clockSeconds = this.clocks.get(partition) ?? 0;
+    if (fact.type === 'BlockProcessed') {
+      for (const address of this.makers.keys()) {
+        if (partitionOf(address, PARTITIONS) === partition) this.evolveMaker(address, fact, offset, clockSeconds);
+      }
+      this.clocks.set(partition, Math.max(clockSeconds, fact.block.timestamp));
+    } else this.evolveMaker(fact.maker, fact, offset, clockSeconds);
+  }
+
+  private evolveMaker(address: Address, fact: MakerEvent, offset: bigint, clockSeconds: number): void {
+    const before = this.makers.get(address) ?? unknownMaker(address);
+    const rules = { routingGraceSeconds: 60, wasRemoved: (orderHash: Hex) => this.removed.has(orderHash) };
+    const { maker, transitions } = evolve(before, [{ fact, offset, clockSeconds }], rules);
+    this.makers.set(address, maker);
+    for (const transition of transitions) {
+      if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
+    }
+  }
+}
+
+export interface SignedOrder {
+  readonly order: Order;
+  readonly orderHash: Hex;
+  readonly signature: Hex;
+}
+
+/** Waits for a condition; fails with what was waited for. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`not within ${PATIENCE_MS} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The lowercase address of an account of the stage. */
+export function addressOf(signer: NonceManager): Address {
+  return (signer.signer as Wallet).address.toLowerCase() as Address;
+}
+
+async function fund(provider: JsonRpcProvider): Promise<NonceManager> {
+  const wallet = new Wallet(Wallet.createRandom().privateKey, provider);
+  await provider.send('anvil_setBalance', [wallet.address, '0x3635c9adc5dea00000']);
+  return new NonceManager(wallet);
+}
+
+async function deployWith(deployer: NonceManager, { abi, bytecode }: Artifact, ...args: unknown[]): Promise<Address> {
+  const contract = await new ContractFactory(abi, bytecode, deployer).deploy(...args);
+  await contract.waitForDeployment();
+  return (await contract.getAddress()).toLowerCase() as Address;
+}
