@@ -1,1 +1,4 @@
-export {};
+export * from './create-client.js';
+export { MakerbookError, type MakerbookErrorCode } from './errors.js';
+export { type RetryOptions, retry } from './retry-calls.js';
+export { createRequestSigner, type RequestSigner, type SignedOrder } from './sign-requests.js';

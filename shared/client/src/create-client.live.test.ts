@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { problemBody } from '@makerbook/contracts-http';
+import { Wallet } from 'ethers';
+import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
+import type { MakerbookError } from './errors.js';
+
+/** A server that gives the answers of a list, one per request, and keeps what it was asked. */
+let server: Server;
+let baseUrl: string;
+let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
+let asked: { method: string; url: URL; body: string }[];
+
+beforeEach(async () => {
+  answers = [];
+  asked = [];
+  server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    asked.push({ method: request.method ?? '', url: new URL(request.url ?? '', 'http://x'), body });
+    const answer = answers[asked.length - 1];
+    if (answer === undefined) response.writeHead(500).end();
+    else answer(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  baseUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const wallet = Wallet.createRandom();
+const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
+  createClient({
+    baseUrl,
+    signer: wallet.privateKey as `0x${string}`,
+    chainId: 8217,
+    serviceName: 'Test',
+    limitOrderProtocol: `0x${'12'.repeat(20)}`,
+    timeoutMs: 500,
+    ...options,
+  });
+const quickly = { retry: { pauseMs: 1, attemptsMax: 3 } };
+
+const ok =
+  (body: unknown, headers: Record<string, string> = {}) =>
+  (_: IncomingMessage, response: ServerResponse) =>
+    response.writeHead(200, headers).end(typeof body === 'string' ? body : JSON.stringify(body));
+const refuse =
+  (code: Parameters<typeof problemBody>[0], headers: Record<string, string> = {}, index?: number) =>
+  (_: IncomingMessage, response: ServerResponse) => {
+    const body = problemBody(code, { detail: 'no', ...(index === undefined ? {} : { index }) }, 'request-1');
+    response
+      .writeHead(body.status, { 'Content-Type': 'application/problem+json', ...headers })
+      .end(JSON.stringify(body));
+  };
+const hangUp = (request: IncomingMessage) => request.socket.destroy();
+const sayNothing = () => undefined;
+
+async function failureOf(call: Promise<unknown>): Promise<MakerbookError> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect((error as Error | undefined)?.name).toBe('MakerbookError');
+  return error as MakerbookError;
+}
+
+const signed = () =>
+  clientOf().signOrder({
+    making: { token: `0x${'ab'.repeat(20)}`, amount: 1n },
+    taking: { token: `0x${'cd'.repeat(20)}`, amount: 1n },
+    expiresAt: 2_000_000_000,
+  });
+
+describe('the client', () => {
+  test('posts orders and their signatures alone, and hands back the records', async () => {
+    const order = await signed();
+    answers = [ok([{ ...order, status: 'VALIDATING' }])];
+    expect(await clientOf().placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
+    expect(asked).toMatchObject([{ method: 'POST', url: { pathname: '/v0alpha/limit-orders' } }]);
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual([{ order: order.order, signature: order.signature }]);
+  });
+
+  test('lists with a second taken off the clock and a salt of 32 bytes, and says how far behind the list is', async () => {
+    answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
+    const client = clientOf({ now: () => 1_700_000_000_999 });
+    expect(await client.listOrders()).toEqual({ records: [], readLag: 0 });
+    expect((await client.listOrders()).readLag).toBe(7);
+    expect((await client.listOrders()).readLag).toBe('unknown');
+    expect(asked[0]?.url.searchParams.get('issuedAt')).toBe('1699999999');
+    expect(asked[0]?.url.searchParams.get('salt')).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
+  });
+
+  test('cancels with lists of hashes and signatures in the same order', async () => {
+    const orders = [1, 2].map((n) => ({ orderHash: `0x${`0${n}`.repeat(32)}`, salt: `0x${n}` }));
+    const outcome = orders.map(({ orderHash }) => ({ orderHash, status: 'CANCELLED' }));
+    answers = [ok(outcome)];
+    expect(await clientOf().cancelOrders(orders)).toEqual(outcome);
+    const query = asked[0]?.url.searchParams;
+    expect(query?.get('orderHashes')).toBe(orders.map(({ orderHash }) => orderHash).join(','));
+    expect(query?.get('signatures')?.split(',')).toHaveLength(2);
+  });
+
+  test('patches a quote with the amount in decimal, and hands back bare hex', async () => {
+    answers = [ok('0x1234')];
+    expect(await clientOf().patchQuote({ data: '0xabcd', minOutput: 17n })).toBe('0x1234');
+    expect(asked[0]).toMatchObject({ method: 'PATCH', url: { pathname: '/v0/quote/data' } });
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ data: '0xabcd', minOutput: { amount: '17' } });
+  });
+});
+
+describe('a failure', () => {
+  test('of the service carries its code, index, request id, and when to come back', async () => {
+    answers = [refuse('rate_limited', { 'Retry-After': '4' }, 2)];
+    expect(await failureOf(clientOf().listOrders())).toMatchObject({
+      code: 'rate_limited',
+      status: 429,
+      detail: 'no',
+      requestId: 'request-1',
+      retryable: true,
+      index: 2,
+      retryAfterSeconds: 4,
+    });
+  });
+
+  test.each([
+    ['a connection that breaks', hangUp],
+    ['an answer that does not come', sayNothing],
+  ])('by %s is `unreachable`, retryable, and of unknown outcome', async (_name, answer) => {
+    answers = [answer];
+    const error = await failureOf(clientOf().listOrders());
+    expect(error).toMatchObject({ code: 'unreachable', status: 0, retryable: true, mayHaveHappened: true });
+  });
+
+  test('of a gateway in between is `unreadable` with its status', async () => {
+    answers = [(_, response) => response.writeHead(502).end('<html>')];
+    expect(await failureOf(clientOf().listOrders())).toMatchObject({
+      code: 'unreadable',
+      status: 502,
+      retryable: true,
+    });
+  });
+
+  test('by an answer of another shape is `unreadable`, and not retryable', async () => {
+    answers = [ok('{"orders":[]}')];
+    expect(await failureOf(clientOf().listOrders())).toMatchObject({ code: 'unreadable', retryable: false });
+  });
+});
+
+describe('with retry', () => {
+  test('a list is signed anew for each try', async () => {
+    answers = [refuse('unavailable'), ok([])];
+    expect((await clientOf(quickly).listOrders()).records).toEqual([]);
+    const salts = asked.map(({ url }) => url.searchParams.get('salt'));
+    expect(new Set(salts).size).toBe(2);
+  });
+
+  test('a duplicate after an unknown outcome is the caller’s to judge', async () => {
+    const order = await signed();
+    answers = [hangUp, refuse('duplicate')];
+    expect(await failureOf(clientOf(quickly).placeOrders([order]))).toMatchObject({ code: 'duplicate' });
+    asked = [];
+    const stored = await clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
+    expect(stored).toEqual([{ ...order, status: 'VALIDATING' }]);
+  });
+
+  test('a duplicate at the first try is a duplicate', async () => {
+    const order = await signed();
+    answers = [refuse('duplicate')];
+    const placing = clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
+    expect(await failureOf(placing)).toMatchObject({ code: 'duplicate' });
+  });
+
+  test('a duplicate after a refusal that stored nothing is a duplicate', async () => {
+    const order = await signed();
+    answers = [refuse('rate_limited'), refuse('duplicate')];
+    const placing = clientOf(quickly).placeOrders([order], { duplicateCountsAsStored: true });
+    expect(await failureOf(placing)).toMatchObject({ code: 'duplicate' });
+  });
+});

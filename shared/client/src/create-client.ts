@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto';
+import { type Address, bytesToHex, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import {
+  type Cancellation,
+  cancellations,
+  type LimitOrderRecord,
+  limitOrderRecords,
+  paths,
+} from '@makerbook/contracts-http';
+import { type Signer, Wallet } from 'ethers';
+import { callService, readAnswer } from './call-service.js';
+import { MakerbookError } from './errors.js';
+import { type RetryOptions, retry } from './retry-calls.js';
+import { createRequestSigner, lowerHex, type SignedOrder } from './sign-requests.js';
+
+export interface ClientOptions {
+  /** `https://…`, without the paths of the interface. */
+  readonly baseUrl: string;
+  /** The maker: a signer of ethers, or a private key. */
+  readonly signer: Signer | Hex;
+  /** These three make the EIP-712 domain (Interface 5): ask the operator. */
+  readonly chainId: number | bigint;
+  readonly serviceName: string;
+  readonly limitOrderProtocol: string;
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+  /** 32 random bytes. Default those of node:crypto. */
+  readonly randomSalt?: () => Uint8Array;
+  /** Default 10000. */
+  readonly timeoutMs?: number;
+  /** Tries again what is `retryable`; left out, every call is tried once. */
+  readonly retry?: RetryOptions;
+}
+
+/** What a maker decides of an order; the rest is filled in. Amounts are in the token's smallest unit. */
+export interface OrderDraft {
+  readonly making: { readonly token: string; readonly amount: bigint };
+  readonly taking: { readonly token: string; readonly amount: bigint };
+  /** Unix seconds. */
+  readonly expiresAt: number | bigint;
+  /** The maker's cancel-all counter on the chain (`nonce` of the LimitOrderProtocol contract). Default 0. */
+  readonly nonce?: bigint;
+  /** Default: 32 random bytes. */
+  readonly salt?: bigint;
+}
+
+export interface PlaceOptions {
+  /**
+   * With `retry`: when a try ended without an answer and the next one says `duplicate`, the orders count as stored by
+   * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
+   */
+  readonly duplicateCountsAsStored?: boolean;
+}
+
+/** A maker's list, and how many records of the service's log it does not reflect yet: 0 unless the service is behind. */
+export interface OrderList {
+  readonly records: LimitOrderRecord[];
+  readonly readLag: number | 'unknown';
+}
+
+/** The service, for one maker. Every call throws MakerbookError. */
+export interface MakerbookClient {
+  /** The maker's address, lowercase. */
+  maker(): Promise<Address>;
+  signOrder(draft: OrderDraft): Promise<SignedOrder>;
+  /** POST (Interface 4.3): all of them are stored, or none. */
+  placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
+  /** GET (Interface 4.2): the maker's open orders, oldest first. */
+  listOrders(): Promise<OrderList>;
+  /** DELETE (Interface 4.4): takes orders from the service; they stay valid on the chain. `salt` is the order's own. */
+  cancelOrders(
+    orders: readonly { readonly orderHash: string; readonly salt: string | bigint }[],
+  ): Promise<Cancellation[]>;
+  /** PATCH (Interface 4.1): the transaction data with another minimum output. */
+  patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
+}
+
+export function createClient(options: ClientOptions): MakerbookClient {
+  const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000 } = options;
+  const signer = typeof options.signer === 'string' ? new Wallet(options.signer) : options.signer;
+  const signing = createRequestSigner(signer, {
+    serviceName: options.serviceName,
+    chainId: options.chainId,
+    verifyingContract: lowerHex(options.limitOrderProtocol, 20),
+  });
+  const calling = { baseUrl: options.baseUrl.replace(/\/+$/, ''), timeoutMs };
+  const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
+  const maker = async () => lowerHex(await signer.getAddress(), 20);
+
+  return {
+    maker,
+
+    async signOrder({ making, taking, expiresAt, nonce = 0n, salt }) {
+      return signing.signOrder({
+        salt: salt ?? BigInt(bytesToHex(randomSalt())),
+        nonce,
+        expiresAt: BigInt(expiresAt),
+        making: { token: lowerHex(making.token, 20), amount: making.amount },
+        taking: { token: lowerHex(taking.token, 20), amount: taking.amount },
+        maker: await maker(),
+        permittedTaker: ZERO_ADDRESS,
+      });
+    },
+
+    async placeOrders(orders, { duplicateCountsAsStored = false } = {}) {
+      const body = orders.map(({ order, signature }) => ({ order, signature }));
+      let mayBeStored = false;
+      return again(async () => {
+        try {
+          const { text } = await callService({ method: 'POST', path: paths.limitOrders, body }, calling);
+          return readAnswer(text, limitOrderRecords);
+        } catch (error) {
+          if (!(error instanceof MakerbookError)) throw error;
+          if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) {
+            return orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
+          }
+          mayBeStored ||= error.mayHaveHappened;
+          throw error;
+        }
+      });
+    },
+
+    async listOrders() {
+      return again(async () => {
+        // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
+        const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
+        const salt = bytesToHex(randomSalt());
+        const signature = await signing.signList({ issuedAt, salt });
+        const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+        const { text, headers } = await callService({ method: 'GET', path: paths.limitOrders, query }, calling);
+        const lag = headers.get('x-read-lag');
+        return {
+          records: readAnswer(text, limitOrderRecords),
+          readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag),
+        };
+      });
+    },
+
+    async cancelOrders(orders) {
+      const signed = await Promise.all(
+        orders.map(async ({ orderHash, salt }) => {
+          const hash = lowerHex(orderHash, 32);
+          return { hash, signature: await signing.signCancellation({ orderHash: hash, salt: BigInt(salt) }) };
+        }),
+      );
+      const query = new URLSearchParams({
+        orderHashes: signed.map(({ hash }) => hash).join(','),
+        signatures: signed.map(({ signature }) => signature).join(','),
+      });
+      return again(async () => {
+        const { text } = await callService({ method: 'DELETE', path: paths.limitOrders, query }, calling);
+        return readAnswer(text, cancellations);
+      });
+    },
+
+    async patchQuote({ data, minOutput }) {
+      const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;
+      return again(async () => {
+        const body = { data, minOutput: { amount } };
+        const { text } = await callService({ method: 'PATCH', path: paths.quoteData, body }, calling);
+        return text as Hex;
+      });
+    },
+  };
+}

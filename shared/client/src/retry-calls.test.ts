@@ -1,0 +1,51 @@
+import { describe, expect, test } from '@jest/globals';
+import { MakerbookError } from './errors.js';
+import { retry } from './retry-calls.js';
+
+const failure = (retryable: boolean, retryAfterSeconds?: number) =>
+  new MakerbookError({ code: 'unavailable', status: 503, detail: 'not now', retryable, retryAfterSeconds });
+
+/** Runs work that fails with each of these errors and then succeeds; tells the pauses. */
+async function run(failures: Error[], options: Parameters<typeof retry>[1] = {}) {
+  const pauses: number[] = [];
+  const sleep = async (ms: number) => {
+    pauses.push(ms);
+  };
+  const work = async (attempt: number) => {
+    const error = failures[attempt - 1];
+    if (error !== undefined) throw error;
+    return attempt;
+  };
+  const result = await retry(work, { sleep, random: () => 1, ...options }).catch((error: unknown) => error);
+  return { result, pauses };
+}
+
+describe('a call is tried again', () => {
+  test('after pauses that grow, for as long as it is retryable', async () => {
+    const { result, pauses } = await run([failure(true), failure(true), failure(true)]);
+    expect(result).toBe(4);
+    expect(pauses).toEqual([250, 500, 1000]);
+  });
+
+  test('not when the service says that it would not help', async () => {
+    const error = failure(false);
+    expect(await run([error])).toEqual({ result: error, pauses: [] });
+  });
+
+  test('not when it is a bug', async () => {
+    const error = new TypeError('no');
+    expect(await run([error])).toEqual({ result: error, pauses: [] });
+  });
+
+  test('so many times and no more', async () => {
+    const last = failure(true);
+    const { result, pauses } = await run([failure(true), last, failure(true)], { attemptsMax: 2 });
+    expect(result).toBe(last);
+    expect(pauses).toHaveLength(1);
+  });
+
+  test('no sooner than the service asked for, within the bound', async () => {
+    expect((await run([failure(true, 3)])).pauses).toEqual([3_000]);
+    expect((await run([failure(true, 60)])).pauses).toEqual([10_000]);
+  });
+});

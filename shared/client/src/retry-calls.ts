@@ -1,0 +1,36 @@
+import { MakerbookError } from './errors.js';
+
+export interface RetryOptions {
+  /** Tries in all. Default 5. */
+  readonly attemptsMax?: number;
+  /** The pause after the first failure, doubled after each further one. Default 250. */
+  readonly pauseMs?: number;
+  /** Default 10000; it bounds what `Retry-After` asks for too. */
+  readonly pauseMsMax?: number;
+  /** Called before each pause. */
+  readonly onRetry?: (error: MakerbookError, pauseMs: number) => void;
+  readonly sleep?: (ms: number) => Promise<void>;
+  /** From 0 to 1; spreads the tries of many clients. */
+  readonly random?: () => number;
+}
+
+/**
+ * Does some work again for as long as it fails with a retryable MakerbookError, after the pause that the service asked
+ * for or a growing one. The error of the last try is thrown.
+ */
+export async function retry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions = {}): Promise<T> {
+  const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;
+  const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (!(error instanceof MakerbookError) || !error.retryable || attempt >= attemptsMax) throw error;
+      const growing = pauseMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
+      const asked = error.retryAfterSeconds === undefined ? 0 : error.retryAfterSeconds * 1000;
+      const pause = Math.min(pauseMsMax, Math.max(growing, asked));
+      options.onRetry?.(error, pause);
+      await sleep(pause);
+    }
+  }
+}

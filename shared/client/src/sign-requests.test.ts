@@ -1,0 +1,127 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  createOrderHasher,
+  createRequestHashers,
+  getLimitOrdersRequestTypes,
+  hexToBytes,
+  orderCancellationRequestTypes,
+  orderTypes,
+  typedDataDomain,
+} from '@makerbook/contracts-evm';
+import { type Provider, recoverAddress, type Signer, VoidSigner, verifyTypedData, Wallet } from 'ethers';
+import * as fc from 'fast-check';
+import { createClient } from './create-client.js';
+import { createRequestSigner } from './sign-requests.js';
+
+const domain = { serviceName: 'Test', chainId: 8217n, verifyingContract: `0x${'12'.repeat(20)}` } as const;
+const wallet = new Wallet(`0x${'07'.repeat(32)}`);
+const signing = createRequestSigner(wallet, domain);
+const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+
+describe('an order is signed', () => {
+  test('so that the typed data of the interface recovers to the maker, and its hash is what was signed', async () => {
+    await fc.assert(
+      fc.asyncProperty(uint256, uint256, uint256, uint256, async (salt, nonce, expiresAt, amount) => {
+        const client = createClient({
+          baseUrl: 'http://unused',
+          signer: wallet,
+          chainId: 8217,
+          serviceName: 'Test',
+          limitOrderProtocol: domain.verifyingContract.toUpperCase().replace('0X', '0x'),
+        });
+        const making = { token: `0x${'Ab'.repeat(20)}`, amount };
+        const taking = { token: `0x${'cd'.repeat(20)}`, amount: 1n };
+        const signed = await client.signOrder({ making, taking, expiresAt, nonce, salt });
+        const recovered = verifyTypedData(typedDataDomain(domain), orderTypes, signed.order, signed.signature);
+        expect(recovered).toBe(wallet.address);
+        expect(recoverAddress(signed.orderHash, signed.signature)).toBe(wallet.address);
+        expect(signed.order).toMatchObject({
+          maker: wallet.address.toLowerCase(),
+          permittedTaker: `0x${'00'.repeat(20)}`,
+          salt: `0x${salt.toString(16)}`,
+          making: { token: `0x${'ab'.repeat(20)}` },
+        });
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('with a salt that is never the same', async () => {
+    const client = createClient({
+      ...domain,
+      baseUrl: '',
+      signer: wallet,
+      limitOrderProtocol: domain.verifyingContract,
+    });
+    const draft = {
+      making: { token: `0x${'ab'.repeat(20)}`, amount: 1n },
+      taking: { token: `0x${'cd'.repeat(20)}`, amount: 1n },
+      expiresAt: 2_000_000_000,
+    };
+    const [one, two] = await Promise.all([client.signOrder(draft), client.signOrder(draft)]);
+    expect(one.order.salt).not.toBe(two.order.salt);
+    expect(one.orderHash).not.toBe(two.orderHash);
+  });
+});
+
+test('a list request is signed over the salted domain', async () => {
+  await fc.assert(
+    fc.asyncProperty(uint256, uint256, async (issuedAt, saltNumber) => {
+      const salt = `0x${saltNumber.toString(16).padStart(64, '0')}` as const;
+      const signature = await signing.signList({ issuedAt, salt });
+      const hash = createRequestHashers(domain).hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
+      expect(recoverAddress(hash, signature)).toBe(wallet.address);
+      const ofEthers = verifyTypedData(
+        { ...typedDataDomain(domain), salt },
+        getLimitOrdersRequestTypes,
+        { issuedAt },
+        signature,
+      );
+      expect(ofEthers).toBe(wallet.address);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+describe('a cancellation is signed', () => {
+  const orderHash = `0x${'4e'.repeat(32)}` as const;
+  const salt = 0x1234n;
+  const bytes = { orderHash: hexToBytes(orderHash), salt: hexToBytes('0x1234') };
+  const hashers = createRequestHashers(domain);
+
+  test('with the salt as uint256 where the key is here, as the interface has it', async () => {
+    const signature = await signing.signCancellation({ orderHash, salt });
+    expect(recoverAddress(hashers.hashCancellation(bytes, 'uint256'), signature)).toBe(wallet.address);
+  });
+
+  test('with the salt as bytes32 by any other signer, which can type it no other way', async () => {
+    class Remote extends VoidSigner {
+      override connect(_: Provider | null): VoidSigner {
+        return this;
+      }
+      override signTypedData(...typed: Parameters<Signer['signTypedData']>): Promise<string> {
+        return wallet.signTypedData(...typed);
+      }
+    }
+    const remote = createRequestSigner(new Remote(wallet.address), domain);
+    const signature = await remote.signCancellation({ orderHash, salt });
+    expect(recoverAddress(hashers.hashCancellation(bytes, 'bytes32'), signature)).toBe(wallet.address);
+    const padded = `0x${salt.toString(16).padStart(64, '0')}`;
+    const typed = { ...typedDataDomain(domain), salt: padded };
+    expect(verifyTypedData(typed, orderCancellationRequestTypes, { orderHash }, signature)).toBe(wallet.address);
+  });
+});
+
+test('the hash of an order is that of the contract’s own hasher', async () => {
+  const order = {
+    salt: 1n,
+    nonce: 2n,
+    expiresAt: 3n,
+    making: { token: `0x${'ab'.repeat(20)}`, amount: 4n },
+    taking: { token: `0x${'cd'.repeat(20)}`, amount: 5n },
+    maker: wallet.address.toLowerCase() as `0x${string}`,
+    permittedTaker: `0x${'00'.repeat(20)}`,
+  } as const;
+  const { orderHash } = await signing.signOrder(order);
+  expect(orderHash).toBe(`0x${Buffer.from(createOrderHasher(domain).hashOrder(order)).toString('hex')}`);
+});
