@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-events';
+import { orderFromBody, placeOrders } from '@makerbook/domain';
+import { partitionOf } from '@makerbook/kafka';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { type ReserveOrders, reserveOrders } from '@makerbook/redis';
+import type { Wallet } from 'ethers';
+import { appendFacts } from './append-facts.js';
+import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './sign-test-orders.js';
+import { startTestIngress, type TestIngress } from './start-test-ingress.js';
+
+const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
+const send = (ingress: TestIngress, orders: SignedOrder[]) =>
+  fetch(ingress.url, {
+    method: 'POST',
+    body: JSON.stringify(orders),
+    headers: { 'content-type': 'application/json' },
+  });
+async function answerOf(ingress: TestIngress, orders: SignedOrder[]): Promise<string> {
+  const response = await send(ingress, orders);
+  const body = (await response.json()) as { code?: string };
+  return `${response.status} ${body.code ?? 'ok'}`;
+}
+const submissionsOf = (ingress: TestIngress, order: SignedOrder) =>
+  ingress.facts.filter(({ record }) => record.value?.toString().includes(`"orderHash":"${hashOf(order)}"`));
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('a process that is killed', () => {
+  let ingress: TestIngress;
+  let maker: Wallet;
+  beforeAll(async () => {
+    ingress = await startTestIngress();
+    maker = newWallet();
+    await ingress.showMaker({ maker: lower(maker) });
+    expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
+  });
+  afterAll(() => ingress.stop());
+
+  /** What the process has done in Redis by the time it dies. */
+  async function reserveAndDie(order: SignedOrder, leaseMs: number): Promise<void> {
+    const asked: ReserveOrders = {
+      reservationId: `dead:${randomBytes(4).toString('hex')}`,
+      nowMs: Date.now(),
+      leaseMs,
+      makers: [{ maker: lower(maker), partition: partitionOf(lower(maker), ingress.partitions) }],
+      orders: [
+        {
+          makerIndex: 0,
+          orderHash: hashOf(order),
+          salt: order.order.salt as Hex,
+          expiresAtSeconds: Number(order.order.expiresAt),
+        },
+      ],
+      chargeOnly: false,
+      firstRepeatAt: undefined,
+      budget: { ratePerSecond: 100, burst: 1000 },
+      openOrdersMax: 1000,
+    };
+    expect((await reserveOrders(ingress.redis, asked)).kind).toBe('reserved');
+  }
+
+  test('between reserving and appending: a retry succeeds, and the order is in the log once', async () => {
+    const order = await signOrder(maker);
+    await reserveAndDie(order, 700);
+    expect(await answerOf(ingress, [order])).toBe('200 ok');
+    await sleep(300);
+    expect(submissionsOf(ingress, order)).toHaveLength(1);
+  });
+
+  test('between appending and answering: a retry answers duplicate, and the order is in the log once', async () => {
+    const order = await signOrder(maker);
+    await reserveAndDie(order, 700);
+    const appender = ingress.log.createAppender();
+    const body = order.order as Parameters<typeof orderFromBody>[0];
+    const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
+    const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
+    const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'dead' });
+    await appendFacts(parts, facts, {
+      requestId: 'dead',
+      timeMs: Date.now(),
+      traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00`,
+    });
+    expect(await answerOf(ingress, [order])).toBe('400 duplicate');
+    await sleep(300);
+    expect(submissionsOf(ingress, order)).toHaveLength(1);
+  });
+
+  test('does not hold other orders of the maker up while its lease runs', async () => {
+    await reserveAndDie(await signOrder(maker), 60_000);
+    expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
+  });
+
+  test('a flushed Redis refills: the open orders still count, what was stored is a duplicate', async () => {
+    const orders = await Promise.all(Array.from({ length: 20 }, () => signOrder(maker)));
+    const [stored] = orders;
+    if (stored === undefined) throw new Error('no order');
+    expect(await answerOf(ingress, orders)).toBe('200 ok');
+    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
+    await ingress.redis.client.del(keys);
+    const both = await Promise.all([answerOf(ingress, [stored]), answerOf(ingress, [await signOrder(maker)])]);
+    expect(both).toEqual(['400 duplicate', '200 ok']);
+  });
+
+  test('requests under way at a flush are all answered, and nothing is stored twice', async () => {
+    const orders = await Promise.all(Array.from({ length: 40 }, () => signOrder(maker)));
+    const answers = orders.map((order) => answerOf(ingress, [order]));
+    await sleep(5);
+    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
+    if (keys.length > 0) await ingress.redis.client.del(keys);
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 ok']));
+    expect(new Set(await Promise.all(orders.map((order) => answerOf(ingress, [order]))))).toEqual(
+      new Set(['400 duplicate']),
+    );
+    await sleep(300);
+    for (const order of orders) expect(submissionsOf(ingress, order)).toHaveLength(1);
+  });
+
+  test('stopping lets a request under way finish', async () => {
+    const order = await signOrder(maker);
+    await reserveAndDie(order, 500);
+    const answer = answerOf(ingress, [order]);
+    await sleep(50);
+    await ingress.restart();
+    expect(await answer).toBe('200 ok');
+  });
+});
+
+describe('a Kafka that is gone', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ingress-kafka-'));
+  let kafka: KafkaPart;
+  let ingress: TestIngress;
+  let maker: Wallet;
+  let port: number;
+  beforeAll(async () => {
+    port = await findFreePort();
+    kafka = await startKafka({ dataDir: folder, port });
+    ingress = await startTestIngress({ APPEND_TIMEOUT_MS: '1500' }, kafka.brokers);
+    maker = newWallet();
+    await ingress.showMaker({ maker: lower(maker) });
+  });
+  afterAll(async () => {
+    await ingress.stop();
+    await kafka.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('means 503 in time and nothing reserved; the same request succeeds when it is back', async () => {
+    const [kept, late] = [await signOrder(maker), await signOrder(maker)];
+    expect(await answerOf(ingress, [kept])).toBe('200 ok');
+    await sleep(500);
+    await kafka.stop();
+    const startedAt = performance.now();
+    const response = await send(ingress, [late]);
+    expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+    expect(performance.now() - startedAt).toBeLessThan(4000);
+    const query = `?orderHashes=${hashOf(kept)}&signatures=${signCancellation(maker, hashOf(kept), kept.order.salt, 'uint256')}`;
+    expect((await fetch(`${ingress.url}${query}`, { method: 'DELETE' })).status).toBe(503);
+    kafka = await startKafka({ dataDir: folder, port });
+    let answer = '';
+    for (let attempt = 0; attempt < 40 && answer !== '200 ok'; attempt += 1) {
+      answer = await answerOf(ingress, [late]);
+      if (answer !== '200 ok') {
+        expect(answer).toBe('503 unavailable');
+        await sleep(250);
+      }
+    }
+    expect(answer).toBe('200 ok');
+    expect(await answerOf(ingress, [late])).toBe('400 duplicate');
+    const cancelled = await fetch(`${ingress.url}${query}`, { method: 'DELETE' });
+    expect(await cancelled.json()).toEqual([{ orderHash: hashOf(kept), status: 'CANCELLED' }]);
+  });
+});
