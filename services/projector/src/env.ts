@@ -15,7 +15,7 @@ export const projectorSettings = {
   ...redisSettings,
   ...opsSettings,
   ROUTING_GRACE_SECONDS: integer(
-    "The router's feed drops an order this long before it expires. All of it changes with a replay only",
+    "The router's feed drops an order this long before it expires; with another value a replay gives another feed",
     60,
   ),
   BATCH_FACTS_MAX: integer('Facts of one partition that are committed at once', 1000, { min: 1, max: 10_000 }),

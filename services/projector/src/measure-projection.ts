@@ -18,7 +18,7 @@ export interface ProjectorMeters extends ProjectionMeters {
   readonly observe: (state: ProjectionState) => void;
 }
 
-const millisecondBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /** The projector's metrics. Each name ends with its unit; README.md says what each is for. */
@@ -26,38 +26,38 @@ export function createMeters(): ProjectorMeters {
   const meter = metrics.getMeter('projector');
   const histogram = (name: string, unit: string, boundaries: number[], description: string) =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: boundaries } });
-  const batchFacts = histogram('makerbook_projector_batch_facts', '', countBuckets, 'Facts committed at once');
-  const commitMs = histogram(
-    'makerbook_projector_commit_milliseconds',
-    '',
-    millisecondBuckets,
+  const batchFacts = histogram('projector_batch_facts', '', countBuckets, 'Facts committed at once');
+  const commit = histogram(
+    'projector_commit_duration_seconds',
+    's',
+    secondsBuckets,
     'From the first read for a batch to its commit',
   );
-  const publishMs = histogram(
-    'makerbook_projector_publish_milliseconds',
-    '',
-    millisecondBuckets,
+  const publish = histogram(
+    'projector_publish_duration_seconds',
+    's',
+    secondsBuckets,
     'Publishing the feeds of a commit',
   );
-  const facts = meter.createCounter('makerbook_projector_facts', { description: 'Facts folded, by type' });
-  const transitions = meter.createCounter('makerbook_projector_transitions', {
+  const facts = meter.createCounter('projector_facts_total', { description: 'Facts folded, by type' });
+  const transitions = meter.createCounter('projector_transitions_total', {
     description: 'What happened to orders and makers, by kind',
   });
-  const published = meter.createCounter('makerbook_projector_feed_messages', {
+  const published = meter.createCounter('projector_feed_messages_total', {
     description: 'Feed messages published',
   });
-  const parked = meter.createCounter('makerbook_projector_parked_messages', { description: 'Messages set aside' });
-  const taken = meter.createCounter('makerbook_projector_partitions_taken', {
+  const parked = meter.createCounter('projector_parked_messages_total', { description: 'Messages set aside' });
+  const taken = meter.createCounter('projector_partitions_taken_total', {
     description: 'Partitions taken, at an assignment or again after a failure',
   });
-  const refreshed = meter.createCounter('makerbook_projector_cache_refreshes', {
+  const refreshed = meter.createCounter('projector_cache_refreshes_total', {
     description: 'Refreshes of Redis, by outcome: applied, reset, skipped',
   });
   const newestFactMs = new Map<number, number>();
 
   return {
     committed: (partition, committedFacts, folded, tookMs) => {
-      commitMs.record(tookMs);
+      commit.record(tookMs / 1000);
       batchFacts.record(committedFacts.length);
       for (const { fact } of committedFacts) facts.add(1, { type: fact.type });
       for (const { transition } of folded.happened) transitions.add(1, { kind: transition.kind });
@@ -65,20 +65,20 @@ export function createMeters(): ProjectorMeters {
       if (last !== undefined) newestFactMs.set(partition, last.timeMs);
     },
     published: (messages, tookMs) => {
-      publishMs.record(tookMs);
+      publish.record(tookMs / 1000);
       published.add(messages);
     },
     taken: () => taken.add(1),
     refreshed: (outcome) => refreshed.add(1, { outcome }),
     parked: () => parked.add(1),
     observe: (state) => {
-      const lag = meter.createObservableGauge('makerbook_projector_lag_messages', {
+      const lag = meter.createObservableGauge('projector_lag_messages', {
         description: 'Messages between the projection and the end of the log',
       });
       lag.addCallback((result) => {
         for (const [partition, messages] of state.lag()) result.observe(Number(messages), { partition });
       });
-      const age = meter.createObservableGauge('makerbook_projector_lag_seconds', {
+      const age = meter.createObservableGauge('projector_lag_seconds', {
         description: 'Age of the newest folded fact where facts are waiting, else 0',
       });
       age.addCallback((result) => {
@@ -88,9 +88,9 @@ export function createMeters(): ProjectorMeters {
           result.observe(Math.max(0, seconds), { partition });
         }
       });
-      const owned = meter.createObservableGauge('makerbook_projector_partitions', { description: 'Partitions owned' });
+      const owned = meter.createObservableGauge('projector_partitions', { description: 'Partitions owned' });
       owned.addCallback((result) => result.observe(state.ownedPartitions()));
-      const cached = meter.createObservableGauge('makerbook_projector_cached_orders', {
+      const cached = meter.createObservableGauge('projector_cached_orders', {
         description: 'Makers and open orders held in memory',
       });
       cached.addCallback((result) => result.observe(state.cachedOrders()));

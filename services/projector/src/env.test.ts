@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { readSettings, settingsTable } from '@makerbook/settings';
+import { projectorSettings } from './env.js';
+
+test('README.md holds every setting as env.ts has it', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  expect(readme).toContain(settingsTable(projectorSettings));
+});
+
+test('what is missing is named, and the password in a URL is not printed', () => {
+  const environment = { DATABASE_URL: 'postgres://user:hunter2@host/db', BATCH_FACTS_MAX: '0' };
+  const read = () => readSettings(projectorSettings, environment);
+  expect(read).toThrow(/KAFKA_BROKERS is missing/);
+  expect(read).toThrow(/BATCH_FACTS_MAX=0: must be at least 1/);
+  expect(read).not.toThrow(/hunter2/);
+});

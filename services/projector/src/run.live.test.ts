@@ -1,0 +1,237 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
+
+import { type Appender, type LogRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { findFreePort, testParts } from '@makerbook/local-stack';
+import { hashReadModel, projectedPosition, readMakerList } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
+import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
+import fc from 'fast-check';
+import { projectorSettings } from './env.js';
+import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
+import { type RunningProjector, runProjector } from './run.js';
+import {
+  deploy,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+} from './test-projection.js';
+
+const makers = makersOf(partition, testPartitions, 3);
+const [maker] = makers as [(typeof makers)[number]];
+const [stream] = fc.sample(factStreams(makers, partition, { min: 400, max: 420 }), { numRuns: 1, seed: 3 }) as [
+  StoredRecord[],
+];
+const telemetry: Telemetry = {
+  ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+  logger: silentLogger,
+};
+
+let here: TestDeployment;
+let appender: Appender;
+let environment: Record<string, string>;
+const running: RunningProjector[] = [];
+const children: ChildProcess[] = [];
+
+beforeEach(async () => {
+  here = await deploy();
+  appender = here.log.createAppender({ lingerMs: 0 });
+  environment = {
+    KAFKA_BROKERS: testParts().kafkaBrokers,
+    PARTITIONS: String(testPartitions),
+    TOPIC_PREFIX: here.prefix,
+    DATABASE_URL: here.databaseUrl,
+    REDIS_URL: testParts().redisUrl,
+    REDIS_KEY_PREFIX: here.prefix,
+    OPS_PORT: '0',
+    LOG_LEVEL: 'error',
+  };
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await Promise.all(running.splice(0).map((projector) => projector.stop()));
+  await here.stop();
+});
+
+async function start(): Promise<RunningProjector> {
+  const projector = await runProjector(readSettings(projectorSettings, environment), telemetry);
+  running.push(projector);
+  return projector;
+}
+
+async function startProcess(): Promise<ChildProcess> {
+  const opsPort = await findFreePort();
+  const child = spawn(process.execPath, [new URL('./main.js', import.meta.url).pathname], {
+    env: { ...process.env, ...environment, OPS_PORT: String(opsPort) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.push(child);
+  return child;
+}
+
+function recordOf(fact: MakerEvent, index: number): LogRecord {
+  const { headers, value, key } = storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000);
+  return { topic: here.topics.makerEvents, partition, key, value, headers };
+}
+
+function submitted(number: number): LogRecord {
+  const cause = { kind: 'request' as const, requestId: 'request' };
+  const order = orderOf(maker, number);
+  return recordOf({ type: 'OrderSubmitted', maker, ...order, acceptedAtMs: startSeconds * 1000, cause }, number);
+}
+
+async function append(records: readonly StoredRecord[]): Promise<void> {
+  await appender.append(
+    records.map(({ key, value, headers }) => ({ topic: here.topics.makerEvents, partition, key, value, headers })),
+  );
+}
+
+async function projected(offset: bigint): Promise<void> {
+  await until(async () => (await projectedPosition(here.postgres, partition)) >= offset, 30_000);
+}
+
+async function ask(projector: RunningProjector, path: string) {
+  const answer = await fetch(`http://127.0.0.1:${projector.opsPort}${path}`);
+  return { status: answer.status, text: await answer.text() };
+}
+
+describe('a running projector', () => {
+  test('projects what is appended, and says that it is alive, ready, and what it did', async () => {
+    const projector = await start();
+    await appender.append([submitted(0), submitted(1)]);
+    await projected(2n);
+    expect((await readMakerList(here.postgres, maker, partition)).records).toHaveLength(2);
+    await until(async () => (await ask(projector, '/readyz')).status === 200);
+    expect(JSON.parse((await ask(projector, '/readyz')).text)).toMatchObject({
+      status: 'ok',
+      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok', assigned: `${testPartitions} partitions` },
+    });
+    expect((await ask(projector, '/livez')).status).toBe(200);
+    const { text } = await ask(projector, '/metrics');
+    expect(text).toMatch(/^projector_transitions_total\{kind="OrderOpened"\} 2/m);
+    expect(text).toMatch(/^projector_lag_messages\{partition="1"\} 0/m);
+    expect(text).toMatch(/^projector_commit_duration_seconds_count/m);
+  });
+
+  test('sets aside what it cannot read, with the reason, and goes on with the rest', async () => {
+    await start();
+    const elsewhere = makersOf((partition + 1) % testPartitions, testPartitions, 1)[0] ?? maker;
+    const unreadable = { ...submitted(2), value: Buffer.from('{"no":"order"}') };
+    const notJson = { ...submitted(3), value: Buffer.from('{') };
+    const misplaced = recordOf(
+      { type: 'MakerAdmitted', maker: elsewhere, cause: { kind: 'operator', commandId: 'c' } },
+      4,
+    );
+    const noAmount = recordOf(
+      {
+        type: 'OrderSubmitted',
+        maker,
+        ...orderOf(maker, 5),
+        order: { ...orderOf(maker, 5).order, making: { ...orderOf(maker, 5).order.making, amount: '0x0' } },
+        acceptedAtMs: 0,
+        cause: { kind: 'request', requestId: 'r' },
+      },
+      5,
+    );
+    await appender.append([submitted(0), unreadable, notJson, misplaced, noAmount, submitted(1)]);
+    await projected(6n);
+    expect(
+      (await readMakerList(here.postgres, maker, partition)).records.map(({ acceptedOffset }) => acceptedOffset),
+    ).toEqual([0n, 5n]);
+    const parked = await here.readFeed(here.topics.parked);
+    const reasons = new Map(parked.map(({ headers }) => [headers['parked-offset'], headers['parked-reason']]));
+    expect(parked).toHaveLength(4);
+    expect(reasons.get('1')).toMatch(/Unrecognized key/);
+    expect(reasons.get('2')).toMatch(/not JSON/);
+    expect(reasons.get('3')).toMatch(/belongs to partition 2, not 1/);
+    expect(reasons.get('4')).toMatch(/refused a row.*orders_remaining_check/);
+  });
+
+  test('goes on where another one has stopped', async () => {
+    const first = await start();
+    await append(stream.slice(0, 100));
+    await projected(100n);
+    await first.stop();
+    running.splice(0);
+    await append(stream.slice(100));
+    await start();
+    await projected(BigInt(stream.length));
+    expect(await here.hash()).toEqual(await undisturbedHash());
+  });
+
+  test('killed again and again in the middle of its work leaves the rows of an undisturbed run', async () => {
+    await append(stream.slice(0, 200));
+    for (let kills = 0; kills < 3; kills += 1) {
+      const child = await startProcess();
+      const from = await projectedPosition(here.postgres, partition);
+      await append(stream.slice(200 + kills * 50, 250 + kills * 50));
+      await until(async () => (await projectedPosition(here.postgres, partition)) > from, 30_000);
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.once('exit', resolve));
+    }
+    await append(stream.slice(350));
+    await startProcess();
+    await projected(BigInt(stream.length));
+    expect(await here.hash()).toEqual(await undisturbedHash());
+  });
+
+  test('refuses to start where topics are missing or have other partitions, and says so', async () => {
+    environment['PARTITIONS'] = String(testPartitions + 1);
+    await expect(start()).rejects.toMatchObject({ name: 'TopicsNotAsTold' });
+    environment['TOPIC_PREFIX'] = `${here.prefix}nowhere.`;
+    await expect(start()).rejects.toMatchObject({ name: 'TopicsNotAsTold' });
+  });
+
+  test('refuses to start where Postgres is not there, and says so', async () => {
+    environment['DATABASE_URL'] = `postgres://nobody@127.0.0.1:${await findFreePort()}/nothing`;
+    await expect(start()).rejects.toMatchObject({ name: 'PostgresUnavailable' });
+  });
+
+  test('shares the partitions with a second one, and takes them over when that one leaves', async () => {
+    const spread = Array.from({ length: testPartitions }, (_, index) => makersOf(index, testPartitions, 1)[0] ?? maker);
+    const admitAll = (type: 'MakerAdmitted' | 'MakerSuspended') =>
+      Promise.all(
+        spread.map((one) =>
+          appender.append([
+            {
+              ...recordOf({ type, maker: one, cause: { kind: 'operator', commandId: 'c' } }, 0),
+              partition: partitionOf(one, testPartitions),
+            },
+          ]),
+        ),
+      );
+    const admissions = async () =>
+      (await here.postgres.query<{ admission: string }>('select admission from makers')).map((row) => row.admission);
+    const [first, second] = [await start(), await start()];
+    const assigned = async (projector: RunningProjector) =>
+      Number(JSON.parse((await ask(projector, '/readyz')).text).checks.assigned.split(' ')[0]);
+    await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2, 30_000);
+    await admitAll('MakerAdmitted');
+    await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4, 30_000);
+    await first.stop();
+    running.shift();
+    await until(async () => (await assigned(second)) === 4, 30_000);
+    await admitAll('MakerSuspended');
+    await until(async () => (await admissions()).filter((admission) => admission === 'SUSPENDED').length === 4, 30_000);
+  });
+});
+
+async function undisturbedHash() {
+  const undisturbed = await deploy();
+  // The log gave offsets without gaps: the same facts at those.
+  const records = stream.map((record, index) => ({ ...record, offset: BigInt(index) }));
+  await projectAll(undisturbed.projector(), records);
+  const hash = await hashReadModel(undisturbed.postgres);
+  await undisturbed.stop();
+  return hash;
+}
+
+async function until(condition: () => Promise<boolean>, withinMs = 15_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('it did not come about in time');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
