@@ -172,6 +172,24 @@ export class Stage {
     ]);
   }
 
+  /** Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it. */
+  async publishBlockTo(partition: number): Promise<void> {
+    const block = await this.provider.getBlock('latest');
+    if (block === null) throw new Error('no newest block');
+    const { number, timestamp } = block;
+    const fact: BlockProcessed = {
+      type: 'BlockProcessed',
+      block: { number, timestamp, hash: block.hash as Hex },
+    };
+    const id = `${number}:BlockProcessed:${partition}`;
+    const message = encodeMakerEvent(fact, { id, source: '/stage', timeMs: 0 });
+    await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
+  }
+
+  async balanceOf(token: Address, account: Address): Promise<bigint> {
+    return new Contract(token, deployArtifacts.TestToken.abi, this.provider).getFunction('balanceOf')(account);
+  }
+
   /** Starts a watcher on this stage; settings as in the environment. */
   watch(settings: Record<string, string> = {}, logger: Logger = silentLogger): Promise<Watcher> {
     const environment = {

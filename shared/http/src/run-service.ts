@@ -29,7 +29,7 @@ export async function runService(start: () => Promise<Running>, stopMsMax = 20_0
   } catch (error) {
     return die(error);
   }
-  if (failure !== undefined) die(failure);
+  if (failure !== undefined) return die(failure);
   process.exit(0);
 }
 

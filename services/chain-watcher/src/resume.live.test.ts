@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Address, deployArtifacts, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { testParts } from '@makerbook/local-stack';
+import type { NonceManager } from 'ethers';
+import type { Watcher } from './run.js';
+import { addressOf, Stage, until } from './stage-chain.js';
+
+const ERC20 = deployArtifacts.TestToken.abi;
+const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
+
+let stage: Stage;
+let maker: NonceManager;
+let token: Address;
+const watchers: Watcher[] = [];
+
+beforeAll(async () => {
+  stage = await Stage.open();
+  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+  maker = await stage.createAccount();
+  await stage.send(maker, token, ERC20, 'approve', stage.protocolAddress, 10n ** 30n);
+});
+afterEach(async () => {
+  for (const watcher of watchers.splice(0)) await watcher.stop();
+});
+afterAll(() => stage.close());
+
+const watch = async (settings: Record<string, string> = {}) => {
+  const watcher = await stage.watch(settings);
+  watchers.push(watcher);
+  return watcher;
+};
+const stopAll = async () => {
+  for (const watcher of watchers.splice(0)) await watcher.stop();
+};
+const mint = (amount: bigint) => stage.send(stage.taker, token, ERC20, 'mint', addressOf(maker), amount);
+const spend = (amount: bigint) => stage.send(maker, token, ERC20, 'transfer', addressOf(stage.taker), amount);
+const post = async (amount: bigint): Promise<Hex> =>
+  stage.submit(await stage.sign(maker, { making: { token, amount } }));
+const reaches = (orderHash: Hex, status: string) =>
+  until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
+const blocksIn = (partition: number): number[] =>
+  stage.facts.flatMap(({ partition: at, fact }) =>
+    at === partition && fact.type === 'BlockProcessed' ? [fact.block.number] : [],
+  );
+
+describe('a watcher that was away', () => {
+  test('for some blocks resumes with the block after its last one, and misses nothing of them', async () => {
+    await watch();
+    await mint(50n);
+    const orderHash = await post(100n);
+    await reaches(orderHash, 'INACTIVE');
+    await stage.settled();
+    await stopAll();
+    await mint(50n);
+    await stage.mine(5);
+    await spend(1n);
+    await mint(1n);
+    const posted = await post(20n);
+    await watch();
+    await reaches(posted, 'ACTIVE');
+    await stage.settled();
+    expect(stage.state(orderHash)?.status).toBe('ACTIVE');
+    for (const partition of [0, 1, 2]) {
+      const blocks = blocksIn(partition);
+      expect(blocks).toEqual(blocks.map((_, index) => (blocks[0] ?? 0) + index));
+    }
+  });
+
+  test('for long reads all pairs at the head, and of the missed blocks only what the protocol says', async () => {
+    const taking = await stage.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 18);
+    await stage.send(stage.taker, taking, ERC20, 'mint', addressOf(stage.taker), 1000n);
+    await stage.send(stage.taker, taking, ERC20, 'approve', stage.protocolAddress, 1000n);
+    await mint(1000n);
+    await watch();
+    const amounts = { making: { token, amount: 100n }, taking: { token: taking, amount: 100n } };
+    const filled = await stage.sign(maker, amounts);
+    const cancelled = await stage.sign(maker, amounts);
+    const poor = await post(5000n);
+    await stage.submit(filled);
+    await stage.submit(cancelled);
+    await reaches(filled.orderHash, 'ACTIVE');
+    await stage.settled();
+    await stopAll();
+
+    const fillArgs = [filled.order, filled.signature, 60n, 1000n] as const;
+    await stage.send(stage.taker, stage.protocolAddress, PROTOCOL, 'fillOrder', ...fillArgs);
+    await stage.mine(30);
+    await stage.send(maker, stage.protocolAddress, PROTOCOL, 'cancelOrder', cancelled.order);
+    await mint(5000n);
+    await stage.mine(30);
+    const late = await post(7n);
+    const known = blocksIn(0).length;
+    await watch({ CATCH_UP_BLOCKS_MAX: '10' });
+    await stage.settled();
+    await reaches(late, 'ACTIVE');
+    expect(stage.state(cancelled.orderHash)).toEqual({ status: 'REMOVED', reason: 'CANCELLED_ONCHAIN' });
+    expect(stage.remaining(filled.orderHash)).toBe(40n);
+    expect(stage.state(poor)?.status).toBe('ACTIVE');
+    // The head alone.
+    expect(blocksIn(0).length).toBe(known + 1);
+    await stage.mine(2);
+    await stage.settled();
+    expect(blocksIn(0).length).toBe(known + 3);
+  });
+
+  test('goes on where a crash left some partitions without the last block', async () => {
+    await watch();
+    await stage.mine();
+    await stage.settled();
+    await stopAll();
+    // As a crash between two partitions: only those that already hold the block are left out of the repeat.
+    const before = [0, 1, 2].map((partition) => blocksIn(partition).length);
+    await stage.mine();
+    await stage.publishBlockTo(1);
+    await until('partition 1 is ahead', () => blocksIn(1).length === (before[1] ?? 0) + 1);
+    await watch();
+    await stage.settled();
+    expect([0, 1, 2].map((partition) => blocksIn(partition).length)).toEqual(before.map((count) => count + 1));
+  });
+});
+
+describe('several watchers', () => {
+  test('do no harm side by side, one of them killed over and over', async () => {
+    await watch();
+    await stage.settled();
+    const from = stage.processedBlock();
+    const orderHash = await post(1_000_000n);
+    for (let round = 0; round < 4; round += 1) {
+      const other = await stage.watch();
+      await mint(1n);
+      await stage.mine(2);
+      await spend(1n);
+      await other.stop();
+      await mint(2n);
+    }
+    await stage.settled();
+    const balance = await stage.balanceOf(token, addressOf(maker));
+    await mint(1_000_000n - balance);
+    await stage.settled();
+    expect(stage.state(orderHash)?.status).toBe('ACTIVE');
+    await spend(1n);
+    await stage.settled();
+    expect(stage.state(orderHash)?.status).toBe('INACTIVE');
+    for (const partition of [0, 1, 2]) {
+      const since = [...new Set(blocksIn(partition))].filter((number) => number >= from).sort((a, b) => a - b);
+      expect(since).toEqual(since.map((_, index) => from + index));
+    }
+  });
+});
+
+describe('without the protocol’s address', () => {
+  test('blocks are published and nothing is read', async () => {
+    const other = await Stage.open();
+    try {
+      const watcher = await other.watch({ LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS });
+      const seller = await other.createAccount();
+      const orderHash = await other.submit(await other.sign(seller, { making: { token, amount: 1n } }));
+      await other.mine(3);
+      await other.settled();
+      expect(other.state(orderHash)).toEqual({ status: 'VALIDATING' });
+      await watcher.stop();
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('a chain that contradicts the log', () => {
+  const main = fileURLToPath(new URL('./main.js', import.meta.url));
+  const run = async (of: Stage): Promise<{ code: unknown; stderr: string; stdout: string }> => {
+    const child = spawn(process.execPath, [main], {
+      env: {
+        PATH: process.env['PATH'],
+        KAFKA_BROKERS: testParts().kafkaBrokers,
+        PARTITIONS: '3',
+        TOPIC_PREFIX: of.prefix,
+        OPS_PORT: '0',
+        RPC_URL: of.anvil.rpcUrl,
+        LIMIT_ORDER_PROTOCOL_ADDRESS: of.protocolAddress,
+        MULTICALL_ADDRESS: of.multicall,
+        POLL_INTERVAL_MS: '20',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    let stdout = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
+    const [code] = await once(child, 'exit');
+    clearTimeout(timer);
+    return { code, stderr, stdout };
+  };
+
+  test('halts the process with a clear error, and nothing of the wrong block is published', async () => {
+    const other = await Stage.open();
+    try {
+      const running = run(other);
+      await other.mine(2);
+      await other.settled();
+      const fork = await other.provider.send('evm_snapshot', []);
+      await other.mine(3);
+      await other.settled();
+      const head = await other.provider.getBlockNumber();
+      await other.provider.send('evm_revert', [fork]);
+      await other.provider.send('evm_increaseTime', [1000]);
+      await other.mine(10);
+      const { code, stderr } = await running;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/reorganisation of final blocks/);
+      expect(other.processedBlock()).toBe(head);
+
+      const again = await run(other);
+      expect(again.code).toBe(1);
+      expect(again.stderr).toMatch(/was published/);
+      expect(again.stdout).toMatch(/the watcher halts/);
+      expect(other.processedBlock()).toBe(head);
+    } finally {
+      await other.close();
+    }
+  });
+});
