@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { type Address, createSwapCallHasher, type Hex, hexToBytes, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { SettingsError } from '@makerbook/settings';
+import { addressOfKey, signDigest } from '@makerbook/signatures';
+import type { IngressSettings } from './env.js';
+import type { PatchQuoteParts } from './patch-quote.js';
+
+type QuoteSettings = Pick<
+  IngressSettings,
+  | 'SERVICE_NAME'
+  | 'CHAIN_ID'
+  | 'NAVIGATOR_ADDRESS'
+  | 'QUOTE_SIGNERS'
+  | 'QUOTE_SIGNER_KEY'
+  | 'QUOTE_SIGNER_KEY_FILE'
+>;
+
+/** What patching a quote takes, or the settings that are missing for it. */
+export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
+
+/**
+ * Reads the quote-signer key and whose signatures are taken: those of `QUOTE_SIGNERS`, and the service's own, so that
+ * what it signed can be patched once more. The key stays in the closure of `sign`: no message ever holds any of it.
+ * @throws SettingsError when what is configured cannot be used
+ */
+export function loadQuoteSigner(settings: QuoteSettings): QuoteSigner {
+  const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, NAVIGATOR_ADDRESS: verifyingContract } = settings;
+  const listed = settings.QUOTE_SIGNERS.map(readSigner);
+  const key = loadKey(settings);
+  const missing = [
+    ...(key === undefined ? ['QUOTE_SIGNER_KEY_FILE or QUOTE_SIGNER_KEY'] : []),
+    ...(verifyingContract === ZERO_ADDRESS ? ['NAVIGATOR_ADDRESS'] : []),
+  ];
+  if (key === undefined || missing.length > 0) return { missing };
+  return {
+    address: key.address,
+    hasher: createSwapCallHasher({ serviceName, chainId, verifyingContract }),
+    acceptedSigners: new Set([key.address, ...listed]),
+    sign: (digest) => signDigest(digest, key.bytes),
+  };
+}
+
+interface Key {
+  readonly bytes: Uint8Array;
+  readonly address: Address;
+}
+
+function loadKey({ QUOTE_SIGNER_KEY: given, QUOTE_SIGNER_KEY_FILE: file }: QuoteSettings): Key | undefined {
+  if (file !== '' && given !== '') throw refuse('QUOTE_SIGNER_KEY_FILE and QUOTE_SIGNER_KEY are both given: give one');
+  if (file !== '') return readKey('QUOTE_SIGNER_KEY_FILE', readKeyFile(file));
+  return given === '' ? undefined : readKey('QUOTE_SIGNER_KEY', given);
+}
+
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw refuse(`QUOTE_SIGNER_KEY_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** No cause is kept: an error of the parts below might quote what it was given. */
+function readKey(name: string, text: string): Key {
+  const hex = text.trim();
+  if (!/^0x[0-9a-fA-F]{64}$/.test(hex)) throw refuse(`${name} does not hold 0x and 64 hex digits`);
+  const bytes = hexToBytes(hex as Hex);
+  let address: Address | undefined;
+  try {
+    address = addressOfKey(bytes);
+  } catch {
+    address = undefined;
+  }
+  if (address === undefined) throw refuse(`${name} holds a number that is no key of secp256k1`);
+  return { bytes, address };
+}
+
+function readSigner(text: string): Address {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw refuse(`QUOTE_SIGNERS holds ${text}, which is no 20-byte hex address`);
+  const address = text.toLowerCase() as Address;
+  if (address === ZERO_ADDRESS) throw refuse('QUOTE_SIGNERS holds the zero address, which nobody can sign for');
+  return address;
+}
+
+function refuse(problem: string): SettingsError {
+  return new SettingsError(`The settings cannot be used:\n  ${problem}`);
+}

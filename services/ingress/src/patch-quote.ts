@@ -1,0 +1,105 @@
+import {
+  type Address,
+  bytesToHex,
+  decodeSwapCall,
+  encodeSwapCall,
+  type Hex,
+  hexToBytes,
+  isSwapCallRefusal,
+  SWAP_CALL_MAX_BYTES,
+  type SwapCall,
+  type SwapCallHasher,
+  type SwapCallRefusal,
+} from '@makerbook/contracts-evm';
+import { okText, type Refusal, type Reply } from '@makerbook/http';
+import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+
+import { parsePatch } from './parse-patch.js';
+import { isRefusal } from './refusal.js';
+import { describeSignature } from './verify-orders.js';
+
+export interface PatchQuoteParts {
+  readonly hasher: Pick<SwapCallHasher, 'hashSwapCall'>;
+  /** Whose signatures are taken. More than one lets keys be rotated without a gap. */
+  readonly acceptedSigners: ReadonlySet<Address>;
+  /** Signs a 32-byte digest with the service's own quote-signer key: 65 bytes r ‖ s ‖ v. */
+  readonly sign: (digest: Uint8Array) => Hex;
+}
+
+/** Answers the parsed JSON body of a PATCH, at a time in seconds since 1970. It is CPU alone, and keeps nothing. */
+export type PatchQuote = (body: unknown, nowSeconds: number) => Reply;
+
+/**
+ * PATCH /v0/quote/data (Interface 4.1, 5.4): writes another guaranteed minimum into the calldata of a quote's swap call
+ * and signs it anew; every other byte stays. In this order: shape (`invalid_request`), no change asked for
+ * (`no_changes`), data that the Navigator would not take, past its deadline too (`invalid_date`), a signature that no
+ * accepted signer made (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum
+ * (`no_changes`). What is answered with 200 is signed by the service's own key, whoever signed it before.
+ */
+export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts): PatchQuote {
+  return (body, nowSeconds) => {
+    const asked = parsePatch(body);
+    if (isRefusal(asked)) return asked;
+    if (asked.minOutput === undefined) return refuse('no_changes', 'there is no `minOutput`: nothing was to be changed');
+
+    const call = readCall(asked.data);
+    if (isRefusal(call)) return call;
+    if (call.deadline < BigInt(nowSeconds)) return refuseData(`its deadline ${call.deadline} has passed: get a new quote`);
+
+    const signature = parseSignature(call.signature);
+    if (isSignatureRefusal(signature)) return refuseSignature(describeSignature(signature));
+    const signer = recoverAddress(hasher.hashSwapCall(call), signature);
+    if (signer === undefined) return refuseSignature('no key can have made it');
+    if (!acceptedSigners.has(signer)) return refuseSignature(`it recovers to ${signer}, which is no quote signer here`);
+
+    if (call.minOutput === undefined) {
+      return refuse('field_not_exists', 'the data holds no minimum output: ask for a quote with a slippage assertion');
+    }
+    if (call.minOutput === asked.minOutput) {
+      return refuse('no_changes', `the minimum output is ${call.minOutput} already`);
+    }
+    const patched = { ...call, minOutput: asked.minOutput };
+    const bytes = encodeSwapCall({ ...patched, signature: sign(hasher.hashSwapCall(patched)) });
+    return okText(bytesToHex(bytes));
+  };
+}
+
+const DATA_CHARACTERS_MAX = 2 + 2 * SWAP_CALL_MAX_BYTES;
+
+function readCall(data: string): SwapCall | Refusal {
+  if (data.length > DATA_CHARACTERS_MAX) return refuseData(describeRefusal({ code: 'too_long' }));
+  let bytes: Uint8Array;
+  try {
+    bytes = hexToBytes(data as Hex);
+  } catch (error) {
+    if (error instanceof TypeError) return refuseData('it is no 0x-prefixed hex string of whole bytes');
+    throw error;
+  }
+  const call = decodeSwapCall(bytes);
+  return isSwapCallRefusal(call) ? refuseData(describeRefusal(call)) : call;
+}
+
+function describeRefusal({ code }: SwapCallRefusal): string {
+  switch (code) {
+    case 'too_short':
+      return 'it is too short for a swap call';
+    case 'too_long':
+      return `it is longer than ${SWAP_CALL_MAX_BYTES} bytes, the longest swap call`;
+    case 'unknown_selector':
+      return 'its first four bytes call no swap of the Navigator';
+    case 'not_canonical':
+      return 'it is not laid out as the quote gave it: take `quote.tx.data` whole and unchanged';
+  }
+}
+
+function refuseData(why: string): Refusal {
+  return refuse('invalid_date', `the data is no swap call that can be patched: ${why}`, '/data', why);
+}
+
+function refuseSignature(why: string): Refusal {
+  return refuse('invalid_signature', `the signature within the data is not a quote signer's: ${why}`, '/data', why);
+}
+
+function refuse(code: Refusal['code'], detail: string, pointer?: string, why = detail): Refusal {
+  return pointer === undefined ? { code, detail } : { code, detail, errors: [{ pointer, detail: why }] };
+}

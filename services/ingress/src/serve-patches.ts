@@ -1,0 +1,44 @@
+import { paths } from '@makerbook/contracts-http';
+import type { Route } from '@makerbook/http';
+import { inSpan, type Logger } from '@makerbook/telemetry';
+import type { QuoteSigner } from './load-quote-signer.js';
+import type { Measures } from './measure.js';
+import { createPatchQuote, type PatchQuote } from './patch-quote.js';
+
+export interface ServePatchesParts {
+  readonly signer: QuoteSigner;
+  /** Patches of one client address within a window: each costs the CPU of a recovery and a signature. */
+  readonly clientLimit: { readonly requests: number; readonly windowSeconds: number };
+  readonly logger: Logger;
+  readonly measures: Measures;
+  readonly now: () => number;
+}
+
+/**
+ * The route of PATCH /v0/quote/data (Interface 4.1). It needs no other part of the system. Where no key is configured
+ * it says so once, here, and answers each request with 503 `unavailable`.
+ */
+export function servePatches({ signer, clientLimit, logger, measures, now }: ServePatchesParts): Route {
+  const patch = 'missing' in signer ? refuseAll(signer.missing) : createPatchQuote(signer);
+  if ('missing' in signer) logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');
+  else logger.info({ signer: signer.address, accepted: [...signer.acceptedSigners] }, 'quotes are patched');
+  return {
+    method: 'PATCH',
+    path: paths.quoteData,
+    takesJson: true,
+    clientLimit: { name: 'patches', ...clientLimit },
+    async handle({ body, traceparent }) {
+      const reply = await inSpan('patch quote', { parent: traceparent }, async () =>
+        patch(body, Math.floor(now() / 1000)),
+      );
+      if ('code' in reply) measures.refused('patch', reply.code);
+      else measures.quotePatched();
+      return reply;
+    },
+  };
+}
+
+function refuseAll(missing: readonly string[]): PatchQuote {
+  const detail = `quotes cannot be patched here: this service was started without ${missing.join(' and ')}`;
+  return () => ({ code: 'unavailable', detail });
+}
