@@ -86,7 +86,7 @@ export function createMeters(): WatcherMeters {
       gauge('open_orders', 'Open orders', () => sizes().orders);
       gauge('known_hashes', 'Order hashes remembered, those of removed orders until they expire', () => sizes().hashes);
       gauge('orders_waiting', 'New orders that wait to be read', ordersWaiting);
-      gauge('suspect_tokens', 'Contracts that failed and are called alone', suspects);
+      gauge('suspect_functions', 'Functions of tokens that failed and are called alone', suspects);
       gauge('sweep_age_seconds', 'Time since the last sweep over all pairs ended', () =>
         sweep.endedAtMs === undefined ? undefined : (nowMs() - sweep.endedAtMs) / 1000,
       );

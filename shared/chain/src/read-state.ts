@@ -11,8 +11,8 @@ export interface StateReader {
    * @param blockHash the state after exactly this block (EIP-1898).
    */
   read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
-  /** Contracts that once failed in company, and are called alone since. */
-  suspects(): ReadonlySet<Address>;
+  /** Functions that failed and are called alone since, as `<contract>:<selector>`. */
+  suspects(): ReadonlySet<string>;
 }
 
 export interface StateReaderOptions {
@@ -25,7 +25,7 @@ export interface StateReaderOptions {
   readonly aloneGas?: number;
   /** `eth_call`s under way at once. Default 4. */
   readonly concurrencyMax?: number;
-  /** Contracts remembered as suspects, the oldest forgotten first. Default 10000. */
+  /** Functions remembered as suspects, the oldest forgotten first. Default 10000. */
   readonly suspectsMax?: number;
 }
 
@@ -36,7 +36,7 @@ export interface StateReaderOptions {
  */
 export function createStateReader(options: StateReaderOptions): StateReader {
   const { node, multicall, callsMax = 200, aloneGas = 10_000_000, concurrencyMax = 4, suspectsMax = 10_000 } = options;
-  const suspects = new Set<Address>();
+  const suspects = new Set<string>();
 
   const aggregate = async (
     blockHash: Hex,
@@ -63,22 +63,22 @@ export function createStateReader(options: StateReaderOptions): StateReader {
       try {
         const [outcome] = await aggregate(blockHash, [call], aloneGas);
         const value = firstWord(outcome);
-        if (outcome?.succeeded === true) suspects.delete(call.to);
-        else suspect(call.to);
+        if (outcome?.succeeded === true) suspects.delete(functionOf(call));
+        else suspect(call);
         return value;
       } catch (error) {
         if (!(error instanceof RpcRefused)) throw error;
         await blameNodeFirst(blockHash);
         if (attempt === 2) {
-          suspect(call.to);
+          suspect(call);
           return undefined;
         }
       }
     }
   };
 
-  const suspect = (contract: Address) => {
-    suspects.add(contract);
+  const suspect = (call: StateCall) => {
+    suspects.add(functionOf(call));
     const [oldest] = suspects;
     if (suspects.size > suspectsMax && oldest !== undefined) suspects.delete(oldest);
   };
@@ -97,11 +97,20 @@ export function createStateReader(options: StateReaderOptions): StateReader {
       const first = await readTogether(blockHash, calls.slice(0, half));
       return [...first, ...(await readTogether(blockHash, calls.slice(half)))];
     }
-    const values: (bigint | undefined)[] = [];
-    for (const [index, call] of calls.entries()) {
-      const outcome = outcomes[index];
-      values.push(outcome?.succeeded === true ? firstWord(outcome) : await readAlone(blockHash, call));
+    const values = outcomes.map(firstWord);
+    // The first that failed may have burnt the gas of those behind it: they get another chance, together.
+    const failed = [...calls.keys()].filter((index) => outcomes[index]?.succeeded !== true);
+    const [first, ...rest] = failed;
+    if (first === undefined) return values;
+    const others: number[] = [];
+    for (const index of [first, ...rest]) {
+      const call = calls[index];
+      if (call === undefined) continue;
+      if (index === first || suspects.has(functionOf(call))) values[index] = await readAlone(blockHash, call);
+      else others.push(index);
     }
+    const again = await readTogether(blockHash, pick(calls, others));
+    for (const [nth, index] of others.entries()) values[index] = again[nth];
     return values;
   };
 
@@ -109,8 +118,8 @@ export function createStateReader(options: StateReaderOptions): StateReader {
     const values: (bigint | undefined)[] = new Array(calls.length);
     const jobs: { readonly indexes: readonly number[]; readonly alone: boolean }[] = [];
     let company: number[] = [];
-    for (const [index, { to }] of calls.entries()) {
-      if (suspects.has(to)) jobs.push({ indexes: [index], alone: true });
+    for (const [index, call] of calls.entries()) {
+      if (suspects.has(functionOf(call))) jobs.push({ indexes: [index], alone: true });
       else if (company.push(index) === callsMax) {
         jobs.push({ indexes: company, alone: false });
         company = [];
@@ -119,7 +128,7 @@ export function createStateReader(options: StateReaderOptions): StateReader {
     if (company.length > 0) jobs.push({ indexes: company, alone: false });
     const work = async () => {
       for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
-        const wanted = job.indexes.map((index) => calls[index]).filter((call) => call !== undefined);
+        const wanted = pick(calls, job.indexes);
         const [first] = wanted;
         const got = job.alone && first ? [await readAlone(blockHash, first)] : await readTogether(blockHash, wanted);
         for (const [nth, index] of job.indexes.entries()) values[index] = got[nth];
@@ -130,6 +139,14 @@ export function createStateReader(options: StateReaderOptions): StateReader {
   };
 
   return { read, suspects: () => suspects };
+}
+
+function functionOf({ to, data }: StateCall): string {
+  return `${to}:${data.slice(0, 10)}`;
+}
+
+function pick<T>(list: readonly T[], indexes: readonly number[]): T[] {
+  return indexes.map((index) => list[index]).filter((each) => each !== undefined);
 }
 
 /** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word. */

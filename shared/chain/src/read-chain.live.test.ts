@@ -1,0 +1,250 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Address, deployArtifacts, eventTopics, type Hex } from '@makerbook/contracts-evm';
+import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import { greedyMulticall } from './greedy-multicall.js';
+import {
+  allowance,
+  balanceOf,
+  createNode,
+  createStateReader,
+  isContract,
+  type Node,
+  nonceOf,
+  RpcRefused,
+  RpcUnavailable,
+  readBlock,
+  readBlockAndHead,
+  readChainId,
+  readLogs,
+  readLogsOfRange,
+} from './index.js';
+
+let anvil: AnvilPart;
+let provider: JsonRpcProvider;
+let deployer: NonceManager;
+let account: Address;
+let node: Node;
+let multicall: Address;
+let token: Address;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  anvil = await startAnvil();
+  provider = new JsonRpcProvider(anvil.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+  provider.pollingInterval = 20;
+  const wallet = new Wallet(Wallet.createRandom().privateKey, provider);
+  account = wallet.address.toLowerCase() as Address;
+  await provider.send('anvil_setBalance', [account, '0x3635c9adc5dea00000']);
+  deployer = new NonceManager(wallet);
+  node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
+  multicall = await deploy(deployArtifacts.Multicall3);
+  token = await deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
+});
+afterAll(async () => {
+  node.close();
+  provider.destroy();
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  await anvil.stop();
+});
+
+const deploy = async (artifact: { abi: InterfaceAbi; bytecode: string }, ...args: unknown[]): Promise<Address> => {
+  const contract = await new ContractFactory(artifact.abi, artifact.bytecode, deployer).deploy(...args);
+  await contract.waitForDeployment();
+  return (await contract.getAddress()).toLowerCase() as Address;
+};
+const send = async (address: Address, method: string, ...args: unknown[]) => {
+  const contract = new Contract(address, deployArtifacts.IllBehavedToken.abi, deployer);
+  const sent = await contract.getFunction(method).send(...args, { gasLimit: 500_000 });
+  await sent.wait();
+};
+const head = async (): Promise<Hex> => {
+  const block = await readBlock(node, 'latest');
+  if (block === undefined) throw new Error('no newest block');
+  return block.hash;
+};
+/** A server that answers each request with what the function says. */
+const serve = async (answer: (body: string) => { status: number; body: string } | undefined): Promise<string> => {
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
+    });
+    request.on('end', () => {
+      const said = answer(body);
+      if (said !== undefined) response.writeHead(said.status).end(said.body);
+    });
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+const refusal = (code: number, message: string) => (body: string) => ({
+  status: 200,
+  body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, error: { code, message } }),
+});
+
+describe('blocks and logs', () => {
+  test('are those of the chain, by number and by hash, and nothing where there is no block yet', async () => {
+    await send(token, 'mint', account, 5n);
+    const number = await provider.getBlockNumber();
+    const expected = await provider.getBlock(number);
+    const { block, headNumber } = await readBlockAndHead(node, number);
+    expect(headNumber).toBe(number);
+    expect(block).toMatchObject({ number, hash: expected?.hash, parentHash: expected?.parentHash });
+    expect(block?.timestamp).toBe(expected?.timestamp);
+    expect((await readBlockAndHead(node, number + 1)).block).toBeUndefined();
+
+    const logs = await readLogs(node, await head(), { topics: [eventTopics.transfer] });
+    expect(logs).toHaveLength(1);
+    expect(logs[0]).toMatchObject({ address: token, blockNumber: number, blockHash: expected?.hash });
+    expect(await readLogsOfRange(node, number, number, { address: token, topics: [eventTopics.transfer] })).toEqual(
+      logs,
+    );
+    expect(await readLogs(node, await head(), { topics: [eventTopics.approval] })).toEqual([]);
+    expect(await readChainId(node)).toBe(8217);
+    expect([await isContract(node, token), await isContract(node, account)]).toEqual([true, false]);
+  });
+});
+
+describe('values', () => {
+  test('are those of exactly the block that is asked for', async () => {
+    const reader = createStateReader({ node, multicall });
+    await send(token, 'mint', account, 100n);
+    const before = await head();
+    const [old] = await reader.read(before, [balanceOf(token, account)]);
+    await send(token, 'mint', account, 7n);
+    const calls = [balanceOf(token, account), allowance(token, account, multicall)];
+    expect(await reader.read(before, calls)).toEqual([old, 0n]);
+    expect(await reader.read(await head(), calls)).toEqual([(old ?? 0n) + 7n, 0n]);
+  });
+
+  test('of more calls than fit into one come in the order of the calls, in as few requests as the bound allows', async () => {
+    const reader = createStateReader({ node, multicall, callsMax: 10 });
+    const accounts = Array.from({ length: 95 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
+    for (const [n, each] of accounts.entries()) if (n % 30 === 0) await send(token, 'mint', each, BigInt(n + 1));
+    const block = await head();
+    const before = node.counts().calls;
+    const values = await reader.read(
+      block,
+      accounts.map((each) => balanceOf(token, each)),
+    );
+    expect(values).toEqual(accounts.map((_, n) => (n % 30 === 0 ? BigInt(n + 1) : 0n)));
+    expect(node.counts().calls - before).toBe(10);
+  });
+
+  test.each([
+    ['Multicall3 as it is deployed here', 'ours'],
+    ['a Multicall3 that gives each call all the gas it has, as the well-known one does', 'greedy'],
+  ])('of honest tokens survive a token that burns all gas, through %s', async (_name, kind) => {
+    const address = kind === 'ours' ? multicall : await deploy({ abi: [], bytecode: greedyMulticall });
+    const reader = createStateReader({ node, multicall: address });
+    const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
+    await send(burner, 'setBalanceAnswer', 5);
+    await send(token, 'mint', account, 1n);
+    const block = await head();
+    const contract = new Contract(token, deployArtifacts.TestToken.abi, provider);
+    const balance: bigint = await contract.getFunction('balanceOf')(account);
+    const honest = Array.from({ length: 60 }, () => balanceOf(token, account));
+    const calls = [...honest, balanceOf(burner, account), balanceOf(burner, multicall), ...honest];
+    for (const round of ['first', 'again']) {
+      const values = await reader.read(block, calls);
+      expect([round, new Set([...values.slice(0, 60), ...values.slice(62)])]).toEqual([round, new Set([balance])]);
+      expect(values.slice(60, 62)).toEqual([undefined, undefined]);
+    }
+    expect(reader.suspects()).toEqual(new Set([`${burner}:0x70a08231`]));
+    await send(burner, 'setBalanceAnswer', 0);
+    expect(await reader.read(await head(), [balanceOf(burner, account)])).toEqual([0n]);
+    expect(reader.suspects()).toEqual(new Set());
+  });
+
+  test('are undefined where there is no contract, and nobody is blamed for a block that the node has not', async () => {
+    const reader = createStateReader({ node, multicall });
+    expect(await reader.read(await head(), [nonceOf(account, account)])).toEqual([undefined]);
+    const unknown: Hex = `0x${'12'.repeat(32)}`;
+    await expect(reader.read(unknown, [balanceOf(token, account)])).rejects.toThrow(RpcRefused);
+    expect(reader.suspects()).toEqual(new Set());
+  });
+});
+
+describe('several endpoints', () => {
+  test('are asked in turn, and one that does not answer rests for a growing time', async () => {
+    let asked = 0;
+    let nowMs = 0;
+    const silent = await serve(() => {
+      asked += 1;
+      return { status: 502, body: 'bad gateway' };
+    });
+    const both = createNode({ urls: [silent, anvil.rpcUrl], nowMs: () => nowMs, restMs: 100 });
+    expect(await readChainId(both)).toBe(8217);
+    expect([asked, both.counts().failovers, both.counts().failures]).toEqual([1, 1, 1]);
+    nowMs = 99;
+    await readChainId(both);
+    expect(asked).toBe(1);
+    nowMs = 100;
+    await readChainId(both);
+    nowMs = 299;
+    await readChainId(both);
+    expect(asked).toBe(2);
+    nowMs = 300;
+    await readChainId(both);
+    expect(asked).toBe(3);
+    both.close();
+  });
+
+  test('are asked in turn also where one refuses what another may know', async () => {
+    const behind = await serve(refusal(-32000, 'header not found'));
+    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0 });
+    expect(await readChainId(both)).toBe(8217);
+    both.close();
+  });
+
+  test('are spared where the call itself is wrong', async () => {
+    const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0 });
+    await expect(both.call('eth_noSuchMethod', [])).rejects.toMatchObject({ retryable: false, code: -32601 });
+    expect(both.counts().failovers).toBe(0);
+    both.close();
+  });
+});
+
+describe('a node that fails', () => {
+  test.each([
+    ['hangs', () => undefined, /did not answer within 200 ms/],
+    ['answers with HTML', () => ({ status: 503, body: '<html>' }), /answered 503 with no JSON: <html>/],
+    ['answers with too much', () => ({ status: 200, body: ' '.repeat(2000) }), /more than 1000 bytes/],
+    ['answers another call', () => ({ status: 200, body: '{"id":77,"result":"0x1"}' }), /no result/],
+    ['answers null', () => ({ status: 200, body: 'null' }), /without an answer/],
+  ])('%s: that is an RpcUnavailable that says so', async (_what, answer, message) => {
+    const url = await serve(answer);
+    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs: 200, responseBytesMax: 1000 });
+    const failure = await readChainId(one).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RpcUnavailable);
+    expect((failure as Error).message).toMatch(message);
+    one.close();
+  });
+
+  test('by refusing a whole batch, is a refusal', async () => {
+    const url = await serve(() => ({
+      status: 429,
+      body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}',
+    }));
+    const one = createNode({ urls: [url], nowMs: () => 0 });
+    await expect(readBlockAndHead(one, 1)).rejects.toMatchObject({ name: 'RpcRefused', code: -32005, retryable: true });
+    one.close();
+  });
+
+  test('by giving a block that is none, is an RpcUnavailable', async () => {
+    const url = await serve((body) => ({
+      status: 200,
+      body: JSON.stringify({ id: JSON.parse(body).id, result: { number: '0x1', hash: '0x12' } }),
+    }));
+    const one = createNode({ urls: [url], nowMs: () => 0 });
+    await expect(readBlock(one, 1)).rejects.toThrow(/block.hash that is not 32 bytes/);
+    one.close();
+  });
+});
