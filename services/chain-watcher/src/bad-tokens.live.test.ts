@@ -3,7 +3,7 @@ import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-ev
 import type { Logger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
-import { addressOf, Stage, until } from './stage-chain.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ILL_BEHAVED = deployArtifacts.IllBehavedToken.abi;
 const [HONEST, REVERTS, TOO_SHORT, ENORMOUS, BURNS_GAS] = [0, 1, 2, 4, 5] as const;

@@ -6,7 +6,7 @@ import { type Address, deployArtifacts, type Hex, ZERO_ADDRESS } from '@makerboo
 import { testParts } from '@makerbook/local-stack';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
-import { addressOf, Stage, until } from './stage-chain.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;

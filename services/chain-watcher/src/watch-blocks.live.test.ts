@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
-import { addressOf, type SignedOrder, Stage, until } from './stage-chain.js';
+import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const WRAPPED = deployArtifacts.WrappedNative.abi;

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, eventTopics, type Hex } from '@makerbook/contracts-evm';
 import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
 import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
-import { greedyMulticall } from './greedy-multicall.js';
 import {
   allowance,
   balanceOf,
@@ -21,6 +20,7 @@ import {
   readLogs,
   readLogsOfRange,
 } from './index.js';
+import { greedyMulticall } from './testing/greedy-multicall.js';
 
 let anvil: AnvilPart;
 let provider: JsonRpcProvider;

@@ -21,8 +21,8 @@ import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
-import { watcherSettings } from './env.js';
-import { runWatcher, type Watcher } from './run.js';
+import { watcherSettings } from '../env.js';
+import { runWatcher, type Watcher } from '../run.js';
 
 /** What the fold of the log says of an order: its status, or why it is gone. */
 export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly reason: string } | undefined;
