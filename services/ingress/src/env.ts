@@ -34,7 +34,11 @@ export const settings = {
   DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
   APPEND_LINGER_MS: integer('How long an append waits for company in one produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),
-  REDIS_TIMEOUT_MS: integer('Redis has to answer within this time', 500, { min: 10 }),
+  REDIS_TIMEOUT_MS: integer(
+    'A Redis that is connected has to answer within this time; one that is lost is an error at once',
+    1500,
+    { min: 10 },
+  ),
   PROJECTION_WAIT_MS: integer('How long to wait for the read model to reach the end of the log', 1000, { min: 0 }),
   COLD_WAIT_MS: integer(
     'How long a POST waits until a flushed Redis hears from the projector, or for another request with the same order',

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeMakerEvent, type Hex } from '@makerbook/contracts-events';
 import { partitionOf } from '@makerbook/kafka';
 import { Signature, type Wallet } from 'ethers';
-import { hashOf, newWallet, type SignedOrder, signOrder, tokenA, zero } from './sign-test-orders.js';
-import { startTestIngress, type TestIngress } from './start-test-ingress.js';
+import { hashOf, newWallet, type SignedOrder, signOrder, tokenA, zero } from './testing/sign-test-orders.js';
+import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 let ingress: TestIngress;
 let maker: Wallet;

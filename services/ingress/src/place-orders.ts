@@ -158,8 +158,9 @@ async function settle(
 
 const validating = recordEnd({ status: 'VALIDATING' });
 
-function describeAccepted(proven: readonly ProvenOrder[]): string {
-  return `[${proven.map((order) => recordStart(order) + validating).join(',')}]`;
+/** The records in the order of the request. They are hex and names: one byte per character. */
+function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
+  return Buffer.from(`[${proven.map((order) => recordStart(order) + validating).join(',')}]`, 'latin1');
 }
 
 function askFor(

@@ -10,8 +10,8 @@ import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack
 import { type ReserveOrders, reserveOrders } from '@makerbook/redis';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
-import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './sign-test-orders.js';
-import { startTestIngress, type TestIngress } from './start-test-ingress.js';
+import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
+import { startTestIngress, type TestIngress } from './testing/start-test-ingress.js';
 
 const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
 const send = (ingress: TestIngress, orders: SignedOrder[]) =>

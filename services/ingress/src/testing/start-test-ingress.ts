@@ -21,9 +21,9 @@ import {
 } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type OrderChange, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
-import { readEnvironment } from './env.js';
+import { readEnvironment } from '../env.js';
 import { openTestGate, type TestGate } from './open-test-gate.js';
-import { type Ingress, runIngress } from './run.js';
+import { type Ingress, runIngress } from '../run.js';
 
 export const testDomain = {
   serviceName: 'Test',
