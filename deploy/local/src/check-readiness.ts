@@ -37,5 +37,5 @@ export async function askAllReadiness(opsUrls: Readonly<Record<string, string>>)
 function describe({ isReady, checks }: ServiceReadiness): string {
   const missing = Object.entries(checks).flatMap(([name, check]) => (check === 'ok' ? [] : [`${name}: ${check}`]));
   if (missing.length === 0) return isReady ? 'ok' : 'not ready';
-  return isReady ? `ok, but ${missing.join(', ')}` : missing.join(', ');
+  return isReady ? `ok (${missing.join(', ')})` : missing.join(', ');
 }

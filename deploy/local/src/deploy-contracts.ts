@@ -40,8 +40,8 @@ const NATIVE = { name: 'Test Wrapped Kaia', symbol: 'WKAIA', decimals: 18 } as c
 
 /**
  * Deploys the contracts on a development chain, or finds them there from an earlier call with the same options.
- * The deployer's key follows from the options and it deploys nothing else, in a fixed order, so the addresses follow
- * from the options as well.
+ * The deployers' keys follow from the options and they deploy nothing else, in a fixed order, so the addresses follow
+ * from the options as well: that of the Navigator from both, all others from the service name.
  * @throws Error when the chain does not answer or gives the deployer no coins (`anvil_setBalance`)
  */
 export async function deployContracts(options: DeployOptions): Promise<DeployedContracts> {
@@ -49,11 +49,10 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
   const quoteSigners = options.quoteSigners.map((address) => address.toLowerCase());
   const provider = new JsonRpcProvider(options.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
   try {
-    const deployer = new Wallet(id(JSON.stringify(['makerbook deployer', serviceName, quoteSigners])), provider);
+    const deployer = new Wallet(id(`makerbook deployer of ${serviceName}`), provider);
     const creations: Creation[] = [
       { artifact: deployArtifacts.LimitOrderProtocol, args: [serviceName] },
       { artifact: deployArtifacts.Multicall3, args: [] },
-      { artifact: deployArtifacts.Navigator, args: [serviceName, deployer.address, quoteSigners] },
       ...TOKENS.map((token) => ({
         artifact: deployArtifacts.TestToken,
         args: [token.name, token.symbol, token.decimals],
@@ -61,12 +60,16 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
       { artifact: deployArtifacts.WrappedNative, args: [NATIVE.name, NATIVE.symbol] },
     ];
     await deployMissing(provider, deployer, creations);
-    const [limitOrderProtocol = '', multicall = '', navigator = '', ...tokens] = creations.map((_, nonce) =>
+    // Its signers are part of its construction: those that differ get another Navigator, and all else stays.
+    const owner = new Wallet(id(`makerbook navigator of ${serviceName} for ${quoteSigners.join()}`), provider);
+    const navigator = { artifact: deployArtifacts.Navigator, args: [serviceName, owner.address, quoteSigners] };
+    await deployMissing(provider, owner, [navigator]);
+    const [limitOrderProtocol = '', multicall = '', ...tokens] = creations.map((_, nonce) =>
       getCreateAddress({ from: deployer.address, nonce }).toLowerCase(),
     );
     return {
       limitOrderProtocol,
-      navigator,
+      navigator: getCreateAddress({ from: owner.address, nonce: 0 }).toLowerCase(),
       multicall,
       tokens: [...TOKENS, NATIVE].map(({ symbol, decimals }, index) => ({
         symbol,

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { PartError } from './spawn-part.js';
+import { takeLock } from './lock-file.js';
+import { logTail, PartError, spawnPart } from './spawn-part.js';
 
-const run = promisify(execFile);
 const KAFKA_FOLDER = join(import.meta.dirname, '..', 'kafka');
-const FETCH_TIMEOUT_MS = 10 * 60_000;
 const LOCK_POLL_MS = 200;
 
 export type FetchedJars = {
@@ -53,58 +51,37 @@ export function findJar(jars: FetchedJars, namePrefix: string): string {
 }
 
 async function copyDependencies(pom: string, outputDirectory: string): Promise<void> {
+  requireMaven();
   const args = ['--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
-  try {
-    await run('mvn', [...args, `-DoutputDirectory=${outputDirectory}`], { timeout: FETCH_TIMEOUT_MS });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new PartError(
-        'Kafka',
-        'Maven is missing (it fetches Kafka): install it, for example with `apt-get install -y maven`',
-      );
-    }
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    const tail = `${stdout}${stderr}`.trimEnd().split('\n').slice(0, 15).join('\n');
-    throw new PartError(
-      'Kafka',
-      'Maven could not fetch Kafka: check the connection to its repository and try again',
-      tail,
-    );
+  const logFile = join(KAFKA_FOLDER, 'target', 'maven.log');
+  rmSync(logFile, { force: true });
+  const maven = spawnPart({
+    name: 'Maven',
+    command: 'mvn',
+    args: [...args, `-DoutputDirectory=${outputDirectory}`],
+    cwd: KAFKA_FOLDER,
+    logFile,
+  });
+  const { code } = await maven.exited;
+  if (code !== 0) {
+    const message = 'Maven could not fetch Kafka: check the connection to its repository and try again';
+    throw new PartError('Kafka', message, logTail(maven));
   }
 }
 
-/** Waits for a lock file that carries its owner's pid. One whose owner is gone is taken over. */
+function requireMaven(): void {
+  if (spawnSync('mvn', ['--version'], { cwd: '/' }).status === 0) return;
+  throw new PartError(
+    'Kafka',
+    'Maven is missing (it fetches Kafka): install it, for example with `apt-get install -y maven`',
+  );
+}
+
 async function lock(file: string): Promise<() => void> {
   for (;;) {
-    try {
-      writeFileSync(file, String(process.pid), { flag: 'wx' });
-      return () => rmSync(file, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    }
-    if (!isAlive(readOwner(file))) rmSync(file, { force: true });
+    const taken = takeLock(file);
+    if ('release' in taken) return taken.release;
     await delay(LOCK_POLL_MS);
-  }
-}
-
-function readOwner(file: string): number | undefined {
-  try {
-    // Between its creation and the write of the pid the file is empty: such an owner counts as alive for a while.
-    const text = readFileSync(file, 'utf8');
-    if (text === '') return Date.now() - statSync(file).mtimeMs < 5_000 ? process.pid : undefined;
-    return Number(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isAlive(pid: number | undefined): boolean {
-  if (pid === undefined || !Number.isInteger(pid)) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 

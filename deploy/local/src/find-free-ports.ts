@@ -14,7 +14,7 @@ export async function findFreePorts(count: number): Promise<number[]> {
   for (let tries = 0; found.size < count; tries += 1) {
     if (tries > TRIES_MAX) throw new Error(`no ${count} free TCP ports between ${LOWEST_PORT} and ${HIGHEST_PORT}`);
     const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
-    if (!found.has(port) && (await isPortFree(port))) found.add(port);
+    if (!found.has(port) && (await isPortFree(port, '127.0.0.1'))) found.add(port);
   }
   return [...found];
 }
@@ -26,11 +26,13 @@ export async function findFreePort(): Promise<number> {
   return port;
 }
 
-/** True when a server could listen on this port now. */
-export function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+/** True when a server could listen on this port now; `host` undefined: on all addresses of the machine. */
+export function isPortFree(port: number, host: string | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () => resolve(false));
-    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)));
+    server.listen({ port, ...(host === undefined ? {} : { host }), exclusive: true }, () =>
+      server.close(() => resolve(true)),
+    );
   });
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isPortFree } from './find-free-ports.js';
@@ -8,6 +8,9 @@ import { dropFromLeash, holdOnLeash, type StopSignal } from './hold-leash.js';
 const LOG_TAIL_LINES = 15;
 const PROBE_INTERVAL_MS = 50;
 
+const livingParts = new Set<Part>();
+let isClosed = false;
+
 /** How a process ended. */
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
@@ -15,8 +18,10 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 export type Part = {
   readonly name: string;
   readonly pid: number;
-  /** Where its output goes. */
+  /** Where its output goes, behind what is there already. */
   readonly logFile: string;
+  /** Where in the log file the output of this process begins, in bytes. */
+  readonly logStart: number;
   /** Resolves when the process has ended, whoever ended it. */
   readonly exited: Promise<Exit>;
   /** Orders the process to stop, waits until it has, and kills it when that takes too long. Harmless when repeated. */
@@ -33,7 +38,7 @@ export type PartCommand = {
   readonly cwd?: string;
   readonly uid?: number;
   readonly gid?: number;
-  /** Started afresh with each start of the process. */
+  /** Created when missing; written at its end. */
   readonly logFile: string;
   readonly stopSignal?: StopSignal;
   readonly stopTimeoutMs?: number;
@@ -57,8 +62,10 @@ export class PartError extends Error {
  * terminal reaches only the supervisor, which then stops its parts in order.
  */
 export function spawnPart(command: PartCommand): Part {
+  if (isClosed) throw new PartError(command.name, `${command.name} does not start: everything is being stopped`);
   mkdirSync(dirname(command.logFile), { recursive: true });
-  const log = openSync(command.logFile, 'w');
+  const log = openSync(command.logFile, 'a');
+  const logStart = fstatSync(log).size;
   const child = spawn(command.command, [...command.args], {
     cwd: command.cwd ?? '/',
     env: command.env ?? process.env,
@@ -77,13 +84,13 @@ export function spawnPart(command: PartCommand): Part {
     throw new PartError(command.name, `${command.name} does not start: cannot run ${command.command}`);
   const stopSignal = command.stopSignal ?? 'TERM';
   holdOnLeash(pid, stopSignal);
-  void exited.then(() => dropFromLeash(pid));
   child.unref();
   let stopping: Promise<void> | undefined;
-  return {
+  const part: Part = {
     name: command.name,
     pid,
     logFile: command.logFile,
+    logStart,
     exited,
     stop() {
       stopping ??= stopChild(child, exited, stopSignal, command.stopTimeoutMs ?? 15_000);
@@ -93,6 +100,18 @@ export function spawnPart(command: PartCommand): Part {
       signalGroup(pid, signal);
     },
   };
+  livingParts.add(part);
+  void exited.then(() => {
+    dropFromLeash(pid);
+    livingParts.delete(part);
+  });
+  return part;
+}
+
+/** Stops every part of this process at once, also those that are still starting, and lets no other one start. */
+export async function stopLivingParts(): Promise<void> {
+  isClosed = true;
+  await Promise.all([...livingParts].map((part) => part.stop()));
 }
 
 /**
@@ -127,13 +146,23 @@ export async function waitUntilReady(part: Part, probe: () => Promise<boolean>, 
  * @throws PartError when the port is in use
  */
 export async function requireFreePort(partName: string, port: number): Promise<void> {
-  if (!(await isPortFree(port))) throw new PartError(partName, `${partName} cannot listen: port ${port} is in use`);
+  if (!(await isPortFree(port, '127.0.0.1')))
+    throw new PartError(partName, `${partName} cannot listen: port ${port} is in use`);
 }
 
-/** The last lines that a part wrote. */
-export function logTail(part: { readonly logFile: string }, lines = LOG_TAIL_LINES): string {
+/** The last lines that a process wrote. */
+export function logTail(
+  part: { readonly logFile: string; readonly logStart?: number },
+  lines = LOG_TAIL_LINES,
+): string {
   try {
-    return readFileSync(part.logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+    return readFileSync(part.logFile)
+      .subarray(part.logStart ?? 0)
+      .toString('utf8')
+      .trimEnd()
+      .split('\n')
+      .slice(-lines)
+      .join('\n');
   } catch {
     return '';
   }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { askDatabase, createDatabase } from './create-database.js';
+import { childrenOf } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 60_000;
@@ -208,12 +209,6 @@ function explainFailure(error: PartError, dataDir: string): PartError {
   const fatal = /FATAL:\s+(.*)/.exec(tail)?.[1];
   const reason = fatal === undefined ? error.message : `PostgreSQL cannot start (${fatal})`;
   return new PartError('Postgres', `${reason}. If its data folder ${dataDir} is broken, move it away`, tail);
-}
-
-function childrenOf(pid: number): number[] {
-  const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-  const processes = (stdout ?? '').split('\n').map((line) => line.trim().split(/\s+/).map(Number));
-  return processes.flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
 }
 
 function trySignal(pid: number, signal: NodeJS.Signals): void {

@@ -1,0 +1,38 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Wallet } from 'ethers';
+import { PartError } from './spawn-part.js';
+import { given, type StackSettings } from './stack-env.js';
+
+/** Account 9 of anvil's well-known test accounts: demos and tests sign quotes with it. */
+export const TEST_QUOTE_SIGNER = '0xa0ee7a142d267c1f36714e4a8f75612f20a79720';
+
+export type QuoteSigner = {
+  readonly address: string;
+  /** How ingress finds the key. */
+  readonly environment: { readonly QUOTE_SIGNER_KEY_FILE?: string };
+};
+
+/**
+ * The key with which quotes are signed anew: the given one, else one that is made at the first start and kept.
+ * @throws PartError when what is there is no key
+ */
+export function keepQuoteSigner(settings: StackSettings, folder: string): QuoteSigner {
+  if (settings.QUOTE_SIGNER_KEY !== '') {
+    return { address: addressOf('QUOTE_SIGNER_KEY', () => settings.QUOTE_SIGNER_KEY), environment: {} };
+  }
+  const file = resolve(given(settings.QUOTE_SIGNER_KEY_FILE) ?? join(folder, 'quote-signer.key'));
+  if (given(settings.QUOTE_SIGNER_KEY_FILE) === undefined && !existsSync(file)) {
+    writeFileSync(file, `${Wallet.createRandom().privateKey}\n`, { mode: 0o600 });
+  }
+  return { address: addressOf(file, () => readFileSync(file, 'utf8')), environment: { QUOTE_SIGNER_KEY_FILE: file } };
+}
+
+function addressOf(source: string, read: () => string): string {
+  try {
+    return new Wallet(read().trim()).address.toLowerCase();
+  } catch {
+    // The cause might quote what it was given.
+    throw new PartError('quote signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);
+  }
+}

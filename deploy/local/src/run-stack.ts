@@ -1,0 +1,280 @@
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { boundLogs } from './bound-logs.js';
+import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
+import { findFreePort, isPortFree } from './find-free-ports.js';
+import { keepQuoteSigner, type QuoteSigner, TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
+import { takeLock } from './lock-file.js';
+import { PartError, stopLivingParts } from './spawn-part.js';
+import { given, type StackSettings } from './stack-env.js';
+import { type Addresses, startParts } from './start-parts.js';
+import {
+  awaitReadiness,
+  createTopics,
+  entryOf,
+  type RunningService,
+  startNode,
+  startServices,
+} from './start-services.js';
+import type { Supervised, Supervision } from './supervise.js';
+import {
+  awaitLeftovers,
+  type ProcessEntry,
+  removeStackFiles,
+  type StackFile,
+  writeProcessesFile,
+  writeStackFile,
+} from './write-stack-files.js';
+
+/** Settings with another default under `npm start` than in production. */
+const LOCAL_DEFAULTS = {
+  PARTITIONS: '8',
+  TOPIC_PREFIX: '',
+  REDIS_KEY_PREFIX: 'mb:',
+  TOPIC_REPLICATION_FACTOR: '1',
+  TRUSTED_PROXY_HOPS: '1',
+  LOG_LEVEL: 'info',
+  NODE_ENV: 'production',
+};
+/** What commands beside the stack have to share with it. */
+const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX'] as const;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export type Stack = {
+  /** What is in `stack.json`. */
+  readonly addresses: StackFile;
+};
+
+/** Everything that `npm start` runs: from the parts to the gateway, started in this order and stopped in the reverse. */
+export type StackRun = {
+  /** Resolves when every service is ready; rejects with PartError when something cannot start, and stops the rest. */
+  readonly ready: Promise<Stack>;
+  /** Stops everything, also in the middle of the start. Harmless when repeated. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts the whole stack on a data folder.
+ * @param environment reaches the services, but for what the stack decides
+ * @param say takes a line at a time for the person who looks on
+ */
+export function runStack(settings: StackSettings, environment: Environment, say: (line: string) => void): StackRun {
+  const folder = resolve(settings.MAKERBOOK_DATA);
+  const closing: (() => void | Promise<void>)[] = [];
+  const stopped = new AbortController();
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      stopped.abort();
+      for (const close of closing.reverse()) await close();
+      // Whatever was still starting when the order to stop came.
+      await stopLivingParts();
+      closing.length = 0;
+    })();
+    return stopping;
+  };
+  const ready = start(settings, { environment, folder, say, signal: stopped.signal, closing });
+  return {
+    ready: ready.catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    }),
+    stop,
+  };
+}
+
+type Start = {
+  readonly environment: Environment;
+  readonly folder: string;
+  readonly say: (line: string) => void;
+  readonly signal: AbortSignal;
+  readonly closing: (() => void | Promise<void>)[];
+};
+
+async function start(settings: StackSettings, { environment, folder, say, signal, closing }: Start): Promise<Stack> {
+  closing.push(lockFolder(folder).release);
+  const port = settings.PORT === 0 ? await findFreePort() : settings.PORT;
+  if (!(await isPortFree(port, undefined)) || !(await isPortFree(port, '127.0.0.1'))) {
+    throw new PartError('gateway', `port ${port} is in use: stop what listens there, or choose another with PORT=…`);
+  }
+  await awaitLeftovers(folder);
+  removeStackFiles(folder);
+  const logs = join(folder, 'logs');
+  closing.push(boundLogs(logs, settings.LOG_BYTES_MAX));
+
+  const shared = { ...LOCAL_DEFAULTS, ...withoutEmpty(environment) };
+  const running: Supervised[] = [];
+  const stopInReverse = (part: Supervised) => {
+    running.push(part);
+    closing.push(() => part.stop());
+    supervision.onStart();
+  };
+  const supervision: Supervision = {
+    say: (line) => {
+      if (!signal.aborted) say(line);
+    },
+    onStart: () =>
+      writeProcessesFile(folder, {
+        supervisorPid: process.pid,
+        settings: Object.fromEntries(SHARED_SETTINGS.map((name) => [name, shared[name] ?? ''])),
+        processes: running.map(describeProcess),
+      }),
+  };
+  closing.push(() => removeStackFiles(folder));
+
+  say('starting Kafka, Postgres, Redis and a chain');
+  const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
+  signal.throwIfAborted();
+  const quoteSigner = keepQuoteSigner(settings, folder);
+  const contracts = await provideContracts(settings, addresses, quoteSigner);
+  const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner });
+  await createTopics(env);
+  signal.throwIfAborted();
+
+  say('starting the services');
+  const services: RunningService[] = [];
+  await startServices(env, logs, supervision, (service) => {
+    services.push(service);
+    stopInReverse(service);
+  });
+  await awaitReadiness(services, signal);
+  signal.throwIfAborted();
+  const gateway = await startGateway(port, services, logs, env, supervision);
+  stopInReverse(gateway);
+  await awaitReadiness([gateway], signal);
+  signal.throwIfAborted();
+  const stackFile = describeStack(settings, port, addresses, contracts);
+  writeStackFile(folder, stackFile);
+  return { addresses: stackFile };
+}
+
+function lockFolder(folder: string): { release(): void } {
+  try {
+    mkdirSync(folder, { recursive: true });
+    const lock = takeLock(join(folder, 'stack.lock'));
+    if ('release' in lock) return lock;
+    throw new PartError(
+      'stack',
+      `Makerbook runs on ${folder} already (process ${lock.heldBy}): stop it, or choose another folder with MAKERBOOK_DATA=…`,
+    );
+  } catch (error) {
+    if (error instanceof PartError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new PartError(
+      'stack',
+      `the data folder ${folder} cannot be used (${reason}): choose another with MAKERBOOK_DATA=…`,
+    );
+  }
+}
+
+/** On a chain of its own, and on one that takes deployments, the contracts are deployed unless their address is given. */
+async function provideContracts(
+  settings: StackSettings,
+  { rpcUrl }: Addresses,
+  { address: own }: QuoteSigner,
+): Promise<DeployedContracts> {
+  const quoteSigners = given(settings.QUOTE_SIGNERS)?.split(',') ?? [own, TEST_QUOTE_SIGNER];
+  const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
+  if (limitOrderProtocol !== undefined && given(settings.RPC_URL) !== undefined) {
+    const { MULTICALL_ADDRESS: multicall, NAVIGATOR_ADDRESS: navigator } = settings;
+    return { limitOrderProtocol, multicall, navigator, tokens: [], quoteSigners };
+  }
+  try {
+    const signers = [...new Set([...quoteSigners, own])];
+    const [firstUrl = rpcUrl] = rpcUrl.split(',');
+    const deployed = await deployContracts({
+      rpcUrl: firstUrl,
+      serviceName: settings.SERVICE_NAME,
+      quoteSigners: signers,
+    });
+    return {
+      ...deployed,
+      limitOrderProtocol: limitOrderProtocol ?? deployed.limitOrderProtocol,
+      navigator: settings.NAVIGATOR_ADDRESS === ZERO_ADDRESS ? deployed.navigator : settings.NAVIGATOR_ADDRESS,
+      quoteSigners,
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const hint = 'give LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS and NAVIGATOR_ADDRESS for a chain that has them';
+    throw new PartError('contracts', `the contracts cannot be deployed at ${rpcUrl}: ${hint}`, reason);
+  }
+}
+
+function serviceEnvironment(
+  shared: Environment,
+  settings: StackSettings,
+  parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
+): Environment {
+  const { addresses, contracts, quoteSigner } = parts;
+  const given = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name));
+  return {
+    ...Object.fromEntries(given),
+    KAFKA_BROKERS: addresses.kafkaBrokers,
+    DATABASE_URL: addresses.databaseUrl,
+    REDIS_URL: addresses.redisUrl,
+    RPC_URL: addresses.rpcUrl,
+    CHAIN_ID: String(settings.CHAIN_ID),
+    SERVICE_NAME: settings.SERVICE_NAME,
+    LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
+    MULTICALL_ADDRESS: contracts.multicall,
+    NAVIGATOR_ADDRESS: contracts.navigator,
+    QUOTE_SIGNERS: contracts.quoteSigners.join(','),
+    ...quoteSigner.environment,
+  };
+}
+
+function startGateway(
+  port: number,
+  services: readonly RunningService[],
+  logs: string,
+  env: Environment,
+  supervision: Supervision,
+): Promise<RunningService> {
+  const url = (servicePort: number | undefined) => `http://127.0.0.1:${servicePort}`;
+  const portOf = (name: string) => services.find((service) => service.name === name)?.port;
+  const gatewayEnv = {
+    ...env,
+    PORT: String(port),
+    INGRESS_URL: url(portOf('ingress')),
+    QUERY_URL: url(portOf('query')),
+    OPS_URLS: services.map(({ name, opsPort }) => `${name}=${url(opsPort)}`).join(','),
+  };
+  const entry = entryOf('deploy/local', 'gateway.js');
+  return startNode('gateway', entry, gatewayEnv, logs, supervision).then((part) => ({ ...part, port, opsPort: port }));
+}
+
+function describeProcess(part: Supervised & { readonly port?: number; readonly opsPort?: number }): ProcessEntry {
+  const { pid, logFile } = part.current();
+  return {
+    name: part.name,
+    pid,
+    logFile,
+    ...(part.port === undefined ? {} : { port: part.port }),
+    ...(part.opsPort === undefined ? {} : { opsPort: part.opsPort }),
+  };
+}
+
+function describeStack(
+  settings: StackSettings,
+  port: number,
+  addresses: Addresses,
+  contracts: DeployedContracts,
+): StackFile {
+  return {
+    baseUrl: `http://127.0.0.1:${port}`,
+    ...addresses,
+    chainId: settings.CHAIN_ID,
+    serviceName: settings.SERVICE_NAME,
+    limitOrderProtocol: contracts.limitOrderProtocol,
+    navigator: contracts.navigator,
+    multicall: contracts.multicall,
+    tokens: contracts.tokens,
+    quoteSigners: contracts.quoteSigners,
+  };
+}
+
+function withoutEmpty(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+}

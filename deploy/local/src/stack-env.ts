@@ -1,0 +1,41 @@
+import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { address, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
+
+const own = 'own';
+
+/** What `npm start` itself reads. Whatever else stands in the environment reaches the services as it is. */
+export const stackSettings = {
+  PORT: port('Port of the base URL; 0: any free one', 8080),
+  MAKERBOOK_DATA: text('Folder for the data and logs of everything', '.local'),
+  KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),
+  DATABASE_URL: secret('Used instead of a Postgres of its own', own),
+  REDIS_URL: secret('Used instead of a Redis of its own', own),
+  RPC_URL: text('Used instead of a chain of its own', own),
+  SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
+  CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
+  LIMIT_ORDER_PROTOCOL_ADDRESS: text('Used instead of deploying the contracts', own),
+  MULTICALL_ADDRESS: address(
+    'Multicall3, where the contracts are not deployed',
+    '0xca11bde05977b3631167028862be2a173976ca11',
+  ),
+  NAVIGATOR_ADDRESS: address('Navigator, where the contracts are not deployed', ZERO_ADDRESS),
+  QUOTE_SIGNERS: text(
+    "Addresses whose quotes are taken, comma-separated; `own`: the service's and a well-known test account",
+    own,
+  ),
+  QUOTE_SIGNER_KEY_FILE: text("File with the service's quote-signer key; `own`: made at the first start", own),
+  QUOTE_SIGNER_KEY: secret('The key itself, instead of a file', ''),
+  LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
+};
+
+export type StackSettings = SettingsOf<typeof stackSettings>;
+
+/** @throws SettingsError naming what is wrong */
+export function readStackEnvironment(environment: Record<string, string | undefined>): StackSettings {
+  return readSettings(stackSettings, environment);
+}
+
+/** The value that was given, or undefined where the stack brings its own. */
+export function given(value: string): string | undefined {
+  return value === own ? undefined : value;
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { findFreePort } from './find-free-ports.js';
+import type { Part } from './spawn-part.js';
+import { given, type StackSettings } from './stack-env.js';
+import { startAnvil } from './start-anvil.js';
+import { startKafka } from './start-kafka.js';
+import { startPostgres } from './start-postgres.js';
+import { startRedis } from './start-redis.js';
+import { type Supervised, type Supervision, supervise } from './supervise.js';
+
+const BLOCK_TIME_SECONDS = 1;
+
+export type Addresses = {
+  readonly kafkaBrokers: string;
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly rpcUrl: string;
+};
+
+/** Where the parts keep their data and their logs. */
+export type Folders = { readonly data: string; readonly logs: string };
+
+/**
+ * Starts Kafka, Postgres, Redis and a chain side by side, but for those whose address is given.
+ * A part that ends is started again at the same address.
+ * @param keep takes each part as soon as it runs, also when another one fails
+ * @throws PartError of the first that cannot start
+ */
+export async function startParts(
+  settings: StackSettings,
+  { data, logs }: Folders,
+  supervision: Supervision,
+  keep: (part: Supervised) => void,
+): Promise<Addresses> {
+  const log = (name: string) => join(logs, `${name}.log`);
+  const start = async <P extends Part>(name: string, begin: (port: number) => Promise<P>): Promise<P> => {
+    const port = await findFreePort();
+    const part = await supervise(name, () => begin(port), supervision);
+    keep(part);
+    return part.current();
+  };
+  const onProgress = supervision.say;
+  const common = (name: string, port: number) => ({ dataDir: join(data, name), port, logFile: log(name), onProgress });
+  const [kafkaBrokers, databaseUrl, redisUrl, rpcUrl] = await allOrFirstFailure([
+    given(settings.KAFKA_BROKERS) ??
+      start('Kafka', (port) => startKafka(common('kafka', port))).then(({ brokers }) => brokers),
+    given(settings.DATABASE_URL) ??
+      start('Postgres', (port) => startPostgres(common('postgres', port))).then(({ url }) => url),
+    given(settings.REDIS_URL) ?? start('Redis', (port) => startRedis(common('redis', port))).then(({ url }) => url),
+    given(settings.RPC_URL) ??
+      start('anvil', (port) =>
+        startAnvil({ ...common('anvil', port), chainId: settings.CHAIN_ID, blockTimeSeconds: BLOCK_TIME_SECONDS }),
+      ).then((part) => part.rpcUrl),
+  ]);
+  return { kafkaBrokers, databaseUrl, redisUrl, rpcUrl };
+}
+
+/** Waits for all, so that none is left half started behind the failure of another. */
+async function allOrFirstFailure(
+  promises: [string | Promise<string>, string | Promise<string>, string | Promise<string>, string | Promise<string>],
+): Promise<[string, string, string, string]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}

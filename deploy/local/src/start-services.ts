@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { askReadiness } from './check-readiness.js';
+import { findFreePorts } from './find-free-ports.js';
+import { logTail, PartError, spawnPart } from './spawn-part.js';
+import { type Supervised, type Supervision, supervise } from './supervise.js';
+
+const run = promisify(execFile);
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const READY_TIMEOUT_MS = 120_000;
+const READY_POLL_MS = 100;
+const ENDINGS_MAX = 3;
+const STOP_TIMEOUT_MS = 25_000;
+
+/** They stop in the reverse order: first those that take requests. */
+const SERVICES = ['projector', 'chain-watcher', 'query', 'ingress'] as const;
+export type ServiceName = (typeof SERVICES)[number];
+
+export type RunningService = Supervised & { readonly port: number; readonly opsPort: number };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The compiled entry of a package's process. */
+export function entryOf(folder: string, file = 'main.js'): string {
+  return join(ROOT, folder, 'dist', file);
+}
+
+/**
+ * Creates the topics that are missing.
+ * @throws PartError when one differs from what it must be
+ */
+export async function createTopics(environment: Environment): Promise<void> {
+  try {
+    await run(process.execPath, [entryOf('services/operator'), 'topics'], { env: environment });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new PartError('topics', 'the topics are not as they must be', `${stdout}${stderr}`.trimEnd());
+  }
+}
+
+/** Starts each service as a process of its own, on ports of its own. They become ready later. */
+export async function startServices(
+  environment: Environment,
+  logFolder: string,
+  supervision: Supervision,
+  keep: (service: RunningService) => void,
+): Promise<void> {
+  const ports = await findFreePorts(2 * SERVICES.length);
+  for (const [index, name] of SERVICES.entries()) {
+    const [port = 0, opsPort = 0] = ports.slice(2 * index);
+    const entry = entryOf(`services/${name}`);
+    if (!existsSync(entry)) throw new PartError(name, `${entry} is missing: run \`npm run build\``);
+    const env = { ...environment, PORT: String(port), OPS_PORT: String(opsPort) };
+    keep({ ...(await startNode(name, entry, env, logFolder, supervision)), port, opsPort });
+  }
+}
+
+/** Starts a Node.js process that is started again whenever it ends. */
+export function startNode(
+  name: string,
+  entry: string,
+  env: Environment,
+  logFolder: string,
+  supervision: Supervision,
+): Promise<Supervised> {
+  const logFile = join(logFolder, `${name}.log`);
+  const args = ['--enable-source-maps', entry];
+  const command = { name, command: process.execPath, args, env, logFile, stopTimeoutMs: STOP_TIMEOUT_MS };
+  return supervise(name, async () => spawnPart(command), supervision);
+}
+
+/**
+ * Waits until each service says that it is ready.
+ * @throws PartError when one keeps ending, or is not ready after two minutes: with what it says is missing
+ */
+export async function awaitReadiness(services: readonly RunningService[], signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  for (const service of services) {
+    for (;;) {
+      const { isReady, checks } = await askReadiness(`http://127.0.0.1:${service.opsPort}`);
+      if (isReady || signal.aborted) break;
+      const fallen = services.find(({ endings }) => endings() >= ENDINGS_MAX);
+      if (fallen !== undefined) {
+        const { logFile } = fallen.current();
+        throw new PartError(fallen.name, `${fallen.name} keeps ending, see ${logFile}`, logTail({ logFile }));
+      }
+      if (performance.now() > deadline) {
+        const missing = Object.entries(checks).flatMap(([name, check]) =>
+          check === 'ok' ? [] : [`${name}: ${check}`],
+        );
+        const message = `${service.name} is not ready after ${READY_TIMEOUT_MS / 1000} s (${missing.join(', ')})`;
+        throw new PartError(service.name, message, logTail(service.current()));
+      }
+      await delay(READY_POLL_MS);
+    }
+  }
+}

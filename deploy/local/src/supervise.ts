@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Exit, type Part, PartError } from './spawn-part.js';
+
+const FIRST_PAUSE_MS = 500;
+const PAUSE_MS_MAX = 15_000;
+/** One that ran this long starts again after the first pause. */
+const STEADY_MS = 60_000;
+
+export type Supervised<P extends Part = Part> = {
+  readonly name: string;
+  /** The process that runs now, or ran last. */
+  readonly current: () => P;
+  /** How often it has ended though nobody ordered it. */
+  readonly endings: () => number;
+  /** Stops it for good. */
+  stop(): Promise<void>;
+};
+
+export type Supervision = {
+  /** Takes a line for the person who looks on. */
+  readonly say: (line: string) => void;
+  /** Called after each start, also the first. */
+  readonly onStart: () => void;
+};
+
+/**
+ * Starts a process and starts it again, after a pause that doubles, whenever it ends by itself.
+ * @throws what `start` throws at the first start; later failures are said, and tried again
+ */
+export async function supervise<P extends Part>(
+  name: string,
+  start: () => Promise<P>,
+  { say, onStart }: Supervision,
+): Promise<Supervised<P>> {
+  let current = await start();
+  let endings = 0;
+  const stopping = new AbortController();
+  onStart();
+  const watching = (async () => {
+    let pauseMs = FIRST_PAUSE_MS;
+    let startedAtMs = performance.now();
+    let reason = describe(await current.exited);
+    while (!stopping.signal.aborted) {
+      endings += 1;
+      if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
+      say(`${name} ${reason}: starting it again in ${pauseMs / 1000} s (${current.logFile})`);
+      await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX);
+      if (stopping.signal.aborted) return;
+      try {
+        current = await start();
+      } catch (error) {
+        reason = `does not start (${error instanceof PartError ? error.message : String(error)})`;
+        continue;
+      }
+      startedAtMs = performance.now();
+      onStart();
+      say(`${name} was started again`);
+      if (stopping.signal.aborted) await current.stop();
+      reason = describe(await current.exited);
+    }
+  })();
+  return {
+    name,
+    current: () => current,
+    endings: () => endings,
+    async stop() {
+      stopping.abort();
+      await current.stop();
+      await watching;
+    },
+  };
+}
+
+function describe({ code, signal }: Exit): string {
+  return signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`;
+}

@@ -1,0 +1,94 @@
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DeployedToken } from './deploy-contracts.js';
+import { startTimeOf } from './read-processes.js';
+
+const LEFTOVER_WAIT_MS = 15_000;
+
+/** `stack.json`: what runs where, for makers, demos and tests. It exists while the stack is ready. */
+export type StackFile = {
+  readonly baseUrl: string;
+  readonly kafkaBrokers: string;
+  readonly databaseUrl: string;
+  readonly redisUrl: string;
+  readonly rpcUrl: string;
+  readonly chainId: number;
+  readonly serviceName: string;
+  readonly limitOrderProtocol: string;
+  readonly navigator: string;
+  readonly multicall: string;
+  readonly tokens: readonly DeployedToken[];
+  readonly quoteSigners: readonly string[];
+};
+
+/** One process of the stack. Ports are its own; the ops port has `/readyz` and `/metrics`. */
+export type ProcessEntry = {
+  readonly name: string;
+  readonly pid: number;
+  readonly logFile: string;
+  readonly port?: number;
+  readonly opsPort?: number;
+};
+
+/** `processes.json`: kept true while the stack runs, also over restarts of single processes. */
+export type ProcessesFile = {
+  readonly supervisorPid: number;
+  /** Settings that commands beside the stack have to share with it. */
+  readonly settings: Readonly<Record<string, string>>;
+  readonly processes: readonly ProcessEntry[];
+};
+
+type StoredProcesses = Omit<ProcessesFile, 'processes'> & {
+  readonly processes: readonly (ProcessEntry & { readonly started: string | undefined })[];
+};
+
+export function writeStackFile(folder: string, content: StackFile): void {
+  writeWhole(join(folder, 'stack.json'), content);
+}
+
+/** @returns undefined when no stack is ready on that folder */
+export function readStackFile(folder: string): StackFile | undefined {
+  return readJson(join(folder, 'stack.json')) as StackFile | undefined;
+}
+
+export function writeProcessesFile(folder: string, content: ProcessesFile): void {
+  const processes = content.processes.map((entry) => ({ ...entry, started: startTimeOf(entry.pid) }));
+  writeWhole(join(folder, 'processes.json'), { ...content, processes } satisfies StoredProcesses);
+}
+
+/** @returns undefined when no stack runs on that folder */
+export function readProcessesFile(folder: string): ProcessesFile | undefined {
+  return readJson(join(folder, 'processes.json')) as ProcessesFile | undefined;
+}
+
+export function removeStackFiles(folder: string): void {
+  for (const name of ['stack.json', 'processes.json']) rmSync(join(folder, name), { force: true });
+}
+
+/**
+ * After a supervisor that was killed: waits until the last of its processes has gone (its leash ends them), and kills
+ * what is left after 15 s. Call it with the folder's lock held.
+ */
+export async function awaitLeftovers(folder: string): Promise<void> {
+  const stored = readJson(join(folder, 'processes.json')) as StoredProcesses | undefined;
+  const left = () =>
+    (stored?.processes ?? []).filter(({ pid, started }) => started !== undefined && startTimeOf(pid) === started);
+  const deadline = performance.now() + LEFTOVER_WAIT_MS;
+  while (left().length > 0 && performance.now() < deadline) await delay(100);
+  for (const { pid } of left()) process.kill(-pid, 'SIGKILL');
+}
+
+/** Readers see the old file or the new one, never a part. */
+function writeWhole(file: string, content: unknown): void {
+  writeFileSync(`${file}.new`, `${JSON.stringify(content, undefined, 2)}\n`);
+  renameSync(`${file}.new`, file);
+}
+
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
