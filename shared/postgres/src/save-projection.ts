@@ -1,97 +1,110 @@
-import { byteaOf, type Postgres, type Query } from './connect-postgres.js';
+import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PositionTaken, type ProjectionCommit } from './project-partition.js';
 
 /**
- * Commits what a stretch of the log did, and the position behind it, in one transaction. Of two that fold the same
- * stretch one commits; the other gets PositionTaken and has written nothing. One statement for each kind of row.
+ * Commits what a stretch of the log did, and the position behind it: one statement, and so one transaction in one round
+ * trip. Of two that fold the same stretch one commits; the other gets PositionTaken and has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
 export async function saveProjection(postgres: Postgres, commit: ProjectionCommit): Promise<void> {
-  const statements = statementsOf(commit).filter(({ rows }) => rows.length > 0);
-  if (statements.length === 0) return movePosition(postgres.query, commit);
-  await postgres.transaction(async (query) => {
-    // First, and it locks the row: whoever comes second waits here and then finds another position.
-    await movePosition(query, commit);
-    for (const { sql, rows } of statements) await query(sql, [JSON.stringify(rows), commit.partition]);
-  });
-}
-
-async function movePosition(query: Query, commit: ProjectionCommit): Promise<void> {
   const { partition, fromOffset, nextOffset, blockNumber, clockSeconds, pending } = commit;
-  const moved = await query<object>(
-    `update projections set next_offset = $3, block_number = $4, block_timestamp = $5, pending = $6
-     where partition = $1 and next_offset = $2 returning partition`,
-    [partition, fromOffset, nextOffset, blockNumber ?? null, clockSeconds, pending ?? null],
+  const parts = partsOf(commit).filter(({ rows }) => rows.length > 0);
+  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 7}`)})`);
+  // The row of the partition is locked first, for every part asks whether it has moved. Who comes second waits for it,
+  // finds another position, and writes nothing.
+  const moved = await postgres.query<{ partition: number }>(
+    `with ${[`moved as (${movePositionSql})`, ...steps].join(', ')} select partition from moved`,
+    [
+      partition,
+      fromOffset,
+      nextOffset,
+      blockNumber ?? null,
+      clockSeconds,
+      pending ?? null,
+      ...parts.map(({ rows }) => JSON.stringify(rows)),
+    ],
   );
   if (moved.length === 0) {
     throw new PositionTaken(`partition ${partition} does not stand at ${fromOffset}: another process owns it`);
   }
 }
 
-interface Statement {
-  /** $1: the rows as JSON, $2: the partition. */
-  readonly sql: string;
+/** One kind of row. No part reads what another one writes: all of them see the tables as they were. */
+interface Part {
+  readonly name: string;
   readonly rows: readonly object[];
+  /** @param rows the place of the rows as JSON among the values */
+  readonly sql: (rows: string) => string;
 }
 
-function statementsOf(commit: ProjectionCommit): Statement[] {
+function partsOf(commit: ProjectionCommit): Part[] {
   return [
-    { sql: removeOrdersSql, rows: commit.removed.map((orderHash) => ({ order_hash: byteaOf(orderHash) })) },
-    { sql: openOrdersSql, rows: commit.opened.map(orderToJson) },
-    { sql: changeOrdersSql, rows: commit.changed.map(orderStateToJson) },
-    { sql: dropFundingSql, rows: commit.fundingDropped.map(fundingKeyToJson) },
-    { sql: saveFundingSql, rows: commit.funding.map(fundingToJson) },
-    { sql: saveMakersSql, rows: commit.makers.map(makerToJson) },
-    { sql: addHistorySql, rows: commit.history.map(historyToJson) },
+    { name: 'removed', sql: removeOrders, rows: commit.removed.map((hash) => ({ order_hash: byteaOf(hash) })) },
+    { name: 'opened', sql: openOrders, rows: commit.opened.map(orderToJson) },
+    { name: 'changed', sql: changeOrders, rows: commit.changed.map(orderStateToJson) },
+    { name: 'dropped', sql: dropFunding, rows: commit.fundingDropped.map(fundingKeyToJson) },
+    { name: 'funded', sql: saveFunding, rows: commit.funding.map(fundingToJson) },
+    { name: 'known', sql: saveMakers, rows: commit.makers.map(makerToJson) },
+    { name: 'happened', sql: addHistory, rows: commit.history.map(historyToJson) },
   ];
 }
 
-const removeOrdersSql = `
-  delete from orders using json_to_recordset($1) as gone (order_hash bytea)
-  where orders.order_hash = gone.order_hash and orders.partition = $2`;
+const movePositionSql = `
+  update projections set next_offset = $3, block_number = $4, block_timestamp = $5, pending = $6
+  where partition = $1 and next_offset = $2 returning partition`;
 
-const openOrdersSql = `
+const hasMoved = 'exists (select from moved)';
+
+const removeOrders = (rows: string) => `
+  delete from orders using json_to_recordset(${rows}) as gone (order_hash bytea)
+  where orders.order_hash = gone.order_hash and ${hasMoved}`;
+
+const openOrders = (rows: string) => `
   insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
     making_amount, remaining, status, reason, in_book, record_start)
-  select order_hash, maker, $2, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+  select order_hash, maker, $1, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
     making_amount, remaining, status, reason, in_book, record_start
-  from json_to_recordset($1) as opened (order_hash bytea, maker bytea, accepted_offset bigint, accepted_at_ms bigint,
-    expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric, status text, reason text,
-    in_book boolean, record_start text)`;
+  from json_to_recordset(${rows}) as opened (order_hash bytea, maker bytea, accepted_offset bigint,
+    accepted_at_ms bigint, expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric,
+    status text, reason text, in_book boolean, record_start text)
+  where ${hasMoved}`;
 
-const changeOrdersSql = `
+const changeOrders = (rows: string) => `
   update orders set remaining = changed.remaining, status = changed.status, reason = changed.reason,
     in_book = changed.in_book
-  from json_to_recordset($1) as changed (order_hash bytea, remaining numeric, status text, reason text, in_book boolean)
-  where orders.order_hash = changed.order_hash and orders.partition = $2`;
+  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, status text, reason text,
+    in_book boolean)
+  where orders.order_hash = changed.order_hash and ${hasMoved}`;
 
-const dropFundingSql = `
-  delete from funding using json_to_recordset($1) as dropped (maker bytea, token bytea)
-  where funding.maker = dropped.maker and funding.token = dropped.token and $2::integer is not null`;
+const dropFunding = (rows: string) => `
+  delete from funding using json_to_recordset(${rows}) as dropped (maker bytea, token bytea)
+  where funding.maker = dropped.maker and funding.token = dropped.token and ${hasMoved}`;
 
-const saveFundingSql = `
+const saveFunding = (rows: string) => `
   insert into funding (maker, token, balance, balance_block, allowance, allowance_block, open_orders)
-  select * from json_to_recordset($1) as saved (maker bytea, token bytea, balance numeric, balance_block bigint,
+  select * from json_to_recordset(${rows}) as saved (maker bytea, token bytea, balance numeric, balance_block bigint,
     allowance numeric, allowance_block bigint, open_orders integer)
-  where $2::integer is not null
+  where ${hasMoved}
   on conflict (maker, token) do update set balance = excluded.balance, balance_block = excluded.balance_block,
     allowance = excluded.allowance, allowance_block = excluded.allowance_block, open_orders = excluded.open_orders`;
 
-const saveMakersSql = `
+const saveMakers = (rows: string) => `
   insert into makers (maker, partition, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds)
-  select maker, $2, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds
-  from json_to_recordset($1) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
+  select maker, $1, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds
+  from json_to_recordset(${rows}) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
     nonce_is_watched boolean, due_at_seconds bigint)
+  where ${hasMoved}
   on conflict (maker) do update set admission = excluded.admission, nonce = excluded.nonce,
     nonce_block = excluded.nonce_block, nonce_is_watched = excluded.nonce_is_watched,
     due_at_seconds = excluded.due_at_seconds`;
 
-const addHistorySql = `
+const addHistory = (rows: string) => `
   insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining,
     expires_at_seconds)
-  select $2, log_offset, order_hash, maker, happened, status, reason, remaining, expires_at_seconds
-  from json_to_recordset($1) as added (log_offset bigint, order_hash bytea, maker bytea, happened text, status text,
-    reason text, remaining numeric, expires_at_seconds bigint)`;
+  select $1, log_offset, order_hash, maker, happened, status, reason, remaining, expires_at_seconds
+  from json_to_recordset(${rows}) as added (log_offset bigint, order_hash bytea, maker bytea, happened text,
+    status text, reason text, remaining numeric, expires_at_seconds bigint)
+  where ${hasMoved}`;
 
 function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
   const { orderHash, remaining, status, reason, inBook } = row;
