@@ -36,6 +36,13 @@ beforeAll(async () => {
           headers: { 'Retry-After': '7', RateLimit: '"maker";r=0;t=7' },
         }),
       },
+      {
+        method: 'PATCH',
+        path: '/guarded',
+        takesJson: true,
+        clientLimit: { name: 'patches', requests: 3, windowSeconds: 60 },
+        handle: async () => okText('done'),
+      },
       { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },
       {
         method: 'GET',
@@ -157,6 +164,25 @@ describe('the HTTP shell', () => {
   test('a request that never ends is refused, and its socket closed', async () => {
     const text = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n[1';
     expect(await raw(text)).toMatch(/^HTTP\/1.1 400[\s\S]*did not arrive/);
+  });
+
+  test('a limit of one route is counted for it alone, for each client, before its body is read', async () => {
+    const patch = (client: string, body: string) =>
+      fetch(`${base}/guarded`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json', 'x-forwarded-for': client },
+        body,
+      });
+    const first = await patch('10.0.0.7', '{}');
+    expect(first.headers.get('ratelimit')).toMatch(/"client"; r=199; .*"patches"; r=2;/);
+    expect(await first.text()).toBe('done');
+    expect((await patch('10.0.0.7', 'no JSON')).status).toBe(400);
+    expect((await patch('10.0.0.7', '{}')).status).toBe(200);
+    const refused = await patch('10.0.0.7', 'no JSON');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    await expectProblem(refused, 429, 'rate_limited');
+    expect((await patch('10.0.0.8', '{}')).status).toBe(200);
+    expect((await fetch(`${base}/slow-not-there`, { headers: { 'x-forwarded-for': '10.0.0.7' } })).status).toBe(404);
   });
 
   test('a client above its limit gets 429 with Retry-After', async () => {

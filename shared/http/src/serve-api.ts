@@ -13,7 +13,15 @@ export interface Route {
   readonly path: string;
   /** Whether the request carries a JSON body. */
   readonly takesJson: boolean;
+  /** A limit of the route's own, beside the one over all routes; judged before the body is read. */
+  readonly clientLimit?: ClientLimit & { readonly name: string };
   readonly handle: (request: ApiRequest) => Promise<Reply>;
+}
+
+/** Requests of one client address within a window. */
+export interface ClientLimit {
+  readonly requests: number;
+  readonly windowSeconds: number;
 }
 
 export interface ApiOptions {
@@ -28,8 +36,8 @@ export interface ApiOptions {
   readonly requestTimeoutMs: number;
   /** How many proxies stand in front and may say who the client is. */
   readonly trustedProxyHops: number;
-  /** Requests of one client address within a window, over all routes. */
-  readonly clientLimit: { readonly requests: number; readonly windowSeconds: number };
+  /** Over all routes. */
+  readonly clientLimit: ClientLimit;
 }
 
 /** An API that listens. */
@@ -83,13 +91,20 @@ function createApp(options: ApiOptions): express.Express {
   app.set('trust proxy', options.trustedProxyHops);
   app.use(nameRequest);
   app.use(countRequests());
-  app.use(limitClients(options.clientLimit));
+  app.use(limitClients(options.clientLimit, 'client'));
   for (const path of new Set(options.routes.map((route) => route.path))) {
     const routes = options.routes.filter((route) => route.path === path);
     const allowed = routes.map((route) => route.method).join(', ');
     for (const route of routes) {
-      const body = route.takesJson ? readJson(options.bodyBytesMax) : [];
-      app[route.method.toLowerCase() as 'get' | 'post' | 'delete' | 'patch'](path, body, serve(route, options.logger));
+      const before = [
+        ...(route.clientLimit === undefined ? [] : [limitClients(route.clientLimit, route.clientLimit.name)]),
+        ...(route.takesJson ? readJson(options.bodyBytesMax) : []),
+      ];
+      app[route.method.toLowerCase() as 'get' | 'post' | 'delete' | 'patch'](
+        path,
+        before,
+        serve(route, options.logger),
+      );
     }
     app.all(path, (request, response) =>
       send(response, {
@@ -153,13 +168,13 @@ function countRequests() {
   };
 }
 
-function limitClients({ requests, windowSeconds }: ApiOptions['clientLimit']) {
+function limitClients({ requests, windowSeconds }: ClientLimit, name: string) {
   return rateLimit({
     windowMs: windowSeconds * 1000,
     limit: requests,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
-    identifier: 'client',
+    identifier: name,
     keyGenerator: (request) => ipKeyGenerator(request.ip ?? ''),
     handler: (_request, response) =>
       send(response, { code: 'rate_limited', detail: 'too many requests from this address; Retry-After says when' }),
