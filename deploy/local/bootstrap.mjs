@@ -1,0 +1,218 @@
+/**
+ * The way into every command of this repository, from a fresh clone on: `node deploy/local/bootstrap.mjs <file> [words]`.
+ * Checks that what is needed is there, installs and builds where something has changed, and hands over to `<file>` under
+ * Node.js 24. It depends on nothing but Node.js 20, and says nothing when there is nothing to do.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const LOCK_FILE = join(ROOT, '.local', 'bootstrap.lock');
+const NODE_MIN = [20, 0];
+/** Where the optional dependency with Node.js 24 has no binary, this one runs everything itself. */
+const NODE_ALONE_MIN = [22, 15];
+const JAVA_MIN = 17;
+const PARENT_CHECK_MS = 1_000;
+
+let isStopping = false;
+/** The process that runs now: signals go to it. */
+let child;
+
+const [needs, [entry, ...words]] = readWords(process.argv.slice(2));
+listenForOrders();
+requireTools(needs);
+const unlock = await lock();
+try {
+  await install();
+  await build();
+} finally {
+  unlock();
+}
+await handOver(entry, words);
+
+function readWords(given) {
+  const flag = '--needs=';
+  const first = given[0] ?? '';
+  return first.startsWith(flag) ? [first.slice(flag.length).split(','), given.slice(1)] : [[], given];
+}
+
+/** All that is missing at once, each with the command that installs it. */
+function requireTools(tools) {
+  const missing = [];
+  if (!isAtLeast(process.versions.node, NODE_MIN)) {
+    missing.push(
+      `Node.js ${NODE_MIN[0]} or later is needed, and this is ${process.versions.node}: get it from https://nodejs.org, or with \`nvm install 24\``,
+    );
+  }
+  const bringsKafka = process.env.KAFKA_BROKERS ? [] : tools;
+  if (bringsKafka.includes('java')) {
+    const version = javaVersion();
+    if (version === undefined || version < JAVA_MIN) {
+      const found = version === undefined ? 'there is none' : `this is ${version}`;
+      missing.push(
+        `Java ${JAVA_MIN} or later is needed to run Kafka, and ${found}: install it, for example with \`apt-get install -y openjdk-17-jre-headless\` or \`brew install openjdk@17\``,
+      );
+    }
+  }
+  if (bringsKafka.includes('maven') && !succeeds('mvn', ['--version'])) {
+    missing.push(
+      'Maven is needed to fetch Kafka, and there is none: install it, for example with `apt-get install -y maven` or `brew install maven`',
+    );
+  }
+  if (missing.length > 0) fail(missing.join('\n'));
+}
+
+/** The major version of the `java` on the PATH. */
+function javaVersion() {
+  const { status, stdout, stderr } = spawnSync('java', ['-version'], { encoding: 'utf8' });
+  const found = /version "(?:1\.)?(\d+)/.exec(`${stderr ?? ''}${stdout ?? ''}`);
+  return status === 0 && found !== null ? Number(found[1]) : undefined;
+}
+
+async function install() {
+  if (isInstalled()) return;
+  say('installing the packages (npm ci)');
+  const npm = process.env.npm_execpath;
+  const command = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
+  await run([...command, 'ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed');
+}
+
+/** Whether node_modules holds exactly what the lock file says, for this platform. npm keeps a record of it there. */
+function isInstalled() {
+  const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
+  const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
+  if (wanted === undefined || installed === undefined) return false;
+  for (const [path, { version, integrity, resolved, link, optional }] of Object.entries(wanted)) {
+    if (!path.startsWith('node_modules/') && !path.includes('/node_modules/')) continue;
+    const found = installed[path];
+    // Packages for other platforms are listed and not installed.
+    if (found === undefined && optional === true) continue;
+    if (found === undefined || found.version !== version || found.integrity !== integrity) return false;
+    if (link === true && found.resolved !== resolved) return false;
+  }
+  return Object.keys(installed).every((path) => path in wanted);
+}
+
+async function build() {
+  const args = ['run', 'build', '--output-logs=errors-only', '--no-update-notifier', '--log-order=grouped'];
+  const turbo = join(ROOT, 'node_modules', '.bin', 'turbo');
+  const notice = setTimeout(() => say('building'), 1_500);
+  const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' };
+  await run([turbo, ...args], 'the build failed', { env, isQuiet: true });
+  clearTimeout(notice);
+}
+
+async function handOver(file, args) {
+  if (isStopping) process.exit(0);
+  const node = join(ROOT, 'node_modules', '.bin', 'node');
+  const isBundled = succeeds(node, ['--version']);
+  if (!isBundled && !isAtLeast(process.versions.node, NODE_ALONE_MIN)) {
+    fail(
+      `the bundled Node.js 24 does not run on ${process.platform}-${process.arch}, and this is ${process.versions.node}: install Node.js 24, for example with \`nvm install 24\``,
+    );
+  }
+  // The channel lets the program notice when this process is killed.
+  child = spawn(isBundled ? node : process.execPath, [join(ROOT, file), ...args], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  child.once('error', (error) => fail(`${file} does not start: ${error.message}`));
+  child.once('exit', (code, signal) => {
+    child = undefined;
+    process.exit(code ?? (signal === 'SIGINT' ? 130 : 143));
+  });
+}
+
+/** Runs a step. With `isQuiet` its output is shown only when it fails. */
+function run([command, ...args], failure, { env = process.env, isQuiet = false } = {}) {
+  if (isStopping) process.exit(0);
+  return new Promise((resolve) => {
+    let output = '';
+    child = spawn(command, args, {
+      cwd: ROOT,
+      env,
+      stdio: ['ignore', isQuiet ? 'pipe' : 'inherit', isQuiet ? 'pipe' : 'inherit'],
+    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (data) => {
+        output += data;
+      });
+    }
+    child.once('error', (error) => fail(`${failure}: ${error.message}`));
+    child.once('close', (code) => {
+      child = undefined;
+      if (isStopping) process.exit(0);
+      if (code !== 0) fail(`${output}${failure}`);
+      resolve();
+    });
+  });
+}
+
+/** Passes orders to stop on. A killed npm sends none: this process sees that its parent has gone. */
+function listenForOrders() {
+  const order = (signal) => {
+    isStopping = true;
+    child?.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => order(signal));
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent && !isStopping) order('SIGTERM');
+  }, PARENT_CHECK_MS).unref();
+}
+
+/** Of two commands at once in one clone, one installs and builds, and the other waits. */
+async function lock() {
+  mkdirSync(dirname(LOCK_FILE), { recursive: true });
+  for (let waits = 0; ; waits += 1) {
+    try {
+      writeFileSync(LOCK_FILE, String(process.pid), { flag: 'wx' });
+      const release = () => rmSync(LOCK_FILE, { force: true });
+      process.once('exit', release);
+      return () => {
+        process.off('exit', release);
+        release();
+      };
+    } catch (error) {
+      if (error.code !== 'EEXIST') fail(`${LOCK_FILE} cannot be written: ${error.message}`);
+    }
+    if (!isHeld()) rmSync(LOCK_FILE, { force: true });
+    else if (waits === 10) say('waiting for another command that installs or builds here');
+    if (isStopping) process.exit(0);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function isHeld() {
+  try {
+    const pid = Number(readFileSync(LOCK_FILE, 'utf8'));
+    if (pid === 0) return Date.now() - statSync(LOCK_FILE).mtimeMs < 5_000;
+    process.kill(pid, 0);
+    return pid !== process.pid;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+function isAtLeast(version, [major, minor]) {
+  const [foundMajor, foundMinor] = version.split('.').map(Number);
+  return foundMajor > major || (foundMajor === major && foundMinor >= minor);
+}
+
+function succeeds(command, args) {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+function readJson(file) {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+function say(line) {
+  console.error(line);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
+
+/** How many tests of one step passed and failed. A test file that does not even load counts as a failed test. */
+type Counts = { readonly passed: number; readonly failed: number };
+
+/**
+ * `npm test`: formatting and lint, unit tests, live tests against real parts, end-to-end tests against the whole stack.
+ * Words on the command line are patterns of test files; the checks are left out then.
+ * The last line is `tests: N passed, N failed`. Exit code 0 only when nothing failed and something ran.
+ */
+const patterns = process.argv.slice(2);
+let child: ReturnType<typeof spawn> | undefined;
+let isStopping = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    isStopping = true;
+    child?.kill(signal);
+  });
+}
+process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+
+const isClean = patterns.length > 0 || (await check());
+const results: Counts[] = [];
+for (const step of steps(patterns)) {
+  if (isStopping) break;
+  say(step.title);
+  results.push(await runJest(step.args));
+}
+const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
+const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
+if (!isClean) say('formatting or lint is not clean: `npm run format` mends what can be mended');
+if (isStopping) say('stopped before the end');
+console.log(`tests: ${passed} passed, ${failed} failed`);
+process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
+
+function steps(words: readonly string[]): { title: string; args: string[] }[] {
+  if (words.length > 0)
+    return [{ title: `tests: ${words.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...words] }];
+  const parts = ['contracts', 'shared', 'services', 'deploy'].map(patternOf);
+  return [
+    { title: 'unit tests', args: ['--selectProjects', 'unit'] },
+    { title: 'live tests: real Kafka, Postgres, Redis and chains', args: ['--selectProjects', 'live', '--', ...parts] },
+    { title: 'end-to-end tests: the whole stack', args: ['--selectProjects', 'live', '--', patternOf('test')] },
+  ];
+}
+
+/** Matches the test files below a folder of the repository. */
+function patternOf(folder: string): string {
+  return `^${ROOT.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}/${folder}/`;
+}
+
+async function check(): Promise<boolean> {
+  say('formatting and lint');
+  return (await run(bin('biome'), ['ci', '--reporter=summary', '.'], 'inherit')) === 0;
+}
+
+async function runJest(args: readonly string[]): Promise<Counts> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-results-'));
+  const file = join(folder, 'results.json');
+  const flags = ['--passWithNoTests', '--json', `--outputFile=${file}`];
+  const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', bin('jest')];
+  try {
+    const code = await run(process.execPath, [...node, ...flags, ...args], 'ignore');
+    return countResults(file, code);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function countResults(file: string, code: number): Counts {
+  try {
+    const results = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>;
+    const count = (name: string) => results[name] ?? 0;
+    const failed = count('numFailedTests') + count('numRuntimeErrorTestSuites');
+    return { passed: count('numPassedTests'), failed: failed === 0 && code !== 0 ? 1 : failed };
+  } catch {
+    // Jest ended before it could write: the set-up failed, say.
+    return { passed: 0, failed: 1 };
+  }
+}
+
+/** With --json, jest writes its results to standard output as well: people read standard error. */
+function run(command: string, args: readonly string[], output: 'inherit' | 'ignore'): Promise<number> {
+  return new Promise((resolve) => {
+    child = spawn(command, [...args], { cwd: ROOT, stdio: ['ignore', output, 'inherit'] });
+    child.once('exit', (code) => resolve(code ?? 1));
+    child.once('error', () => resolve(1));
+  });
+}
+
+function say(title: string): void {
+  console.error(`\n== ${title}`);
+}
