@@ -109,8 +109,12 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   };
 }
 
-/** The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or held by a script. */
-const cannotServe = /^(LOADING|READONLY|OOM|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MISCONF|UNBLOCKED)\b/;
+/**
+ * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or held by a script.
+ * Redis 6 puts the code of a command inside a script behind words of its own: `ERR Error running script …: -OOM …`.
+ */
+const cannotServe =
+  /(?:^|: -)(LOADING|READONLY|OOM|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MISCONF|UNBLOCKED)\b/;
 
 function isOutage(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;

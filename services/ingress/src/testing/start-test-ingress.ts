@@ -22,8 +22,8 @@ import {
 import { connectRedis, createPartitionRefresher, type OrderChange, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { readEnvironment } from '../env.js';
-import { openTestGate, type TestGate } from './open-test-gate.js';
 import { type Ingress, runIngress } from '../run.js';
+import { openTestGate, type TestGate } from './open-test-gate.js';
 
 export const testDomain = {
   serviceName: 'Test',
