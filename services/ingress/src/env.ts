@@ -1,13 +1,18 @@
+import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import {
+  address,
   integer,
   kafkaSettings,
+  list,
   opsSettings,
   port,
   postgresSettings,
   readSettings,
   redisSettings,
   type SettingsOf,
+  secret,
   signingSettings,
+  text,
 } from '@makerbook/settings';
 
 /** Every setting of the service. The table in its README is held to it by a test. */
@@ -27,6 +32,20 @@ export const settings = {
   CANCEL_BUDGET_BURST: integer("Cancellations that a maker's full budget holds", 5000, { min: 500 }),
   CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
   CLIENT_WINDOW_SECONDS: integer('Length of that window', 60, { min: 1, max: 86_400 }),
+  NAVIGATOR_ADDRESS: address(
+    'The Navigator contract, `verifyingContract` of quotes. The zero address: quotes are not patched',
+    ZERO_ADDRESS,
+  ),
+  QUOTE_SIGNERS: list(
+    "Addresses whose signatures in quotes are taken, comma-separated; the service's own is always one of them",
+    '',
+  ),
+  QUOTE_SIGNER_KEY_FILE: text(
+    'File with the key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
+    '',
+  ),
+  QUOTE_SIGNER_KEY: secret('The key itself, instead of a file', ''),
+  PATCH_REQUESTS_MAX: integer('Patches of one client address in one window', 3000, { min: 1 }),
   TRUSTED_PROXY_HOPS: integer('Proxies in front that may say who the client is', 0, { max: 10 }),
   BODY_BYTES_MAX: integer('A larger body is refused with 413', 1_048_576, { min: 1024 }),
   HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),

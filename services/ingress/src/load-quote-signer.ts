@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Address, createSwapCallHasher, type Hex, hexToBytes, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { type Address, createSwapCallHasher, hexToBytes, ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { SettingsError } from '@makerbook/settings';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { IngressSettings } from './env.js';
@@ -7,12 +7,7 @@ import type { PatchQuoteParts } from './patch-quote.js';
 
 type QuoteSettings = Pick<
   IngressSettings,
-  | 'SERVICE_NAME'
-  | 'CHAIN_ID'
-  | 'NAVIGATOR_ADDRESS'
-  | 'QUOTE_SIGNERS'
-  | 'QUOTE_SIGNER_KEY'
-  | 'QUOTE_SIGNER_KEY_FILE'
+  'SERVICE_NAME' | 'CHAIN_ID' | 'NAVIGATOR_ADDRESS' | 'QUOTE_SIGNERS' | 'QUOTE_SIGNER_KEY' | 'QUOTE_SIGNER_KEY_FILE'
 >;
 
 /** What patching a quote takes, or the settings that are missing for it. */
@@ -61,9 +56,9 @@ function readKeyFile(file: string): string {
 
 /** No cause is kept: an error of the parts below might quote what it was given. */
 function readKey(name: string, text: string): Key {
-  const hex = text.trim();
-  if (!/^0x[0-9a-fA-F]{64}$/.test(hex)) throw refuse(`${name} does not hold 0x and 64 hex digits`);
-  const bytes = hexToBytes(hex as Hex);
+  const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim()) ?? [];
+  if (digits === undefined) throw refuse(`${name} does not hold 0x and 64 hex digits`);
+  const bytes = hexToBytes(`0x${digits}`);
   let address: Address | undefined;
   try {
     address = addressOfKey(bytes);

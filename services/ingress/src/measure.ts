@@ -4,7 +4,8 @@ import { metrics } from '@makerbook/telemetry';
 export interface Measures {
   ordersAccepted(count: number): void;
   ordersCancelled(count: number): void;
-  refused(endpoint: 'place' | 'cancel', code: string): void;
+  quotePatched(): void;
+  refused(endpoint: 'place' | 'cancel' | 'patch', code: string): void;
   /** Milliseconds of one step of a request. */
   took(step: 'parse' | 'verify' | 'reserve' | 'append' | 'look_up', ms: number): void;
 }
@@ -19,6 +20,9 @@ export function createMeasures(): Measures {
   const cancelled = meter.createCounter('ingress_orders_cancelled_total', {
     description: 'Orders of which the cancellation was answered with 200',
   });
+  const patched = meter.createCounter('ingress_quotes_patched_total', {
+    description: 'Quotes that were answered with a new minimum',
+  });
   const refusals = meter.createCounter('ingress_refusals_total', {
     description: 'Requests that were refused, by endpoint and code',
   });
@@ -30,6 +34,7 @@ export function createMeasures(): Measures {
   return {
     ordersAccepted: (count) => accepted.add(count),
     ordersCancelled: (count) => cancelled.add(count),
+    quotePatched: () => patched.add(1),
     refused: (endpoint, code) => refusals.add(1, { endpoint, code }),
     took: (name, ms) => step.record(ms / 1000, { step: name }),
   };

@@ -31,7 +31,8 @@ function parseMinOutput(minOutput: unknown, errors: FieldProblem[]): bigint | un
   const { amount } = minOutput;
   const value = typeof amount === 'string' ? parseAmount(amount) : undefined;
   if (value === undefined) {
-    const detail = 'must be a string: hex of at most 32 bytes such as "0x1f", or a whole number such as "31", below 2^256';
+    const detail =
+      'must be a string: hex of at most 32 bytes such as "0x1f", or a whole number such as "31", below 2^256';
     errors.push({ pointer: '/minOutput/amount', detail });
   }
   return value;

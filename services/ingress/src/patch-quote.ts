@@ -40,11 +40,13 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
   return (body, nowSeconds) => {
     const asked = parsePatch(body);
     if (isRefusal(asked)) return asked;
-    if (asked.minOutput === undefined) return refuse('no_changes', 'there is no `minOutput`: nothing was to be changed');
+    if (asked.minOutput === undefined)
+      return refuse('no_changes', 'there is no `minOutput`: nothing was to be changed');
 
     const call = readCall(asked.data);
     if (isRefusal(call)) return call;
-    if (call.deadline < BigInt(nowSeconds)) return refuseData(`its deadline ${call.deadline} has passed: get a new quote`);
+    if (call.deadline < BigInt(nowSeconds))
+      return refuseData(`its deadline ${call.deadline} has passed: get a new quote`);
 
     const signature = parseSignature(call.signature);
     if (isSignatureRefusal(signature)) return refuseSignature(describeSignature(signature));

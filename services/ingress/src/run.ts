@@ -10,13 +10,17 @@ import { createProjection } from './await-projection.js';
 import { createCancelOrders } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { followMakers } from './follow-makers.js';
+import { loadQuoteSigner } from './load-quote-signer.js';
 import { createLookUp } from './look-up-orders.js';
 import { createMeasures } from './measure.js';
 import { createPlaceOrders } from './place-orders.js';
+import { unavailable } from './refusal.js';
 import { reportHealth } from './report-health.js';
 import { createReserver } from './reserve.js';
+import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
+import { type VerifiedTopics, verifyTopics } from './verify-topics.js';
 
 /** The ingress service as it runs. */
 export interface Ingress extends Running {
@@ -33,14 +37,17 @@ export interface IngressParts {
   readonly nowMs?: () => number;
 }
 
-const REDIS_START_MS_MAX = 2_000;
+/** The service listens at once; whoever starts it is told so at the latest then, with or without log and Redis. */
+const START_MS_MAX = 2_000;
 /** An append has been answered or refused long before others may ask what became of it. */
 const LEASE_SPARE_MS = 10_000;
 
 /**
- * Starts the service that answers POST and DELETE (Interface 4.3, 4.4). Resolves when it listens; it is ready once it
- * has read the whitelist. Redis and Postgres may be away.
- * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ * Starts the service that answers POST, DELETE and PATCH (Interface 4.1, 4.3, 4.4). It listens at once, and is ready
+ * once it has read the whitelist. Kafka, Redis and Postgres may be away: PATCH needs none of them, and POST and DELETE
+ * answer 503 until they are there.
+ * @throws TopicsNotAsTold when a topic is missing or has other partitions than told (seen later, `failed` says it),
+ * SettingsError when the quote signer cannot be used
  */
 export async function runIngress(settings: IngressSettings, parts: IngressParts): Promise<Ingress> {
   const { logger, serveMetrics } = parts.telemetry;
@@ -63,8 +70,16 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     for (const close of closing.reverse()) await close();
   };
   try {
-    const specs = topicSpecs(names, settings.PARTITIONS);
-    await log.verifyTopics(specs.filter(({ name }) => name === names.makers || name === names.makerEvents));
+    const quoteSigner = loadQuoteSigner(settings);
+    const topics = verifyTopics({
+      log,
+      specs: topicSpecs(names, settings.PARTITIONS).filter(
+        ({ name }) => name === names.makers || name === names.makerEvents,
+      ),
+      logger,
+      onFatal: fail,
+    });
+    closing.push(async () => topics.stop());
     const redis = connectRedis({
       url: settings.REDIS_URL,
       keyPrefix: settings.REDIS_KEY_PREFIX,
@@ -81,8 +96,6 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     closing.push(() => postgres.close());
     const makers = followMakers(log, names.makers, logger, fail);
     closing.push(() => makers.stop());
-    await redis.waitUntilReady(REDIS_START_MS_MAX);
-
     const appender = log.createAppender({
       lingerMs: settings.APPEND_LINGER_MS,
       timeoutMs: settings.APPEND_TIMEOUT_MS,
@@ -116,37 +129,50 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
         method: 'POST',
         path: paths.limitOrders,
         takesJson: true,
-        handle: createPlaceOrders({
-          ...append,
-          makers,
-          verify: createOrderVerifier(domain),
-          reserver,
-          redis,
-          logger,
-          measures,
-          ordersPerPostMax: settings.MAX_ORDERS_PER_POST,
-          openOrdersPerMakerMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
-          budget: { ratePerSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
-          now,
-          nextId,
-        }),
+        handle: onceTopicsAreThere(
+          topics,
+          createPlaceOrders({
+            ...append,
+            makers,
+            verify: createOrderVerifier(domain),
+            reserver,
+            redis,
+            logger,
+            measures,
+            ordersPerPostMax: settings.MAX_ORDERS_PER_POST,
+            openOrdersPerMakerMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
+            budget: { ratePerSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
+            now,
+            nextId,
+          }),
+        ),
       },
       {
         method: 'DELETE',
         path: paths.limitOrders,
         takesJson: false,
-        handle: createCancelOrders({
-          ...append,
-          lookUp: createLookUp({ redis, postgres, projection }),
-          verify: createCancellationVerifier(domain),
-          redis,
-          logger,
-          measures,
-          cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
-          budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
-          now,
-        }),
+        handle: onceTopicsAreThere(
+          topics,
+          createCancelOrders({
+            ...append,
+            lookUp: createLookUp({ redis, postgres, projection }),
+            verify: createCancellationVerifier(domain),
+            redis,
+            logger,
+            measures,
+            cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
+            budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
+            now,
+          }),
+        ),
       },
+      servePatches({
+        signer: quoteSigner,
+        clientLimit: { requests: settings.PATCH_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+        logger,
+        measures,
+        now,
+      }),
     ];
     const ops = await serveOps({
       port: settings.OPS_PORT,
@@ -166,9 +192,25 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     });
     closing.push(() => api.stop(settings.DRAIN_MS));
     logger.info({ port: api.port, opsPort: ops.port }, 'ingress listens');
+    await Promise.all([redis.waitUntilReady(START_MS_MAX), withinMs(topics.firstTry, START_MS_MAX)]);
     return { port: api.port, opsPort: ops.port, failed, stop: stopAll };
   } catch (error) {
     await stopAll();
     throw error;
   }
+}
+
+/** Before the log has shown its topics nothing is written to it. */
+function onceTopicsAreThere(topics: VerifiedTopics, handle: Route['handle']): Route['handle'] {
+  return async (request) => (topics.areAsTold() ? handle(request) : unavailable('the log was not reached yet'));
+}
+
+/** Waits for what may take long; fails as it does, and lets it go on after the time. */
+async function withinMs(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, over]);
+  clearTimeout(timer);
 }

@@ -1,0 +1,60 @@
+import { type Log, LogUnavailable, type TopicSpec } from '@makerbook/kafka';
+import type { Logger } from '@makerbook/telemetry';
+
+const RETRY_PAUSE_MS = 500;
+
+/** Whether the log's topics are as told. */
+export interface VerifiedTopics {
+  areAsTold(): boolean;
+  /** Settles after the first try: with an error when the topics are not as told; not when the log is away. */
+  readonly firstTry: Promise<void>;
+  stop(): void;
+}
+
+export interface VerifyTopicsParts {
+  readonly log: Pick<Log, 'verifyTopics'>;
+  readonly specs: readonly TopicSpec[];
+  readonly logger: Logger;
+  /** The topics turned out to be others after the first try. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** Asks the log for its topics until it answers, so that what needs no log can be served without it. */
+export function verifyTopics({ log, specs, logger, onFatal }: VerifyTopicsParts): VerifiedTopics {
+  let areAsTold = false;
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function ask(): Promise<void> {
+    try {
+      await log.verifyTopics(specs);
+      areAsTold = true;
+    } catch (error) {
+      if (!(error instanceof LogUnavailable)) throw error;
+      if (isStopped) return;
+      logger.warn(
+        { reason: error.message },
+        'the log is away: orders are neither taken nor cancelled until it is there',
+      );
+      timer = setTimeout(() => {
+        ask().catch((reason: Error) => {
+          if (!isStopped) onFatal(reason);
+        });
+      }, RETRY_PAUSE_MS);
+    }
+  }
+
+  const firstTry = ask();
+  // Whoever started this may have stopped waiting for it.
+  firstTry.catch((error: Error) => {
+    if (!isStopped) onFatal(error);
+  });
+  return {
+    areAsTold: () => areAsTold,
+    firstTry,
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
