@@ -72,8 +72,13 @@ export async function readList(
   };
 }
 
-function serveCached(cached: Extract<ListReading, { kind: 'list' }>, end: bigint | undefined): Listing {
-  return { body: joinRecords(cached.records), source: 'redis', lag: lagOf(cached.pos, end) };
+/** Bodies of lists that are held: as long as the records are the very same, so is their array. */
+const joined = new WeakMap<readonly Buffer[], Buffer>();
+
+function serveCached({ records, pos }: Extract<ListReading, { kind: 'list' }>, end: bigint | undefined): Listing {
+  const body = joined.get(records) ?? joinRecords(records);
+  joined.set(records, body);
+  return { body, source: 'redis', lag: lagOf(pos, end) };
 }
 
 function reaches(cached: ListReading | undefined, end: bigint): boolean {

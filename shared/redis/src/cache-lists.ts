@@ -1,6 +1,7 @@
 import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
+import { holdLists } from './hold-lists.js';
 import { DERIVED_TTL_SECONDS } from './keys.js';
-import { encodeListEntry, type ListedOrder, recordsOf } from './list-entry.js';
+import { encodeListEntry, type ListedOrder, nextExpiryOf, recordsOf } from './list-entry.js';
 
 /** A 0x-prefixed lowercase hex string. */
 type Hex = `0x${string}`;
@@ -42,23 +43,41 @@ export interface ListCache {
 export interface ListCacheOptions {
   /** A longer list stays in Postgres: one fill must not hold Redis up. Default 5000. */
   readonly fillOrdersMax?: number;
+  /** Bound on the lists that this process holds to spare their transfer. Default 32 MiB. */
+  readonly heldBytesMax?: number;
 }
 
-/** The lists of makers in Redis. They are whole or absent, and never older than the position that is read with them. */
+/**
+ * The lists of makers in Redis. They are whole or absent, and never older than the position that is read with them.
+ * What was read is held here until its version in Redis is another: who polls a list that stays as it is has the very
+ * same records handed over again, for the price of a question.
+ */
 export function createListCache(redis: RedisConnection, options: ListCacheOptions = {}): ListCache {
-  const { fillOrdersMax = 5000 } = options;
+  const { fillOrdersMax = 5000, heldBytesMax = 32 * 1024 * 1024 } = options;
   const { keys } = redis;
   /** The epoch seen last, by partition: the name of a list carries it, and it hardly ever changes. */
   const epochs = new Map<number, string>();
+  const held = holdLists(heldBytesMax);
 
-  async function readUnderEpoch(epoch: string, maker: Hex, partition: number) {
-    const results = await redis.attempt((client) =>
-      client.multi().hmget(keys.partition(partition), 'pos', 'epoch').hvalsBuffer(keys.list(epoch, maker)).exec(),
-    );
+  /** In one step: where the partition stands, and a list, or only its version where the rest is held here. */
+  async function readUnderEpoch(epoch: string, maker: Hex, partition: number, isHeld: boolean): Promise<Raw> {
+    const list = keys.list(epoch, maker);
+    const results = await redis.attempt((client) => {
+      const reading = client.multi().hmget(keys.partition(partition), 'pos', 'epoch').hget(list, '@v');
+      return (isHeld ? reading : reading.hvalsBuffer(list)).exec();
+    });
     if (results === null) throw new RedisUnavailable('the transaction was dropped');
-    const [partitionResult, entriesResult] = results;
-    const [pos, current] = answerOf(partitionResult) as [string | null, string | null];
-    return { pos, current, entries: answerOf(entriesResult) as Buffer[] };
+    const [pos, current] = answerOf(results[0]) as [string | null, string | null];
+    const version = answerOf(results[1]) as string | null;
+    return { pos, current, version, values: isHeld ? [] : (answerOf(results[2]) as Buffer[]) };
+  }
+
+  function readRecords(maker: Hex, epoch: string, { version, values }: Raw, nowSeconds: number): readonly Buffer[] {
+    const entries = values.filter((value) => value[0] !== MARK);
+    const records = recordsOf(entries, nowSeconds);
+    const untilSeconds = nextExpiryOf(entries, nowSeconds);
+    held.keep({ maker, epoch, version: version ?? '', records, sinceSeconds: nowSeconds, untilSeconds });
+    return records;
   }
 
   return {
@@ -69,18 +88,21 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
 
     async readList(maker, partition, nowSeconds) {
       let epoch = epochs.get(partition) ?? '';
-      let reading = await readUnderEpoch(epoch, maker, partition);
-      if (reading.current !== null && reading.current !== epoch) {
+      const own = held.find(maker, epoch, nowSeconds);
+      let reading = await readUnderEpoch(epoch, maker, partition, own !== undefined);
+      if (own !== undefined && reading.pos !== null && reading.current === epoch && reading.version === own.version) {
+        return { kind: 'list', pos: BigInt(reading.pos), records: own.records };
+      }
+      if (reading.current !== null && (own !== undefined || reading.current !== epoch)) {
         epoch = reading.current;
         epochs.set(partition, epoch);
-        reading = await readUnderEpoch(epoch, maker, partition);
+        reading = await readUnderEpoch(epoch, maker, partition, false);
       }
       // Flushed, or given yet another epoch between the two reads: nothing that was read can be believed.
       if (reading.pos === null || reading.current !== epoch) return { kind: 'forgotten' };
       const pos = BigInt(reading.pos);
-      if (reading.entries.length === 0) return { kind: 'cold', pos, epoch };
-      const entries = reading.entries.filter((entry) => entry[0] !== MARK);
-      return { kind: 'list', pos, records: recordsOf(entries, nowSeconds) };
+      if (reading.values.length === 0) return { kind: 'cold', pos, epoch };
+      return { kind: 'list', pos, records: readRecords(maker, epoch, reading, nowSeconds) };
     },
 
     async fillList({ maker, partition, epoch, snapshotPos, orders }) {
@@ -96,7 +118,15 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
   };
 }
 
-/** The first character of the value of `@`, which no entry starts with. */
+/** What one read of Redis answers. */
+interface Raw {
+  readonly pos: string | null;
+  readonly current: string | null;
+  readonly version: string | null;
+  readonly values: readonly Buffer[];
+}
+
+/** The first character of what is no entry: `@`, the position of the fill, and `@v`, the version of the list. */
 const MARK = '@'.charCodeAt(0);
 
 function answerOf(result: [Error | null, unknown] | undefined): unknown {
@@ -115,7 +145,7 @@ local state = redis.call('HMGET', KEYS[1], 'epoch', 'pos', 'next')
 local snapshot = tonumber(ARGV[2])
 if state[1] ~= ARGV[1] or snapshot < tonumber(state[2]) or snapshot < tonumber(state[3] or '0') then return 'refused' end
 redis.call('DEL', KEYS[2])
-redis.call('HSET', KEYS[2], '@', '@' .. ARGV[2])
+redis.call('HSET', KEYS[2], '@', '@' .. ARGV[2], '@v', '@f' .. ARGV[2])
 for at = 3, #ARGV, 1000 do
   redis.call('HSET', KEYS[2], unpack(ARGV, at, math.min(at + 999, #ARGV)))
 end

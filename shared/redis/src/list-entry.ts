@@ -30,6 +30,16 @@ export function recordsOf(entries: readonly Buffer[], nowSeconds: number): Buffe
     .map(({ record }) => record);
 }
 
+/** The second at which the next of the entries expires; Infinity when none will. */
+export function nextExpiryOf(entries: readonly Buffer[], nowSeconds: number): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const entry of entries) {
+    const expiresAtSeconds = readDigits(entry, OFFSET_DIGITS, HEADER_BYTES);
+    if (expiresAtSeconds > nowSeconds) next = Math.min(next, expiresAtSeconds);
+  }
+  return next;
+}
+
 /** Exact to 2^53, which no offset and no time reaches. */
 function readDigits(bytes: Buffer, from: number, to: number): number {
   let value = 0;

@@ -217,6 +217,7 @@ while at <= #ARGV do
       end
     end
   end
+  if isListed then redis.call('HSET', list, '@v', '@' .. new) end
   if isReady then
     redis.call('EXPIRE', ready, ${DERIVED_TTL_SECONDS})
     redis.call('EXPIRE', seen, ${DERIVED_TTL_SECONDS + DERIVED_TTL_SPARE_SECONDS})
