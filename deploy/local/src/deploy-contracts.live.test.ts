@@ -62,4 +62,25 @@ describe('deploying the contracts', () => {
     }
     rpc.destroy();
   });
+
+  test('gives pools that hold both their tokens and quote them', async () => {
+    const rpc = provider(chain);
+    const { tokens, pools } = await deployContracts({
+      rpcUrl: chain.rpcUrl,
+      serviceName: 'Makerbook',
+      quoteSigners: [signer],
+    });
+    expect(pools.map((pool) => pool.tokens)).toEqual(
+      tokens.slice(1).map(({ address }) => [tokens[0]?.address, address]),
+    );
+    for (const { address, tokens: pair } of pools) {
+      const pool = new Contract(address, deployArtifacts.TestPool.abi, rpc);
+      for (const token of pair) {
+        const held = await new Contract(token, deployArtifacts.TestToken.abi, rpc).getFunction('balanceOf')(address);
+        expect(held).toBeGreaterThan(0n);
+        expect(await pool.getFunction('quote')(token, held / 1000n)).toBeGreaterThan(0n);
+      }
+    }
+    rpc.destroy();
+  });
 });

@@ -2,6 +2,7 @@ import { deployArtifacts } from '@makerbook/contracts-evm';
 import {
   ContractFactory,
   getCreateAddress,
+  Interface,
   type InterfaceAbi,
   id,
   JsonRpcProvider,
@@ -19,6 +20,9 @@ export type DeployOptions = {
   readonly quoteSigners: readonly string[];
 };
 
+/** A constant-product pool that holds both tokens (TestPool): what the routes of quotes are made of. */
+export type DeployedPool = { readonly address: string; readonly tokens: readonly [string, string] };
+
 export type DeployedToken = { readonly symbol: string; readonly address: string; readonly decimals: number };
 
 /** Addresses are lowercase hex. */
@@ -28,6 +32,8 @@ export type DeployedContracts = {
   readonly multicall: string;
   /** Each has a public `mint(address,uint256)`. */
   readonly tokens: readonly DeployedToken[];
+  /** One for USDT with each of the others. */
+  readonly pools: readonly DeployedPool[];
   readonly quoteSigners: readonly string[];
 };
 
@@ -37,6 +43,13 @@ const TOKENS = [
   { name: 'Test Wrapped Bitcoin', symbol: 'WBTC', decimals: 8 },
 ] as const;
 const NATIVE = { name: 'Test Wrapped Kaia', symbol: 'WKAIA', decimals: 18 } as const;
+
+/** What each pool is given at its start, in whole tokens: USDT first, against the tokens in their order. */
+const LIQUIDITY = [
+  [3_000_000, 1_000],
+  [6_000_000, 100],
+  [200_000, 1_000_000],
+] as const;
 
 /**
  * Deploys the contracts on a development chain, or finds them there from an earlier call with the same options.
@@ -59,23 +72,26 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
       })),
       { artifact: deployArtifacts.WrappedNative, args: [NATIVE.name, NATIVE.symbol] },
     ];
-    await deployMissing(provider, deployer, creations);
+    await sendMissing(provider, deployer, creations);
     // Its signers are part of its construction: those that differ get another Navigator, and all else stays.
     const owner = new Wallet(id(`makerbook navigator of ${serviceName} for ${quoteSigners.join()}`), provider);
     const navigator = { artifact: deployArtifacts.Navigator, args: [serviceName, owner.address, quoteSigners] };
-    await deployMissing(provider, owner, [navigator]);
+    await sendMissing(provider, owner, [navigator]);
     const [limitOrderProtocol = '', multicall = '', ...tokens] = creations.map((_, nonce) =>
       getCreateAddress({ from: deployer.address, nonce }).toLowerCase(),
     );
+    const deployed = [...TOKENS, NATIVE].map(({ symbol, decimals }, index) => ({
+      symbol,
+      address: tokens[index] ?? '',
+      decimals,
+    }));
+    const banker = new Wallet(id(`makerbook pools of ${serviceName}`), provider);
     return {
       limitOrderProtocol,
       navigator: getCreateAddress({ from: owner.address, nonce: 0 }).toLowerCase(),
       multicall,
-      tokens: [...TOKENS, NATIVE].map(({ symbol, decimals }, index) => ({
-        symbol,
-        address: tokens[index] ?? '',
-        decimals,
-      })),
+      tokens: deployed,
+      pools: await fundPools(provider, banker, deployed),
       quoteSigners,
     };
   } finally {
@@ -83,28 +99,67 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
   }
 }
 
+/** Makes the pools and fills them. The banker sends nothing else, so its nonce tells what was done before. */
+async function fundPools(
+  provider: JsonRpcProvider,
+  banker: Wallet,
+  [first, ...others]: readonly DeployedToken[],
+): Promise<DeployedPool[]> {
+  if (first === undefined) return [];
+  const pools = others.map((token, nonce) => ({
+    address: getCreateAddress({ from: banker.address, nonce }).toLowerCase(),
+    tokens: [first, token] as const,
+    units: LIQUIDITY[nonce] ?? [0, 0],
+  }));
+  await sendMissing(provider, banker, [
+    ...pools.map(({ tokens }) => ({
+      artifact: deployArtifacts.TestPool,
+      args: tokens.map(({ address }) => address),
+    })),
+    ...pools.flatMap(({ address, tokens, units }) =>
+      tokens.map((token, index) => ({
+        to: token.address,
+        data: mintable.encodeFunctionData('mint', [address, BigInt(units[index] ?? 0) * 10n ** BigInt(token.decimals)]),
+      })),
+    ),
+    ...pools.map(({ address }) => ({ to: address, data: syncable.encodeFunctionData('sync') })),
+  ]);
+  return pools.map(({ address, tokens: [one, two] }) => ({ address, tokens: [one.address, two.address] }));
+}
+
+const mintable = new Interface(deployArtifacts.TestToken.abi);
+const syncable = new Interface(deployArtifacts.TestPool.abi);
+
+/** A contract to be made. */
 type Creation = {
   readonly artifact: { readonly abi: InterfaceAbi; readonly bytecode: string };
   readonly args: readonly unknown[];
 };
+type Call = { readonly to: string; readonly data: string };
+
+/** They are sent before what they build on is mined, so nobody can estimate them. */
+const CALL_GAS = 300_000;
 
 /** Sends what is missing at once, so that it takes one block or two, and waits for it. */
-async function deployMissing(
+async function sendMissing(
   provider: JsonRpcProvider,
-  deployer: Wallet,
-  creations: readonly Creation[],
+  sender: Wallet,
+  steps: readonly (Creation | Call)[],
 ): Promise<void> {
-  const first = await provider.getTransactionCount(deployer.address);
-  if (first >= creations.length) return;
-  await provider.send('anvil_setBalance', [deployer.address, toBeHex(parseEther('1000'))]);
+  const first = await provider.getTransactionCount(sender.address);
+  if (first >= steps.length) return;
+  await provider.send('anvil_setBalance', [sender.address, toBeHex(parseEther('1000'))]);
   const sent = [];
-  for (const [nonce, { artifact, args }] of creations.entries()) {
+  for (const [nonce, step] of steps.entries()) {
     if (nonce < first) continue;
-    const factory = new ContractFactory(artifact.abi, artifact.bytecode, deployer);
-    sent.push(await factory.deploy(...args, { nonce }));
+    const transaction =
+      'to' in step
+        ? { ...step, gasLimit: CALL_GAS }
+        : await new ContractFactory(step.artifact.abi, step.artifact.bytecode).getDeployTransaction(...step.args);
+    sent.push(await sender.sendTransaction({ ...transaction, nonce }));
   }
-  for (const contract of sent) {
-    const receipt = await contract.deploymentTransaction()?.wait(1, RECEIPT_TIMEOUT_MS);
-    if (receipt?.status !== 1) throw new Error('a contract could not be deployed');
+  for (const transaction of sent) {
+    const receipt = await transaction.wait(1, RECEIPT_TIMEOUT_MS);
+    if (receipt?.status !== 1) throw new Error('a contract could not be deployed or funded');
   }
 }

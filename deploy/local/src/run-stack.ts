@@ -179,7 +179,7 @@ async function provideContracts(
   const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
   if (limitOrderProtocol !== undefined && given(settings.RPC_URL) !== undefined) {
     const { MULTICALL_ADDRESS: multicall, NAVIGATOR_ADDRESS: navigator } = settings;
-    return { limitOrderProtocol, multicall, navigator, tokens: [], quoteSigners };
+    return { limitOrderProtocol, multicall, navigator, tokens: [], pools: [], quoteSigners };
   }
   try {
     const signers = [...new Set([...quoteSigners, own])];
@@ -271,6 +271,7 @@ function describeStack(
     navigator: contracts.navigator,
     multicall: contracts.multicall,
     tokens: contracts.tokens,
+    pools: contracts.pools,
     quoteSigners: contracts.quoteSigners,
   };
 }

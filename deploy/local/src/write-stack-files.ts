@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DeployedToken } from './deploy-contracts.js';
+import type { DeployedPool, DeployedToken } from './deploy-contracts.js';
 import { startTimeOf } from './read-processes.js';
 
 const LEFTOVER_WAIT_MS = 15_000;
@@ -19,6 +19,7 @@ export type StackFile = {
   readonly navigator: string;
   readonly multicall: string;
   readonly tokens: readonly DeployedToken[];
+  readonly pools: readonly DeployedPool[];
   readonly quoteSigners: readonly string[];
 };
 
