@@ -1,11 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { placementInput } from '@makerbook/contracts-http';
 import fc from 'fast-check';
-import { z } from 'zod';
-import { parsePlacements, takeWellFormed } from './parse-placements.js';
+import { parsePlacements } from './parse-placements.js';
 import { isRefusal } from './refusal.js';
 
-const schema = z.array(placementInput).min(1);
 const digits = (min: number, max: number) =>
   fc
     .array(fc.constantFrom(...'0123456789abcdefABCDEF'), { minLength: min, maxLength: max })
@@ -23,71 +20,59 @@ const order = fc.record({
 });
 const placement = fc.record({ order, signature: fc.oneof(hexBytes(65), hexBytes(64), hexBytes(3)) });
 
-/** Values that stand where something else belongs. */
-const odd = fc.oneof(
-  fc.constantFrom<unknown>(null, undefined, 0, 1, '', '0x', '0X1', '0xg', ' 0x1', '0x1\n', '0x1İ', [], {}, true),
-  digits(0, 70),
-  digits(2045, 2060),
-  fc.string(),
-  fc.jsonValue(),
-);
+const isTaken = (body: unknown) => !isRefusal(parsePlacements(body, 100));
 
-/** A well-formed body with one value replaced, removed or added, somewhere. */
-const spoilt = fc
-  .tuple(fc.array(placement, { minLength: 1, maxLength: 3 }), fc.nat(), odd, fc.constantFrom('set', 'delete', 'add'))
-  .map(([body, at, value, how]) => {
-    const copy = JSON.parse(JSON.stringify(body)) as Record<string, unknown>[];
-    const places: [Record<string, unknown>, string][] = [];
-    const walk = (node: Record<string, unknown>) => {
-      for (const [name, child] of Object.entries(node)) {
-        places.push([node, name]);
-        if (typeof child === 'object' && child !== null) walk(child as Record<string, unknown>);
-      }
-    };
-    walk(copy as unknown as Record<string, unknown>);
-    const [node, name] = places[at % places.length] ?? [copy[0] ?? {}, 'order'];
-    if (how === 'delete' && !Array.isArray(node)) delete node[name];
-    else if (how === 'add' && !Array.isArray(node)) node[typeof value === 'string' ? value : 'more'] = value;
-    else node[name] = value;
-    return JSON.parse(JSON.stringify(copy)) as unknown;
-  });
-
-describe('the parser by hand and the schema of the contract', () => {
-  test('take the same bodies', () => {
-    fc.assert(
-      fc.property(fc.oneof(spoilt, fc.array(placement, { maxLength: 3 }), odd), (body) => {
-        expect(takeWellFormed(body) !== undefined).toBe(schema.safeParse(body).success);
-      }),
-      { numRuns: 3000 },
-    );
-  });
-
-  test('read the same values', () => {
+describe('a well-formed body', () => {
+  test('is taken with its values, in hex of any case, with leading zeros', () => {
     fc.assert(
       fc.property(fc.array(placement, { minLength: 1, maxLength: 3 }), (body) => {
-        const parsed = schema.parse(body);
-        expect(takeWellFormed(body)).toEqual(
-          parsed.map((item) => ({
+        expect(parsePlacements(body, 3)).toEqual(
+          body.map(({ order: posted, signature }) => ({
             order: {
-              salt: BigInt(item.order.salt),
-              nonce: BigInt(item.order.nonce),
-              expiresAt: BigInt(item.order.expiresAt),
-              making: { token: item.order.making.token.toLowerCase(), amount: BigInt(item.order.making.amount) },
-              taking: { token: item.order.taking.token.toLowerCase(), amount: BigInt(item.order.taking.amount) },
-              maker: item.order.maker.toLowerCase(),
-              permittedTaker: item.order.permittedTaker.toLowerCase(),
+              salt: BigInt(posted.salt),
+              nonce: BigInt(posted.nonce),
+              expiresAt: BigInt(posted.expiresAt),
+              making: { token: posted.making.token.toLowerCase(), amount: BigInt(posted.making.amount) },
+              taking: { token: posted.taking.token.toLowerCase(), amount: BigInt(posted.taking.amount) },
+              maker: posted.maker.toLowerCase(),
+              permittedTaker: posted.permittedTaker.toLowerCase(),
             },
-            signature: item.signature.toLowerCase(),
+            signature: signature.toLowerCase(),
           })),
         );
       }),
     );
   });
 
-  test('agree about a key that shadows the prototype', () => {
-    const body: unknown = JSON.parse('[{"order":{"__proto__":1},"signature":"0x"}]');
-    expect(takeWellFormed(body)).toBeUndefined();
-    expect(schema.safeParse(body).success).toBe(false);
+  const odd = fc.oneof(
+    fc.constantFrom<unknown>(null, 0, 1, '', '0x', '0X1', '0xg', ' 0x1', '0x1\n', '0x1İ', [], {}, true),
+    digits(65, 70),
+    fc.jsonValue().filter((value) => typeof value !== 'string'),
+  );
+  const fields = ['salt', 'nonce', 'expiresAt', 'making', 'taking', 'maker', 'permittedTaker'] as const;
+
+  test('is refused with any field replaced, taken away or added, at the place of that field', () => {
+    fc.assert(
+      fc.property(placement, placement, fc.constantFrom(...fields), odd, (first, second, field, value) => {
+        const { [field]: _gone, ...rest } = second.order;
+        for (const spoilt of [rest, { ...second.order, [field]: value }, { ...second.order, [`${field}2`]: '0x1' }]) {
+          const refusal = parsePlacements([first, { ...second, order: spoilt }], 100);
+          expect(refusal).toMatchObject({ code: 'invalid_request', index: 1 });
+          const pointers = isRefusal(refusal) ? (refusal.errors ?? []).map(({ pointer }) => pointer) : [];
+          expect(pointers.every((pointer) => pointer.startsWith(`/1/order/${field}`))).toBe(true);
+          expect(pointers.length).toBeGreaterThan(0);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('has no key that shadows the prototype', () => {
+    const [sample] = fc.sample(placement, 1);
+    expect(isTaken([sample])).toBe(true);
+    expect(isTaken(JSON.parse(`[${JSON.stringify(sample).replace('{"order":{', '{"order":{"__proto__":{},')}]`))).toBe(
+      false,
+    );
   });
 });
 
