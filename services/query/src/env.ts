@@ -8,6 +8,7 @@ import {
   redisSettings,
   type SettingsOf,
   signingSettings,
+  text,
 } from '@makerbook/settings';
 
 export const settings = {
@@ -26,6 +27,7 @@ export const settings = {
   TRUSTED_PROXY_HOPS: integer('Proxies in front of the service that may say who the client is', 0, { max: 10 }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
   ...opsSettings,
+  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
 };
 
 export type QuerySettings = SettingsOf<typeof settings>;

@@ -8,7 +8,7 @@ await runService(async () => {
   const telemetry = startTelemetry({
     service: 'query',
     level: settings.LOG_LEVEL,
-    exportSpans: process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] !== undefined,
+    exportSpans: settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '',
   });
   const query = await runQuery(settings, { telemetry });
   return {

@@ -3,13 +3,17 @@ import { fileURLToPath } from 'node:url';
 
 const operator = fileURLToPath(import.meta.resolve('../../../services/operator/dist/main.js'));
 
-/** Puts a maker on the whitelist with the operator's own command. @throws Error with what the command said */
-export function admitMaker(maker: string, environment: Record<string, string>): Promise<string> {
+/** Puts a maker on the whitelist, or takes it off, with the operator's own command. @throws Error with what the command said */
+export function admitMaker(
+  maker: string,
+  environment: Record<string, string>,
+  verb: 'add' | 'remove' = 'add',
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, ...environment };
-    execFile(process.execPath, [operator, 'makers', 'add', maker], { env }, (error, stdout, stderr) => {
+    execFile(process.execPath, [operator, 'makers', verb, maker], { env }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout.trim());
-      else reject(new Error(`the operator could not admit ${maker}: ${(stderr || stdout || error.message).trim()}`));
+      else reject(new Error(`the operator could not ${verb} ${maker}: ${(stderr || stdout || error.message).trim()}`));
     });
   });
 }

@@ -71,7 +71,8 @@ export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions
     }
     const [first, second, third] = orders;
     if (first === undefined || second === undefined || third === undefined) throw new Error('three orders are needed');
-    await whenAdmitted(() => client.placeOrders(orders, { duplicateCountsAsStored: true }));
+    const placed = await whenAdmitted(() => client.placeOrders(orders, { duplicateCountsAsStored: true }));
+    for (const { orderHash, status } of placed) say(`      posted  │ ${names.get(orderHash)} ${status}`);
     const list = listingOf(client, names, say);
     const all = [first, second, third];
     await list.until('the service has checked nonce, balance and allowance: all three ACTIVE', all, 'ACTIVE');
