@@ -1,0 +1,142 @@
+import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
+import { erc20Fragments, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
+import { admitMaker } from '../demo/admit-maker.js';
+import type { OpenStack } from './open-stack.js';
+
+/** The chain of a stack, as tests drive it. */
+export interface TestChain {
+  readonly provider: JsonRpcProvider;
+  /** Timestamp of the newest block, or the machine's clock where that is ahead; in seconds. */
+  nowSeconds(): Promise<number>;
+  /** Mines a block that many seconds after the newest one. */
+  warp(seconds: number): Promise<void>;
+  stop(): void;
+}
+
+export function openChain({ addresses }: OpenStack): TestChain {
+  const provider = new JsonRpcProvider(addresses.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 100 });
+  const nowSeconds = async () => {
+    const block = await provider.getBlock('latest');
+    return Math.max(Math.floor(Date.now() / 1000), block?.timestamp ?? 0);
+  };
+  return {
+    provider,
+    nowSeconds,
+    async warp(seconds) {
+      await provider.send('evm_increaseTime', [toBeHex(seconds)]);
+      await provider.send('evm_mine', []);
+    },
+    stop: () => provider.destroy(),
+  };
+}
+
+/** Terms of a test order; the rest is chosen. */
+export interface Terms {
+  readonly amount?: bigint;
+  readonly nonce?: bigint;
+  readonly expiresIn?: number;
+  /** Index into the stack's tokens of what is sold. */
+  readonly token?: number;
+}
+
+/** A maker that is on the whitelist, with coins for gas. */
+export interface TestMaker {
+  readonly wallet: HDNodeWallet;
+  readonly client: MakerbookClient;
+  sign(terms?: Terms): Promise<SignedOrder>;
+  /** Signs and posts; answers with the orders. */
+  place(...terms: Terms[]): Promise<SignedOrder[]>;
+  /** Status by order hash: `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`; `gone` for what is not listed. */
+  statuses(...orders: SignedOrder[]): Promise<string[]>;
+  /** Waits until the list says this. */
+  lists(orders: readonly SignedOrder[], expected: readonly string[]): Promise<void>;
+  mint(amount: bigint, token?: number): Promise<void>;
+  approve(amount: bigint, token?: number): Promise<void>;
+  /** Sends tokens away. */
+  spend(amount: bigint, token?: number): Promise<void>;
+  cancelOnChain(order: SignedOrder): Promise<void>;
+  cancelAllOnChain(): Promise<void>;
+  /** A stranger fills part of the order. */
+  fill(order: SignedOrder, makingAmount: bigint): Promise<void>;
+}
+
+export async function openMaker(stack: OpenStack, chain: TestChain): Promise<TestMaker> {
+  const { addresses } = stack;
+  const wallet = Wallet.createRandom(chain.provider);
+  const taker = Wallet.createRandom(chain.provider);
+  for (const { address } of [wallet, taker]) {
+    await chain.provider.send('anvil_setBalance', [address, toBeHex(parseEther('10'))]);
+  }
+  await admitMaker(wallet.address, stack.operatorEnvironment);
+  const client = createClient({ ...addresses, signer: wallet });
+  const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
+  const erc20 = (index: number, holder: HDNodeWallet) =>
+    new Contract(tokenAt(index), [...erc20Fragments, 'function mint(address,uint256)'], holder);
+  const protocol = new Contract(addresses.limitOrderProtocol, limitOrderProtocolFragments, wallet);
+
+  const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, token = 0 }: Terms = {}) =>
+    client.signOrder({
+      making: { token: tokenAt(token), amount },
+      taking: { token: tokenAt(token === 0 ? 1 : 0), amount: 50n },
+      nonce,
+      expiresAt: (await chain.nowSeconds()) + expiresIn,
+    });
+  const statuses = async (...orders: SignedOrder[]) => {
+    const { records } = await client.listOrders();
+    return orders.map(({ orderHash }) => say(records.find((record) => record.orderHash === orderHash)));
+  };
+  return {
+    wallet,
+    client,
+    sign,
+    statuses,
+    async place(...terms) {
+      const orders = await Promise.all(terms.map(sign));
+      await client.placeOrders(orders);
+      return orders;
+    },
+    lists: (orders, expected) => eventually(() => statuses(...orders), expected),
+    mint: (amount, token = 0) => send(erc20(token, wallet), 'mint', wallet.address, amount),
+    approve: (amount, token = 0) => send(erc20(token, wallet), 'approve', addresses.limitOrderProtocol, amount),
+    spend: (amount, token = 0) => send(erc20(token, wallet), 'transfer', taker.address, amount),
+    cancelOnChain: ({ order }) => send(protocol, 'cancelOrder', order),
+    cancelAllOnChain: () => send(protocol, 'cancelAllOrders'),
+    async fill({ order, signature }, makingAmount) {
+      const wanted = erc20(order.taking.token === tokenAt(0) ? 0 : 1, taker);
+      await send(wanted, 'mint', taker.address, 1_000n);
+      await send(wanted, 'approve', addresses.limitOrderProtocol, 1_000n);
+      await send(protocol.connect(taker) as Contract, 'fillOrder', order, signature, makingAmount, 1_000n);
+    },
+  };
+}
+
+/** Sends a transaction and mines it at once: a test need not wait for the next block. */
+async function send(contract: Contract, method: string, ...args: unknown[]): Promise<void> {
+  const transaction = await contract.getFunction(method).send(...args);
+  await (contract.runner?.provider as JsonRpcProvider).send('evm_mine', []);
+  await transaction.wait();
+}
+
+function say(record: LimitOrderRecord | undefined): string {
+  if (record === undefined) return 'gone';
+  return record.status === 'INACTIVE' ? `${record.status} ${record.reason}` : record.status;
+}
+
+/** Asks until the answer is the expected one; fails with the last answer after a generous time. */
+export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 30_000): Promise<void> {
+  const wanted = JSON.stringify(expected);
+  const deadline = Date.now() + waitMs;
+  let last = '';
+  for (;;) {
+    try {
+      last = JSON.stringify(await ask());
+    } catch (error) {
+      last = String(error);
+    }
+    if (last === wanted) return;
+    if (Date.now() > deadline) throw new Error(`expected ${wanted}, but after ${waitMs} ms it is still ${last}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
