@@ -17,6 +17,16 @@ export const watcherSettings = {
   CHAIN_ID: integer('Chain id that the nodes must have', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: signingSettings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   MULTICALL_ADDRESS: address('Multicall3', '0xca11bde05977b3631167028862be2a173976ca11'),
+  KAIA_TOPIC: text(
+    'Blocks come from this topic of a Kaia node’s chaindatafetcher, `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1`; empty: from JSON-RPC',
+    '',
+  ),
+  KAIA_KAFKA_BROKERS: list('Kafka brokers of `KAIA_TOPIC`; empty: `KAFKA_BROKERS`', ''),
+  KAIA_GAP_MS_MAX: integer(
+    'A block that is missing in the topic, with a later one there, is asked of JSON-RPC after',
+    300,
+  ),
+  KAIA_SILENCE_MS_MAX: integer('JSON-RPC is asked where no block at all has come for', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
   RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
   MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),

@@ -21,6 +21,8 @@ export interface WatcherMeters {
   readonly blockProcessed: (facts: number, tookMs: number | undefined) => void;
   /** A value of a token could not be read, and counts as zero. */
   readonly unreadable: (what: string) => void;
+  /** A block that the node's topic did not hold came from JSON-RPC. */
+  readonly gapFilled: () => void;
   /** The chain contradicts the log: the watcher halts. An alert stands on it. */
   readonly halted: () => void;
   /** Starts the gauges. */
@@ -41,6 +43,9 @@ export function createMeters(): WatcherMeters {
   const facts = meter.createCounter(name('block_facts'), { description: 'Facts published with blocks' });
   const unreadable = meter.createCounter(name('unreadable_values'), {
     description: 'Values of tokens that could not be read and count as zero, by what was read',
+  });
+  const gaps = meter.createCounter(name('topic_gap_blocks'), {
+    description: 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave',
   });
   const halts = meter.createCounter(name('halts'), { description: 'Halts because the chain contradicts the log' });
   halts.add(0);
@@ -64,6 +69,7 @@ export function createMeters(): WatcherMeters {
       if (tookMs !== undefined) blockMs.record(tookMs);
     },
     unreadable: (what) => unreadable.add(1, { what }),
+    gapFilled: () => gaps.add(1),
     halted: () => halts.add(1),
     observe: ({ state, sweep, headNumber, rpc, suspects, ordersWaiting, logRecords, sizes, nowMs }) => {
       gauge('head_block_number', 'Newest block that the node has', headNumber);

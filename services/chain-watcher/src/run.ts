@@ -13,6 +13,7 @@ import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { WatcherSettings } from './env.js';
+import { followBlockgroups } from './follow-blockgroups.js';
 import { followLog } from './follow-log.js';
 import { WatchedSet } from './keep-watched-set.js';
 import { createMeters } from './measure.js';
@@ -158,12 +159,31 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       onFatal,
     });
     closing.push(() => followed.stop());
-    const source = pollBlocks({
+    const polled = pollBlocks({
       node,
       withLogs: reader !== undefined,
       pollIntervalMs: settings.POLL_INTERVAL_MS,
       wait,
     });
+    let source = polled;
+    if (settings.KAIA_TOPIC !== '') {
+      const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
+      const kaiaLog = connectLog({ brokers, clientId: 'chain-watcher', logger });
+      closing.push(() => kaiaLog.close());
+      await kaiaLog.partitionsOf(settings.KAIA_TOPIC);
+      source = followBlockgroups({
+        log: kaiaLog,
+        topic: settings.KAIA_TOPIC,
+        gaps: polled,
+        logger,
+        nowMs,
+        wait,
+        gapMsMax: settings.KAIA_GAP_MS_MAX,
+        silenceMsMax: settings.KAIA_SILENCE_MS_MAX,
+        blocksMax: KAIA_BLOCKS_MAX,
+        onGap: () => meters.gapFilled(),
+      });
+    }
     closing.push(() => source.stop());
 
     const signs = (): Signs => ({
@@ -290,5 +310,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Held while earlier ones are missing; those beyond are asked of JSON-RPC when they are due. */
+const KAIA_BLOCKS_MAX = 500;
 const TOLD_TOKENS_MAX = 10_000;
 const PROGRESS_LINE_MS = 2000;

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
 import type { NonceManager } from 'ethers';
@@ -131,6 +133,48 @@ describe('an order follows the chain', () => {
     await stage.provider.send('evm_increaseTime', [501]);
     await stage.mine();
     await reaches(signed.orderHash, 'REMOVED EXPIRED');
+  });
+});
+
+describe('a block that touches nobody', () => {
+  test('costs two requests, and no call per order or maker', async () => {
+    const methods: string[] = [];
+    const proxy = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', async () => {
+        const body = Buffer.concat(chunks).toString();
+        const calls = [JSON.parse(body)].flat() as { method: string }[];
+        methods.push(calls.map(({ method }) => method).join('+'));
+        const headers = { 'content-type': 'application/json' };
+        response.end(await (await fetch(stage.anvil.rpcUrl, { method: 'POST', headers, body })).text());
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    watcher = await stage.watch({ RPC_URL: url });
+    for (let n = 0; n < 5; n += 1) {
+      maker = await stage.createAccount();
+      const orders = [await post(BigInt(n + 1)), await post(BigInt(n + 100))];
+      for (const { orderHash } of orders) await reaches(orderHash, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+    }
+    // Two more blocks, and the orders are known to have been read.
+    await stage.mine(2);
+    await stage.settled();
+    await watcher.stop();
+    const stranger = addressOf(await stage.createAccount());
+    const from = await stage.provider.getBlockNumber();
+    await stage.send(taker, token, ERC20, 'mint', stranger, 1n);
+    await stage.mine(9);
+    methods.length = 0;
+    watcher = await stage.watch({ RPC_URL: url, POLL_INTERVAL_MS: '100000' });
+    await stage.settled();
+    expect((await stage.provider.getBlockNumber()) - from).toBe(10);
+    expect(methods.filter((method) => method === 'eth_getLogs')).toHaveLength(10);
+    expect(methods.filter((method) => method === 'eth_getBlockByNumber+eth_blockNumber').length).toBeLessThan(12);
+    expect(methods.filter((method) => method.includes('eth_call'))).toEqual([]);
+    proxy.closeAllConnections();
+    proxy.close();
   });
 });
 

@@ -31,6 +31,17 @@ export interface StoredFact {
   readonly partition: number;
   readonly fact: MakerEvent;
   readonly id: string;
+  /** Headers and value, as they are in the log. */
+  readonly bytes: string;
+}
+
+interface Chain {
+  readonly anvil: AnvilPart;
+  readonly provider: JsonRpcProvider;
+  readonly deployer: NonceManager;
+  readonly protocol: Address;
+  readonly multicall: Address;
+  readonly taker: NonceManager;
 }
 
 type Artifact = { readonly abi: InterfaceAbi; readonly bytecode: string };
@@ -43,7 +54,6 @@ const PATIENCE_MS = 30_000;
 export class Stage {
   readonly anvil: AnvilPart;
   readonly provider: JsonRpcProvider;
-  readonly protocol: Contract;
   readonly protocolAddress: Address;
   readonly multicall: Address;
   readonly taker: NonceManager;
@@ -51,7 +61,8 @@ export class Stage {
   readonly log: Log;
   /** Everything that the topic holds, in the order of each partition. */
   readonly facts: StoredFact[] = [];
-  private readonly deployer: NonceManager;
+  private readonly chain: Chain;
+  private readonly ownsChain: boolean;
   private readonly appender: Appender;
   private readonly following: Following;
   private readonly makers = new Map<Address, Maker>();
@@ -70,31 +81,31 @@ export class Stage {
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
+    return Stage.withLog({ anvil, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
+  }
+
+  /** Another log for the same chain. */
+  beside(): Promise<Stage> {
+    return Stage.withLog({ ...this.chain, taker: this.taker }, false);
+  }
+
+  private static async withLog(chain: Chain, ownsChain: boolean): Promise<Stage> {
     const prefix = `watcher-${randomBytes(4).toString('hex')}.`;
     const log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'stage', logger: silentLogger });
     await log.createTopics(
       topicSpecs(topicNames(prefix), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
-    return new Stage(anvil, provider, deployer, protocol, multicall, await fund(provider), prefix, log);
+    return new Stage(chain, ownsChain, prefix, log);
   }
 
-  private constructor(
-    anvil: AnvilPart,
-    provider: JsonRpcProvider,
-    deployer: NonceManager,
-    protocol: Address,
-    multicall: Address,
-    taker: NonceManager,
-    prefix: string,
-    log: Log,
-  ) {
-    this.anvil = anvil;
-    this.provider = provider;
-    this.deployer = deployer;
-    this.protocolAddress = protocol;
-    this.protocol = new Contract(protocol, deployArtifacts.LimitOrderProtocol.abi, provider);
-    this.multicall = multicall;
-    this.taker = taker;
+  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log) {
+    this.chain = chain;
+    this.ownsChain = ownsChain;
+    this.anvil = chain.anvil;
+    this.provider = chain.provider;
+    this.protocolAddress = chain.protocol;
+    this.multicall = chain.multicall;
+    this.taker = chain.taker;
     this.prefix = prefix;
     this.log = log;
     this.appender = log.createAppender();
@@ -105,7 +116,8 @@ export class Stage {
         for (const record of records) {
           const fact = decodeMakerEvent(record);
           if ('unreadable' in fact) throw new Error(fact.unreadable);
-          this.facts.push({ partition, fact, id: record.headers['ce_id'] ?? '' });
+          const bytes = `${JSON.stringify(record.headers)} ${record.key} ${record.value}`;
+          this.facts.push({ partition, fact, id: record.headers['ce_id'] ?? '', bytes });
           this.fold(partition, fact, record.offset);
         }
       },
@@ -118,7 +130,7 @@ export class Stage {
   }
 
   deploy(artifact: Artifact, ...args: unknown[]): Promise<Address> {
-    return deployWith(this.deployer, artifact, ...args);
+    return deployWith(this.chain.deployer, artifact, ...args);
   }
 
   /** Sends a transaction and waits until it is mined. */
@@ -249,6 +261,7 @@ export class Stage {
   async close(): Promise<void> {
     await this.following.stop();
     await this.log.close();
+    if (!this.ownsChain) return;
     this.provider.destroy();
     await this.anvil.stop();
   }

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
+import type { LogRecord } from '@makerbook/kafka';
+import type { Watcher } from './run.js';
+import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
+
+const ERC20 = deployArtifacts.TestToken.abi;
+const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
+
+let polling: Stage;
+let following: Stage;
+let topic: string;
+const watchers: Watcher[] = [];
+
+beforeAll(async () => {
+  polling = await Stage.open();
+  following = await polling.beside();
+  topic = `${following.prefix}klaytn.chaindatafetcher.en-0.blockgroup.v1`;
+  await following.log.createTopics([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+});
+afterAll(async () => {
+  for (const watcher of watchers) await watcher.stop();
+  await following.close();
+  await polling.close();
+});
+
+/** The same order of a shuffle in every run. */
+function shuffle<T>(list: readonly T[]): T[] {
+  let state = 12345;
+  return list
+    .map((each) => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+      return { each, rank: state };
+    })
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ each }) => each);
+}
+
+const feed = async (records: readonly Omit<LogRecord, 'topic'>[]) => {
+  const appender = following.log.createAppender();
+  for (const record of records) await appender.append([{ topic, ...record }]);
+  await appender.close();
+};
+/** What follows from blocks alone: not the reading of new orders, whose block is a matter of timing. */
+const blockFacts = (stage: Stage, from: number, partition: number) =>
+  stage.facts
+    .filter((stored) => stored.partition === partition)
+    .filter(({ fact }) => fact.type === 'BlockProcessed' || ('block' in fact && fact.cause.kind === 'log'))
+    .filter(({ fact }) => 'block' in fact && fact.block.number > from)
+    .map(({ bytes }) => bytes);
+
+describe('blocks of a Kaia node’s topic', () => {
+  test('cut, shuffled, repeated and with a gap, give the same facts as JSON-RPC, byte for byte', async () => {
+    const taking = await polling.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 18);
+    const token: Address = await polling.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+    const wrapped: Address = await polling.deploy(deployArtifacts.WrappedNative, 'Wrapped', 'WRP');
+    const taker = polling.taker;
+    await polling.send(taker, taking, ERC20, 'mint', addressOf(taker), 10n ** 30n);
+    await polling.send(taker, taking, ERC20, 'approve', polling.protocolAddress, 10n ** 30n);
+    const makers = [await polling.createAccount(), await polling.createAccount(), await polling.createAccount()];
+    watchers.push(await polling.watch(), await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '600000' }));
+    await polling.settled();
+    await following.settled();
+    const from = await polling.provider.getBlockNumber();
+
+    const orders = [];
+    for (const maker of makers) {
+      for (const making of [token, wrapped]) {
+        const terms = { making: { token: making, amount: 100n }, taking: { token: taking, amount: 100n } };
+        const signed = await polling.sign(maker, terms);
+        orders.push({ maker, signed });
+        for (const stage of [polling, following]) {
+          await stage.submit(signed);
+          await until('the order is read', () => stage.state(signed.orderHash)?.status === 'INACTIVE');
+        }
+      }
+    }
+    for (const [n, { maker, signed }] of orders.entries()) {
+      const making = signed.order.making.token;
+      await polling.send(maker, making, ERC20, 'approve', polling.protocolAddress, 1000n);
+      await polling.send(taker, making, ERC20, 'mint', addressOf(maker), 500n);
+      if (n === 3) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelOrder', signed.order);
+      else if (n === 4) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelAllOrders');
+      else if (n < 3) {
+        const args = [signed.order, signed.signature, BigInt(40 + 30 * n), 10n ** 30n] as const;
+        await polling.send(taker, polling.protocolAddress, PROTOCOL, 'fillOrder', ...args);
+      }
+      await polling.mine();
+    }
+    const head = await polling.provider.getBlockNumber();
+    const records: Omit<LogRecord, 'topic'>[] = [];
+    for (let number = from + 1; number <= head; number += 1) {
+      if (number === from + 4) continue;
+      const message = await readBlockgroup(polling.provider, number);
+      records.push(...cutBlockgroup(number, message, { segmentBytes: 700, producerId: 'producer-a' }));
+      if (number % 2 === 0) {
+        records.push(...cutBlockgroup(number, message, { segmentBytes: 333, producerId: undefined }));
+      }
+    }
+    await feed(shuffle([...records, ...records.slice(0, 30)]));
+    await polling.settled();
+    await following.settled();
+    let count = 0;
+    for (const partition of [0, 1, 2]) {
+      const expected = blockFacts(polling, from, partition);
+      expect(blockFacts(following, from, partition)).toEqual(expected);
+      count += expected.length;
+    }
+    expect(count).toBeGreaterThan(3 * (head - from) + 20);
+    for (const { signed } of orders) expect(following.state(signed.orderHash)).toEqual(polling.state(signed.orderHash));
+  });
+
+  test('that do not come at all are asked of JSON-RPC', async () => {
+    const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' });
+    await polling.mine(3);
+    await following.settled();
+    await watcher.stop();
+    expect(following.processedBlock()).toBe(await polling.provider.getBlockNumber());
+  });
+});

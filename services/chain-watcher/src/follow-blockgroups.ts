@@ -1,0 +1,100 @@
+import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
+import type { BlockSource, SourceBlock } from './block-source.js';
+import { createSegmentJoiner } from './join-segments.js';
+import { parseBlockgroup } from './parse-blockgroup.js';
+
+export interface BlockgroupOptions {
+  /** The Kafka that the Kaia node writes to. */
+  readonly log: Log;
+  /** `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1` */
+  readonly topic: string;
+  /** Gives what the topic does not: blocks that are missing in it, and those of the time before it. */
+  readonly gaps: BlockSource;
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+  /** How long a block may be missing once a later one is there. */
+  readonly gapMsMax: number;
+  /** How long no block at all may come, before JSON-RPC is asked. */
+  readonly silenceMsMax: number;
+  /** Blocks held that are not due yet. */
+  readonly blocksMax: number;
+  readonly onGap: () => void;
+}
+
+/**
+ * Blocks out of the Kafka topic of a Kaia node's chaindatafetcher. Delivery there is at least once and unordered, with
+ * repeats and gaps: blocks are handed out by number, and those that do not come are asked of JSON-RPC.
+ */
+export function followBlockgroups(options: BlockgroupOptions): BlockSource {
+  const { log, topic, gaps, logger, nowMs, wait, gapMsMax, silenceMsMax, blocksMax, onGap } = options;
+  const joiner = createSegmentJoiner();
+  const blocks = new Map<number, SourceBlock>();
+  let due: number | undefined;
+  let missingSinceMs = 0;
+  let newest: number | undefined;
+  let wake: () => void = () => undefined;
+
+  const keep = (block: SourceBlock) => {
+    const { number } = block.header;
+    newest = Math.max(newest ?? 0, number);
+    if ((due !== undefined && number < due) || blocks.has(number)) return;
+    blocks.set(number, block);
+    // Before the first question nobody knows what is due: then the newest are kept, later those that are due first.
+    if (blocks.size > blocksMax)
+      blocks.delete(due === undefined ? Math.min(...blocks.keys()) : Math.max(...blocks.keys()));
+    if (due === undefined || number === due) wake();
+  };
+  const onRecords = (partition: number, records: readonly StoredRecord[]) => {
+    for (const { key, value, headers, offset } of records) {
+      if (due !== undefined && Number(key) < due) continue;
+      const message = joiner.add({ partition, key, value, headers });
+      if (message === undefined) continue;
+      const block = Buffer.isBuffer(message) ? parseBlockgroup(message) : message;
+      if ('unreadable' in block) {
+        logger.warn({ topic, partition, offset: String(offset), reason: block.unreadable }, 'unreadable block');
+      } else keep(block);
+    }
+  };
+  const following: Following = log.followTopic({
+    topic,
+    from: 'beginning',
+    headerEncoding: 'latin1',
+    onRecords,
+    onFatal: (error) =>
+      logger.error({ error, topic }, 'the blocks of the topic cannot be followed: JSON-RPC gives all'),
+  });
+
+  return {
+    next: async (number) => {
+      if (due !== number) {
+        due = number;
+        missingSinceMs = nowMs();
+        for (const held of blocks.keys()) if (held < number) blocks.delete(held);
+      }
+      const block = blocks.get(number);
+      if (block !== undefined) return block;
+      const isGap = newest !== undefined && newest > number;
+      if (nowMs() - missingSinceMs < (isGap ? gapMsMax : silenceMsMax)) return undefined;
+      const filled = await gaps.next(number);
+      if (filled !== undefined) onGap();
+      return filled;
+    },
+    waitForMore: () =>
+      Promise.race([
+        gaps.waitForMore(),
+        wait(gapMsMax),
+        new Promise<void>((resolve) => {
+          wake = resolve;
+        }),
+      ]),
+    headNumber: () => {
+      const head = gaps.headNumber();
+      return newest === undefined ? head : Math.max(newest, head ?? 0);
+    },
+    stop: async () => {
+      await following.stop();
+      await gaps.stop();
+    },
+  };
+}

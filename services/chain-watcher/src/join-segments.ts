@@ -1,0 +1,69 @@
+/** A record of a chaindatafetcher topic: headers as latin1 text, one character for each byte. */
+export interface SegmentRecord {
+  readonly partition: number;
+  readonly key: string;
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface SegmentJoiner {
+  /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
+  add(record: SegmentRecord): Buffer | { readonly unreadable: string } | undefined;
+  /** Messages of which segments are missing. */
+  incomplete(): number;
+}
+
+interface Parts {
+  readonly segments: (Buffer | undefined)[];
+  missing: number;
+}
+
+/**
+ * Joins the messages that Kaia's chaindatafetcher cuts into segments (headers `totalSegments` and `segmentIdx`, 8-byte
+ * big-endian; `producerId` where the form is not the legacy one). Segments come in any order and repeatedly. They belong
+ * together by partition, key and producer.
+ * @param incompleteMax bound on messages of which segments are missing; the oldest is given up first
+ */
+export function createSegmentJoiner(incompleteMax = 256): SegmentJoiner {
+  const messages = new Map<string, Parts>();
+  return {
+    add: ({ partition, key, value, headers }) => {
+      const total = readCount(headers['totalSegments']);
+      const index = readCount(headers['segmentIdx']);
+      if (total === undefined || index === undefined || total < 1 || total > SEGMENTS_MAX || index >= total) {
+        return { unreadable: `block ${key}: its headers name no segment: ${describe(headers)}` };
+      }
+      if (value === null) return { unreadable: `block ${key}: segment ${index} has no value` };
+      if (total === 1) return value;
+      const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
+      let parts = messages.get(name);
+      // A producer that was restarted with another segment size begins anew.
+      if (parts === undefined || parts.segments.length !== total) {
+        parts = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
+        messages.delete(name);
+        messages.set(name, parts);
+        const [oldest] = messages.keys();
+        if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
+      }
+      if (parts.segments[index] === undefined) parts.missing -= 1;
+      parts.segments[index] = value;
+      if (parts.missing > 0) return undefined;
+      messages.delete(name);
+      return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));
+    },
+    incomplete: () => messages.size,
+  };
+}
+
+/** An 8-byte big-endian unsigned number out of a header; undefined where it is none, or beyond any use. */
+function readCount(header: string | undefined): number | undefined {
+  if (header === undefined || header.length !== 8) return undefined;
+  const count = Buffer.from(header, 'latin1').readBigUInt64BE();
+  return count > BigInt(SEGMENTS_MAX) ? undefined : Number(count);
+}
+
+function describe(headers: Readonly<Record<string, string>>): string {
+  return JSON.stringify(headers).slice(0, 200);
+}
+
+const SEGMENTS_MAX = 100_000;

@@ -1,0 +1,36 @@
+import { type ChainLog, headerOf, logsOf, RpcUnavailable } from '@makerbook/chain';
+import type { SourceBlock } from './block-source.js';
+import { triggerTopics } from './match-logs.js';
+
+const triggers: ReadonlySet<string> = new Set(triggerTopics);
+
+/**
+ * Reads a blockgroup message of Kaia's chaindatafetcher: `{"blockNumber", "result": {…header…, "transactions": [{…,
+ * "logs": […]}]}}`. Gives what JSON-RPC would give of the same block: the header, and the logs that can touch anybody, in
+ * their order. Or says why it cannot be read.
+ */
+export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unreadable: string } {
+  try {
+    const { blockNumber, result } = JSON.parse(message.toString('utf8')) as {
+      blockNumber?: unknown;
+      result?: { transactions?: { logs?: unknown }[] | null };
+    };
+    const header = headerOf(result);
+    if (header === undefined || header.number !== Number(blockNumber)) {
+      return { unreadable: `blockNumber ${String(blockNumber)} is not that of its header: ${header?.number}` };
+    }
+    const logs: ChainLog[] = [];
+    for (const { logs: raw } of result?.transactions ?? []) {
+      for (const log of logsOf(raw ?? [])) if (triggers.has(log.topics[0] ?? '')) logs.push(log);
+    }
+    if (logs.some(({ blockHash }) => blockHash !== header.hash)) {
+      return { unreadable: `block ${header.number} holds a log of another block` };
+    }
+    return { header, logs: logs.sort((a, b) => a.logIndex - b.logIndex) };
+  } catch (error) {
+    if (error instanceof RpcUnavailable || error instanceof SyntaxError || error instanceof TypeError) {
+      return { unreadable: error.message };
+    }
+    throw error;
+  }
+}
