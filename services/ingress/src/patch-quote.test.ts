@@ -1,0 +1,230 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Hex, hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import { problemKinds } from '@makerbook/contracts-http';
+import { signDigest } from '@makerbook/signatures';
+import fc from 'fast-check';
+import { createPatchQuote } from './patch-quote.js';
+import {
+  hasher,
+  issuer,
+  issuerKey,
+  quoteV0,
+  quoteV1,
+  readTestQuote,
+  serviceKey,
+  serviceSigner,
+  signTestQuote,
+  strangerKey,
+} from './testing/sign-test-quotes.js';
+
+const patch = createPatchQuote({
+  hasher,
+  acceptedSigners: new Set([issuer, serviceSigner]),
+  sign: (digest) => signDigest(digest, hexToBytes(serviceKey)),
+});
+const now = 1_900_000_000;
+const ask = (data: unknown, amount: unknown, at = now) => patch({ data, minOutput: { amount } }, at);
+const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const spaced = (text: string) => ` ${text}`;
+
+/** The new calldata, or the code of the refusal. */
+function outcome(reply: ReturnType<typeof patch>): string {
+  return 'code' in reply ? reply.code : String(reply.body);
+}
+
+describe('a patched quote', () => {
+  test('has the new minimum and the signature of the service, and differs in no other byte', () => {
+    const quotes = fc.constantFrom<UnsignedSwapCall>(quoteV0, quoteV1);
+    fc.assert(
+      fc.property(quotes, uint256, uint256, fc.constantFrom(issuerKey, serviceKey), (quote, before, after, key) => {
+        fc.pre(before !== after);
+        const data = signTestQuote({ ...quote, minOutput: before }, key);
+        const reply = ask(data, after.toString());
+        if ('code' in reply) throw new Error(reply.detail);
+        expect(reply.contentType).toMatch(/^text\/plain/);
+        const patched = String(reply.body);
+        expect(readTestQuote(patched)).toEqual({
+          ...readTestQuote(data),
+          minOutput: after,
+          signature: readTestQuote(patched).signature,
+          signer: serviceSigner,
+        });
+        // The tail of a call: minimum (32 bytes), length of the signature (32), signature (65), padding (31).
+        const minimumAt = data.length - 2 * (31 + 65 + 32 + 32);
+        expect(patched).toHaveLength(data.length);
+        expect(patched.slice(0, minimumAt)).toBe(data.slice(0, minimumAt));
+        expect(patched.slice(minimumAt, minimumAt + 64)).toBe(after.toString(16).padStart(64, '0'));
+        expect(patched.slice(minimumAt + 64, minimumAt + 128)).toBe(data.slice(minimumAt + 64, minimumAt + 128));
+        expect(patched.slice(-62)).toBe('0'.repeat(62));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('can be patched again, and back: then it is what the service itself would have signed', () => {
+    const data = signTestQuote(quoteV1, serviceKey);
+    expect(outcome(ask(outcome(ask(data, '7')), '1000'))).toBe(data);
+  });
+
+  test.each([
+    ['decimal digits', '255', 255n],
+    ['decimal digits with leading zeros', '000255', 255n],
+    ['hex', '0xff', 255n],
+    ['hex in capitals', '0xFF', 255n],
+    ['hex with leading zeros', `0x${'ff'.padStart(64, '0')}`, 255n],
+    ['nothing at all', '0', 0n],
+    ['the largest amount in hex', `0x${'f'.repeat(64)}`, 2n ** 256n - 1n],
+    ['the largest amount in digits', (2n ** 256n - 1n).toString(), 2n ** 256n - 1n],
+  ])('takes an amount of %s', (_, amount, minOutput) => {
+    expect(readTestQuote(outcome(ask(signTestQuote(quoteV0), amount))).minOutput).toBe(minOutput);
+  });
+
+  test('is made of data in any case of hex, and with any v that the contract takes', () => {
+    const data = signTestQuote(quoteV1);
+    const expected = outcome(ask(data, '7'));
+    expect(outcome(ask(`0x${data.slice(2).toUpperCase()}`, '7'))).toBe(expected);
+    const v = data.slice(-64, -62);
+    const other = v === '1b' ? '00' : '01';
+    expect(outcome(ask(`${data.slice(0, -64)}${other}${data.slice(-62)}`, '7'))).toBe(expected);
+  });
+
+  test('is signed at the second of its deadline, and not after', () => {
+    const data = signTestQuote({ ...quoteV0, deadline: BigInt(now) });
+    expect(outcome(ask(data, '7', now))).toMatch(/^0x/);
+    expect(outcome(ask(data, '7', now + 1))).toBe('invalid_date');
+  });
+});
+
+describe('a refusal', () => {
+  const good = signTestQuote(quoteV1);
+  const expired = signTestQuote({ ...quoteV1, deadline: 1n });
+  const foreign = signTestQuote(quoteV1, strangerKey);
+  const bare = signTestQuote({ ...quoteV1, minOutput: undefined });
+  const foreignBare = signTestQuote({ ...quoteV1, minOutput: undefined }, strangerKey);
+
+  test.each<[string, unknown, keyof typeof problemKinds]>([
+    ['a body that is an array', [], 'invalid_request'],
+    ['a body that is null', null, 'invalid_request'],
+    ['a body that is a text', good, 'invalid_request'],
+    ['no data', { minOutput: { amount: '1' } }, 'invalid_request'],
+    ['data that is a number', { data: 1, minOutput: { amount: '1' } }, 'invalid_request'],
+    ['data that is null, and no change', { data: null }, 'invalid_request'],
+    ['a field that the endpoint does not know', { data: good, deadline: '1' }, 'invalid_request'],
+    ['a minOutput that is null', { data: good, minOutput: null }, 'invalid_request'],
+    ['a minOutput that is a text', { data: good, minOutput: '1' }, 'invalid_request'],
+    ['a minOutput that is a list', { data: good, minOutput: ['1'] }, 'invalid_request'],
+    ['a minOutput without an amount', { data: good, minOutput: {} }, 'invalid_request'],
+    [
+      'a minOutput with more than an amount',
+      { data: good, minOutput: { amount: '1', token: '0x' } },
+      'invalid_request',
+    ],
+    [
+      '__proto__ in the body',
+      JSON.parse(`{"data":"${good}","__proto__":{"minOutput":{"amount":"1"}}}`),
+      'invalid_request',
+    ],
+    ['a wrong amount beside data that is no hex', { data: 'x', minOutput: { amount: 1 } }, 'invalid_request'],
+    ['no change', { data: good }, 'no_changes'],
+    ['no change of data that is no hex', { data: 'x' }, 'no_changes'],
+    ['data that is empty', { data: '', minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data of no bytes', { data: '0x', minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data of half a byte more', { data: `${good}0`, minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data without its prefix', { data: good.slice(2), minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data after a space', { data: spaced(good), minOutput: { amount: '1' } }, 'invalid_date'],
+    [
+      'data with a character that is no hex',
+      { data: `${good.slice(0, -1)}g`, minOutput: { amount: '1' } },
+      'invalid_date',
+    ],
+    [
+      'data with a wide character whose low byte is a digit',
+      { data: `${good.slice(0, -1)}İ`, minOutput: { amount: '1' } },
+      'invalid_date',
+    ],
+    ['data with bytes behind it', { data: `${good}00`, minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data with a word behind it', { data: `${good}${'00'.repeat(32)}`, minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data of another function', { data: `0xdeadbeef${good.slice(10)}`, minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data of a megabyte', { data: `0x${'00'.repeat(500_000)}`, minOutput: { amount: '1' } }, 'invalid_date'],
+    ['data past its deadline', { data: expired, minOutput: { amount: '1' } }, 'invalid_date'],
+    ["a stranger's signature", { data: foreign, minOutput: { amount: '1' } }, 'invalid_signature'],
+    [
+      "a stranger's signature over a call without a minimum",
+      { data: foreignBare, minOutput: { amount: '1' } },
+      'invalid_signature',
+    ],
+    [
+      "a stranger's signature and the same minimum",
+      { data: foreign, minOutput: { amount: '1000' } },
+      'invalid_signature',
+    ],
+    ['no minimum in the data', { data: bare, minOutput: { amount: '1' } }, 'field_not_exists'],
+    ['the same minimum', { data: good, minOutput: { amount: '1000' } }, 'no_changes'],
+    ['the same minimum in hex', { data: good, minOutput: { amount: '0x3e8' } }, 'no_changes'],
+  ])('of %s', (_, body, code) => {
+    const reply = patch(body, now);
+    expect(outcome(reply)).toBe(code);
+    expect(problemKinds[code].status).toBeLessThan(500);
+    if ('code' in reply) expect(JSON.stringify(reply).length).toBeLessThan(2000);
+  });
+
+  test.each<[string, unknown]>([
+    ['a number', 5],
+    ['a boolean', true],
+    ['null', null],
+    ['an object', { value: '5' }],
+    ['nothing', ''],
+    ['a prefix alone', '0x'],
+    ['a negative', '-1'],
+    ['a sign', '+1'],
+    ['a fraction', '1.5'],
+    ['an exponent', '1e18'],
+    ['digits with a separator', '1_000'],
+    ['digits after a space', ' 1'],
+    ['digits before a newline', '1\n'],
+    ['Arabic digits', '٣'],
+    ['hex without a prefix', 'ff'],
+    ['hex with a capital prefix', '0XFF'],
+    ['33 bytes of hex', `0x${'0'.repeat(65)}1`],
+    ['2^256', (2n ** 256n).toString()],
+    ['a million digits', '9'.repeat(1_000_000)],
+  ])('of an amount that is %s', (_, amount) => {
+    const reply = ask(good, amount);
+    expect(reply).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/minOutput/amount' }] });
+  });
+
+  test('of a body with a hundred thousand fields names a few', () => {
+    const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`f${index}/~`, 0]));
+    expect(patch(body, now)).toMatchObject({
+      code: 'invalid_request',
+      errors: { length: 6, 0: { pointer: '/f0~1~0' } },
+    });
+  });
+
+  test('of data with any one byte changed: 400 or 403, and never a patched call', () => {
+    const bytes = good.slice(2).length / 2;
+    const v = bytes - 32;
+    fc.assert(
+      fc.property(fc.nat(bytes - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+        const byte = Number.parseInt(good.slice(2 + at * 2, 4 + at * 2), 16) ^ flip;
+        // The other way to write the same parity is the same signature.
+        fc.pre(at !== v || byte > 1);
+        const data = `${good.slice(0, 2 + at * 2)}${byte.toString(16).padStart(2, '0')}${good.slice(4 + at * 2)}`;
+        expect(['invalid_date', 'invalid_signature']).toContain(outcome(ask(data, '7')));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each(['high s', 'a wrong v', 'an r of zero'])('of a signature with %s', (what) => {
+    const { signature, ...quote } = readTestQuote(good);
+    const [r, s, v] = [signature.slice(2, 66), signature.slice(66, 130), signature.slice(130)];
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+    const twin = `${r}${(order - BigInt(`0x${s}`)).toString(16).padStart(64, '0')}${v === '1b' ? '1c' : '1b'}`;
+    const forged: Hex =
+      what === 'high s' ? `0x${twin}` : what === 'a wrong v' ? `0x${r}${s}1d` : `0x${'0'.repeat(64)}${s}${v}`;
+    const data = good.replace(signature.slice(2), forged.slice(2));
+    expect(quote.signer).toBe(issuer);
+    expect(outcome(ask(data, '7'))).toBe('invalid_signature');
+  });
+});
