@@ -1,11 +1,13 @@
+import { readProcessesFile } from '@makerbook/local-stack';
 import { readStack } from './demo/read-stack.js';
 import { tellStory } from './demo/tell-story.js';
 
 /** `npm run demo`: needs a stack that runs. Exits with 0 when all became true, else with 1 and a sentence. */
+const folder = process.env['MAKERBOOK_DATA'] ?? '.local';
 try {
   await tellStory({
-    stack: readStack(process.env['MAKERBOOK_DATA'] ?? '.local'),
-    topicPrefix: process.env['TOPIC_PREFIX'] ?? '',
+    stack: readStack(folder),
+    topicPrefix: process.env['TOPIC_PREFIX'] ?? readProcessesFile(folder)?.settings['TOPIC_PREFIX'] ?? '',
     say: (line) => console.log(line),
     nowMs: Date.now,
   });

@@ -16,7 +16,7 @@ export interface SourceNotes {
 
 /** The log, Redis and Postgres as sources of a list: each says undefined where it is away, and throws for a bug alone. */
 export function createListSources(parts: {
-  log: Log;
+  log: Pick<Log, 'endOffsets'>;
   /** `limit-orders.maker-events.v1` */
   topic: string;
   cache: ListCache;
@@ -24,11 +24,13 @@ export function createListSources(parts: {
   watch: ProjectionWatch;
   logger: Logger;
   notes: SourceNotes;
+  /** Milliseconds that never go back. */
+  monotonicMs: () => number;
 }): ListSources {
-  const { log, topic, cache, postgres, watch, logger, notes } = parts;
+  const { log, topic, cache, postgres, watch, logger, notes, monotonicMs } = parts;
   /** Makers whose list is on its way to Redis: once is enough. */
   const filling = new Set<string>();
-  let restUntilMs = 0;
+  let restUntilMs = Number.NEGATIVE_INFINITY;
 
   async function fill(offer: ListFill): Promise<void> {
     if (filling.has(offer.maker)) return;
@@ -48,9 +50,9 @@ export function createListSources(parts: {
     readCached: (maker, partition, nowSeconds) => present(cache.readList(maker, partition, nowSeconds)),
     readStored: (maker, partition) => present(readMakerList(postgres, maker, partition)),
     async readEnd(partition) {
-      if (performance.now() < restUntilMs) return undefined;
+      if (monotonicMs() < restUntilMs) return undefined;
       const ends = await present(log.endOffsets(topic, { timeoutMs: END_TIMEOUT_MS }));
-      if (ends === undefined) restUntilMs = performance.now() + END_REST_MS;
+      if (ends === undefined) restUntilMs = monotonicMs() + END_REST_MS;
       return ends?.[partition];
     },
     offerToCache: (offer) => void fill(offer),

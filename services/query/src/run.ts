@@ -44,6 +44,7 @@ const REDIS_START_MS_MAX = 2_000;
 export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
   const { logger, serveMetrics } = parts.telemetry;
   const nowMs = parts.nowMs ?? Date.now;
+  const monotonicMs = () => performance.now();
   const names = topicNames(settings.TOPIC_PREFIX);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
@@ -79,11 +80,20 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
     const notes = createNotes(makers);
     const cache = createListCache(redis);
     const watch = createProjectionWatch(createStoredPositions(cache, postgres));
-    const sources = createListSources({ log, topic: names.makerEvents, cache, postgres, watch, logger, notes });
+    const sources = createListSources({
+      log,
+      topic: names.makerEvents,
+      cache,
+      postgres,
+      watch,
+      logger,
+      notes,
+      monotonicMs,
+    });
     const replays = createReplayGuard(redis, {
       // A request may be this old, or this far ahead of the clock; one second more for clocks that differ.
       windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
-      monotonicMs: () => performance.now(),
+      monotonicMs,
     });
     const rules = {
       hashers: createRequestHashers({
