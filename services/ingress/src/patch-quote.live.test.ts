@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { connectLog, TopicsNotAsTold } from '@makerbook/kafka';
+import { findFreePorts, testParts } from '@makerbook/local-stack';
+import { migrate } from '@makerbook/postgres';
+import { type Logger, silentLogger } from '@makerbook/telemetry';
+import { readEnvironment } from './env.js';
+import { type Ingress, runIngress } from './run.js';
+import { openTestGate } from './testing/open-test-gate.js';
+import {
+  issuer,
+  navigator,
+  quoteV0,
+  quoteV1,
+  readTestQuote,
+  serviceKey,
+  serviceSigner,
+  signTestQuote,
+  strangerKey,
+} from './testing/sign-test-quotes.js';
+
+const lines: string[] = [];
+const keep = (...line: unknown[]) => void lines.push(inspect(line, { depth: 9 }));
+const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep };
+const running: Ingress[] = [];
+let nowhere: Record<string, string>;
+
+/** Addresses at which nobody answers. */
+beforeAll(async () => {
+  const [kafka, postgres, redis] = await findFreePorts(3);
+  nowhere = {
+    KAFKA_BROKERS: `127.0.0.1:${kafka}`,
+    DATABASE_URL: `postgres://u:p@127.0.0.1:${postgres}/d`,
+    REDIS_URL: `redis://127.0.0.1:${redis}/0`,
+  };
+});
+
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.stop();
+});
+afterAll(() => expect(lines.join('\n')).not.toContain(serviceKey.slice(2)));
+
+async function start(environment: Record<string, string>): Promise<string> {
+  const settings = readEnvironment({
+    SERVICE_NAME: 'Test',
+    LIMIT_ORDER_PROTOCOL_ADDRESS: navigator,
+    NAVIGATOR_ADDRESS: navigator,
+    QUOTE_SIGNERS: issuer,
+    QUOTE_SIGNER_KEY: serviceKey,
+    PORT: '0',
+    OPS_PORT: '0',
+    ...nowhere,
+    ...environment,
+  });
+  const telemetry = { logger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
+  const service = await runIngress(settings, { telemetry });
+  running.push(service);
+  return `http://127.0.0.1:${service.port}`;
+}
+
+const json = { 'content-type': 'application/json' };
+
+function send(base: string, body: unknown, headers: Record<string, string> = json): Promise<Response> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return fetch(`${base}/v0/quote/data`, { method: 'PATCH', headers, body: text });
+}
+
+async function expectProblem(response: Response, status: number, code: string): Promise<Record<string, unknown>> {
+  const text = await response.text();
+  expect(`${response.status} ${text}`).toContain(`"code":"${code}"`);
+  expect(response.status).toBe(status);
+  expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  return JSON.parse(text);
+}
+
+describe('PATCH, of a service that started while Kafka, Redis and Postgres are all away', () => {
+  test('answers 200 with a bare hex string, for quotes of both versions', async () => {
+    const base = await start({});
+    for (const quote of [quoteV0, quoteV1]) {
+      const data = signTestQuote(quote);
+      const response = await send(base, { data, minOutput: { amount: '0x7b' } });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
+      const patched = await response.text();
+      expect(patched).toMatch(/^0x[0-9a-f]+$/);
+      expect(readTestQuote(patched)).toMatchObject({ ...quote, minOutput: 123n, signer: serviceSigner });
+    }
+  });
+
+  test('answers at once, while the start still looks for the others', async () => {
+    const [port] = await findFreePorts(1);
+    let isStarted = false;
+    const starting = start({ PORT: String(port) }).then(() => {
+      isStarted = true;
+    });
+    const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
+    let response: Response | undefined;
+    while (response === undefined) response = await send(`http://127.0.0.1:${port}`, body).catch(() => undefined);
+    expect(response.status).toBe(200);
+    expect(isStarted).toBe(false);
+    await starting;
+  });
+
+  test('answers every refusal of the interface as a problem', async () => {
+    const base = await start({});
+    const data = signTestQuote(quoteV1);
+    const minOutput = { amount: '123' };
+    const refusals: [unknown, number, string][] = [
+      [{ data, minOutput: { amount: 123 } }, 400, 'invalid_request'],
+      ['{"data": "0x', 400, 'invalid_request'],
+      ['', 400, 'invalid_request'],
+      [{ data }, 400, 'no_changes'],
+      [{ data, minOutput: { amount: '1000' } }, 400, 'no_changes'],
+      [{ data: '0x1234', minOutput }, 400, 'invalid_date'],
+      [{ data: signTestQuote({ ...quoteV1, deadline: 1n }), minOutput }, 400, 'invalid_date'],
+      [{ data: signTestQuote(quoteV1, strangerKey), minOutput }, 403, 'invalid_signature'],
+      [{ data: signTestQuote({ ...quoteV1, minOutput: undefined }), minOutput }, 404, 'field_not_exists'],
+      [{ data: `0x${'00'.repeat(1_000_000)}`, minOutput }, 413, 'payload_too_large'],
+    ];
+    for (const [body, status, code] of refusals) {
+      expect(await expectProblem(await send(base, body), status, code)).toMatchObject({ retryable: false });
+    }
+    const noJson = await send(base, { data, minOutput }, { 'content-type': 'text/plain' });
+    await expectProblem(noJson, 415, 'unsupported_media_type');
+    const get = await fetch(`${base}/v0/quote/data`);
+    expect(get.headers.get('allow')).toBe('PATCH');
+    await expectProblem(get, 405, 'method_not_allowed');
+  });
+
+  test('limits each client by itself, and says so', async () => {
+    const base = await start({ PATCH_REQUESTS_MAX: '2', TRUSTED_PROXY_HOPS: '1' });
+    const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
+    const from = (client: string) => ({ ...json, 'x-forwarded-for': client });
+    const first = await send(base, body, from('10.0.0.1'));
+    expect(first.headers.get('ratelimit')).toMatch(/"patches"; r=1/);
+    expect((await send(base, body, from('10.0.0.1'))).status).toBe(200);
+    const limited = await send(base, body, from('10.0.0.1'));
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+    await expectProblem(limited, 429, 'rate_limited');
+    expect((await send(base, body, from('10.0.0.2'))).status).toBe(200);
+  });
+
+  test('while POST and DELETE answer 503, and it is not ready', async () => {
+    const base = await start({});
+    const orders = `${base}/v0alpha/limit-orders`;
+    const hash = `0x${'11'.repeat(32)}`;
+    for (const response of [
+      await fetch(orders, { method: 'POST', headers: json, body: '[]' }),
+      await fetch(`${orders}?orderHashes=${hash}&signatures=0x${'11'.repeat(65)}`, { method: 'DELETE' }),
+    ]) {
+      expect(await expectProblem(response, 503, 'unavailable')).toMatchObject({ retryable: true });
+    }
+    expect((await fetch(`http://127.0.0.1:${running[0]?.opsPort}/readyz`)).status).toBe(503);
+    expect((await fetch(`http://127.0.0.1:${running[0]?.opsPort}/livez`)).status).toBe(200);
+  });
+});
+
+test('without a key PATCH answers 503, and the service says once why', async () => {
+  const before = lines.length;
+  const base = await start({ QUOTE_SIGNER_KEY: '' });
+  const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
+  for (let request = 0; request < 3; request += 1) {
+    const { detail } = await expectProblem(await send(base, body), 503, 'unavailable');
+    expect(detail).toMatch(/QUOTE_SIGNER_KEY/);
+  }
+  expect(lines.slice(before).filter((line) => line.includes('quotes are not patched'))).toHaveLength(1);
+});
+
+describe('a log that comes later', () => {
+  async function openLog(partitions: number) {
+    const parts = testParts();
+    const prefix = `patch-${randomBytes(5).toString('hex')}.`;
+    const gate = await openTestGate(`kafka://${parts.kafkaBrokers}`);
+    const databaseUrl = await parts.databaseUrl();
+    await migrate({ url: databaseUrl });
+    const log = connectLog({ brokers: [parts.kafkaBrokers], clientId: 'patch-test', logger: silentLogger });
+    const specs = topicSpecs(topicNames(prefix), partitions);
+    await log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
+    await log.close();
+    const environment = {
+      KAFKA_BROKERS: new URL(gate.url).host,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: parts.redisUrl,
+      REDIS_KEY_PREFIX: prefix,
+      TOPIC_PREFIX: prefix,
+      PARTITIONS: '2',
+    };
+    return { gate, environment };
+  }
+
+  test('makes the service ready, which patched all the while', async () => {
+    const { gate, environment } = await openLog(2);
+    await gate.shut();
+    const base = await start(environment);
+    const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
+    expect((await send(base, body)).status).toBe(200);
+    const ready = () => fetch(`http://127.0.0.1:${running[0]?.opsPort}/readyz`);
+    expect((await ready()).status).toBe(503);
+    await gate.open();
+    const deadline = Date.now() + 40_000;
+    while ((await ready()).status !== 200) {
+      expect(Date.now()).toBeLessThan(deadline);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const post = await fetch(`${base}/v0alpha/limit-orders`, { method: 'POST', headers: json, body: '[]' });
+    await expectProblem(post, 400, 'invalid_request');
+    await gate.close();
+  });
+
+  test('with other partitions than told ends the service, as it does at a start', async () => {
+    const { gate, environment } = await openLog(3);
+    await expect(start(environment)).rejects.toThrow(TopicsNotAsTold);
+    await gate.shut();
+    await start(environment);
+    await gate.open();
+    expect(await running[0]?.failed).toBeInstanceOf(TopicsNotAsTold);
+    await gate.close();
+  });
+});
