@@ -56,7 +56,7 @@ function requireTools(tools) {
       );
     }
   }
-  if (bringsKafka.includes('maven') && !succeeds('mvn', ['--version'])) {
+  if (bringsKafka.includes('maven') && isMissing('mvn')) {
     missing.push(
       'Maven is needed to fetch Kafka, and there is none: install it, for example with `apt-get install -y maven` or `brew install maven`',
     );
@@ -198,6 +198,11 @@ function isHeld() {
 function isAtLeast(version, [major, minor]) {
   const [foundMajor, foundMinor] = version.split('.').map(Number);
   return foundMajor > major || (foundMajor === major && foundMinor >= minor);
+}
+
+/** Whether there is no such command. One that fails is there: Maven fails where Java is missing. */
+function isMissing(command) {
+  return spawnSync(command, ['--version'], { stdio: 'ignore' }).error?.code === 'ENOENT';
 }
 
 function succeeds(command, args) {

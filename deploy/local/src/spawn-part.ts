@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isPortFree } from './find-free-ports.js';
 import { dropFromLeash, holdOnLeash, type StopSignal } from './hold-leash.js';
 
-const LOG_TAIL_LINES = 15;
+const LOG_TAIL_LINES = 20;
 const PROBE_INTERVAL_MS = 50;
 
 const livingParts = new Set<Part>();

@@ -166,13 +166,10 @@ function answersApiVersions(port: number): Promise<boolean> {
   });
 }
 
-function explainFailure(error: PartError, dataDir: string): PartError {
-  if (/Failed to acquire lock/.test(error.logTail)) {
-    return new PartError('Kafka', `Kafka cannot start: another Kafka runs on ${dataDir}`, error.logTail);
+function explainFailure({ message, logTail: tail }: PartError, dataDir: string): PartError {
+  const lines = tail.split('\n').filter((line) => !/^\s+at /.test(line));
+  if (/Failed to acquire lock/.test(tail)) {
+    return new PartError('Kafka', `Kafka cannot start: another Kafka runs on ${dataDir}`, lines.join('\n'));
   }
-  return new PartError(
-    'Kafka',
-    `${error.message}. If its data folder ${dataDir} is broken, move it away`,
-    error.logTail,
-  );
+  return new PartError('Kafka', `${message}. If its data folder ${dataDir} is broken, move it away`, lines.join('\n'));
 }
