@@ -18,7 +18,7 @@ const partition = 1;
 const partitions = 4;
 const routingGraceSeconds = 60;
 const topics = topicNames();
-const makers = makersOf(partition, partitions, 3);
+const makers = makersOf(partition, partitions, 2);
 
 /** The tables, as Postgres would hold them. */
 class Tables {
@@ -104,7 +104,7 @@ function bytesOf(record: Parameters<typeof packFeeds>[0][number]): Buffer {
   return packFeeds([record], topics);
 }
 
-const streams = factStreams(makers, partition, { min: 1, max: 120 });
+const streams = factStreams(makers, partition, { min: 1, max: 160, orders: 5 });
 
 describe('the fold of a partition', () => {
   test('any cut into batches, with and without makers kept in memory, gives the same rows, history and feed bytes', () => {

@@ -8,7 +8,7 @@ import {
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import fc from 'fast-check';
 
-/** For tests: fact streams of one partition, as a log could hold them, repeats and late values among them. */
+/** For tests: fact streams of one partition, as a log could hold them: repeats, late values, and blocks out of order. */
 
 export const startSeconds = 1_700_000_000;
 const tokens = [addressOf(0xaa), addressOf(0xbb), addressOf(0xcc)];
@@ -46,13 +46,16 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
   return { topic: 'maker-events', key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }
 
-/** A stream of facts about the makers, in the order of the log, with gaps where control records stand. */
+/**
+ * A stream of facts about the makers, in the order of the log, with gaps where control records stand. The fewer orders
+ * each maker has, the more often one is submitted again after it was removed.
+ */
 export function factStreams(
   makers: readonly Hex[],
   partition: number,
-  size: { readonly min: number; readonly max: number },
+  size: { readonly min: number; readonly max: number; readonly orders: number },
 ): fc.Arbitrary<StoredRecord[]> {
-  const steps = fc.array(fc.tuple(stepOf(makers), fc.integer({ min: 0, max: 3 })), {
+  const steps = fc.array(fc.tuple(stepOf(makers, size.orders), fc.integer({ min: 0, max: 3 })), {
     minLength: size.min,
     maxLength: size.max,
   });
@@ -98,12 +101,12 @@ type Step =
 type OrderFactType = 'OrderSubmitted' | 'OrderCancelled' | 'OrderCancelledOnChain' | 'OrderFilled';
 type ChainFactType = 'BalanceChanged' | 'AllowanceChanged' | 'NonceChanged';
 
-function stepOf(makers: readonly Hex[]): fc.Arbitrary<Step> {
+function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
   const maker = fc.constantFrom(...makers);
   return fc.oneof(
     {
       weight: 2,
-      arbitrary: fc.record({ kind: fc.constant('block' as const), seconds: fc.integer({ min: 0, max: 8 }) }),
+      arbitrary: fc.record({ kind: fc.constant('block' as const), seconds: fc.integer({ min: -4, max: 8 }) }),
     },
     {
       weight: 6,
@@ -118,7 +121,7 @@ function stepOf(makers: readonly Hex[]): fc.Arbitrary<Step> {
           'OrderCancelledOnChain',
           'OrderFilled',
         ),
-        number: fc.integer({ min: 0, max: 30 }),
+        number: fc.integer({ min: 0, max: orders - 1 }),
         amount: fc.integer({ min: 0, max: 35 }),
       }),
     },

@@ -24,9 +24,10 @@ const maker = makers[0] as Hex;
 const cause = { kind: 'request' as const, requestId: 'request' };
 
 /** One stream with a bit of everything in it; the same one every time. */
-const [stream] = fc.sample(factStreams(makers, partition, { min: 250, max: 260 }), { numRuns: 1, seed: 7 }) as [
-  StoredRecord[],
-];
+const [stream] = fc.sample(factStreams(makers, partition, { min: 250, max: 260, orders: 12 }), {
+  numRuns: 1,
+  seed: 7,
+}) as [StoredRecord[]];
 const half = stream.length >> 1;
 
 function submitted(number: number, offset: bigint, changed: object = {}): StoredRecord {
