@@ -14,6 +14,10 @@ export const watcherSettings = {
   ...kafkaSettings,
   ...opsSettings,
   RPC_URL: list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first'),
+  RPC_WS_URL: text(
+    '`ws://` or `wss://` of a node that announces new blocks, so that they are seen at once; empty: polling alone',
+    '',
+  ),
   CHAIN_ID: integer('Chain id that the nodes must have', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: signingSettings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   MULTICALL_ADDRESS: address('Multicall3', '0xca11bde05977b3631167028862be2a173976ca11'),

@@ -21,6 +21,7 @@ export interface WatcherMeters {
   readonly blockProcessed: (facts: number, tookMs: number | undefined) => void;
   /** A value of a token could not be read, and counts as zero. */
   readonly unreadable: (what: string) => void;
+  readonly subscriptionBroken: () => void;
   /** A block that the node's topic did not hold came from JSON-RPC. */
   readonly gapFilled: () => void;
   /** The chain contradicts the log: the watcher halts. An alert stands on it. */
@@ -47,6 +48,9 @@ export function createMeters(): WatcherMeters {
   const gaps = meter.createCounter(name('topic_gap_blocks'), {
     description: 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave',
   });
+  const broken = meter.createCounter(name('subscription_breaks'), {
+    description: 'How often the WebSocket subscription to new blocks broke',
+  });
   const halts = meter.createCounter(name('halts'), { description: 'Halts because the chain contradicts the log' });
   halts.add(0);
 
@@ -69,6 +73,7 @@ export function createMeters(): WatcherMeters {
       if (tookMs !== undefined) blockMs.record(tookMs);
     },
     unreadable: (what) => unreadable.add(1, { what }),
+    subscriptionBroken: () => broken.add(1),
     gapFilled: () => gaps.add(1),
     halted: () => halts.add(1),
     observe: ({ state, sweep, headNumber, rpc, suspects, ordersWaiting, logRecords, sizes, nowMs }) => {

@@ -164,6 +164,11 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       withLogs: reader !== undefined,
       pollIntervalMs: settings.POLL_INTERVAL_MS,
       wait,
+      wsUrl: settings.RPC_WS_URL === '' ? undefined : settings.RPC_WS_URL,
+      onSubscriptionBroken: (reason) => {
+        meters.subscriptionBroken();
+        logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
+      },
     });
     let source = polled;
     if (settings.KAIA_TOPIC !== '') {

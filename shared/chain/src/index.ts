@@ -3,3 +3,4 @@ export * from './encode-calls.js';
 export * from './failures.js';
 export * from './read-blocks.js';
 export * from './read-state.js';
+export * from './subscribe-heads.js';

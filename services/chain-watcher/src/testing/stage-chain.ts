@@ -198,6 +198,11 @@ export class Stage {
     await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
   }
 
+  /** Calls a view at the newest block. */
+  read<T>(address: Address, abi: InterfaceAbi, method: string, ...args: unknown[]): Promise<T> {
+    return new Contract(address, abi, this.provider).getFunction(method)(...args);
+  }
+
   async balanceOf(token: Address, account: Address): Promise<bigint> {
     return new Contract(token, deployArtifacts.TestToken.abi, this.provider).getFunction('balanceOf')(account);
   }

@@ -1,0 +1,79 @@
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { WebSocketServer } from 'ws';
+import { createNode, subscribeHeads } from './index.js';
+
+let anvil: AnvilPart;
+beforeAll(async () => {
+  anvil = await startAnvil();
+});
+afterAll(() => anvil.stop());
+
+const until = async (holds: () => boolean) => {
+  const deadline = Date.now() + 20_000;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error('not within 20 s');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+};
+
+describe('a subscription to heads', () => {
+  test('tells each block of a real node', async () => {
+    const node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
+    let heads = 0;
+    const heard = () => {
+      heads += 1;
+    };
+    const subscription = subscribeHeads({ url: anvil.wsUrl, onHead: heard, onBroken: () => undefined });
+    await until(() => subscription.isOpen());
+    for (let n = 1; n <= 3; n += 1) {
+      await node.call('evm_mine', []);
+      await until(() => heads === n);
+    }
+    subscription.close();
+    await node.call('evm_mine', []);
+    expect(heads).toBe(3);
+    node.close();
+  });
+
+  test('is taken up again where it breaks, is refused, or falls silent', async () => {
+    let connections = 0;
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    server.on('connection', (socket) => {
+      connections += 1;
+      const nth = connections;
+      socket.on('message', () => {
+        if (nth === 1) socket.close();
+        else if (nth === 2) socket.send('{"id":1,"error":{"code":-32601,"message":"no subscriptions"}}');
+        else if (nth === 3) socket.send('no JSON');
+        else {
+          socket.send('{"id":1,"result":"0x1"}');
+          socket.send('{"method":"eth_subscription","params":{}}');
+        }
+      });
+    });
+    await new Promise<void>((resolve) => server.once('listening', resolve));
+    const reasons: string[] = [];
+    let heads = 0;
+    const subscription = subscribeHeads({
+      url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      onHead: () => {
+        heads += 1;
+      },
+      onBroken: (reason) => reasons.push(reason),
+      silenceMsMax: 300,
+      restMs: 5,
+    });
+    await until(() => heads === 1);
+    expect(subscription.isOpen()).toBe(true);
+    expect(reasons.slice(0, 3)).toEqual([
+      'closed with 1005',
+      expect.stringContaining('no subscriptions'),
+      'nothing came for 300 ms',
+    ]);
+    subscription.close();
+    server.close();
+    for (const client of server.clients) client.terminate();
+  });
+});

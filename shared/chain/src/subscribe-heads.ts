@@ -1,0 +1,94 @@
+import WebSocket from 'ws';
+
+/** A subscription to a node's new blocks, kept alive until it is closed. */
+export interface HeadSubscription {
+  /** True while the node has confirmed the subscription. */
+  isOpen(): boolean;
+  close(): void;
+}
+
+export interface HeadSubscriptionOptions {
+  /** `ws://` or `wss://` */
+  readonly url: string;
+  /** Called for each block that the node announces. A hint that there is news, and nothing more: it may be repeated, late or missing. */
+  readonly onHead: () => void;
+  /** Called with the reason when the subscription breaks; it is taken up again by itself. */
+  readonly onBroken: (reason: string) => void;
+  /** A subscription on which nothing came for so long is taken up anew. Default 15000. */
+  readonly silenceMsMax?: number;
+  /** Pause before it is taken up again; doubles up to 30 times of it. Default 1000. */
+  readonly restMs?: number;
+}
+
+/** Subscribes to `newHeads` over WebSocket. */
+export function subscribeHeads(options: HeadSubscriptionOptions): HeadSubscription {
+  const { url, onHead, onBroken, silenceMsMax = 15_000, restMs = 1000 } = options;
+  let socket: WebSocket | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let subscription: unknown;
+  let failuresInARow = 0;
+  let isClosed = false;
+
+  const open = () => {
+    const current = new WebSocket(url, { handshakeTimeout: silenceMsMax, maxPayload: 16 * 1024 * 1024 });
+    socket = current;
+    let silence: NodeJS.Timeout | undefined;
+    let isBroken = false;
+    const broken = (reason: string) => {
+      if (isBroken) return;
+      isBroken = true;
+      clearTimeout(silence);
+      subscription = undefined;
+      current.terminate();
+      if (isClosed) return;
+      onBroken(reason);
+      timer = setTimeout(open, Math.min(restMs * 2 ** failuresInARow, restMs * 30));
+      failuresInARow += 1;
+    };
+    const listen = () => {
+      clearTimeout(silence);
+      silence = setTimeout(() => broken(`nothing came for ${silenceMsMax} ms`), silenceMsMax);
+    };
+    listen();
+    current.on('open', () => {
+      current.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newHeads'] }));
+    });
+    current.on('message', (data) => {
+      listen();
+      const message = parse(String(data));
+      if (message?.id === 1) {
+        if (message.error !== undefined) return broken(`eth_subscribe was refused: ${JSON.stringify(message.error)}`);
+        subscription = message.result;
+        failuresInARow = 0;
+      } else if (message?.method === 'eth_subscription') onHead();
+    });
+    current.on('error', (error) => broken(error.message));
+    current.on('close', (code) => broken(`closed with ${code}`));
+  };
+  open();
+
+  return {
+    isOpen: () => subscription !== undefined,
+    close: () => {
+      isClosed = true;
+      clearTimeout(timer);
+      socket?.terminate();
+    },
+  };
+}
+
+interface Message {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+function parse(text: string): Message | undefined {
+  try {
+    const message: unknown = JSON.parse(text);
+    return typeof message === 'object' && message !== null ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
