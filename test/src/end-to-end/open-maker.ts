@@ -36,7 +36,10 @@ export function openChain({ addresses }: OpenStack): TestChain {
 export interface Terms {
   readonly amount?: bigint;
   readonly nonce?: bigint;
+  /** Seconds after the chain's newest block. */
   readonly expiresIn?: number;
+  /** Unix seconds, for when the chain cannot be asked. */
+  readonly expiresAt?: number;
   /** Index into the stack's tokens of what is sold. */
   readonly token?: number;
 }
@@ -76,12 +79,12 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
     new Contract(tokenAt(index), [...erc20Fragments, 'function mint(address,uint256)'], holder);
   const protocol = new Contract(addresses.limitOrderProtocol, limitOrderProtocolFragments, wallet);
 
-  const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, token = 0 }: Terms = {}) =>
+  const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, expiresAt, token = 0 }: Terms = {}) =>
     client.signOrder({
       making: { token: tokenAt(token), amount },
       taking: { token: tokenAt(token === 0 ? 1 : 0), amount: 50n },
       nonce,
-      expiresAt: (await chain.nowSeconds()) + expiresIn,
+      expiresAt: expiresAt ?? (await chain.nowSeconds()) + expiresIn,
     });
   const statuses = async (...orders: SignedOrder[]) => {
     const { records } = await client.listOrders();
@@ -115,7 +118,8 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
 /** Sends a transaction and mines it at once: a test need not wait for the next block. */
 async function send(contract: Contract, method: string, ...args: unknown[]): Promise<void> {
   const transaction = await contract.getFunction(method).send(...args);
-  await (contract.runner?.provider as JsonRpcProvider).send('evm_mine', []);
+  const provider = contract.runner?.provider as JsonRpcProvider;
+  await provider.send('evm_mine', []);
   await transaction.wait();
 }
 

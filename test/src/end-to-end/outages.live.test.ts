@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MakerbookError, type SignedOrder } from '@makerbook/client';
+import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
+import { type OpenStack, openStack } from './open-stack.js';
+
+const services = ['ingress', 'projector', 'query', 'chain-watcher'];
+const answerMsMax = 15_000;
+const pauseMs = 40;
+/** The load of a minute must not end at a maker's limits. */
+const settings = {
+  MAX_OPEN_ORDERS_PER_MAKER: '10000',
+  ORDER_BUDGET_BURST: '10000',
+  ORDER_BUDGET_PER_SECOND: '1000',
+  CLIENT_REQUESTS_MAX: '100000',
+};
+let stack: OpenStack;
+let chain: TestChain;
+
+beforeAll(async () => {
+  stack = await openStack({ ownParts: true, settings });
+  chain = openChain(stack);
+}, 180_000);
+
+afterAll(async () => {
+  chain?.stop();
+  await stack?.stop();
+}, 60_000);
+
+async function funded(): Promise<TestMaker> {
+  const maker = await openMaker(stack, chain);
+  await maker.mint(1_000_000n);
+  await maker.approve(1_000_000n);
+  return maker;
+}
+
+/** One POST of the load, and what came of it. */
+interface Try {
+  readonly orders: SignedOrder[];
+  readonly outcome: 'stored' | MakerbookError['code'];
+  readonly tookMs: number;
+}
+
+/** Runs some work while three orders at a time are posted, over and over; hands back what came of each POST. */
+async function whilePosting(maker: TestMaker, work: (until: Until) => Promise<void>): Promise<Try[]> {
+  const load = keepPosting(maker);
+  try {
+    await work(load.until);
+  } finally {
+    await load.stop();
+  }
+  return load.tries;
+}
+
+/** Waits until a try with one of these outcomes began after this call and ended. */
+type Until = (...outcomes: Try['outcome'][]) => Promise<void>;
+
+function keepPosting(maker: TestMaker) {
+  const tries: Try[] = [];
+  let goOn = true;
+  const done = (async () => {
+    while (goOn) {
+      const expiresAt = Math.floor(Date.now() / 1000) + 7200;
+      const orders = await Promise.all([1n, 2n, 3n].map((amount) => maker.sign({ amount, expiresAt })));
+      const startedAt = performance.now();
+      const outcome = await maker.client.placeOrders(orders).then(
+        () => 'stored' as const,
+        (error: unknown) => {
+          if (error instanceof MakerbookError) return error.code;
+          throw error;
+        },
+      );
+      tries.push({ orders, outcome, tookMs: performance.now() - startedAt });
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  })();
+  return {
+    tries,
+    async until(...outcomes: Try['outcome'][]): Promise<void> {
+      const before = tries.length;
+      const isThere = () => tries.slice(before + 1).some(({ outcome }) => outcomes.includes(outcome));
+      await eventually(async () => isThere() || tries.at(-1)?.outcome, true, 60_000);
+    },
+    async stop(): Promise<void> {
+      goOn = false;
+      await done;
+    },
+  };
+}
+
+/** What was answered with 200 is listed; of every other request all orders are listed, or none; and each ends ACTIVE. */
+async function expectNothingLost(maker: TestMaker, tries: readonly Try[]): Promise<void> {
+  await eventually(
+    async () => {
+      const { records } = await maker.client.listOrders();
+      const listed = new Set(records.map(({ orderHash }) => orderHash));
+      const lost = tries.filter(
+        ({ orders, outcome }) => outcome === 'stored' && !orders.every(({ orderHash }) => listed.has(orderHash)),
+      );
+      const halves = tries.filter(
+        ({ orders }) => new Set(orders.map(({ orderHash }) => listed.has(orderHash))).size !== 1,
+      );
+      const idle = records.filter(({ status }) => status !== 'ACTIVE').length;
+      return { lost: lost.length, halves: halves.length, idle };
+    },
+    { lost: 0, halves: 0, idle: 0 },
+    60_000,
+  );
+}
+
+describe('while a part is away', () => {
+  test('Kafka: POST answers 503 in time and stores no half; then all goes on by itself', async () => {
+    const maker = await funded();
+    const tries = await whilePosting(maker, async (until) => {
+      await until('stored');
+      stack.signal('SIGSTOP', 'Kafka');
+      await until('unavailable');
+      stack.signal('SIGCONT', 'Kafka');
+      await until('stored');
+      stack.signal('SIGKILL', 'Kafka');
+      await until('stored');
+    });
+    expect(new Set(tries.map(({ outcome }) => outcome))).toEqual(new Set(['stored', 'unavailable']));
+    expect(Math.max(...tries.map(({ tookMs }) => tookMs))).toBeLessThan(answerMsMax);
+    await expectNothingLost(maker, tries);
+
+    const unsure = tries.filter(({ outcome }) => outcome !== 'stored');
+    for (const { orders } of unsure) {
+      const again = await maker.client.placeOrders(orders).then(
+        () => 'stored',
+        ({ code }: MakerbookError) => code,
+      );
+      expect(['stored', 'duplicate']).toContain(again);
+    }
+    await expectNothingLost(
+      maker,
+      tries.map((one) => ({ ...one, outcome: 'stored' })),
+    );
+  }, 240_000);
+
+  test('Postgres: GET goes on from Redis, POST goes on, and what was posted meanwhile becomes ACTIVE', async () => {
+    const maker = await funded();
+    const before = await maker.place({}, {});
+    await maker.lists(before, ['ACTIVE', 'ACTIVE']);
+    const tries = await whilePosting(maker, async (until) => {
+      await until('stored');
+      for (let kills = 0; kills < 3; kills += 1) {
+        stack.signal('SIGKILL', 'Postgres');
+        for (let reads = 0; reads < 5; reads += 1) {
+          const { records } = await maker.client.listOrders();
+          expect(records.length).toBeGreaterThanOrEqual(before.length);
+        }
+        await stack.ready();
+      }
+      await until('stored');
+    });
+    await expectNothingLost(maker, tries);
+  }, 240_000);
+
+  test('Redis: POST answers 503, DELETE and GET go on; and a Redis that lost everything fills anew', async () => {
+    const maker = await funded();
+    const [first, second, third] = (await maker.place({}, {}, {})) as [SignedOrder, SignedOrder, SignedOrder];
+    await maker.lists([first, second, third], ['ACTIVE', 'ACTIVE', 'ACTIVE']);
+    const cancel = ({ orderHash, order }: SignedOrder) => maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
+    stack.signal('SIGSTOP', 'Redis');
+    try {
+      await expect(maker.place({})).rejects.toMatchObject({ code: 'unavailable', status: 503, retryable: true });
+      expect(await cancel(first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
+      await maker.lists([first, second], ['gone', 'ACTIVE']);
+    } finally {
+      stack.signal('SIGCONT', 'Redis');
+    }
+    await eventually(async () => (await maker.place({})).length, 1);
+    stack.signal('SIGKILL', 'Redis');
+    await eventually(async () => (await maker.place({})).length, 1);
+    await expect(maker.client.placeOrders([second])).rejects.toMatchObject({ code: 'duplicate' });
+    await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate' });
+    expect(await cancel(second)).toEqual([{ orderHash: second.orderHash, status: 'CANCELLED' }]);
+    await maker.lists([first, second, third], ['gone', 'gone', 'ACTIVE']);
+  }, 240_000);
+
+  test('the chain’s node: orders wait as VALIDATING, and become ACTIVE when it is back', async () => {
+    const maker = await funded();
+    stack.signal('SIGSTOP', 'anvil');
+    let orders: SignedOrder[];
+    try {
+      orders = await maker.place({ expiresAt: Math.floor(Date.now() / 1000) + 7200 });
+      await maker.lists(orders, ['VALIDATING']);
+    } finally {
+      stack.signal('SIGCONT', 'anvil');
+    }
+    await maker.lists(orders, ['ACTIVE']);
+  }, 120_000);
+});
+
+test('after SIGKILL of everything at once, parts and services, everything acknowledged is there', async () => {
+  const maker = await funded();
+  const tries = await whilePosting(maker, async (until) => {
+    await until('stored');
+    stack.signal('SIGKILL', 'Kafka', 'Postgres', 'Redis', ...services);
+    await until('stored');
+  });
+  await stack.ready();
+  await expectNothingLost(maker, tries);
+}, 240_000);
