@@ -1,0 +1,35 @@
+import {
+  type Address,
+  bytesToHex,
+  createSwapCallHasher,
+  encodeSwapCall,
+  type Hex,
+  hexToBytes,
+  type UnsignedSwapCall,
+} from '@makerbook/contracts-evm';
+import { addressOfKey, signDigest } from '@makerbook/signatures';
+
+/** The key of `TEST_QUOTE_SIGNER` of the local stack: account 9 of anvil's well-known test accounts. */
+export const TEST_QUOTE_SIGNER_KEY: Hex = '0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6';
+
+/** What the quote interface is to the service: whoever makes `quote.tx.data` and signs it (Interface 2.1, 5.4). */
+export interface QuoteIssuer {
+  readonly address: Address;
+  /** `quote.tx.data` of a quote of version v0 or v1; without an assertion where `minOutput` is undefined. */
+  issue(quote: UnsignedSwapCall): Hex;
+}
+
+/** @param key of a quote signer that the Navigator and the service accept: 32 bytes */
+export function createQuoteIssuer(
+  domain: { readonly serviceName: string; readonly chainId: number; readonly navigator: string },
+  key: Hex,
+): QuoteIssuer {
+  const { serviceName, chainId, navigator } = domain;
+  const hasher = createSwapCallHasher({ serviceName, chainId, verifyingContract: navigator as Address });
+  const keyBytes = hexToBytes(key);
+  return {
+    address: addressOfKey(keyBytes),
+    issue: (quote) =>
+      bytesToHex(encodeSwapCall({ ...quote, signature: signDigest(hasher.hashSwapCall(quote), keyBytes) })),
+  };
+}
