@@ -1,4 +1,4 @@
-import { encodeMakerEvent, type MakerFact } from '@makerbook/contracts-events';
+import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
 
 export interface AppendParts {
@@ -9,7 +9,6 @@ export interface AppendParts {
 
 /** What stands in the headers of each fact of a request. */
 export interface FactContext {
-  readonly requestId: string;
   readonly timeMs: number;
   readonly traceparent: string;
 }
@@ -20,17 +19,19 @@ export interface FactContext {
  */
 export async function appendFacts(
   { appender, makerEventsTopic, partitions }: AppendParts,
-  facts: readonly MakerFact[],
-  { requestId, timeMs, traceparent }: FactContext,
+  facts: readonly (OrderSubmitted | OrderCancelled)[],
+  { timeMs, traceparent }: FactContext,
 ): Promise<void> {
   const partitionOfMaker = new Map<string, number>();
-  const records: LogRecord[] = facts.map((fact, index) => {
+  const records: LogRecord[] = facts.map((fact) => {
     let partition = partitionOfMaker.get(fact.maker);
     if (partition === undefined) {
       partition = partitionOf(fact.maker, partitions);
       partitionOfMaker.set(fact.maker, partition);
     }
-    const context = { id: `${requestId}:${index}`, source: '/makerbook/ingress', timeMs, traceparent };
+    // The same fact always has the same id, also when a client sends its request again.
+    const id = `${fact.orderHash}:${fact.type === 'OrderSubmitted' ? 'submitted' : 'cancelled'}`;
+    const context = { id, source: '/makerbook/ingress', timeMs, traceparent };
     const { value, headers } = encodeMakerEvent(fact, context);
     return { topic: makerEventsTopic, partition, key: fact.maker, value, headers };
   });

@@ -74,7 +74,7 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   const facts = [...makerOf].map(([orderHash, maker]) => cancelOrder(maker, orderHash, { kind: 'request', requestId }));
   const appendingAt = performance.now();
   try {
-    await appendFacts(parts, facts, { requestId, timeMs, traceparent });
+    await appendFacts(parts, facts, { timeMs, traceparent });
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
     parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');

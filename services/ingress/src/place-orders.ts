@@ -126,7 +126,7 @@ async function append(
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const startedAt = performance.now();
   try {
-    await appendFacts(parts, facts, { requestId, timeMs: acceptedAtMs, traceparent });
+    await appendFacts(parts, facts, { timeMs: acceptedAtMs, traceparent });
   } catch (error) {
     const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
     await settle(parts, reservationId, at, isUnknown ? 'unknown' : 'not_appended');

@@ -80,7 +80,6 @@ describe('a process that is killed', () => {
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'dead' });
     await appendFacts(parts, facts, {
-      requestId: 'dead',
       timeMs: Date.now(),
       traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00`,
     });

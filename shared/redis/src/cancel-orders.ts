@@ -12,7 +12,7 @@ const CANCELLED_HINT_SECONDS = 60;
 
 /** Looks the hashes up, in their order (Interface 4.4). Throws RedisUnavailable. */
 export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[]): Promise<Hint[]> {
-  const values = await redis.attempt((client) => client.mget(orderHashes.map(redis.keys.hint)));
+  const values = (await redis.runScript(findScript, [], [redis.keys.prefix, ...orderHashes])) as string[];
   return values.map(readHint);
 }
 
@@ -57,12 +57,27 @@ export async function noteCancelled(
   await redis.runScript(cancelledScript, [], [redis.keys.prefix, ...args]);
 }
 
-function readHint(value: string | null): Hint {
-  if (value === null) return undefined;
+function readHint(value: string): Hint {
+  if (value === '') return undefined;
   if (value === '-') return 'cancelled';
-  const [maker, salt] = value.split(':');
+  const [, , maker, salt] = value.split(':');
   return { maker: maker as Hex, salt: salt as Hex };
 }
+
+// A hint of an earlier epoch may be of an order whose removal Redis has missed: it says nothing.
+const findScript = defineScript(`${luaKeyNames}
+local epochs, found = {}, {}
+for arg = 2, #ARGV do
+  local hint = redis.call('GET', key('h', ARGV[arg])) or ''
+  local partition, epoch = string.match(hint, '^(%d+):([^:]+):')
+  if partition then
+    epochs[partition] = epochs[partition] or redis.call('HGET', key('p', partition), 'epoch') or ''
+    if epochs[partition] ~= epoch then hint = '' end
+  end
+  found[arg - 1] = hint
+end
+return found
+`);
 
 const chargeScript = defineScript(`${luaKeyNames}${luaBudget}
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -27,7 +27,8 @@ export interface RedisKeys {
   /** HASH: what is left of the maker's budget of cancellations. */
   cancelBudget(maker: Hex): string;
   /**
-   * STRING `<maker>:<salt>` (minimal hex): how DELETE finds maker and salt of an open order; `-` once it was cancelled.
+   * STRING `<partition>:<epoch>:<maker>:<salt>` (minimal hex): how DELETE finds maker and salt of an open order; `-` once
+   * it was cancelled. Of another epoch than the partition's it counts for nothing: a removal may have been missed since.
    * To be written with NX when an order opens (a cancellation may be ahead of the projector), deleted when it is removed.
    */
   hint(orderHash: Hex): string;
@@ -67,12 +68,15 @@ export function redisKeys(prefix: string): RedisKeys {
 
 /**
  * The same names for scripts, as a function `key(kind, …)`: put it first in a script whose ARGV[1] is the prefix.
- * `key('p', 3)`, `key('s', epoch, maker)`, `key('h', orderHash)`.
+ * `key('p', 3)`, `key('s', epoch, maker)`, `key('h', orderHash)`; and `hintOf(…)`, what a hint holds.
  */
 export const luaKeyNames = `
 local prefix = ARGV[1]
 local function key(kind, a, b)
   if b then return prefix .. kind .. ':' .. a .. ':' .. b end
   return prefix .. kind .. ':' .. a
+end
+local function hintOf(partition, epoch, maker, salt)
+  return partition .. ':' .. epoch .. ':' .. maker .. ':' .. salt
 end
 `;

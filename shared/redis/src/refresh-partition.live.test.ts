@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/local-stack';
 import { createListCache, type ListCache } from './cache-lists.js';
+import { findHints } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
 import { createPartitionRefresher, type OrderChange, type PartitionRefresher } from './refresh-partition.js';
 
@@ -274,12 +275,20 @@ describe('the hint by which a cancellation finds its maker', () => {
   test('stands from the opening to the removal, and never beyond the expiry', async () => {
     const soon = Math.floor(Date.now() / 1000) + 1000;
     await refresh(0n, 10n, [opened(7, { expires: soon })]);
-    expect(await hint(7)).toBe(`${maker}:0x7`);
+    expect(await hint(7)).toMatch(new RegExp(`^\\d+:[^:]+:${maker}:0x7$`));
+    expect(await findHints(redis, [hashOf(7), hashOf(8)])).toEqual([{ maker, salt: '0x7' }, undefined]);
     const ttl = await redis.client.ttl(redis.keys.hint(hashOf(7)));
     expect(ttl).toBeGreaterThan(900);
     expect(ttl).toBeLessThanOrEqual(1000);
     await refresh(10n, 11n, [removed(7)]);
     expect(await hint(7)).toBeNull();
+  });
+
+  test('of an earlier epoch says nothing: the removal of its order may have been missed', async () => {
+    await refresh(0n, 10n, [opened(7)]);
+    await refresh(90n, 91n, [opened(8)]);
+    expect(await hint(7)).not.toBeNull();
+    expect(await findHints(redis, [hashOf(7), hashOf(8)])).toEqual([undefined, { maker, salt: '0x8' }]);
   });
 
   test('of an order that was cancelled meanwhile is left as ingress wrote it', async () => {

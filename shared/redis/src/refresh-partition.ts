@@ -183,6 +183,7 @@ else
   redis.call('HDEL', partition, 'next')
 end
 local newPos = tonumber(new)
+local number = string.match(partition, '%d+$')
 local hintEnd = tonumber(redis.call('TIME')[1]) + ${HINT_TTL_SECONDS_MAX}
 local at = 6
 while at <= #ARGV do
@@ -207,7 +208,7 @@ while at <= #ARGV do
     else
       if isListed then redis.call('HSET', list, hash, entry) end
       if kind == 'opened' then
-        if redis.call('SET', hint, maker .. ':' .. salt, 'NX') then
+        if redis.call('SET', hint, hintOf(number, epoch, maker, salt), 'NX') then
           redis.call('EXPIREAT', hint, math.min(tonumber(expires), hintEnd))
         end
         if isReady then

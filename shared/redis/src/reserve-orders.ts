@@ -164,7 +164,7 @@ for maker, hash, expires, salt in string.gmatch(ARGV[11 + 2 * makerCount], '(%d+
   m.hashes[n], m.at[n] = hash, orderCount
   m.seen[2 * n - 1], m.seen[2 * n] = expires, hash
   orderCount = orderCount + 1
-  hints[orderCount] = { hash, m.maker .. ':' .. salt, expires }
+  hints[orderCount] = { hash, m, salt, expires }
 end
 
 local remaining, names = {}, {}
@@ -260,8 +260,9 @@ for _, m in ipairs(makers) do
   end
 end
 for _, hint in ipairs(hints) do
-  local ttl = math.min(tonumber(hint[3]) - nowSeconds, ${HINT_TTL_SECONDS_MAX})
-  redis.call('SET', key('h', hint[1]), hint[2], 'EX', string.format('%.0f', math.max(1, ttl)))
+  local hash, m, salt, expires = unpack(hint)
+  local ttl = math.min(tonumber(expires) - nowSeconds, ${HINT_TTL_SECONDS_MAX})
+  redis.call('SET', key('h', hash), hintOf(m.partition, m.epoch, m.maker, salt), 'EX', string.format('%.0f', math.max(1, ttl)))
 end
 names = epochs
 return answer('reserved', 0, 0)
