@@ -2,12 +2,10 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
-
-/** How many tests of one step passed and failed. A test file that does not even load counts as a failed test. */
-type Counts = { readonly passed: number; readonly failed: number };
 
 /**
  * `npm test`: formatting and lint, unit tests, live tests against real parts, end-to-end tests against the whole stack.
@@ -45,7 +43,10 @@ function steps(words: readonly string[]): { title: string; args: string[] }[] {
   const parts = ['contracts', 'shared', 'services', 'deploy'].map(patternOf);
   return [
     { title: 'unit tests', args: ['--selectProjects', 'unit'] },
-    { title: 'live tests: real Kafka, Postgres, Redis and chains', args: ['--selectProjects', 'live', '--', ...parts] },
+    {
+      title: 'live tests: real Kafka, Postgres, Redis and chains',
+      args: ['--selectProjects', 'live', '--maxWorkers=2', '--', ...parts],
+    },
     { title: 'end-to-end tests: the whole stack', args: ['--selectProjects', 'live', '--', patternOf('test')] },
   ];
 }
@@ -57,38 +58,37 @@ function patternOf(folder: string): string {
 
 async function check(): Promise<boolean> {
   say('formatting and lint');
-  return (await run(bin('biome'), ['ci', '--reporter=summary', '.'], 'inherit')) === 0;
+  return (await run(bin('biome'), ['ci', '--colors=off', '.'])) === 0;
 }
 
 async function runJest(args: readonly string[]): Promise<Counts> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-results-'));
-  const file = join(folder, 'results.json');
-  const flags = ['--passWithNoTests', '--json', `--outputFile=${file}`];
+  const file = join(folder, 'counts.json');
+  const reporter = join(import.meta.dirname, 'count-tests.js');
+  const flags = ['--passWithNoTests', '--reporters=default', `--reporters=${reporter}`];
   const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', bin('jest')];
+  process.env[COUNTS_FILE_VARIABLE] = file;
   try {
-    const code = await run(process.execPath, [...node, ...flags, ...args], 'ignore');
-    return countResults(file, code);
+    const code = await run(process.execPath, [...node, ...flags, ...args]);
+    return readCounts(file, code);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function countResults(file: string, code: number): Counts {
+/** A run that ends badly without counts, or with counts that say nothing of it, counts as one failed test. */
+function readCounts(file: string, code: number): Counts {
   try {
-    const results = JSON.parse(readFileSync(file, 'utf8')) as Record<string, number>;
-    const count = (name: string) => results[name] ?? 0;
-    const failed = count('numFailedTests') + count('numRuntimeErrorTestSuites');
-    return { passed: count('numPassedTests'), failed: failed === 0 && code !== 0 ? 1 : failed };
+    const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts;
+    return counts.failed === 0 && code !== 0 ? { ...counts, failed: 1 } : counts;
   } catch {
-    // Jest ended before it could write: the set-up failed, say.
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: code === 0 ? 0 : 1 };
   }
 }
 
-/** With --json, jest writes its results to standard output as well: people read standard error. */
-function run(command: string, args: readonly string[], output: 'inherit' | 'ignore'): Promise<number> {
+function run(command: string, args: readonly string[]): Promise<number> {
   return new Promise((resolve) => {
-    child = spawn(command, [...args], { cwd: ROOT, stdio: ['ignore', output, 'inherit'] });
+    child = spawn(command, [...args], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
     child.once('exit', (code) => resolve(code ?? 1));
     child.once('error', () => resolve(1));
   });
