@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type MakerbookClient, MakerbookError } from '@makerbook/client';
 import type { Hex, UnsignedSwapCall } from '@makerbook/contracts-evm';
+import fc from 'fast-check';
 import { createQuoteIssuer, type QuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { type Market, openMarket } from '../quotes/open-market.js';
 import { type OpenStack, openStack } from './open-stack.js';
@@ -86,6 +87,33 @@ describe.each(VERSIONS)('a quote of version %s', (version) => {
   });
 });
 
+test('whatever the service patches the contract takes, and holds to the new minimum', async () => {
+  const samples = fc.sample(
+    fc.record({
+      version: fc.constantFrom(...VERSIONS),
+      hops: fc.constantFrom<1 | 2>(1, 2),
+      amountIn: fc.bigInt({ min: 10n ** 14n, max: 10n ** 22n }),
+      quoteId: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+      deadline: fc.bigInt({ min: 2n ** 40n, max: 2n ** 256n - 1n }),
+      before: fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }),
+      above: fc.oneof(fc.constant(0n), fc.bigInt({ min: -100n, max: 100n }), fc.bigInt({ min: 1n, max: 2n ** 255n })),
+    }),
+    { numRuns: 150, seed: 5 },
+  );
+  const expected: unknown[] = [];
+  const patched: Hex[] = [];
+  for (const { version, hops, amountIn, quoteId, deadline, before, above } of samples) {
+    const quote = market.quote(version, hops, amountIn);
+    const output = await market.outputOf(quote);
+    const minOutput = output + above < 0n ? 0n : output + above;
+    const terms = { deadline, minOutput: before };
+    const data = issuer.issue(quote.version === 'v1' ? { ...quote, ...terms, quoteId } : { ...quote, ...terms });
+    patched.push(await client.patchQuote({ data, minOutput: amountIn % 2n === 0n ? minOutput : hexOf(minOutput) }));
+    expected.push(minOutput > output ? { error: 'InsufficientOutput', args: [output, minOutput] } : { output });
+  }
+  expect(await market.tryAll(patched)).toEqual(expected);
+}, 120_000);
+
 test('past its deadline a quote is refused by the service as by the contract', async () => {
   const { quote } = await quoteWith('v1');
   const data = issuer.issue({ ...quote, deadline: 1n });
@@ -96,6 +124,10 @@ test('past its deadline a quote is refused by the service as by the contract', a
 test('the signers that the stack names are those that it takes', () => {
   expect(stack.addresses.quoteSigners).toContain(issuer.address);
 });
+
+function hexOf(amount: bigint): Hex {
+  return `0x${amount.toString(16)}`;
+}
 
 function checksumOf({ address }: QuoteIssuer): unknown {
   return expect.stringMatching(new RegExp(`^${address}$`, 'i'));

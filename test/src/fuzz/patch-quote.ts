@@ -23,7 +23,7 @@ export interface FuzzReport {
   readonly count: number;
   /** By code of the answer, `ok` for a patched call. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Sent through HTTP as well, and answered the same. */
+  /** Sent through HTTP as well, and answered the same; what is no JSON, through HTTP alone. */
   readonly throughHttp: number;
   /** Patched calls that the contract was asked about, and took. */
   readonly acceptedByContract: number;
@@ -149,13 +149,16 @@ function createRun({ patch, url, seeds, market }: Stage, seed: number) {
 
   async function send(number: number): Promise<void> {
     const { body, mutation } = makeBody(seeds, createRandom(seed * 1_000_003 + number));
-    const parsed: unknown = JSON.parse(body);
     const nowSeconds = Math.floor(Date.now() / 1000);
     let answered: ReturnType<typeof answerMeasured>;
     try {
-      answered = answerMeasured(() => patch(parsed, nowSeconds));
+      answered = answerMeasured(() => patch(JSON.parse(body), nowSeconds));
     } catch (error) {
-      return void fail(number, `${mutation}: it threw ${String(error)}`);
+      if (!(error instanceof SyntaxError)) return void fail(number, `${mutation}: it threw ${String(error)}`);
+      answers['invalid_request'] = (answers['invalid_request'] ?? 0) + 1;
+      const { status, detail } = await sendThroughHttp(body);
+      if (status !== 400 || detail !== 'the body is not JSON') fail(number, `${mutation}: ${status} ${detail}`);
+      return;
     }
     const { reply, cpuMs } = answered;
     worstCpuMs = Math.max(worstCpuMs, cpuMs);
@@ -167,18 +170,25 @@ function createRun({ patch, url, seeds, market }: Stage, seed: number) {
     if (status >= 500) fail(number, `${mutation}: ${status} ${code}`);
     const text = 'code' in reply ? reply.detail : String(reply.body);
     if (!('code' in reply)) {
-      const wrong = differs(parsed as Asked, text);
+      const wrong = differs(JSON.parse(body) as Asked, text);
       if (wrong !== undefined) fail(number, `${mutation}: ${wrong}`);
       toAsk.push({ number, calldata: text as Hex });
     }
     if (number % HTTP_SHARE === 0) {
-      const response = await fetch(url, { method: 'PATCH', headers: { 'content-type': 'application/json' }, body });
-      const answer = await response.text();
-      const said = response.status === 200 ? answer : (JSON.parse(answer) as { detail: string }).detail;
-      if (response.status !== status || said !== text) fail(number, `${mutation}: ${response.status} through HTTP`);
-      throughHttp += 1;
+      const answer = await sendThroughHttp(body);
+      if (answer.status !== status || answer.detail !== text)
+        fail(number, `${mutation}: ${answer.status} through HTTP`);
     }
     if (toAsk.length >= CALLS_AT_ONCE) await askContract();
+  }
+
+  /** The detail of a refusal, or the patched call. */
+  async function sendThroughHttp(body: string): Promise<{ status: number; detail: string }> {
+    throughHttp += 1;
+    const response = await fetch(url, { method: 'PATCH', headers: { 'content-type': 'application/json' }, body });
+    const { status } = response;
+    const text = await response.text();
+    return { status, detail: status === 200 ? text : (JSON.parse(text) as { detail: string }).detail };
   }
 
   async function askContract(): Promise<void> {
@@ -202,12 +212,31 @@ function createRun({ patch, url, seeds, market }: Stage, seed: number) {
   };
 }
 
+/** Bodies that are dear to read, or no JSON. */
+const hostileBodies: readonly [(data: Hex, size: number) => string, ...((data: Hex, size: number) => string)[]] = [
+  (_data, size) => '['.repeat(size) + ']'.repeat(size),
+  (data, size) => `{"data":"${data}","minOutput":${'{"amount":'.repeat(size)}1${'}'.repeat(size)}}`,
+  (data, size) => `{"data":"${data}","minOutput":{"amount":"${'9'.repeat(size)}"}}`,
+  (data, size) => `{"data":"${data}","minOutput":{"amount":${'9'.repeat(size)}}}`,
+  (data) => `{"data":"${data}","minOutput":{"amount":1e999999}}`,
+  (data, size) => `{"data":"${data}",${Array.from({ length: size / 10 }, (_, at) => `"${at}":${at}`).join()}}`,
+  (data) => `{"data":"${data}","data":"0x","minOutput":{"amount":"7"}}`,
+  (data) => `{"__proto__":{"minOutput":{"amount":"7"}},"data":"${data}"}`,
+  (data, size) => `{"data":"${data}","minOutput":{"amount":"7"}}`.slice(0, size),
+  (data) => `{"data":"${data}","minOutput":{"amount":'7'}}`,
+  (data, size) => ' '.repeat(size) + JSON.stringify({ data, minOutput: { amount: '7' } }),
+];
+
 interface Asked {
   readonly data: Hex;
   readonly minOutput: { readonly amount: string };
 }
 
 function makeBody(seeds: Stage['seeds'], random: Random): { body: string; mutation: string } {
+  if (random.oneIn(500)) {
+    const data = random.pick(seeds);
+    return { body: random.pick(hostileBodies)(data, 1 + random.below(100_000)), mutation: 'a hostile body' };
+  }
   const names = Object.keys(mutations) as [string, ...string[]];
   const first = random.pick(names);
   let [data, mutation]: [string, string] = [random.pick(seeds), ''];
