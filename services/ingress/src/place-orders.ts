@@ -22,8 +22,8 @@ import {
   settleReservation,
 } from '@makerbook/redis';
 import { inSpan, type Logger } from '@makerbook/telemetry';
+import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts } from './append-facts.js';
-import type { Makers } from './follow-makers.js';
 import type { Measures } from './measure.js';
 import { parsePlacements } from './parse-placements.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';

@@ -1,6 +1,6 @@
 import { metrics } from '@makerbook/telemetry';
+import type { Makers } from '@makerbook/whitelist';
 import type { SourceNotes } from './connect-sources.js';
-import type { Makers } from './follow-makers.js';
 import type { ListOrdersNotes } from './list-orders.js';
 
 /** The service's own metrics; those of HTTP are the shell's. */

@@ -1,7 +1,7 @@
 import { type Health, healthOf } from '@makerbook/http';
 import { type Postgres, PostgresUnavailable } from '@makerbook/postgres';
 import type { RedisConnection } from '@makerbook/redis';
-import type { Makers } from './follow-makers.js';
+import type { Makers } from '@makerbook/whitelist';
 
 /** The brokers answer a fetch about every second, news or not. */
 const POLL_AGE_MS_MAX = 15_000;

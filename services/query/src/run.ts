@@ -1,4 +1,4 @@
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { type Hex, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
@@ -6,10 +6,10 @@ import { connectLog, partitionOf } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard } from '@makerbook/redis';
 import { inSpan, SpanKind, type Telemetry } from '@makerbook/telemetry';
+import { followMakers } from '@makerbook/whitelist';
 import { createProjectionWatch } from './await-projection.js';
 import { createListSources, createStoredPositions } from './connect-sources.js';
 import type { QuerySettings } from './env.js';
-import { followMakers } from './follow-makers.js';
 import { listOrders } from './list-orders.js';
 import { createNotes } from './note-metrics.js';
 import { readList } from './read-list.js';
@@ -73,7 +73,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
       onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
     });
     closing.push(() => postgres.close());
-    const makers = followMakers(log, names.makers, { logger, onFatal: fail });
+    const makers = followMakers(log, names.makers, logger, fail);
     closing.push(() => makers.stop());
     await redis.waitUntilReady(REDIS_START_MS_MAX);
 
@@ -103,7 +103,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
       }),
       requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
       clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
-      isAdmitted: makers.isAdmitted,
+      isAdmitted: (maker: Hex) => makers.admissionOf(maker) === 'ADMITTED',
     };
     const route: Route = {
       method: 'GET',

@@ -8,9 +8,10 @@ export interface Makers {
   admissionOf(maker: Address): Admission;
   /** The maker's nonce as last seen on the chain; undefined where it was never read. */
   nonceOf(maker: Address): bigint | undefined;
+  /** How many makers may use the service. */
+  admittedCount(): number;
   /** Whether everything that the feed held at the start was read: before that nobody can be refused, nor admitted. */
   isCaughtUp(): boolean;
-  readonly caughtUp: Promise<void>;
   /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
   lastPollAtMs(): number;
   stop(): Promise<void>;
@@ -52,15 +53,15 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
     },
     onFatal,
   });
-  const caughtUp = following.caughtUp.then(() => {
+  following.caughtUp.then(() => {
     isCaughtUp = true;
     logger.info({ makers: known.size }, 'the makers are known');
   });
   return {
     admissionOf: (maker) => known.get(maker)?.admission ?? 'UNKNOWN',
     nonceOf: (maker) => known.get(maker)?.nonce,
+    admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
-    caughtUp,
     lastPollAtMs: () => following.lastPollAtMs(),
     stop: () => following.stop(),
   };
