@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Maker, type OpenOrder, unknownMaker } from '@makerbook/domain';
 import { boundStretch } from './bound-stretch.js';
-import { makersOf, orderOf } from './generate-facts.js';
 import type { LoggedFact } from './read-facts.js';
+import { makersOf, orderOf } from './testing/generate-facts.js';
 
 const [maker] = makersOf(0, 1, 1) as [Maker['maker']];
 const block = { number: 1, hash: orderOf(maker, 0).orderHash, timestamp: 1 };

@@ -8,11 +8,11 @@ import fc from 'fast-check';
 import { boundStretch, submittedOrders } from './bound-stretch.js';
 import { describeFeeds } from './describe-feeds.js';
 import { clockAfter, foldFacts } from './fold-facts.js';
-import { factStreams, makersOf } from './generate-facts.js';
 import { makersFromRows } from './load-makers.js';
 import { packFeeds, unpackFeeds } from './publish-feeds.js';
 import { readFact } from './read-facts.js';
 import { type ChangedRows, describeRows } from './save-transitions.js';
+import { factStreams, makersOf } from './testing/generate-facts.js';
 
 const partition = 1;
 const partitions = 4;

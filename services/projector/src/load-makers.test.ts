@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Maker, type OpenOrder, unknownMaker } from '@makerbook/domain';
-import { makersOf } from './generate-facts.js';
 import { createMakerCache } from './load-makers.js';
+import { makersOf } from './testing/generate-facts.js';
 
 const [first, second, third] = makersOf(0, 1, 3) as [Maker['maker'], Maker['maker'], Maker['maker']];
 const withOrders = (maker: Maker['maker'], count: number): Maker => ({

@@ -6,8 +6,8 @@ import { FatalError, PoisonRecord, RetryableError, type StoredRecord } from '@ma
 import { testParts } from '@makerbook/local-stack';
 import { connectPostgres, hashReadModel, migrate, projectedPosition, readMakerList } from '@makerbook/postgres';
 import fc from 'fast-check';
-import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
 import type { Step } from './project-events.js';
+import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './testing/generate-facts.js';
 import {
   batchOf,
   deploy,
@@ -17,7 +17,7 @@ import {
   projectAll,
   type TestDeployment,
   testPartitions,
-} from './test-projection.js';
+} from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const maker = makers[0] as Hex;

@@ -9,15 +9,15 @@ import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
 import fc from 'fast-check';
 import { projectorSettings } from './env.js';
-import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
 import { type RunningProjector, runProjector } from './run.js';
+import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './testing/generate-facts.js';
 import {
   deploy,
   testPartition as partition,
   projectAll,
   type TestDeployment,
   testPartitions,
-} from './test-projection.js';
+} from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const [maker] = makers as [(typeof makers)[number]];

@@ -5,9 +5,9 @@ import { testParts } from '@makerbook/local-stack';
 import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
-import { createProjector, type Projector, type ProjectorParts } from './project-events.js';
-import { type LoggedFact, readFact } from './read-facts.js';
-import { createCacheRefresh } from './refresh-cache.js';
+import { createProjector, type Projector, type ProjectorParts } from '../project-events.js';
+import { type LoggedFact, readFact } from '../read-facts.js';
+import { createCacheRefresh } from '../refresh-cache.js';
 
 /** For live tests: one deployment's database, topics and keys on the run's real parts, projected by hand. */
 export interface TestDeployment {
