@@ -12,7 +12,7 @@ describe('whatever happens on the chain', () => {
     'the log says of every order what the chain says, seed %s',
     async (seed) => {
       stage = await Stage.open();
-      const tally = await simulateChain(stage, { seed, rounds: 12, makers: 6, actionsMax: 12 });
+      const tally = await simulateChain(stage, { seed, rounds: 12, makers: 4, actionsMax: 12 });
       expect(tally['comparedRounds']).toBe(12);
       expect(tally['post']).toBeGreaterThan(10);
     },

@@ -12,7 +12,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '12' },
-    makers: { type: 'string', default: '6' },
+    makers: { type: 'string', default: '4' },
     actions: { type: 'string', default: '12' },
   },
 });

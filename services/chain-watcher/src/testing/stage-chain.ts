@@ -15,7 +15,7 @@ import {
   type Order,
   ZERO_ADDRESS,
 } from '@makerbook/contracts-evm';
-import { evolve, type Maker, type OrderStatus, orderToBody, unknownMaker } from '@makerbook/domain';
+import { evolve, type Funding, type Maker, type OrderStatus, orderToBody, unknownMaker } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
 import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
 import { readSettings } from '@makerbook/settings';
@@ -242,6 +242,11 @@ export class Stage {
       if (order !== undefined) return order.remaining;
     }
     return undefined;
+  }
+
+  /** What the fold knows of the maker's funds; undefined where no open order sells the token. */
+  funding(maker: Address, token: Address): Funding | undefined {
+    return this.makers.get(maker)?.funding.get(token);
   }
 
   /** Number of the newest block that stands in every partition; -1 for none. */
