@@ -9,7 +9,11 @@ const stack = z.object({
   chainId: z.number(),
   serviceName: z.string(),
   limitOrderProtocol: z.string(),
+  navigator: z.string(),
   tokens: z.array(z.object({ symbol: z.string(), address: z.string(), decimals: z.number() })).min(2),
+  /** None on a chain that is not the stack's own. */
+  pools: z.array(z.object({ address: z.string(), tokens: z.tuple([z.string(), z.string()]) })).default([]),
+  quoteSigners: z.array(z.string()).default([]),
 });
 
 /** What runs where, as the start of the local stack has written it down. */

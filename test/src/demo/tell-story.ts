@@ -3,6 +3,7 @@ import { topicNames } from '@makerbook/contracts-events';
 import { formatUnits, parseUnits } from 'ethers';
 import { admitMaker } from './admit-maker.js';
 import { holdTokens } from './hold-tokens.js';
+import { patchQuote } from './patch-quote.js';
 import type { Stack } from './read-stack.js';
 import { watchBook } from './watch-book.js';
 
@@ -18,7 +19,8 @@ export interface StoryOptions {
 }
 
 /**
- * A maker's day, on a stack that runs: admitted, funded, three orders, without tokens for a while, and each way to cancel.
+ * A maker's day, on a stack that runs: admitted, funded, three orders, without tokens for a while, each way to cancel;
+ * and a trader's quote, patched and swapped.
  * @throws Error that says in a sentence what did not become true in time
  */
 export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions): Promise<void> {
@@ -100,6 +102,7 @@ export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions
     say(`      chain   │ its nonce is ${await holdings.cancelAllOrders()} now`);
     await list.until('none is left', []);
     await routerKnows([third], 'gone (NONCE_CHANGED)');
+    await patchQuote({ stack, client, step, say });
     step('The end: what the maker saw, the router saw too.');
   } finally {
     holdings.stop();
