@@ -8,7 +8,7 @@ const CHECK_INTERVAL_MS = 30_000;
  * log that grows beyond `bytesMax` is cut to nothing while it is written.
  * @returns ends the watch
  */
-export function boundLogs(folder: string, bytesMax: number): () => void {
+export function boundLogs(folder: string, bytesMax: number, checkIntervalMs = CHECK_INTERVAL_MS): () => void {
   mkdirSync(folder, { recursive: true });
   for (const log of logsIn(folder)) renameSync(log, `${log}.1`);
   const timer = setInterval(() => {
@@ -16,7 +16,7 @@ export function boundLogs(folder: string, bytesMax: number): () => void {
       // Writers append, so they go on at the new end.
       if ((statSync(log, { throwIfNoEntry: false })?.size ?? 0) > bytesMax) truncateSync(log);
     }
-  }, CHECK_INTERVAL_MS);
+  }, checkIntervalMs);
   return () => clearInterval(timer);
 }
 

@@ -8,7 +8,7 @@ import { keepQuoteSigner, type QuoteSigner, TEST_QUOTE_SIGNER } from './keep-quo
 import { takeLock } from './lock-file.js';
 import { PartError, stopLivingParts } from './spawn-part.js';
 import { given, type StackSettings } from './stack-env.js';
-import { type Addresses, startParts } from './start-parts.js';
+import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   awaitReadiness,
   createTopics,
@@ -124,7 +124,8 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   };
   closing.push(() => removeStackFiles(folder));
 
-  say('starting Kafka, Postgres, Redis and a chain');
+  const own = namesOfOwnParts(settings);
+  if (own.length > 0) say(`starting ${own.join(', ')}`);
   const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
   signal.throwIfAborted();
   const quoteSigner = keepQuoteSigner(settings, folder);

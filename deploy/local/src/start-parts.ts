@@ -20,6 +20,13 @@ export type Addresses = {
 /** Where the parts keep their data and their logs. */
 export type Folders = { readonly data: string; readonly logs: string };
 
+/** What {@link startParts} starts: that of which no address is given. */
+export function namesOfOwnParts(settings: StackSettings): string[] {
+  const { KAFKA_BROKERS, DATABASE_URL, REDIS_URL, RPC_URL } = settings;
+  const parts = { Kafka: KAFKA_BROKERS, Postgres: DATABASE_URL, Redis: REDIS_URL, 'a chain': RPC_URL };
+  return Object.entries(parts).flatMap(([name, address]) => (given(address) === undefined ? [name] : []));
+}
+
 /**
  * Starts Kafka, Postgres, Redis and a chain side by side, but for those whose address is given.
  * A part that ends is started again at the same address.

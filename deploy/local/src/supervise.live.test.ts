@@ -1,0 +1,74 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { spawnPart } from './spawn-part.js';
+import { type Supervised, supervise } from './supervise.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-supervise-'));
+const supervised: Supervised[] = [];
+afterAll(async () => {
+  await Promise.all(supervised.map((process) => process.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(script: string, said: string[] = []) {
+  const logFile = join(folder, `${supervised.length}.log`);
+  const begin = async () => spawnPart({ name: 'worker', command: '/bin/sh', args: ['-c', script], logFile });
+  const running = await supervise('worker', begin, { say: (line) => said.push(line), onStart: () => undefined });
+  supervised.push(running);
+  return running;
+}
+
+describe('supervision', () => {
+  test('starts a killed process again, and says so in one line each', async () => {
+    const said: string[] = [];
+    const worker = await start('sleep 60', said);
+    const first = worker.current().pid;
+    worker.current().kill('SIGKILL');
+    while (said.length < 2) await delay(50);
+    expect(worker.current().pid).not.toBe(first);
+    expect(said[0]).toMatch(/^worker was ended by SIGKILL: starting it again in 0\.5 s \(.*\.log\)$/);
+    expect(said[1]).toBe('worker was started again');
+    expect(worker.endings()).toBe(1);
+  });
+
+  test('waits longer each time for one that keeps ending, and keeps all that it wrote', async () => {
+    const said: string[] = [];
+    const worker = await start('echo tried; exit 3', said);
+    while (worker.endings() < 3) await delay(50);
+    const pauses = said.flatMap((line) => /exit code 3: starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
+    expect(pauses.slice(0, 3)).toEqual(['0.5', '1', '2']);
+    await worker.stop();
+    expect(readFileSync(worker.current().logFile, 'utf8')).toBe('tried\ntried\ntried\n');
+  });
+
+  test('stops for good, also while it waits to start again', async () => {
+    const running = await start('sleep 60');
+    await running.stop();
+    const waiting = await start('exit 1');
+    while (waiting.endings() < 1) await delay(20);
+    await waiting.stop();
+    const pids = [running.current().pid, waiting.current().pid];
+    await delay(1_000);
+    expect([running.current().pid, waiting.current().pid]).toEqual(pids);
+  });
+
+  test('kills one that does not listen to the order', async () => {
+    const logFile = join(folder, 'deaf.log');
+    const ready = join(folder, 'deaf.ready');
+    const script = `trap "" TERM; : > ${ready}; while :; do sleep 0.1; done`;
+    const deaf = spawnPart({ name: 'deaf', command: '/bin/sh', args: ['-c', script], logFile, stopTimeoutMs: 300 });
+    for (;;) {
+      try {
+        readFileSync(ready);
+        break;
+      } catch {
+        await delay(20);
+      }
+    }
+    await deaf.stop();
+    expect(await deaf.exited).toEqual({ code: null, signal: 'SIGKILL' });
+  });
+});
