@@ -22,26 +22,30 @@ const STUCK_MS_MAX = 300_000;
 const LAG_BLOCKS_MAX = 10;
 
 /** Whether a restart would not help: the loop turns, be it that it waits for a dependency. */
-export function judgeLiveness({ nowMs, lastTurnAtMs, hasHalted, state }: Signs): Health {
+export function judgeLiveness(signs: Signs): Health {
+  const { nowMs, lastTurnAtMs, hasHalted, state } = signs;
   const silenceMs = nowMs - lastTurnAtMs;
-  const isStuck = state.phase !== 'READING_LOG' && silenceMs > STUCK_MS_MAX;
+  // Without Kafka the loop has nothing to turn for.
+  const isKafkaAway = kafkaSilenceMs(signs) > KAFKA_SILENCE_MS_MAX;
+  const isStuck = state.phase !== 'READING_LOG' && silenceMs > STUCK_MS_MAX && !isKafkaAway;
   const loop = hasHalted ? 'halted' : isStuck ? `no turn for ${Math.round(silenceMs / 1000)} s` : 'ok';
   return healthOf({ loop });
 }
 
 /** Whether the chain's facts reach the log: log and chain are caught up with, and nothing is being tried again. */
 export function judgeReadiness(signs: Signs): Health {
-  const { state, nowMs, startedAtMs, lastPollAtMs, failures, headNumber, logRecords } = signs;
-  const kafkaSilenceMs = nowMs - Math.max(lastPollAtMs, startedAtMs);
+  const { state, failures, headNumber, logRecords } = signs;
+  const silenceMs = kafkaSilenceMs(signs);
   const lagBlocks = (headNumber ?? 0) - (state.processed?.number ?? headNumber ?? 0);
   return healthOf({
-    kafka:
-      kafkaSilenceMs > KAFKA_SILENCE_MS_MAX
-        ? `no broker has answered for ${Math.round(kafkaSilenceMs / 1000)} s`
-        : 'ok',
+    kafka: silenceMs > KAFKA_SILENCE_MS_MAX ? `no broker has answered for ${Math.round(silenceMs / 1000)} s` : 'ok',
     dependencies: failures.length > 0 ? failures.join('; ') : 'ok',
     position: describePosition(state, lagBlocks, logRecords),
   });
+}
+
+function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
+  return nowMs - Math.max(lastPollAtMs, startedAtMs);
 }
 
 function describePosition({ phase, catchUp, processed }: WatcherState, lagBlocks: number, logRecords: number): string {
