@@ -119,15 +119,11 @@ export class WatchedSet {
 
   /** Slots of open orders whose pair or maker was never read, as far as the log says. Looks at every order. */
   ordersOfUnreadFunding(): number[] {
-    const unread: number[] = [];
-    for (let order = 0; order < this.orders.slotsEnd; order += 1) {
-      if (!this.isOpen(order)) continue;
+    return this.openOrders().filter((order) => {
       const pair = this.pairOf(order);
       const { balance, allowance } = this.funding(pair);
-      const isKnown = balance !== undefined && allowance !== undefined && this.isNonceWatched(this.makerOf(pair));
-      if (!isKnown) unread.push(order);
-    }
-    return unread;
+      return balance === undefined || allowance === undefined || !this.isNonceWatched(this.makerOf(pair));
+    });
   }
 
   /** Slots of all open orders. */
@@ -207,14 +203,9 @@ export class WatchedSet {
     return (this.makerOpenOrders[maker] ?? 0) > 0;
   }
 
-  /** Slots are below this; ask `isPairWatched` of each. */
-  get pairsEnd(): number {
-    return this.pairs.slotsEnd;
-  }
-
-  /** Slots are below this; ask `isMakerWatched` of each. */
-  get makersEnd(): number {
-    return this.makers.slotsEnd;
+  /** Slots of pairs and makers are below this; ask `isPairWatched` and `isMakerWatched` of each. */
+  get slotsEnd(): number {
+    return Math.max(this.pairs.slotsEnd, this.makers.slotsEnd);
   }
 
   private openOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: OrderSubmitted): number {

@@ -19,7 +19,7 @@ export async function rereadSlots(
 ): Promise<{ facts: MakerFact[]; next: number | undefined; pairs: number }> {
   const cause: Cause = { kind: 'read', occasion };
   const touched: Touched = { pairs: [], makers: [], orders: [] };
-  const end = Math.max(watched.pairsEnd, watched.makersEnd);
+  const end = watched.slotsEnd;
   let slot = from;
   for (; slot < end && touched.pairs.length < countMax && touched.makers.length < countMax; slot += 1) {
     if (watched.isPairWatched(slot)) {
