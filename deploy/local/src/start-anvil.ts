@@ -3,10 +3,13 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findFreePort } from './find-free-ports.js';
+import { mineBlocks } from './mine-blocks.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 30_000;
 const PROBE_TIMEOUT_MS = 2_000;
+/** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
+const STATES_KEPT = 128;
 
 const fromAnvil = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
 
@@ -22,7 +25,7 @@ export type AnvilOptions = {
   /** A free one unless given. */
   readonly port?: number;
   readonly chainId?: number;
-  /** Without it there is a block for each transaction, and none otherwise. */
+  /** Blocks come by the clock of this process, and take all transactions that wait. Without it each transaction makes one. */
   readonly blockTimeSeconds?: number;
   readonly logFile?: string;
   readonly extraArgs?: readonly string[];
@@ -38,7 +41,14 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
   mkdirSync(folder, { recursive: true });
   // The EVM of Kaia, and no history on disk: that would take a megabyte for each block.
-  const chain = ['--chain-id', String(options.chainId ?? 8217), '--hardfork', 'cancun', '--prune-history', '256'];
+  const chain = [
+    '--chain-id',
+    String(options.chainId ?? 8217),
+    '--hardfork',
+    'cancun',
+    '--prune-history',
+    String(STATES_KEPT),
+  ];
   const state = ['--state', join(folder, 'state.json'), '--state-interval', '1'];
   const blockTime = options.blockTimeSeconds;
   const part = spawnPart({
@@ -48,7 +58,7 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
       ...['--host', '127.0.0.1', '--port', String(port), '--quiet'],
       ...chain,
       ...(options.dataDir === undefined ? [] : state),
-      ...(blockTime === undefined ? [] : ['--block-time', String(blockTime)]),
+      ...(blockTime === undefined ? [] : ['--no-mining']),
       ...(options.extraArgs ?? []),
     ],
     logFile: options.logFile ?? join(folder, 'anvil.log'),
@@ -62,7 +72,9 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
     if (error instanceof PartError) throw explainFailure(error, options.dataDir);
     throw error;
   }
-  return { ...part, rpcUrl: `http://127.0.0.1:${port}`, wsUrl: `ws://127.0.0.1:${port}` };
+  const rpcUrl = `http://127.0.0.1:${port}`;
+  if (blockTime !== undefined) mineBlocks(rpcUrl, blockTime * 1000, part.exited);
+  return { ...part, rpcUrl, wsUrl: `ws://127.0.0.1:${port}` };
 }
 
 /** The native binary: the command of the npm package is a Node.js process around it. */
