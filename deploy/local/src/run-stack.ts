@@ -209,13 +209,15 @@ function serviceEnvironment(
   parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
 ): Environment {
   const { addresses, contracts, quoteSigner } = parts;
-  const given = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name));
+  const inherited = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name));
   return {
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(inherited),
     KAFKA_BROKERS: addresses.kafkaBrokers,
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,
     RPC_URL: addresses.rpcUrl,
+    // The chain that is started here tells of a block the moment it is mined.
+    ...(given(settings.RPC_URL) === undefined ? { RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws') } : {}),
     CHAIN_ID: String(settings.CHAIN_ID),
     SERVICE_NAME: settings.SERVICE_NAME,
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
