@@ -158,6 +158,8 @@ async function sendMissing(
         : await new ContractFactory(step.artifact.abi, step.artifact.bytecode).getDeployTransaction(...step.args);
     sent.push(await sender.sendTransaction({ ...transaction, nonce }));
   }
+  // Instead of waiting for the next block; a chain that makes one for each transaction needs no order.
+  await provider.send('evm_mine', []).catch(() => undefined);
   for (const transaction of sent) {
     const receipt = await transaction.wait(1, RECEIPT_TIMEOUT_MS);
     if (receipt?.status !== 1) throw new Error('a contract could not be deployed or funded');
