@@ -1,0 +1,106 @@
+import { type CastToken, type Company, MAX_AMOUNT, protocolAbi, tokenAbi } from './cast-makers.js';
+import type { Chance } from './draw-chance.js';
+import type { Chain } from './drive-chain.js';
+import type { TrackedOrder } from './judge-orders.js';
+
+/** How often each action is drawn, among the others. */
+const weights = {
+  mint: 14,
+  transferAway: 8,
+  transferBetweenMakers: 8,
+  approve: 9,
+  approveEverything: 3,
+  approveNothing: 3,
+  approveAStranger: 2,
+  deposit: 5,
+  withdraw: 4,
+  fillPart: 12,
+  fillAll: 8,
+  cancelOrder: 5,
+  cancelAllOrders: 1,
+  changeFee: 1,
+  rebase: 2,
+  misbehave: 2,
+};
+
+/** Leaves one random transaction for the next block. Some revert, which is as good as any. @returns what it is, for the trace */
+export async function actOnChain(
+  chain: Chain,
+  protocol: string,
+  { makers, tokens, taker }: Company,
+  orders: readonly TrackedOrder[],
+  chance: Chance,
+): Promise<{ readonly action: string; readonly text: string }> {
+  const addresses = [...makers.keys()];
+  const maker = chance.pickAny(addresses) ?? taker;
+  const other = chance.pickAny(addresses) ?? taker;
+  const token = chance.pickAny(tokens.filter(({ kind }) => kind !== 'noContract')) as CastToken;
+  const order = chance.pickAny(orders.filter(({ isGone }) => !isGone));
+  const amount = BigInt(chance.between(1, 150));
+  const action = chance.pickWeighted(weights);
+  const nameOf = (address: string) => `maker${addresses.indexOf(address)}`;
+  const of = (kind: CastToken['kind']) => tokens.find((each) => each.kind === kind) as CastToken;
+  const call = async (from: string, at: CastToken, method: string, args: readonly unknown[], value = 0n) => {
+    await chain.send({ from, to: at.address, data: tokenAbi.encodeFunctionData(method, args), value });
+    const who = from === taker ? 'taker' : nameOf(from);
+    return {
+      action,
+      text: `${who} ${at.label}.${method}(${args.map((arg) => describe(arg, nameOf, addresses)).join(', ')})${value > 0n ? ` value ${value}` : ''}`,
+    };
+  };
+  const nothing = { action: 'nothing', text: `${action} without an order` };
+  switch (action) {
+    case 'mint':
+      return call(taker, token, 'mint', [maker, amount]);
+    case 'transferAway':
+      return call(maker, token, 'transfer', [taker, amount / 3n]);
+    case 'transferBetweenMakers':
+      return call(maker, token, 'transfer', [other, amount / 4n]);
+    case 'approve':
+      return call(maker, token, 'approve', [protocol, amount * BigInt(chance.between(1, 4))]);
+    case 'approveEverything':
+      return call(maker, token, 'approve', [protocol, MAX_AMOUNT]);
+    case 'approveNothing':
+      return call(maker, token, 'approve', [protocol, 0n]);
+    case 'approveAStranger':
+      return call(maker, token, 'approve', [taker, amount]);
+    case 'deposit':
+      return call(maker, of('wrapped'), 'deposit', [], amount);
+    case 'withdraw':
+      return call(maker, of('wrapped'), 'withdraw', [amount / 5n]);
+    case 'changeFee':
+      return call(taker, of('fee'), 'setFeeBasisPoints', [chance.pick([0, 100, 5000])]);
+    case 'rebase':
+      return call(taker, of('rebasing'), 'setIndex', [(10n ** 18n * BigInt(chance.between(2, 30))) / 10n]);
+    case 'misbehave': {
+      const method = chance.pick(['setBalanceAnswer', 'setAllowanceAnswer', 'setTransfersReturnFalse'] as const);
+      // Honest, reverts, too short, oversized, burns all gas.
+      const argument = method === 'setTransfersReturnFalse' ? chance.oneIn(2) : chance.pick([0, 0, 1, 2, 3, 5]);
+      return call(taker, of('illBehaved'), method, [argument]);
+    }
+    case 'fillPart':
+    case 'fillAll': {
+      if (order === undefined) return nothing;
+      const { signed, label } = order;
+      const part = action === 'fillAll' ? order.amount : BigInt(chance.between(1, Number(order.amount)));
+      const data = protocolAbi.encodeFunctionData('fillOrder', [signed.order, signed.signature, part, MAX_AMOUNT]);
+      await chain.send({ from: taker, to: protocol, data });
+      return { action, text: `taker fills ${part} of ${label}` };
+    }
+    case 'cancelOrder': {
+      if (order === undefined) return nothing;
+      const data = protocolAbi.encodeFunctionData('cancelOrder', [order.signed.order]);
+      await chain.send({ from: order.maker, to: protocol, data });
+      return { action, text: `${nameOf(order.maker)} cancels ${order.label} on the chain` };
+    }
+    case 'cancelAllOrders':
+      await chain.send({ from: maker, to: protocol, data: protocolAbi.encodeFunctionData('cancelAllOrders') });
+      return { action, text: `${nameOf(maker)} cancels all on the chain` };
+  }
+}
+
+function describe(argument: unknown, nameOf: (address: string) => string, makers: readonly string[]): string {
+  if (argument === MAX_AMOUNT) return 'everything';
+  if (typeof argument !== 'string') return String(argument);
+  return makers.includes(argument) ? nameOf(argument) : argument.slice(0, 8);
+}

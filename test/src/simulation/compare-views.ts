@@ -1,0 +1,191 @@
+import { type ChainState, judgeOrder, readChain, type TrackedOrder, type Verdict } from './judge-orders.js';
+import type { Simulation } from './open-simulation.js';
+import { readList, readProjectedBlock, readStored, type StoredView } from './read-views.js';
+import { pause } from './run-services.js';
+
+/** Who takes part: makers with their keys, tokens, and every order that was posted. */
+export interface Cast {
+  readonly makers: ReadonlyMap<string, `0x${string}`>;
+  readonly tokens: readonly string[];
+  /** Tokens whose balances change with no event: only the sweep notices, a moment later. */
+  readonly silentTokens: ReadonlySet<string>;
+  /** In the order in which they were accepted. */
+  readonly orders: readonly TrackedOrder[];
+}
+
+/** The service says something that the chain does not. */
+export class Difference extends Error {
+  override readonly name = 'Difference';
+}
+
+const PROJECTED_MS_MAX = 60_000;
+const AGREED_MS_MAX = 20_000;
+
+/**
+ * Waits until the newest block went through the projector, and compares what Postgres, each maker's list and the
+ * router's feed say of every order with what the chain says at that block.
+ * What was open at an earlier comparison must be right at once, in the same moment in which the block is projected;
+ * a new order may be VALIDATING until it was read.
+ * @returns how many orders were found in which state
+ * @throws Difference
+ */
+export async function compareViews(simulation: Simulation, cast: Cast): Promise<ReadonlyMap<string, number>> {
+  const { chain, protocol } = simulation;
+  await untilProjected(simulation);
+  const open = cast.orders.filter(({ isGone }) => !isGone);
+  const makers = [...cast.makers.keys()];
+  const first = await readStored(simulation.postgres, makers);
+  const state = await readChain(chain, protocol, { makers, tokens: cast.tokens, orders: open });
+  const verdicts = new Map(open.map((order) => [order, judgeOrder(order, state)]));
+  const tooEarly = differences(first, { cast, state, verdicts, isFirstLook: true });
+  if (tooEarly.length > 0) throw new Difference(`at the moment the block was projected:\n${tooEarly.join('\n')}`);
+
+  const stored = await untilAgreed('Postgres', async () => {
+    const view = await readStored(simulation.postgres, makers);
+    return { view, wrong: differences(view, { cast, state, verdicts, isFirstLook: false }) };
+  });
+  await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, cast, stored) }));
+  await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(simulation, cast, stored, verdicts) }));
+  const found = new Map<string, number>();
+  for (const [order, { isRoutable }] of verdicts) {
+    const { orderHash } = order.signed;
+    const says = stored.orders.get(orderHash)?.says.split(' ')[0] ?? stored.removals.get(orderHash) ?? 'gone';
+    const what = stored.orders.has(orderHash) && !isRoutable ? `${says} in its last minute` : says;
+    found.set(what, (found.get(what) ?? 0) + 1);
+    order.isGone = !stored.orders.has(orderHash);
+    order.wasOpen = !order.isGone && state.nonce(order.maker) === order.nonce;
+  }
+  return found;
+}
+
+async function untilProjected({ chain, services, postgres, partitions }: Simulation): Promise<void> {
+  const { number } = chain.head();
+  const deadline = Date.now() + PROJECTED_MS_MAX;
+  for (;;) {
+    services.assertAlive();
+    const projected = await readProjectedBlock(postgres, partitions);
+    if (projected >= number) return;
+    if (Date.now() > deadline) throw new Difference(`block ${number} is not projected, only ${projected}`);
+    await pause(15);
+  }
+}
+
+async function untilAgreed<View>(
+  who: string,
+  look: () => Promise<{ readonly view: View; readonly wrong: readonly string[] }>,
+): Promise<View> {
+  const deadline = Date.now() + AGREED_MS_MAX;
+  for (;;) {
+    const { view, wrong } = await look();
+    if (wrong.length === 0) return view;
+    if (Date.now() > deadline) throw new Difference(`${who}, after ${AGREED_MS_MAX} ms:\n${wrong.join('\n')}`);
+    await pause(30);
+  }
+}
+
+interface Judged {
+  readonly cast: Cast;
+  readonly state: ChainState;
+  readonly verdicts: ReadonlyMap<TrackedOrder, Verdict>;
+  readonly isFirstLook: boolean;
+}
+
+function differences(view: StoredView, { cast, state, verdicts, isFirstLook }: Judged): string[] {
+  const wrong: string[] = [];
+  const known = new Map(cast.orders.map((order) => [order.signed.orderHash as string, order]));
+  for (const orderHash of view.orders.keys()) {
+    const order = known.get(orderHash);
+    if (order === undefined) wrong.push(`${orderHash} is stored, but was never accepted`);
+    else if (order.isGone) wrong.push(`${order.label} was gone, and is back`);
+  }
+  const watchedPairs = new Set<string>();
+  const watchedMakers = new Set<string>();
+  for (const [order, { allowed, reasons, isRoutable }] of verdicts) {
+    const { maker, token, signed, label } = order;
+    const isSilent = cast.silentTokens.has(token);
+    const stored = view.orders.get(signed.orderHash);
+    if (stored !== undefined && order.wasOpen) watchedPairs.add(`${maker} ${token}`);
+    if (stored !== undefined && order.wasOpen) watchedMakers.add(maker);
+    if (isFirstLook && (!order.wasOpen || isSilent)) continue;
+    const says = stored?.says ?? 'gone';
+    if (stored !== undefined && order.wasDenied) wrong.push(`${label}: DELETE said NOT_FOUND, and it is ${says}`);
+    if (!allowed.includes(says)) wrong.push(`${label}: Postgres says ${says}, the chain ${allowed.join(' or ')}`);
+    const removal = view.removals.get(signed.orderHash);
+    if (stored === undefined && !reasons.has(removal ?? '')) {
+      wrong.push(
+        `${label}: removed because ${removal}, but the chain says ${[...reasons].join(' or ') || 'it is not'}`,
+      );
+    }
+    if (stored !== undefined && stored.isInBook !== isRoutable) {
+      wrong.push(
+        `${label}: ${stored.isInBook ? 'in' : 'out of'} the book ${order.expiresAt - state.head.timestamp} s before it expires`,
+      );
+    }
+  }
+  // Values that decide nothing now will decide something later.
+  for (const [pair, funds] of view.funds) {
+    const [maker = '', token = ''] = pair.split(' ');
+    if (isFirstLook && (!watchedPairs.has(pair) || cast.silentTokens.has(token))) continue;
+    const chain = { balance: state.balance(maker, token), allowance: state.allowance(maker, token) };
+    for (const what of ['balance', 'allowance'] as const)
+      if (funds[what] !== chain[what])
+        wrong.push(`${what} of ${pair}: Postgres says ${funds[what]}, the chain ${chain[what]}`);
+  }
+  for (const [maker, nonce] of view.nonces) {
+    if (isFirstLook && !watchedMakers.has(maker)) continue;
+    if (nonce !== state.nonce(maker))
+      wrong.push(`nonce of ${maker}: Postgres says ${nonce}, the chain ${state.nonce(maker)}`);
+  }
+  return wrong;
+}
+
+/** A list that reflects the end of the log says what Postgres says: nothing happens any more. */
+async function listDifferences(
+  { services, serviceName, protocol }: Simulation,
+  cast: Cast,
+  stored: StoredView,
+): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const [maker, signer] of cast.makers) {
+    const { records, isBehind } = await readList({
+      baseUrl: services.url('query'),
+      signer,
+      chainId: 8217,
+      serviceName,
+      limitOrderProtocol: protocol,
+    });
+    const listed = records.map(([orderHash, says]) => `${orderHash} ${says}`);
+    const expected = cast.orders.flatMap(({ signed: { orderHash }, maker: itsMaker }) => {
+      const order = itsMaker === maker ? stored.orders.get(orderHash) : undefined;
+      return order === undefined ? [] : [`${orderHash} ${order.says.split(' ')[0]}`];
+    });
+    if (listed.join() === expected.join()) continue;
+    const text = `the list of ${maker} is ${listed.join(', ') || 'empty'}; Postgres says ${expected.join(', ') || 'nothing'}`;
+    if (!isBehind) throw new Difference(text);
+    wrong.push(`${text}; it is behind`);
+  }
+  return wrong;
+}
+
+function feedDifferences(
+  { book }: Simulation,
+  cast: Cast,
+  stored: StoredView,
+  verdicts: ReadonlyMap<TrackedOrder, Verdict>,
+): string[] {
+  const wrong: string[] = [];
+  for (const order of cast.orders) {
+    const { orderHash } = order.signed;
+    const inPostgres = stored.orders.get(orderHash);
+    const told = book.get(orderHash);
+    const says = told?.entry === undefined ? 'gone' : `${told.entry.status} ${told.entry.remaining}`;
+    const expected = inPostgres?.isInBook === true ? inPostgres.says : 'gone';
+    if (says !== expected) wrong.push(`${order.label}: the feed says ${says}, Postgres ${expected}`);
+    const { removal } = told ?? {};
+    const reasons = verdicts.get(order)?.reasons;
+    const isRight = removal === undefined || removal === 'GRACE_PERIOD' || removal === stored.removals.get(orderHash);
+    if (!isRight)
+      wrong.push(`${order.label}: the feed says removed because ${removal}, the chain ${[...(reasons ?? [])]}`);
+  }
+  return wrong;
+}

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { decodeBookEntry, topicNames } from '@makerbook/contracts-events';
+import { connectLog } from '@makerbook/kafka';
+import { deployContracts, testParts } from '@makerbook/local-stack';
+import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { type Chain, openChain } from './drive-chain.js';
+import { runServices, type Services } from './run-services.js';
+
+/** What the router was told last of an order; `entry` is undefined after a tombstone. */
+export interface Told {
+  readonly entry: { readonly status: string; readonly remaining: bigint } | undefined;
+  /** Why it was taken from the feed. */
+  readonly removal: string | undefined;
+}
+
+/** A Makerbook of its own on shared Kafka, Postgres and Redis, with a chain that stands still until it is told to go on. */
+export interface Simulation {
+  readonly chain: Chain;
+  readonly services: Services;
+  readonly postgres: Postgres;
+  readonly partitions: number;
+  readonly serviceName: string;
+  /** Of the LimitOrderProtocol. */
+  readonly protocol: string;
+  /** The router's feed, by order hash. */
+  readonly book: ReadonlyMap<string, Told>;
+  /** Puts makers on the whitelist with the operator's command. */
+  admit(makers: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+const PARTITIONS = 8;
+const SERVICE_NAME = 'Simulated';
+const run = promisify(execFile);
+const operator = fileURLToPath(new URL('../../../services/operator/dist/main.js', import.meta.url));
+
+/** @throws Error where a service does not become ready */
+export async function openSimulation(): Promise<Simulation> {
+  const parts = testParts();
+  const name = `simulation-${randomBytes(4).toString('hex')}`;
+  const folder = mkdtempSync(join(tmpdir(), `makerbook-${name}-`));
+  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  try {
+    let contracts = { limitOrderProtocol: '', multicall: '', navigator: '' };
+    const chain = await openChain(async (rpcUrl) => {
+      contracts = await deployContracts({ rpcUrl, serviceName: SERVICE_NAME, quoteSigners: [] });
+    });
+    closing.push(chain.stop);
+    const databaseUrl = await parts.databaseUrl();
+    const environment = {
+      KAFKA_BROKERS: parts.kafkaBrokers,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: parts.redisUrl,
+      RPC_URL: chain.rpcUrl,
+      CHAIN_ID: '8217',
+      SERVICE_NAME,
+      LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
+      MULTICALL_ADDRESS: contracts.multicall,
+      PARTITIONS: String(PARTITIONS),
+      TOPIC_PREFIX: `${name}.`,
+      TOPIC_REPLICATION_FACTOR: '1',
+      REDIS_KEY_PREFIX: `${name}:`,
+      LOG_LEVEL: 'info',
+      ORDER_BUDGET_BURST: '100000',
+      ORDER_BUDGET_PER_SECOND: '10000',
+      CLIENT_REQUESTS_MAX: '1000000',
+      POLL_INTERVAL_MS: '20',
+      SWEEP_PAIRS_PER_SECOND: '2000',
+    };
+    const order = async (...words: string[]) => {
+      const env = { PATH: process.env['PATH'], ...environment, LOG_LEVEL: 'error' };
+      await run(process.execPath, [operator, ...words], { env });
+    };
+    await order('topics');
+    const services = runServices(folder, environment);
+    closing.push(services.stop);
+    for (const service of ['projector', 'query', 'ingress', 'chain-watcher']) await services.start(service, service);
+    await services.ready();
+
+    const postgres = connectPostgres({ url: databaseUrl, applicationName: 'simulation', onConnectionLost() {} });
+    closing.push(postgres.close);
+    const book = new Map<string, Told>();
+    const quiet = { debug() {}, info() {}, warn() {}, error() {} };
+    const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'router', logger: quiet });
+    closing.push(() => log.close());
+    log.followTopic({
+      topic: topicNames(environment.TOPIC_PREFIX).book,
+      from: 'beginning',
+      onRecords: (_partition, records) => {
+        for (const { key, value, headers } of records) {
+          if (value === null) {
+            book.set(key, { entry: undefined, removal: headers['removal'] });
+            continue;
+          }
+          const entry = decodeBookEntry({ value, headers });
+          if ('unreadable' in entry) throw new Error(entry.unreadable);
+          const status = entry.status === 'INACTIVE' ? entry.reason : entry.status;
+          book.set(key, { entry: { status, remaining: BigInt(entry.remainingMakingAmount) }, removal: undefined });
+        }
+      },
+    });
+    return {
+      chain,
+      services,
+      postgres,
+      partitions: PARTITIONS,
+      serviceName: SERVICE_NAME,
+      protocol: contracts.limitOrderProtocol,
+      book,
+      admit: (makers) => order('makers', 'add', ...makers),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

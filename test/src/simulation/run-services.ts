@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findFreePorts } from '@makerbook/local-stack';
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** Services as processes of their own, ended and started when the simulation says so. */
+export interface Services {
+  /** Starts `services/<service>` under a name. It becomes ready later. */
+  start(name: string, service: string, settings?: Environment): Promise<void>;
+  /** Sends the signal and waits until the process has ended. */
+  end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** Waits until each running service says that it is ready. @throws Error of one that ended by itself */
+  ready(): Promise<void>;
+  /** @throws Error with its last lines, where a service ended though nobody ended it */
+  assertAlive(): void;
+  isRunning(name: string): boolean;
+  running(): string[];
+  url(name: string): string;
+  /** The last lines that each service wrote. */
+  lastLines(): string;
+  stop(): Promise<void>;
+}
+
+interface Running {
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly opsPort: number;
+  readonly exited: Promise<void>;
+  isEnding: boolean;
+}
+
+const READY_MS_MAX = 60_000;
+const LINES = 12;
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** @param folder for the logs of the processes */
+export function runServices(folder: string, environment: Environment): Services {
+  const services = new Map<string, Running>();
+  const names = new Set<string>();
+  let failure: Error | undefined;
+  const logFile = (name: string) => join(folder, `${name}.log`);
+  // They must not outlive a run that breaks off.
+  const killAll = () => {
+    for (const { child } of services.values()) child.kill('SIGKILL');
+  };
+  process.once('exit', killAll);
+
+  async function end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const service = services.get(name);
+    if (service === undefined) return;
+    service.isEnding = true;
+    service.child.kill(signal);
+    await service.exited;
+  }
+  const lastLines = () =>
+    [...names]
+      .map(
+        (name) => `-- ${name}\n${readFileSync(logFile(name), 'utf8').trimEnd().split('\n').slice(-LINES).join('\n')}`,
+      )
+      .join('\n');
+  const assertAlive = () => {
+    if (failure !== undefined) throw failure;
+  };
+
+  return {
+    async start(name, service, settings = {}) {
+      const [port = 0, opsPort = 0] = await findFreePorts(2);
+      const log = openSync(logFile(name), 'a');
+      const entry = join(root, 'services', service, 'dist', 'main.js');
+      const env = {
+        PATH: process.env['PATH'],
+        NODE_ENV: 'production',
+        ...environment,
+        ...settings,
+        PORT: String(port),
+        OPS_PORT: String(opsPort),
+      };
+      const child = spawn(process.execPath, ['--enable-source-maps', entry], { env, stdio: ['ignore', log, log] });
+      closeSync(log);
+      names.add(name);
+      const exited = new Promise<void>((resolve) => {
+        child.once('exit', (code, signal) => {
+          if (!running.isEnding) {
+            failure ??= new Error(`${name} ended by itself (${signal ?? `exit code ${code}`})\n${lastLines()}`);
+          }
+          services.delete(name);
+          resolve();
+        });
+      });
+      const running: Running = { child, port, opsPort, exited, isEnding: false };
+      services.set(name, running);
+    },
+    end,
+    async ready() {
+      const deadline = Date.now() + READY_MS_MAX;
+      for (const [name, { opsPort }] of [...services]) {
+        for (let answer = ''; answer !== 'ready'; await pause(30)) {
+          assertAlive();
+          if (Date.now() > deadline) throw new Error(`${name} is not ready: ${answer}\n${lastLines()}`);
+          answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
+            async (response) => (response.ok ? 'ready' : response.text()),
+            () => 'no answer',
+          );
+        }
+      }
+    },
+    assertAlive,
+    isRunning: (name) => services.has(name),
+    running: () => [...services.keys()],
+    url(name) {
+      const service = services.get(name);
+      if (service === undefined) throw new Error(`${name} does not run`);
+      return `http://127.0.0.1:${service.port}`;
+    },
+    lastLines,
+    async stop() {
+      await Promise.all([...services.keys()].map((name) => end(name, 'SIGTERM')));
+      process.off('exit', killAll);
+    },
+  };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

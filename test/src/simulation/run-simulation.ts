@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/local-stack';
+import { openSimulation, type Simulation } from './open-simulation.js';
+import { readSeeds } from './read-seeds.js';
+import { simulateSeed } from './simulate-seed.js';
+
+/**
+ * `npm run simulate:chain -- --seed N`, `--seeds A..B`, or neither: every seed of seeds.txt; `--steps N` comparisons each.
+ * It brings its own Kafka, Postgres and Redis. Exits with 1 when a seed found a difference.
+ */
+const { values } = parseArgs({
+  options: { seed: { type: 'string' }, seeds: { type: 'string' }, steps: { type: 'string', default: '40' } },
+});
+const seeds = readSeedsWanted();
+const steps = Number(values.steps);
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-simulation-'));
+const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+let isStopping = false;
+let simulation: Simulation | undefined;
+let stopped: Promise<void> | undefined;
+const stop = () => {
+  isStopping = true;
+  stopped ??= (async () => {
+    await simulation?.close();
+    for (const close of closing.reverse()) await close();
+  })();
+  return stopped;
+};
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => void stop().finally(() => process.exit(1)));
+// Whoever started it was killed.
+process.once('disconnect', () => void stop().finally(() => process.exit(1)));
+
+const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);
+try {
+  const say = (line: string) => console.error(line);
+  const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort, onProgress: say });
+  closing.push(() => kafka.stop());
+  const postgres = await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort });
+  closing.push(() => postgres.stop());
+  const redis = await startRedis({ dataDir: join(folder, 'redis'), port: redisPort, onProgress: say });
+  closing.push(() => redis.stop());
+  const parts = { kafkaBrokers: kafka.brokers, postgresUrl: postgres.url, redisUrl: redis.url };
+  process.env['MAKERBOOK_TEST_PARTS'] = JSON.stringify(parts);
+  for (const seed of seeds) {
+    if (isStopping) break;
+    const startedAtMs = Date.now();
+    try {
+      simulation ??= await openSimulation();
+      const { tally, states, ...figures } = await simulateSeed(simulation, { seed, steps });
+      const seconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
+      console.log(
+        `no difference, ${seconds} s: ${[figures, states, tally].map((each) => JSON.stringify(each)).join(' ')}`,
+      );
+    } catch (error) {
+      if (isStopping) break;
+      process.exitCode = 1;
+      console.error(
+        `FAILED: ${error instanceof Error ? error.message : error}\n\nAgain: --seed ${seed} --steps ${steps}`,
+      );
+      // What it left behind must not fail the next one.
+      await simulation?.close();
+      simulation = undefined;
+    }
+  }
+} finally {
+  await stop();
+}
+process.exit();
+
+function readSeedsWanted(): number[] {
+  if (values.seed !== undefined) return [toSeed(values.seed)];
+  if (values.seeds === undefined) return readSeeds();
+  const [first = '', last = first] = values.seeds.split('..');
+  const from = toSeed(first);
+  return Array.from({ length: toSeed(last) - from + 1 }, (_, index) => from + index);
+}
+
+function toSeed(text: string): number {
+  const seed = Number(text);
+  if (Number.isSafeInteger(seed) && seed >= 0) return seed;
+  console.error(`${text} is no seed: a whole number, as in --seed 7, --seeds 1..20`);
+  process.exit(1);
+}
