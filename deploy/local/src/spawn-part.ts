@@ -24,6 +24,8 @@ export type Part = {
   readonly logStart: number;
   /** Resolves when the process has ended, whoever ended it. */
   readonly exited: Promise<Exit>;
+  /** The same, and keeps this process from ending before: a part alone does not. */
+  awaitExit(): Promise<Exit>;
   /** Orders the process to stop, waits until it has, and kills it when that takes too long. Harmless when repeated. */
   stop(): Promise<void>;
   /** Sends a signal to the whole process group (SIGKILL, SIGSTOP, SIGCONT…). */
@@ -92,6 +94,10 @@ export function spawnPart(command: PartCommand): Part {
     logFile: command.logFile,
     logStart,
     exited,
+    awaitExit() {
+      child.ref();
+      return exited;
+    },
     stop() {
       stopping ??= stopChild(child, exited, stopSignal, command.stopTimeoutMs ?? 15_000);
       return stopping;
