@@ -129,6 +129,8 @@ export function openFetching(options: FetchingOptions): Fetching {
         return;
       }
       logger.warn({ topic, leader, error: (error as Error).message }, 'polling a broker failed');
+      // A broker that is gone cannot say that its partitions are led by others now: the cluster is asked.
+      connections.forgetLayout(topic);
       await pause(RETRY_PAUSE_MS, closing.signal);
       setImmediate(assignPollers);
     }
