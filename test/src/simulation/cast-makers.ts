@@ -73,6 +73,15 @@ export async function castMakers(simulation: Simulation, seed: number, chance: C
     await chain.send({ from: taker, to: address, data: mint });
     const approve = tokenAbi.encodeFunctionData('approve', [protocol, MAX_AMOUNT]);
     await chain.send({ from: taker, to: address, data: approve });
+    for (const maker of makers.keys()) {
+      // Most pairs can be filled at the start, so that fills and what follows them are not rare.
+      if (chance.oneIn(4)) continue;
+      const stock = tokenAbi.encodeFunctionData('mint', [maker, BigInt(chance.between(50, 400))]);
+      await chain.send({ from: taker, to: address, data: stock });
+      const allowed = chance.oneIn(2) ? MAX_AMOUNT : BigInt(chance.between(50, 400));
+      const allow = tokenAbi.encodeFunctionData('approve', [protocol, allowed]);
+      await chain.send({ from: maker, to: address, data: allow });
+    }
   }
   await chain.mine(1);
   await simulation.admit([...makers.keys()]);

@@ -1,3 +1,4 @@
+import type { Head } from './drive-chain.js';
 import { type ChainState, judgeOrder, readChain, type TrackedOrder, type Verdict } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
 import { readList, readProjectedBlock, readStored, type StoredView } from './read-views.js';
@@ -11,6 +12,17 @@ export interface Cast {
   readonly silentTokens: ReadonlySet<string>;
   /** In the order in which they were accepted. */
   readonly orders: readonly TrackedOrder[];
+}
+
+/** What happened since the last comparison. */
+export interface Stretch {
+  /** The blocks that were made. */
+  readonly blocks: readonly Head[];
+  /**
+   * One watcher followed them one by one. It knows nothing of a later block when it tells of an earlier one, so what the
+   * router knew is compared after each of them. One that catches up reads at the head.
+   */
+  readonly isSteady: boolean;
 }
 
 /** The service says something that the chain does not. */
@@ -29,13 +41,17 @@ const AGREED_MS_MAX = 20_000;
  * @returns how many orders were found in which state
  * @throws Difference
  */
-export async function compareViews(simulation: Simulation, cast: Cast): Promise<ReadonlyMap<string, number>> {
+export async function compareViews(
+  simulation: Simulation,
+  cast: Cast,
+  { blocks, isSteady }: Stretch,
+): Promise<ReadonlyMap<string, number>> {
   const { chain, protocol } = simulation;
   await untilProjected(simulation);
   const open = cast.orders.filter(({ isGone }) => !isGone);
   const makers = [...cast.makers.keys()];
   const first = await readStored(simulation.postgres, makers);
-  const state = await readChain(chain, protocol, { makers, tokens: cast.tokens, orders: open });
+  const state = await readChain(chain, protocol, chain.head(), { makers, tokens: cast.tokens, orders: open });
   const verdicts = new Map(open.map((order) => [order, judgeOrder(order, state)]));
   const tooEarly = differences(first, { cast, state, verdicts, isFirstLook: true });
   if (tooEarly.length > 0) throw new Difference(`at the moment the block was projected:\n${tooEarly.join('\n')}`);
@@ -46,6 +62,8 @@ export async function compareViews(simulation: Simulation, cast: Cast): Promise<
   });
   await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, cast, stored) }));
   await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(simulation, cast, stored, verdicts) }));
+  if (isSteady) await compareBlocks(simulation, cast, blocks, open);
+
   const found = new Map<string, number>();
   for (const [order, { isRoutable }] of verdicts) {
     const { orderHash } = order.signed;
@@ -56,6 +74,36 @@ export async function compareViews(simulation: Simulation, cast: Cast): Promise<
     order.wasOpen = !order.isGone && state.nonce(order.maker) === order.nonce;
   }
   return found;
+}
+
+/**
+ * What the router knew of each order once it was told all of a block, against the chain at that block. Orders that are
+ * new, or deleted meanwhile, are left out: for them it counts how far the watcher was.
+ */
+async function compareBlocks(
+  { chain, protocol, feed }: Simulation,
+  cast: Cast,
+  blocks: readonly Head[],
+  open: readonly TrackedOrder[],
+): Promise<void> {
+  const orders = open.filter((order) => order.wasOpen && !order.isDeleted && !cast.silentTokens.has(order.token));
+  const makers = [...new Set(orders.map(({ maker }) => maker))];
+  await untilAgreed('the log', async () => ({
+    view: 0,
+    wrong: feed.clock() >= chain.head().number ? [] : [`block ${chain.head().number} does not stand in it`],
+  }));
+  const wrong: string[] = [];
+  for (const block of blocks) {
+    const state = await readChain(chain, protocol, block, { makers, tokens: cast.tokens, orders });
+    for (const order of orders) {
+      const { allowed, isRoutable } = judgeOrder(order, state);
+      const expected = isRoutable ? allowed : ['gone'];
+      const says = feed.says({ maker: order.maker, orderHash: order.signed.orderHash }, block.number);
+      if (says === undefined || expected.includes(says)) continue;
+      wrong.push(`${order.label}: after block ${block.number} the router knew ${says}, the chain said ${expected}`);
+    }
+  }
+  if (wrong.length > 0) throw new Difference(`what the router was told, block for block:\n${wrong.join('\n')}`);
 }
 
 async function untilProjected({ chain, services, postgres, partitions }: Simulation): Promise<void> {
@@ -168,7 +216,7 @@ async function listDifferences(
 }
 
 function feedDifferences(
-  { book }: Simulation,
+  { feed }: Simulation,
   cast: Cast,
   stored: StoredView,
   verdicts: ReadonlyMap<TrackedOrder, Verdict>,
@@ -177,8 +225,8 @@ function feedDifferences(
   for (const order of cast.orders) {
     const { orderHash } = order.signed;
     const inPostgres = stored.orders.get(orderHash);
-    const told = book.get(orderHash);
-    const says = told?.entry === undefined ? 'gone' : `${told.entry.status} ${told.entry.remaining}`;
+    const told = feed.last(orderHash);
+    const says = told?.says ?? 'gone';
     const expected = inPostgres?.isInBook === true ? inPostgres.says : 'gone';
     if (says !== expected) wrong.push(`${order.label}: the feed says ${says}, Postgres ${expected}`);
     const { removal } = told ?? {};

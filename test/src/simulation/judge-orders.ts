@@ -29,6 +29,7 @@ export interface TrackedOrder {
 
 /** What the contracts say at one block. A token that does not answer with a word counts as zero (Interface 2.4). */
 export interface ChainState {
+  /** That block. */
   readonly head: Head;
   nonce(maker: string): bigint;
   balance(maker: string, token: string): bigint;
@@ -61,13 +62,13 @@ const abi = new Interface([
   'function allowance(address, address) view returns (uint256)',
 ]);
 
-/** Asks the contracts one by one, at the newest block: no Multicall, no events, nothing that was known before. */
+/** Asks the contracts one by one, at one block: no Multicall, no events, nothing that was known before. */
 export async function readChain(
   chain: Chain,
   protocol: string,
+  head: Head,
   { makers, tokens, orders }: { makers: readonly string[]; tokens: readonly string[]; orders: readonly TrackedOrder[] },
 ): Promise<ChainState> {
-  const head = chain.head();
   const wanted = new Map<string, { to: string; data: string; block: number }>();
   const ask = (to: string, method: string, args: readonly string[], block = head.number) => {
     wanted.set(keyOf(to, method, args, block), { to, data: abi.encodeFunctionData(method, args), block });

@@ -5,19 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { decodeBookEntry, topicNames } from '@makerbook/contracts-events';
-import { connectLog } from '@makerbook/kafka';
 import { deployContracts, testParts } from '@makerbook/local-stack';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { type Chain, openChain } from './drive-chain.js';
+import { type Feed, followFeed } from './follow-feed.js';
 import { runServices, type Services } from './run-services.js';
-
-/** What the router was told last of an order; `entry` is undefined after a tombstone. */
-export interface Told {
-  readonly entry: { readonly status: string; readonly remaining: bigint } | undefined;
-  /** Why it was taken from the feed. */
-  readonly removal: string | undefined;
-}
 
 /** A Makerbook of its own on shared Kafka, Postgres and Redis, with a chain that stands still until it is told to go on. */
 export interface Simulation {
@@ -28,8 +20,7 @@ export interface Simulation {
   readonly serviceName: string;
   /** Of the LimitOrderProtocol. */
   readonly protocol: string;
-  /** The router's feed, by order hash. */
-  readonly book: ReadonlyMap<string, Told>;
+  readonly feed: Feed;
   /** Puts makers on the whitelist with the operator's command. */
   admit(makers: readonly string[]): Promise<void>;
   close(): Promise<void>;
@@ -88,26 +79,8 @@ export async function openSimulation(): Promise<Simulation> {
 
     const postgres = connectPostgres({ url: databaseUrl, applicationName: 'simulation', onConnectionLost() {} });
     closing.push(postgres.close);
-    const book = new Map<string, Told>();
-    const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-    const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'router', logger: quiet });
-    closing.push(() => log.close());
-    log.followTopic({
-      topic: topicNames(environment.TOPIC_PREFIX).book,
-      from: 'beginning',
-      onRecords: (_partition, records) => {
-        for (const { key, value, headers } of records) {
-          if (value === null) {
-            book.set(key, { entry: undefined, removal: headers['removal'] });
-            continue;
-          }
-          const entry = decodeBookEntry({ value, headers });
-          if ('unreadable' in entry) throw new Error(entry.unreadable);
-          const status = entry.status === 'INACTIVE' ? entry.reason : entry.status;
-          book.set(key, { entry: { status, remaining: BigInt(entry.remainingMakingAmount) }, removal: undefined });
-        }
-      },
-    });
+    const feed = followFeed(parts.kafkaBrokers, environment.TOPIC_PREFIX, PARTITIONS);
+    closing.push(feed.close);
     return {
       chain,
       services,
@@ -115,7 +88,7 @@ export async function openSimulation(): Promise<Simulation> {
       partitions: PARTITIONS,
       serviceName: SERVICE_NAME,
       protocol: contracts.limitOrderProtocol,
-      book,
+      feed,
       admit: (makers) => order('makers', 'add', ...makers),
       close,
     };

@@ -30,19 +30,27 @@ export interface Orders {
   comparedBlock: number;
 }
 
-/** Ingress answers 503 while Redis waits for a projector that is being started. */
-const RETRY = { attemptsMax: 60, pauseMs: 100, pauseMsMax: 500, random: () => 0.5 };
+/** A 503 is tried again while the projector comes up; where it was ended, the maker comes back later. */
+const RETRY = { pauseMs: 100, pauseMsMax: 500, random: () => 0.5 };
+const PATIENT = { ...RETRY, attemptsMax: 60 };
+const IMPATIENT = { ...RETRY, attemptsMax: 2 };
 
 export function openDoor(simulation: Simulation, company: Company, orders: Orders, chance: Chance): Door {
   const { chain, services, serviceName, protocol } = simulation;
   const addresses = [...company.makers.keys()];
   let count = 0;
-  const clients = new Map<string, MakerbookClient>();
-  for (const [maker, signer] of company.makers) {
-    const domain = { chainId: 8217, serviceName, limitOrderProtocol: protocol };
-    clients.set(maker, createClient({ baseUrl: services.url('ingress'), signer, ...domain, retry: RETRY }));
-  }
-  const clientOf = (maker: string) => clients.get(maker) as MakerbookClient;
+  const clientOf = (maker: string): MakerbookClient =>
+    createClient({
+      baseUrl: services.url('ingress'),
+      signer: company.makers.get(maker) ?? '0x',
+      chainId: 8217,
+      serviceName,
+      limitOrderProtocol: protocol,
+      retry: services.isRunning('projector') ? PATIENT : IMPATIENT,
+    });
+  /** What the service does not know by itself it cannot look up in a read model that stands still: 503, nothing is done. */
+  const isExcused = (error: unknown) =>
+    error instanceof MakerbookError && error.code === 'unavailable' && !services.isRunning('projector');
   const nameOf = (maker: string) => `maker${addresses.indexOf(maker)}`;
 
   async function sign(maker: string, nonce: bigint): Promise<TrackedOrder> {
@@ -106,6 +114,10 @@ export function openDoor(simulation: Simulation, company: Company, orders: Order
         throw new Difference(`POST of ${labels} was answered with ${echoed}`);
     } catch (error) {
       if (!(error instanceof MakerbookError)) throw error;
+      if (isExcused(error)) {
+        if (!isAgain) orders.kept.push(...some);
+        return `cannot post ${labels}: ${error.code}`;
+      }
       const refused = some[error.index ?? 0];
       const isStale = refused !== undefined && (await nonceOf(first.maker)) > refused.nonce;
       const isRight = error.code === 'order_cancelled' ? isStale : error.code === 'duplicate' && isAgain;
@@ -154,7 +166,14 @@ export function openDoor(simulation: Simulation, company: Company, orders: Order
       const ofMaker = orders.accepted.filter(({ maker }) => maker === first.maker);
       const some = [...new Set([first, chance.pickAny(ofMaker) ?? first])];
       const asked = some.map(({ signed: { orderHash, order } }) => ({ orderHash, salt: order.salt }));
-      const answer = await clientOf(first.maker).cancelOrders(asked);
+      const labels = some.map(({ label }) => label).join(', ');
+      const answer = await clientOf(first.maker)
+        .cancelOrders(asked)
+        .catch((error: unknown) => {
+          if (isExcused(error)) return undefined;
+          throw error;
+        });
+      if (answer === undefined) return { action: 'delete', text: `cannot delete ${labels}: unavailable` };
       for (const [index, order] of some.entries()) {
         const isCancelled = answer[index]?.status === 'CANCELLED';
         if (isCancelled && order.isGone) throw new Difference(`${order.label} was gone, and DELETE says CANCELLED`);

@@ -12,7 +12,7 @@ import { simulateSeed } from './simulate-seed.js';
  * It brings its own Kafka, Postgres and Redis. Exits with 1 when a seed found a difference.
  */
 const { values } = parseArgs({
-  options: { seed: { type: 'string' }, seeds: { type: 'string' }, steps: { type: 'string', default: '40' } },
+  options: { seed: { type: 'string' }, seeds: { type: 'string' }, steps: { type: 'string', default: '25' } },
 });
 const seeds = readSeedsWanted();
 const steps = Number(values.steps);

@@ -2,6 +2,7 @@ import { actOnChain } from './act-on-chain.js';
 import { castMakers } from './cast-makers.js';
 import { type Cast, compareViews } from './compare-views.js';
 import { type Chance, createChance } from './draw-chance.js';
+import type { Head } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import { type Done, type Orders, openDoor } from './place-orders.js';
 import { pause } from './run-services.js';
@@ -18,6 +19,8 @@ export interface SeedReport {
   readonly actions: number;
   readonly blocks: number;
   readonly comparisons: number;
+  /** Of the blocks, those after which what the router had been told was compared, also between two comparisons. */
+  readonly blocksCompared: number;
   /** Each comparison of each order counts. */
   readonly ordersCompared: number;
   readonly orders: number;
@@ -44,8 +47,12 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const trace: string[] = [];
   const tally: Record<string, number> = {};
   const states: Record<string, number> = {};
-  const report = { actions: 0, blocks: 0, comparisons: 0, ordersCompared: 0, restarts: 0 };
+  const report = { actions: 0, blocks: 0, comparisons: 0, blocksCompared: 0, ordersCompared: 0, restarts: 0 };
   let step = 0;
+  /** The watcher reads a block that is not the newest one at a newer one. */
+  let readsAtHead = false;
+  /** The blocks since the last comparison. */
+  let made: Head[] = [];
   const note = (text: string) => {
     trace.push(`step ${step}, block ${chain.head().number}: ${text}`);
     if (trace.length > TRACE_LINES) trace.shift();
@@ -56,7 +63,9 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     note(text);
   };
   const mine = async (seconds: number) => {
-    const { number, timestamp } = await chain.mine(seconds);
+    const block = await chain.mine(seconds);
+    const { number, timestamp } = block;
+    made.push(block);
     report.blocks += 1;
     note(`-- mined block ${number} at ${timestamp}`);
   };
@@ -77,7 +86,8 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const start = async (names: readonly string[]) => {
     for (const name of names) {
       if (services.isRunning(name)) continue;
-      const settings = name === 'projector' ? {} : watcherSettings(chance, chain.wsUrl);
+      const settings: Record<string, string> = name === 'projector' ? {} : watcherSettings(chance, chain.wsUrl);
+      if (name !== 'projector') readsAtHead = settings['STATE_BLOCKS_MAX'] === '1';
       note(`${name} starts ${JSON.stringify(settings)}`);
       await services.start(name, name === 'projector' ? name : 'chain-watcher', settings);
     }
@@ -98,6 +108,8 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const visitDoor = () => door[chance.pickWeighted({ postNew: 10, postLate: 3, postAgain: 1, delete: 3 })]();
 
   try {
+    // With settings of this seed's own.
+    await services.end('chain-watcher', 'SIGTERM');
     await start(watchers);
     for (step = 1; step <= steps; step += 1) {
       const ending = drawEnding(chance, watchers);
@@ -110,11 +122,14 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       }
       await start(['projector', ...watchers]);
       if (ending !== undefined && chance.oneIn(2)) await makeBlock();
-      for (const [state, times] of await compareViews(simulation, cast)) {
+      const isSteady = ending === undefined && watchers.length === 1 && !readsAtHead;
+      if (isSteady) report.blocksCompared += made.length;
+      for (const [state, times] of await compareViews(simulation, cast, { blocks: made, isSteady })) {
         states[state] = (states[state] ?? 0) + times;
         report.ordersCompared += times;
       }
       report.comparisons += 1;
+      made = [];
       orders.comparedBlock = chain.head().number;
       note('-- compared');
     }
@@ -132,7 +147,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
 function watcherSettings(chance: Chance, wsUrl: string): Record<string, string> {
   return {
     CATCH_UP_BLOCKS_MAX: chance.pick(['120', '3', '0']),
-    STATE_BLOCKS_MAX: chance.pick(['100', '1']),
+    STATE_BLOCKS_MAX: chance.pick(['100', '100', '100', '1']),
     MULTICALL_CALLS_MAX: chance.pick(['200', '3']),
     ...(chance.oneIn(2) ? { RPC_WS_URL: wsUrl } : {}),
   };
