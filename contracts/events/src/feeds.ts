@@ -54,7 +54,32 @@ export const makerView = z.strictObject({
   position: logPosition,
 });
 
+/**
+ * A record of `limit-orders.resume.v1`, keyed `position:<partition>`: the feeds of the partition hold what every fact
+ * before this offset of the log led to. The fact at `position` is a `BlockProcessed`, and a later block stands behind it.
+ */
+export const bookPosition = z.strictObject({ type: z.literal('BookPosition'), position: logPosition });
+
+/**
+ * A record of `limit-orders.resume.v1`, keyed by order hash: an open order that the book does not show, as the router may
+ * not use it any more (Interface 2.4, routing grace period). Its removal is a tombstone. An order stands here before its
+ * tombstone stands in the book, so who reads the book first and this after it misses none.
+ */
+export const withheldOrder = z.strictObject({
+  type: z.literal('WithheldOrder'),
+  orderHash: bytes32,
+  order,
+  acceptedAtMs: milliseconds,
+  position: logPosition,
+});
+
+/** Every record of `limit-orders.resume.v1`: what a reader needs beside the book to go on in the log. */
+export const resumeRecord = z.discriminatedUnion('type', [bookPosition, withheldOrder]);
+
 export type LogPosition = z.infer<typeof logPosition>;
 export type FundingView = z.infer<typeof fundingView>;
 export type BookEntry = z.infer<typeof bookEntry>;
 export type MakerView = z.infer<typeof makerView>;
+export type BookPosition = z.infer<typeof bookPosition>;
+export type WithheldOrder = z.infer<typeof withheldOrder>;
+export type ResumeRecord = z.infer<typeof resumeRecord>;

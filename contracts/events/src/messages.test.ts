@@ -1,19 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { bookEntry } from './feeds.js';
+import { bookEntry, resumeRecord } from './feeds.js';
 import { makerEvent } from './maker-events.js';
 import {
   decodeBookEntry,
   decodeMakerEvent,
   decodeMakerView,
+  decodeResumeRecord,
   encodeBookEntry,
   encodeMakerEvent,
   encodeMakerView,
+  encodeResumeRecord,
 } from './messages.js';
 import { jsonSchemas } from './schemas.js';
 
 interface Golden {
-  topic: 'maker-events' | 'book' | 'makers';
+  topic: 'maker-events' | 'book' | 'makers' | 'resume';
   key: string | null;
   headers: Record<string, string>;
   value: string;
@@ -44,6 +46,11 @@ function recode(message: Golden) {
       if ('unreadable' in view) throw new Error(view.unreadable);
       return encodeMakerView(view, context);
     }
+    case 'resume': {
+      const record = decodeResumeRecord(input);
+      if ('unreadable' in record) throw new Error(record.unreadable);
+      return encodeResumeRecord(record, context);
+    }
   }
 }
 
@@ -59,7 +66,8 @@ describe('messages on the log', () => {
     const files = golden.map(([file]) => file);
     const events = makerEvent.options.map((option) => `${option.shape.type.value}.v1.json`);
     const entries = bookEntry.options.map((option) => `BookEntry-${option.shape.status.value}.v1.json`);
-    expect(files.sort()).toEqual([...events, ...entries, 'MakerView.v1.json'].sort());
+    const resume = resumeRecord.options.map((option) => `${option.shape.type.value}.v1.json`);
+    expect(files.sort()).toEqual([...events, ...entries, ...resume, 'MakerView.v1.json'].sort());
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BookEntry, bookEntry, type MakerView, makerView } from './feeds.js';
+import { type BookEntry, bookEntry, type MakerView, makerView, type ResumeRecord, resumeRecord } from './feeds.js';
 import { type MakerEvent, makerEvent } from './maker-events.js';
 
 /** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
@@ -49,6 +49,13 @@ export function encodeMakerView(view: MakerView, context: MessageContext): Messa
   return encode(type, view.maker, data, context);
 }
 
+/** The message of what a start needs beside the book; `limit-orders.resume.v1`. */
+export function encodeResumeRecord(record: ResumeRecord, context: MessageContext): Message {
+  const { type, ...data } = record;
+  const key = record.type === 'BookPosition' ? `position:${record.position.partition}` : record.orderHash;
+  return encode(type, key, data, context);
+}
+
 /** Reads a message of `limit-orders.maker-events.v1`, or says why it cannot be read. */
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
@@ -64,6 +71,13 @@ export function decodeBookEntry(message: Pick<Message, 'headers'> & { value: Buf
 /** Reads a message of `limit-orders.makers.v1`, or says why it cannot be read. */
 export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buffer | null }): MakerView | Unreadable {
   return decode(makerView, message);
+}
+
+/** Reads a message of `limit-orders.resume.v1` that is not a tombstone, or says why it cannot be read. */
+export function decodeResumeRecord(
+  message: Pick<Message, 'headers'> & { value: Buffer | null },
+): ResumeRecord | Unreadable {
+  return decode(resumeRecord, message);
 }
 
 /** The headers that every message carries, also a tombstone. */

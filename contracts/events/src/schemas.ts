@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bookEntry, makerView } from './feeds.js';
+import { bookEntry, makerView, resumeRecord } from './feeds.js';
 import { makerEvent } from './maker-events.js';
 
 /** The JSON Schema (draft 2020-12) of every message's data, by the topic it stands on. */
@@ -11,6 +11,7 @@ export function jsonSchemas(): Record<string, object> {
     ),
     'book.v1': describe(bookEntry, 'A record of limit-orders.book.v1; `type` is carried by the header ce_type'),
     'makers.v1': describe(makerView, 'A record of limit-orders.makers.v1; `type` is carried by the header ce_type'),
+    'resume.v1': describe(resumeRecord, 'A record of limit-orders.resume.v1; `type` is carried by the header ce_type'),
   };
 }
 
