@@ -82,6 +82,24 @@ describe('following a topic', () => {
     expect(Buffer.from(values[0] ?? '', 'latin1')).toEqual(Buffer.from('é', 'utf8'));
   });
 
+  test('it begins at the end, or at given offsets, and hands over nothing from before', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    const seen = { end: [] as string[], given: [] as string[] };
+    const follow = (from: 'end' | bigint[], into: string[]) =>
+      log.followTopic({ topic, from, onRecords: (_, records) => void into.push(...records.map(({ key }) => key)) });
+    const atEnd = follow('end', seen.end);
+    const atGiven = follow([3n, 5n], seen.given);
+    await Promise.all([atEnd.caughtUp, atGiven.caughtUp]);
+    expect(seen).toEqual({ end: [], given: ['6', '8'] });
+    expect(atEnd.positions()).toEqual([5n, 5n]);
+    await appender.append([recordOf(topic, 1, 'later')]);
+    await until('both have the later record', () => seen.end.length === 1 && seen.given.length === 3);
+    expect(seen).toEqual({ end: ['later'], given: ['6', '8', 'later'] });
+    await Promise.all([atEnd.stop(), atGiven.stop()]);
+  });
+
   test('gaps that compaction leaves do not hold it up', async () => {
     const topic = await makeTopic(log, 1, {
       'cleanup.policy': 'compact',

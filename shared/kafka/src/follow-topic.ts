@@ -10,8 +10,8 @@ const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 
 /**
- * Reads every partition of a topic from the beginning, for this process alone. There is no consumer group, so none has
- * to be waited for and none is left behind.
+ * Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. There is no
+ * consumer group, so none has to be waited for and none is left behind.
  */
 export function openFollowing(
   parts: {
@@ -81,11 +81,11 @@ export function openFollowing(
       try {
         const first = await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS));
         ends = await parts.endOffsets(topic, ASK_TIMEOUT_MS);
-        positions = [...first];
+        positions = startOffsets(options.from, first, ends);
         if (stopping.signal.aborted) {
           return;
         }
-        first.forEach((offset, partition) => {
+        positions.forEach((offset, partition) => {
           fetching.start(partition, offset);
         });
         checkCaughtUp();
@@ -108,4 +108,17 @@ export function openFollowing(
       await beginning;
     },
   };
+}
+
+function startOffsets(from: FollowOptions['from'], first: readonly bigint[], ends: readonly bigint[]): bigint[] {
+  if (from === 'beginning') {
+    return [...first];
+  }
+  if (from === 'end') {
+    return [...ends];
+  }
+  return first.map((stored, partition) => {
+    const wanted = from[partition] ?? 0n;
+    return wanted > stored ? wanted : stored;
+  });
 }

@@ -105,7 +105,11 @@ export interface FencedPublisher {
 
 export interface FollowOptions {
   readonly topic: string;
-  readonly from: 'beginning';
+  /**
+   * Where each partition is read from. Offsets by partition are those of the first record that is wanted; where it is not
+   * stored any more, the first that is. Throws nothing for an offset beyond the end: the caller asks for `endOffsets`.
+   */
+  readonly from: 'beginning' | 'end' | readonly bigint[];
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
   readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
   /** The next offset to be read, also where only control records or gaps were passed. */
@@ -220,7 +224,7 @@ export interface Log {
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
-  /** Reads all partitions of a topic, from the beginning, for this process alone. */
+  /** Reads all partitions of a topic for this process alone. */
   followTopic(options: FollowOptions): Following;
   /** Shares the partitions of a topic with the group's other members; the handler's store holds the position. */
   consumePartitions<T = StoredRecord>(options: ConsumeOptions<T>): PartitionConsumer;
