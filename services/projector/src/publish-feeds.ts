@@ -1,8 +1,11 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { FencedPublisher, LogRecord } from '@makerbook/kafka';
 
-/** A record batch has a maximum size: a publication larger than this is cut into several, in order. */
-const publicationBytesMax = 600_000;
+/**
+ * One publication is one transaction, so that what is published again is seen again as a whole: a feed that were left
+ * standing in the middle of a repeat would show removed orders. Only what no commit should ever hold is cut, in order.
+ */
+const publicationBytesMax = 16 * 1024 * 1024;
 
 interface Packed {
   readonly to: 'book' | 'makers';

@@ -46,6 +46,7 @@ export function openAppender(
     connections: parts.transactions,
     transactionalId: `${parts.name}-atomic`,
     transactionTimeoutMs: Math.max(10_000, timeoutMs),
+    isSole: true,
   });
   const counts = { calls: 0, records: 0 };
   const busyPlaces = new Set<string>();

@@ -17,10 +17,17 @@ const worthRetrying: ReadonlySet<number> = new Set([
   codes.requestTimedOut,
   codes.notEnoughReplicas,
   codes.notEnoughReplicasAfterAppend,
+  codes.storageError,
+  codes.unknownServerError,
 ]);
 
 /** Errors that leave open whether the batch was stored. */
-const leavesOpen: ReadonlySet<number> = new Set([codes.requestTimedOut, codes.notEnoughReplicasAfterAppend]);
+const leavesOpen: ReadonlySet<number> = new Set([
+  codes.requestTimedOut,
+  codes.notEnoughReplicasAfterAppend,
+  codes.storageError,
+  codes.unknownServerError,
+]);
 
 /** The broker does not know this producer as we do: a new producer id is needed. */
 const producerLost: ReadonlySet<number> = new Set([

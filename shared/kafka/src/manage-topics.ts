@@ -79,7 +79,7 @@ export async function verifyTopics(connections: Connections, specs: readonly Top
   });
   if (problems.length > 0) {
     throw new TopicsNotAsTold(
-      `${problems.join('; ')}. Missing topics are made by \`node services/operator/dist/main.js topics create\`; ` +
+      `${problems.join('; ')}. Missing topics are made by \`node services/operator/dist/main.js topics\`; ` +
         'the partition count of an existing topic is fixed for life: correct the setting.',
     );
   }

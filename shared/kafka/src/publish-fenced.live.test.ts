@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { testParts } from '@makerbook/local-stack';
 import { PublisherFenced } from './failures.js';
-import type { Log } from './log.js';
+import type { Log, Logger } from './log.js';
+import { reachBrokers } from './reach-brokers.js';
+import { openTransactor } from './run-transaction.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from './testing/open-test-log.js';
+import { deadlineIn } from './wait.js';
+
+const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('transactions', () => {
   let log: Log;
@@ -54,6 +60,42 @@ describe('transactions', () => {
     await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
     await second.publish([recordOf(topic, 0, 'still second')]);
     expect(await readAll(log, topic)).toEqual([['second', 'still second']]);
+  });
+
+  test('a publication larger than any record batch is one transaction: seen whole, in its order, or not at all', async () => {
+    const topic = await makeTopic(log, 1, { 'max.message.bytes': '700000' });
+    const publisher = log.createFencedPublisher({ transactionalId: topic });
+    const large = Array.from({ length: 60 }, (_, n) => recordOf(topic, 0, `${n}`, `${n}:${'x'.repeat(20_000)}`));
+    const refused = recordOf(topic, 0, 'bad', 'x'.repeat(800_000));
+    await expect(publisher.publish([...large, refused])).rejects.toThrow('too large');
+    expect((await readAll(log, topic)).flat()).toEqual([]);
+    await publisher.publish(large);
+    expect((await readAll(log, topic)).flat().map((value) => value.split(':')[0])).toEqual(large.map(({ key }) => key));
+  });
+
+  test('whose only holder was fenced by the broker take the id anew and go on', async () => {
+    const topic = await makeTopic(log, 2);
+    const connections = reachBrokers({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const transactor = openTransactor({
+      connections,
+      transactionalId: topic,
+      transactionTimeoutMs: 10_000,
+      isSole: true,
+    });
+    const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
+    await transactor.transact(both('first'), deadlineIn(5_000));
+    // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.
+    await log.createFencedPublisher({ transactionalId: topic }).takeOver();
+    await expect(transactor.transact(both('fenced'), deadlineIn(5_000))).rejects.toMatchObject({
+      name: 'LogUnavailable',
+      mayHaveBeenAppended: false,
+    });
+    await transactor.transact(both('next'), deadlineIn(5_000));
+    expect(await readAll(log, topic)).toEqual([
+      ['first', 'next'],
+      ['first', 'next'],
+    ]);
+    connections.close();
   });
 
   test('48 publishers in one process share a few connections and publish side by side', async () => {

@@ -1,13 +1,15 @@
 import { LogUnavailable, PublisherFenced, RecordTooLarge } from './failures.js';
 import type { AppendedAt, LogRecord } from './log.js';
 import { type Connections, type KafkaNode, unavailable } from './reach-brokers.js';
-import { type Batch, initProducerId, type ProducerId, placeOf, sendBatches } from './send-batches.js';
+import { type Batch, bytesOf, initProducerId, type ProducerId, placeOf, sendBatches } from './send-batches.js';
 import { codes, KafkaRefused } from './speak-kafka.js';
 import { type Deadline, pause } from './wait.js';
 
 const SOON_MS = 2;
 const LATER_MS = 50;
 const ATTEMPT_MS_MIN = 500;
+/** What is sent at once: a record batch has a maximum size, a transaction has none. */
+const PART_BYTES_MAX = 600_000;
 
 const coordinatorMoved: ReadonlySet<number> = new Set([
   codes.coordinatorLoading,
@@ -27,7 +29,7 @@ const fenced: ReadonlySet<number> = new Set([codes.invalidProducerEpoch, codes.p
 export interface Transactor {
   /** Takes the id over now, if it is not held yet. */
   open(deadline: Deadline): Promise<void>;
-  /** All records in one transaction, one at a time, in the order of the calls. */
+  /** All records in one transaction, however many; one transaction at a time, in the order of the calls. */
   transact(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]>;
   close(): Promise<void>;
 }
@@ -41,6 +43,11 @@ export function openTransactor(options: {
   readonly connections: Connections;
   readonly transactionalId: string;
   readonly transactionTimeoutMs: number;
+  /**
+   * Nobody else ever uses this id. Then it is the broker that fences its holder, when it has ended a transaction that
+   * took too long: the id is taken anew, for else the process would live on and never write a transaction again.
+   */
+  readonly isSole?: boolean;
 }): Transactor {
   const { connections, transactionalId } = options;
   let held: ProducerId | undefined;
@@ -61,13 +68,26 @@ export function openTransactor(options: {
       throw fencedBy;
     }
     if (held === undefined || !clean) {
-      held = await atCoordinator(deadline, (node, attempt) =>
-        initProducerId(node, transactionalId, options.transactionTimeoutMs, held, attempt),
-      );
+      held = await takeId(deadline);
       sequences = new Map();
       clean = true;
     }
     return held;
+  }
+
+  async function takeId(deadline: Deadline): Promise<ProducerId> {
+    const take = (as: ProducerId | undefined) =>
+      atCoordinator(deadline, (node, attempt) =>
+        initProducerId(node, transactionalId, options.transactionTimeoutMs, as, attempt),
+      );
+    try {
+      return await take(held);
+    } catch (error) {
+      if (options.isSole !== true || held === undefined || !isFencing(error)) {
+        throw error;
+      }
+      return take(undefined);
+    }
   }
 
   async function run(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]> {
@@ -77,10 +97,12 @@ export function openTransactor(options: {
         throw unavailable(`the transactions of ${transactionalId} before this one took all its time`);
       }
       const producer = await open(deadline);
-      const batches = intoBatches(records);
       clean = false;
-      await addPartitions(producer, batches, deadline);
-      const offsets = await sendAll(producer, batches, deadline);
+      await addPartitions(producer, intoBatches(records), deadline);
+      const offsets: AppendedAt[] = [];
+      for (const part of cut(records)) {
+        offsets.push(...(await sendAll(producer, intoBatches(part), deadline)));
+      }
       ending = true;
       await atCoordinator(deadline, async (node, attempt) => {
         const answer = await node.call<{ errorCode: number }>(
@@ -106,7 +128,7 @@ export function openTransactor(options: {
     if (error instanceof RecordTooLarge || error instanceof PublisherFenced) {
       return error;
     }
-    if (error instanceof KafkaRefused && fenced.has(error.code)) {
+    if (isFencing(error) && options.isSole !== true) {
       fencedBy = new PublisherFenced(`${transactionalId} is held by another publisher now: ${error.message}`, {
         cause: error,
       });
@@ -260,6 +282,26 @@ export function openTransactor(options: {
 }
 
 const NOT_ATTEMPTED = 55;
+
+function isFencing(error: unknown): error is KafkaRefused {
+  return error instanceof KafkaRefused && fenced.has(error.code);
+}
+
+/** The records in their order, in parts that fit into a request; at least one record each. */
+function cut(records: readonly LogRecord[]): LogRecord[][] {
+  const parts: LogRecord[][] = [];
+  let bytes = Number.POSITIVE_INFINITY;
+  for (const record of records) {
+    const size = bytesOf(record);
+    if (bytes + size > PART_BYTES_MAX) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(record);
+    bytes += size;
+  }
+  return parts;
+}
 
 function refuse(what: string, code: number): void {
   if (code !== codes.none) {

@@ -107,6 +107,7 @@ export type ApiName =
 
 /** The error codes of the Kafka protocol that this package decides on. */
 export const codes = {
+  unknownServerError: -1,
   none: 0,
   offsetOutOfRange: 1,
   unknownTopicOrPartition: 3,
@@ -129,6 +130,7 @@ export const codes = {
   invalidProducerEpoch: 47,
   invalidTxnState: 48,
   concurrentTransactions: 51,
+  storageError: 56,
   unknownProducerId: 59,
   memberIdRequired: 79,
   producerFenced: 90,
