@@ -51,6 +51,27 @@ describe('waiting for the projection', () => {
     expect(performance.now() - startedAt).toBeLessThan(190);
   });
 
+  test('tells those who wait of a question that cannot be put, and asks anew for whoever comes later', async () => {
+    let isBroken = true;
+    const watch = createProjectionWatch({
+      readCachePosition: async () => undefined,
+      readStorePosition: async () => {
+        if (isBroken) throw new Error('relation "projections" does not exist');
+        return 7n;
+      },
+      pollMs: 1,
+    });
+    const waiting = [watch.awaitPosition(0, 7n, 5_000), watch.awaitPosition(0, 8n, 5_000)];
+    for (const outcome of await Promise.allSettled(waiting)) {
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { message: expect.stringMatching('does not exist') },
+      });
+    }
+    isBroken = false;
+    expect(await watch.awaitPosition(0, 7n, 5_000)).toEqual({ cache: undefined, store: 7n });
+  });
+
   test('costs one loop of questions per partition, however many wait, and none when nobody waits', async () => {
     const cache = positionsOf([...new Array<bigint>(9).fill(0n), 7n]);
     const watch = createProjectionWatch({

@@ -7,7 +7,7 @@ export interface Positions {
 export interface ProjectionWatch {
   /**
    * Waits until Redis or Postgres reflects the partition up to `target`, at most `timeoutMs`. Tells where they stood
-   * when last asked.
+   * when last asked. Throws what a question threw: a bug, for what is away answers undefined.
    */
   awaitPosition(partition: number, target: bigint, timeoutMs: number): Promise<Positions>;
 }
@@ -26,6 +26,7 @@ export interface ProjectionWatchOptions {
 interface Waiter {
   readonly target: bigint;
   readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** One watched partition: those who wait, and what the last question answered. */
@@ -42,15 +43,19 @@ export function createProjectionWatch(options: ProjectionWatchOptions): Projecti
   const partitions = new Map<number, Watched>();
 
   async function poll(partition: number, watched: Watched): Promise<void> {
-    for (let polls = 1; watched.waiters.size > 0; polls += 1) {
-      const cache = await readCachePosition(partition);
-      watched.positions = { ...watched.positions, cache };
-      release(watched);
-      if (watched.waiters.size > 0 && (cache === undefined || polls >= patiencePolls)) {
-        watched.positions = { cache, store: await readStorePosition(partition) };
+    try {
+      for (let polls = 1; watched.waiters.size > 0; polls += 1) {
+        const cache = await readCachePosition(partition);
+        watched.positions = { ...watched.positions, cache };
         release(watched);
+        if (watched.waiters.size > 0 && (cache === undefined || polls >= patiencePolls)) {
+          watched.positions = { cache, store: await readStorePosition(partition) };
+          release(watched);
+        }
+        if (watched.waiters.size > 0) await new Promise((resolve) => setTimeout(resolve, pollMs));
       }
-      if (watched.waiters.size > 0) await new Promise((resolve) => setTimeout(resolve, pollMs));
+    } catch (error) {
+      for (const waiter of [...watched.waiters]) waiter.reject(error);
     }
     partitions.delete(partition);
   }
@@ -66,14 +71,14 @@ export function createProjectionWatch(options: ProjectionWatchOptions): Projecti
   return {
     async awaitPosition(partition, target, timeoutMs) {
       const watched = partitions.get(partition) ?? start(partition);
-      await new Promise<void>((done) => {
-        const waiter: Waiter = { target, resolve: settle };
-        const timer = setTimeout(settle, timeoutMs);
+      await new Promise<void>((done, fail) => {
+        const waiter: Waiter = { target, resolve: () => settle(done), reject: (error) => settle(() => fail(error)) };
+        const timer = setTimeout(waiter.resolve, timeoutMs);
         watched.waiters.add(waiter);
-        function settle(): void {
+        function settle(tell: () => void): void {
           clearTimeout(timer);
           watched.waiters.delete(waiter);
-          done();
+          tell();
         }
       });
       return watched.positions;
