@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { Contract, JsonRpcProvider } from 'ethers';
 import { type AnvilPart, deployContracts, startAnvil } from './index.js';
+
+// Processes are started several times: on a busy machine that takes its time.
+jest.setTimeout(240_000);
 
 const signer = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
 const provider = (part: AnvilPart) => new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });

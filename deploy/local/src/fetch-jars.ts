@@ -62,7 +62,7 @@ async function copyDependencies(pom: string, outputDirectory: string): Promise<v
     cwd: KAFKA_FOLDER,
     logFile,
   });
-  const { code } = await maven.awaitExit();
+  const { code } = await maven.exited;
   if (code !== 0) {
     const message = 'Maven could not fetch Kafka: check the connection to its repository and try again';
     throw new PartError('Kafka', message, logTail(maven));

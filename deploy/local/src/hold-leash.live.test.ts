@@ -3,7 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
+
+// Processes are started several times: on a busy machine that takes its time.
+jest.setTimeout(240_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-leash-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -24,8 +24,6 @@ export type Part = {
   readonly logStart: number;
   /** Resolves when the process has ended, whoever ended it. */
   readonly exited: Promise<Exit>;
-  /** The same, and keeps this process from ending before: a part alone does not. */
-  awaitExit(): Promise<Exit>;
   /** Orders the process to stop, waits until it has, and kills it when that takes too long. Harmless when repeated. */
   stop(): Promise<void>;
   /** Sends a signal to the whole process group (SIGKILL, SIGSTOP, SIGCONT…). */
@@ -86,7 +84,6 @@ export function spawnPart(command: PartCommand): Part {
     throw new PartError(command.name, `${command.name} does not start: cannot run ${command.command}`);
   const stopSignal = command.stopSignal ?? 'TERM';
   holdOnLeash(pid, stopSignal);
-  child.unref();
   let stopping: Promise<void> | undefined;
   const part: Part = {
     name: command.name,
@@ -94,10 +91,6 @@ export function spawnPart(command: PartCommand): Part {
     logFile: command.logFile,
     logStart,
     exited,
-    awaitExit() {
-      child.ref();
-      return exited;
-    },
     stop() {
       stopping ??= stopChild(child, exited, stopSignal, command.stopTimeoutMs ?? 15_000);
       return stopping;
@@ -181,7 +174,6 @@ async function stopChild(
   timeoutMs: number,
 ): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  child.ref();
   signalGroup(child.pid, 'SIGCONT');
   signalGroup(child.pid, `SIG${signal}`);
   const timeout = new AbortController();

@@ -2,8 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka, testParts } from './index.js';
+
+// Processes are started several times: on a busy machine that takes its time.
+jest.setTimeout(240_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
 const started: KafkaPart[] = [];

@@ -1,9 +1,12 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import pg from 'pg';
 import { findFreePort, type PostgresPart, startPostgres, testParts } from './index.js';
+
+// Processes are started several times: on a busy machine that takes its time.
+jest.setTimeout(240_000);
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-postgres-'));
 chmodSync(folder, 0o755);

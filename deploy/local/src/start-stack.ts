@@ -41,8 +41,6 @@ function endOnOrder(stopStack: () => Promise<void>): { isGiven: () => boolean } 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   process.on('disconnect', stop);
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  // All children are unreferenced, so that a failing start ends by itself: this keeps a good one running.
-  setInterval(() => undefined, 60_000);
   return { isGiven: () => isGiven };
 }
 
