@@ -24,6 +24,10 @@ export const projectorSettings = {
     10_000,
     { min: 1 },
   ),
+  MARK_INTERVAL_MS: integer(
+    'How often it is said up to where a partition’s feeds are complete, so that a chain-watcher can start from there',
+    30_000,
+  ),
   CACHED_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders that are held in memory, for each partition', 5000),
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
   STATEMENT_TIMEOUT_MS: integer('A statement in Postgres is given up after this time', 10_000, { min: 100 }),

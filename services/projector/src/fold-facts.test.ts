@@ -9,7 +9,7 @@ import { boundStretch, submittedOrders } from './bound-stretch.js';
 import { describeFeeds } from './describe-feeds.js';
 import { clockAfter, foldFacts } from './fold-facts.js';
 import { makersFromRows } from './load-makers.js';
-import { packFeeds, unpackFeeds } from './publish-feeds.js';
+import { type FeedTopics, packFeeds, unpackFeeds } from './publish-feeds.js';
 import { readFact } from './read-facts.js';
 import { type ChangedRows, describeRows } from './save-transitions.js';
 import { factStreams, makersOf } from './testing/generate-facts.js';
@@ -17,6 +17,7 @@ import { factStreams, makersOf } from './testing/generate-facts.js';
 const partition = 1;
 const partitions = 4;
 const routingGraceSeconds = 60;
+type FeedName = keyof FeedTopics;
 const topics = topicNames();
 const makers = makersOf(partition, partitions, 2);
 
@@ -120,6 +121,24 @@ describe('the fold of a partition', () => {
           expect(project(stream, () => stream.length, true)).toEqual(oneByOne);
         },
       ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('every open order stands in the book or is withheld, and no other order does', () => {
+    fc.assert(
+      fc.property(streams, (stream) => {
+        const { orders, feeds } = project(stream, () => stream.length, true);
+        const shown = { book: new Set<string>(), makers: new Set<string>(), resume: new Set<string>() };
+        for (const { to, key, value } of JSON.parse(feeds.replaceAll('][', ',') || '[]')) {
+          if (value === null) shown[to as FeedName].delete(key);
+          else shown[to as FeedName].add(key);
+        }
+        const keysOf = (inBook: boolean) =>
+          orders.filter((order) => order.inBook === inBook).map(({ orderHash }) => orderHash);
+        expect([...shown.book].sort()).toEqual(keysOf(true).sort());
+        expect([...shown.resume].sort()).toEqual(keysOf(false).sort());
+      }),
       { numRuns: 300 },
     );
   });

@@ -2,6 +2,7 @@ import type { TopicNames } from '@makerbook/contracts-events';
 import type { FencedPublisher, FencedPublisherOptions, LogRecord } from '@makerbook/kafka';
 import { type Postgres, readNextDue, readProjection } from '@makerbook/postgres';
 import { createMakerCache, type MakerCache } from './load-makers.js';
+import { createPositionMark, type PositionMark } from './mark-position.js';
 import { publishFeeds, unpackFeeds } from './publish-feeds.js';
 
 /** A partition while this process projects it. All of it can be read again from Postgres. */
@@ -16,6 +17,7 @@ export interface OwnedPartition {
   blockNumber: number | undefined;
   /** No order of the partition is due before the clock reaches this second. A lower bound. */
   nextDueSeconds: number;
+  readonly mark: PositionMark;
   /** Committed and perhaps not published. To be published before anything else is committed. */
   unpublished: readonly LogRecord[];
 }
@@ -51,6 +53,7 @@ export async function takePartition(partition: number, parts: OwningParts): Prom
       clockSeconds: projection.clockSeconds,
       blockNumber: projection.blockNumber,
       nextDueSeconds,
+      mark: createPositionMark(projection.blockNumber),
       unpublished: projection.pending === undefined ? [] : unpackFeeds(projection.pending, partition, topics),
     };
     await publishUnpublished(one);

@@ -23,6 +23,7 @@ import { boundStretch, submittedOrders } from './bound-stretch.js';
 import { describeFeeds } from './describe-feeds.js';
 import { clockAfter, type Folded, foldFacts, UnfoldableFact } from './fold-facts.js';
 import { loadMakers } from './load-makers.js';
+import { duePosition, noteBlocks } from './mark-position.js';
 import { type OwnedPartition, type OwningParts, publishUnpublished, takePartition } from './own-partition.js';
 import { packFeeds } from './publish-feeds.js';
 import { type LoggedFact, readFact } from './read-facts.js';
@@ -47,6 +48,8 @@ export interface ProjectorParts extends OwningParts {
   readonly routingGraceSeconds: number;
   /** Bound on what one commit may do to orders: a fact about a maker's funds can change all of them. */
   readonly commitTransitionsMax: number;
+  /** How often it is said up to where a partition's feeds are complete. */
+  readonly markIntervalMs: number;
   readonly meters: ProjectionMeters;
   /** A monotonic clock, for measuring alone. */
   readonly nowMs: () => number;
@@ -85,12 +88,19 @@ export function createProjector(parts: ProjectorParts): Projector {
     await held.publisher.close();
   }
 
+  /** In good order: who starts from the book soon after need not go far back. Best effort. */
+  async function leave(partition: number): Promise<void> {
+    const one = owned.get(partition);
+    if (one?.unpublished.length === 0) await markPosition(one, parts, 0).catch(() => undefined);
+    await giveUp(partition);
+  }
+
   return {
     owned,
     decode: (record) => readFact(record, parts.partitions),
     positionOf: async (partition) => (await take(partition)).position,
     onRevoked: async (partitions) => {
-      await Promise.all(partitions.map((partition) => giveUp(partition)));
+      await Promise.all(partitions.map(leave));
     },
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, context) => {
       context.heartbeat();
@@ -198,14 +208,26 @@ async function commitStretch(one: OwnedPartition, stretch: BoundStretch, parts: 
     newPos: nextOffset,
     changes: describeCacheChanges(folded.happened),
   });
+  noteBlocks(one.mark, facts);
   try {
     await publishUnpublished(one);
+    await markPosition(one, parts, parts.markIntervalMs);
     if (feeds.length > 0) meters.published(feeds.length, parts.nowMs() - committedAt);
   } finally {
     await refreshed;
   }
   await parts.onStep?.('after publish', partition);
   if (wasDue) one.nextDueSeconds = (await readNextDue(postgres, partition)) ?? Number.POSITIVE_INFINITY;
+}
+
+/** Says up to where the feeds are complete, where that is due. To be called when nothing is left unpublished. */
+async function markPosition(one: OwnedPartition, { nowMs, topics }: ProjectorParts, intervalMs: number): Promise<void> {
+  const { partition, mark, publisher } = one;
+  const record = duePosition(mark, { partition, nowMs: nowMs(), intervalMs, topic: topics.resume });
+  if (record === undefined) return;
+  await publisher.publish([record]);
+  mark.marked = mark.blockBefore;
+  mark.markedAtMs = nowMs();
 }
 
 /** What a failure means for the consumer loop: wait and try again, park one message, or stop. */

@@ -7,18 +7,21 @@ import type { FencedPublisher, LogRecord } from '@makerbook/kafka';
  */
 const publicationBytesMax = 16 * 1024 * 1024;
 
+/** The topics that the projector publishes to. */
+export type FeedTopics = Pick<TopicNames, 'book' | 'makers' | 'resume'>;
+
 interface Packed {
-  readonly to: 'book' | 'makers';
+  readonly to: keyof FeedTopics;
   readonly key: string;
   readonly value: string | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The messages as they are stored with the commit that made them: whoever owns the partition next publishes the same bytes. */
-export function packFeeds(records: readonly LogRecord[], topics: Pick<TopicNames, 'book' | 'makers'>): Buffer {
+export function packFeeds(records: readonly LogRecord[], topics: FeedTopics): Buffer {
   const packed = records.map(
     ({ topic, key, value, headers }): Packed => ({
-      to: topic === topics.book ? 'book' : 'makers',
+      to: topic === topics.book ? 'book' : topic === topics.makers ? 'makers' : 'resume',
       key,
       value: value === null ? null : value.toString('utf8'),
       headers,
@@ -28,11 +31,7 @@ export function packFeeds(records: readonly LogRecord[], topics: Pick<TopicNames
 }
 
 /** The inverse of `packFeeds`. */
-export function unpackFeeds(
-  packed: Buffer,
-  partition: number,
-  topics: Pick<TopicNames, 'book' | 'makers'>,
-): LogRecord[] {
+export function unpackFeeds(packed: Buffer, partition: number, topics: FeedTopics): LogRecord[] {
   const records: Packed[] = JSON.parse(packed.toString('utf8'));
   return records.map(({ to, key, value, headers }) => ({
     topic: topics[to],

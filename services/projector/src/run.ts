@@ -72,6 +72,7 @@ export async function runProjector(
       partitions: settings.PARTITIONS,
       routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
       commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
+      markIntervalMs: settings.MARK_INTERVAL_MS,
       meters,
       nowMs: () => performance.now(),
       ...hooks,

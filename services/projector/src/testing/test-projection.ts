@@ -71,6 +71,7 @@ export async function deploy(): Promise<TestDeployment> {
         partitions: testPartitions,
         routingGraceSeconds: 60,
         commitTransitionsMax: 50,
+        markIntervalMs: 0,
         refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
           refreshes.push(outcome),
         ),
