@@ -155,7 +155,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
           topics,
           createCancelOrders({
             ...append,
-            lookUp: createLookUp({ redis, postgres, projection }),
+            lookUp: createLookUp({ redis, postgres, projection, now }),
             verify: createCancellationVerifier(domain),
             redis,
             logger,

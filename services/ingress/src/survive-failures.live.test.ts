@@ -126,6 +126,18 @@ describe('a process that is killed', () => {
     await ingress.restart();
     expect(await answer).toBe('200 ok');
   });
+
+  test('leaves an order that no DELETE calls cancelled while it may still be stored, and that is unknown afterwards', async () => {
+    expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
+    const order = await signOrder(maker);
+    await reserveAndDie(order, 2_500);
+    const signature = signCancellation(maker, hashOf(order), order.order.salt, 'uint256');
+    const remove = () =>
+      fetch(`${ingress.url}?orderHashes=${hashOf(order)}&signatures=${signature}`, { method: 'DELETE' });
+    expect(await (await remove()).json()).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+    await sleep(2_500);
+    expect(await (await remove()).json()).toEqual([{ orderHash: hashOf(order), status: 'NOT_FOUND' }]);
+  });
 });
 
 describe('a Kafka that is gone', () => {

@@ -4,15 +4,18 @@ import { type Budget, luaBudget } from './reserve-orders.js';
 
 type Hex = `0x${string}`;
 
-/** What the cache says of a hash: whose it is and its salt, that it was cancelled, or nothing. */
-export type Hint = { readonly maker: Hex; readonly salt: Hex } | 'cancelled' | undefined;
+/**
+ * What the cache says of a hash: whose it is and its salt, that it was cancelled, or nothing. `under_way`: a request is
+ * appending it right now. A cancellation that came before it in the log would cancel nothing.
+ */
+export type Hint = { readonly maker: Hex; readonly salt: Hex } | 'cancelled' | 'under_way' | undefined;
 
 /** A cancellation that was answered before the projector saw it is remembered this long where the order had no hint. */
 const CANCELLED_HINT_SECONDS = 60;
 
 /** Looks the hashes up, in their order (Interface 4.4). Throws RedisUnavailable. */
-export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[]): Promise<Hint[]> {
-  const values = (await redis.runScript(findScript, [], [redis.keys.prefix, ...orderHashes])) as string[];
+export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hint[]> {
+  const values = (await redis.runScript(findScript, [], [redis.keys.prefix, nowMs, ...orderHashes])) as string[];
   return values.map(readHint);
 }
 
@@ -60,21 +63,33 @@ export async function noteCancelled(
 function readHint(value: string): Hint {
   if (value === '') return undefined;
   if (value === '-') return 'cancelled';
+  if (value === '+') return 'under_way';
   const [, , maker, salt] = value.split(':');
   return { maker: maker as Hex, salt: salt as Hex };
 }
 
-// A hint of an earlier epoch may be of an order whose removal Redis has missed: it says nothing.
+// A hint of an earlier epoch may be of an order whose removal Redis has missed: it says nothing. Nor does one of a request
+// that left no word of how it ended.
 const findScript = defineScript(`${luaKeyNames}
-local epochs, found = {}, {}
-for arg = 2, #ARGV do
-  local hint = redis.call('GET', key('h', ARGV[arg])) or ''
-  local partition, epoch = string.match(hint, '^(%d+):([^:]+):')
+local nowMs, epochs, leases, found = tonumber(ARGV[2]), {}, {}, {}
+for arg = 3, #ARGV do
+  local hash = ARGV[arg]
+  local hint = redis.call('GET', key('h', hash)) or ''
+  local partition, epoch, maker = string.match(hint, '^(%d+):([^:]+):([^:]+):')
   if partition then
     epochs[partition] = epochs[partition] or redis.call('HGET', key('p', partition), 'epoch') or ''
-    if epochs[partition] ~= epoch then hint = '' end
+    if epochs[partition] ~= epoch then
+      hint = ''
+    else
+      leases[maker] = leases[maker] or redis.call('HVALS', key('w', epoch, maker))
+      for _, lease in ipairs(leases[maker]) do
+        if string.find(lease, hash, 1, true) then
+          hint = tonumber(string.match(lease, '^%d+')) > nowMs and '+' or ''
+        end
+      end
+    end
   end
-  found[arg - 1] = hint
+  found[arg - 2] = hint
 end
 return found
 `);

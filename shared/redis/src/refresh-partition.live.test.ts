@@ -276,7 +276,7 @@ describe('the hint by which a cancellation finds its maker', () => {
     const soon = Math.floor(Date.now() / 1000) + 1000;
     await refresh(0n, 10n, [opened(7, { expires: soon })]);
     expect(await hint(7)).toMatch(new RegExp(`^\\d+:[^:]+:${maker}:0x7$`));
-    expect(await findHints(redis, [hashOf(7), hashOf(8)])).toEqual([{ maker, salt: '0x7' }, undefined]);
+    expect(await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).toEqual([{ maker, salt: '0x7' }, undefined]);
     const ttl = await redis.client.ttl(redis.keys.hint(hashOf(7)));
     expect(ttl).toBeGreaterThan(900);
     expect(ttl).toBeLessThanOrEqual(1000);
@@ -288,7 +288,7 @@ describe('the hint by which a cancellation finds its maker', () => {
     await refresh(0n, 10n, [opened(7)]);
     await refresh(90n, 91n, [opened(8)]);
     expect(await hint(7)).not.toBeNull();
-    expect(await findHints(redis, [hashOf(7), hashOf(8)])).toEqual([undefined, { maker, salt: '0x8' }]);
+    expect(await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).toEqual([undefined, { maker, salt: '0x8' }]);
   });
 
   test('of an order that was cancelled meanwhile is left as ingress wrote it', async () => {

@@ -125,10 +125,26 @@ describe('a reservation', () => {
   test('that was taken back leaves no trace: not open, no hint', async () => {
     await warm();
     const first = await reserved([1, 2], { openOrdersMax: 2 });
-    expect(await findHints(redis, [hashOf(1)])).toEqual([{ maker, salt: '0x1' }]);
+    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['under_way']);
     await first.settle('not_appended');
-    expect(await findHints(redis, [hashOf(1), hashOf(2)])).toEqual([undefined, undefined]);
+    expect(await findHints(redis, [hashOf(1), hashOf(2)], nowMs)).toEqual([undefined, undefined]);
     expect((await reserve([3, 4], { openOrdersMax: 2 })).kind).toBe('reserved');
+  });
+
+  test('is found by a cancellation once the log has it, and never before', async () => {
+    await warm();
+    const [stored, lost, silent] = [await reserved([1]), await reserved([2]), await reserved([3])];
+    expect(await findHints(redis, [1, 2, 3].map(hashOf), nowMs)).toEqual(['under_way', 'under_way', 'under_way']);
+    await stored.settle('appended');
+    await lost.settle('unknown');
+    expect(await findHints(redis, [1, 2, 3].map(hashOf), nowMs)).toEqual([
+      { maker, salt: '0x1' },
+      undefined,
+      'under_way',
+    ]);
+    expect(await findHints(redis, [hashOf(3)], nowMs + 600_000)).toEqual([undefined]);
+    await silent.settle('appended');
+    expect(await findHints(redis, [hashOf(3)], nowMs)).toEqual([{ maker, salt: '0x3' }]);
   });
 
   test('of which the answer was lost is taken back by its name', async () => {
@@ -332,7 +348,7 @@ describe('open orders and known hashes', () => {
     await warm();
     await (await reserved([1], { openOrdersMax: 1 })).settle('appended');
     await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);
-    expect(await findHints(redis, [hashOf(1)])).toEqual(['cancelled']);
+    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['cancelled']);
     const opened = {
       maker,
       orderHash: hashOf(1),
@@ -347,7 +363,7 @@ describe('open orders and known hashes', () => {
       newPos: 2n,
       changes: [{ kind: 'opened', ...opened, salt: '0x1' }],
     });
-    expect(await findHints(redis, [hashOf(1)])).toEqual(['cancelled']);
+    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['cancelled']);
     await refresher.refreshPartition({ partition, prevPos: 2n, newPos: 3n, changes: [{ kind: 'removed', ...opened }] });
     expect((await reserve([2], { openOrdersMax: 1 })).kind).toBe('reserved');
     expect((await reserve([1])).kind).toBe('duplicate');
