@@ -7,7 +7,8 @@ const REASON_CHARACTERS_MAX = 1_000;
 /**
  * Writes records that can never be handled to the parked topic: same key, value and headers, and where each came from
  * in `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. Resolves once Kafka holds the record.
- * One that is too large with these headers is parked without its value (`parked-value-omitted`).
+ * One that is too large with these headers is parked without its value (`parked-value-omitted`), and at last without
+ * its key and its own headers too (`parked-headers-omitted`): no record is too large to be set aside.
  */
 export function openParking(
   appender: Pick<Appender, 'append'>,
@@ -17,28 +18,31 @@ export function openParking(
   let partitions: number | undefined;
   return async (record, reason) => {
     partitions ??= await partitionsOf(parkedTopic);
-    const parked: LogRecord = {
-      topic: parkedTopic,
-      partition: partitionOf(record.key, partitions),
-      key: record.key,
-      value: record.value,
-      headers: {
-        ...record.headers,
-        'parked-topic': record.topic,
-        'parked-partition': String(record.partition),
-        'parked-offset': String(record.offset),
-        'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
-      },
+    const origin = {
+      'parked-topic': record.topic,
+      'parked-partition': String(record.partition),
+      'parked-offset': String(record.offset),
+      'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
     };
-    try {
-      await appender.append([parked]);
-    } catch (error) {
-      if (!(error instanceof RecordTooLarge)) {
-        throw error;
+    const omitted = { ...origin, 'parked-value-omitted': 'true' };
+    const place = { topic: parkedTopic, partition: partitionOf(record.key, partitions) };
+    const forms: readonly LogRecord[] = [
+      { ...place, key: record.key, value: record.value, headers: { ...record.headers, ...origin } },
+      { ...place, key: record.key, value: null, headers: { ...record.headers, ...omitted } },
+      { ...place, key: '', value: null, headers: { ...omitted, 'parked-headers-omitted': 'true' } },
+    ];
+    let tooLarge: RecordTooLarge | undefined;
+    for (const parked of forms) {
+      try {
+        await appender.append([parked]);
+        return;
+      } catch (error) {
+        if (!(error instanceof RecordTooLarge)) {
+          throw error;
+        }
+        tooLarge = error;
       }
-      await appender.append([
-        { ...parked, value: null, headers: { ...parked.headers, 'parked-value-omitted': 'true' } },
-      ]);
     }
+    throw tooLarge;
   };
 }
