@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readProcessesFile, readStackEnvironment, runStack, type StackFile, testParts } from '@makerbook/local-stack';
+import {
+  type ProcessEntry,
+  readProcessesFile,
+  readStackEnvironment,
+  runStack,
+  type StackFile,
+  testParts,
+} from '@makerbook/local-stack';
 
 /** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
 export interface OpenStack {
@@ -10,6 +17,8 @@ export interface OpenStack {
   readonly topicPrefix: string;
   /** Environment of the operator's commands. */
   readonly operatorEnvironment: Record<string, string>;
+  /** Every process that runs now, with its pid and ports. */
+  processes(): readonly ProcessEntry[];
   /** Where `/readyz` and `/metrics` of a service are. */
   opsUrl(name: string): string;
   /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
@@ -51,8 +60,9 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
   });
 
+  const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
-    const entry = readProcessesFile(folder)?.processes.find((process) => process.name === wanted);
+    const entry = processes().find(({ name }) => name === wanted);
     if (entry === undefined) throw new Error(`the stack runs no ${wanted}`);
     return entry;
   };
@@ -65,6 +75,7 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
       TOPIC_PREFIX: topicPrefix,
       LOG_LEVEL: 'error',
     },
+    processes,
     opsUrl: (wanted) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
     signal(signal, ...names) {
       const pids = names.map((wanted) => processOf(wanted).pid);

@@ -1,0 +1,101 @@
+import type { Address, SigningDomain } from '@makerbook/contracts-evm';
+import { admitMaker } from '../demo/admit-maker.js';
+import { type OpenStack, openStack } from '../end-to-end/open-stack.js';
+import { type BenchChain, driveChain } from './drive-chain.js';
+import { readCpu } from './read-processes.js';
+import { type BenchMaker, type BenchOrder, createMakers, createOrderSigner, MAKING_AMOUNT } from './sign-orders.js';
+
+const DAY_SECONDS = 86_400;
+/** Makers in one command of the operator. */
+const ADMITTED_AT_ONCE = 100;
+
+/** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
+export interface Bench {
+  readonly stack: OpenStack;
+  readonly chain: BenchChain;
+  readonly domain: SigningDomain;
+  readonly token: Address;
+  /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
+  openMakers(count: number, orders: number): Promise<BenchMaker[]>;
+  signOrder(maker: BenchMaker): BenchOrder;
+  /** The port of a service's API. */
+  portOf(name: string): number;
+  /** CPU of every process of the stack since its start, in microseconds, by name. */
+  cpu(): ReadonlyMap<string, number>;
+}
+
+/** No budget stands in the way of a bench: it measures what work costs, not when it is refused. */
+const UNBOUNDED = {
+  ORDER_BUDGET_PER_SECOND: '1000000',
+  ORDER_BUDGET_BURST: '1000000',
+  CLIENT_REQUESTS_MAX: '10000000',
+};
+
+/** Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is told to stop. */
+export async function withBench(
+  work: (bench: Bench) => Promise<void>,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const stack = await openStack({ ownParts: true, settings: { ...UNBOUNDED, ...settings } });
+  let chain: BenchChain | undefined;
+  const stop = async () => {
+    chain?.stop();
+    await stack.stop();
+  };
+  const stopEarly = () => void stop().finally(() => process.exit(1));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopEarly);
+  try {
+    chain = await driveChain(stack.addresses.rpcUrl);
+    await work(describeBench(stack, chain));
+  } finally {
+    await stop();
+  }
+}
+
+function describeBench(stack: OpenStack, chain: BenchChain): Bench {
+  const { addresses } = stack;
+  const [token = '', otherToken = ''] = addresses.tokens.map(({ address }) => address);
+  const domain: SigningDomain = {
+    serviceName: addresses.serviceName,
+    chainId: addresses.chainId,
+    verifyingContract: addresses.limitOrderProtocol as Address,
+  };
+  return {
+    stack,
+    chain,
+    domain,
+    token: token as Address,
+    async openMakers(count, orders) {
+      const makers = createMakers(count);
+      for (let from = 0; from < count; from += ADMITTED_AT_ONCE) {
+        const [first = '', ...others] = makers.slice(from, from + ADMITTED_AT_ONCE).map(({ address }) => address);
+        await admitMaker([first, ...others], stack.operatorEnvironment);
+      }
+      const amount = MAKING_AMOUNT * BigInt(orders);
+      let last = '';
+      for (const { address } of makers) {
+        await chain.giveGas(address);
+        await chain.send(address, token, 'mint', address, amount);
+        last = await chain.send(address, token, 'approve', addresses.limitOrderProtocol, amount);
+      }
+      await chain.mine();
+      await chain.blockOf(last);
+      return makers;
+    },
+    signOrder: createOrderSigner(domain, {
+      makingToken: token as Address,
+      takingToken: otherToken as Address,
+      expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
+    }),
+    portOf(name) {
+      const port = stack.processes().find((process) => process.name === name)?.port;
+      if (port === undefined) throw new Error(`the stack runs no ${name} with a port`);
+      return port;
+    },
+    cpu() {
+      const processes = stack.processes();
+      const used = readCpu(processes.map(({ pid }) => pid));
+      return new Map(processes.map(({ name }, index) => [name, used[index] ?? 0]));
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Ticks per second in `/proc`: 100 on every Linux. */
+const TICKS_PER_SECOND = 100;
+
+/** Memory of a process with all its descendants, in megabytes (10^6 bytes). PSS shares out what several map. */
+export interface MemoryUse {
+  readonly rssMb: number;
+  readonly pssMb: number;
+  readonly processes: number;
+}
+
+/**
+ * CPU (user and system) that processes and their descendants have taken since their start, in microseconds, in steps of
+ * 10,000. Descendants that have ended count once their parent has taken note of it.
+ * @throws Error where there is no `/proc`
+ */
+export function readCpu(pids: readonly number[]): number[] {
+  const stats = readStats();
+  return pids.map((pid) => {
+    const ticks = withDescendants(pid, stats).reduce((sum, each) => sum + each.ticks, 0);
+    return (ticks * 1_000_000) / TICKS_PER_SECOND;
+  });
+}
+
+/** @throws Error where there is no `/proc`, or the process may not be looked into */
+export function readMemory(pid: number): MemoryUse {
+  let [rss, pss, processes] = [0, 0, 0];
+  for (const each of withDescendants(pid, readStats())) {
+    const rollup = readIfThere(`/proc/${each.pid}/smaps_rollup`);
+    if (rollup === undefined) continue;
+    rss += kilobytes(rollup, 'Rss');
+    pss += kilobytes(rollup, 'Pss');
+    processes += 1;
+  }
+  return { rssMb: (rss * 1024) / 1e6, pssMb: (pss * 1024) / 1e6, processes };
+}
+
+interface Stat {
+  readonly pid: number;
+  readonly parent: number;
+  readonly ticks: number;
+}
+
+function readStats(): Stat[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const stat = /^[0-9]+$/.test(name) ? readIfThere(`/proc/${name}/stat`) : undefined;
+    if (stat === undefined) return [];
+    // The name of the program stands in parentheses and may hold anything: fields are counted from behind it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15).map(Number);
+    return [{ pid: Number(name), parent: Number(fields[1]), ticks: user + system + endedUser + endedSystem }];
+  });
+}
+
+function withDescendants(pid: number, stats: readonly Stat[]): Stat[] {
+  const found = stats.filter((stat) => stat.pid === pid);
+  // Grows while it is walked: each round brings the children of those before.
+  for (const { pid: parent } of found) found.push(...stats.filter((stat) => stat.parent === parent));
+  return found;
+}
+
+/** Undefined where the process has ended in the meantime. */
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+function kilobytes(rollup: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+([0-9]+) kB`, 'm').exec(rollup)?.[1] ?? 0);
+}

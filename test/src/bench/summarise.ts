@@ -1,0 +1,31 @@
+/** The middle value; of an even count the upper one of the two. */
+export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** The value that this share (0 to 1) of all values does not exceed. NaN where there are none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** Rounded to that many digits behind the point. */
+export function round(value: number, digits = 0): number {
+  return Number(value.toFixed(digits));
+}
+
+/** Milliseconds as the columns of a table. */
+export function describeLatency(samplesMs: readonly number[]): Record<string, number> {
+  return {
+    samples: samplesMs.length,
+    'p50, ms': round(percentile(samplesMs, 0.5), 1),
+    'p99, ms': round(percentile(samplesMs, 0.99), 1),
+    'most, ms': round(percentile(samplesMs, 1), 1),
+  };
+}
+
+/** Prints what is measured and how, and the rows under it by their names. */
+export function printTable(method: string, rows: Readonly<Record<string, object>>): void {
+  console.log(`\n${method}`);
+  console.table(rows);
+}
