@@ -1,10 +1,13 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
+const UNUSED_TRIES = 50;
+const UNUSED_WAIT_MS = 200;
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
 /**
@@ -62,18 +65,27 @@ async function check(): Promise<boolean> {
 }
 
 async function runJest(args: readonly string[]): Promise<Counts> {
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-results-'));
+  // Whatever the tests leave in the folder for temporary files goes with it, also when they are interrupted.
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-run-'));
+  chmodSync(folder, 0o711);
   const file = join(folder, 'counts.json');
   const reporter = join(import.meta.dirname, 'count-tests.js');
   const flags = ['--reporters=default', `--reporters=${reporter}`];
   const node = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', bin('jest')];
-  process.env[COUNTS_FILE_VARIABLE] = file;
+  const env = { ...process.env, TMPDIR: folder, [COUNTS_FILE_VARIABLE]: file };
   try {
-    const code = await run(process.execPath, [...node, ...flags, ...args]);
+    const code = await run(process.execPath, [...node, ...flags, ...args], env);
     return readCounts(file, code);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    await removeWhenUnused(folder);
   }
+}
+
+/** After an interrupted run its parts are still being stopped, and write their last files. */
+async function removeWhenUnused(folder: string): Promise<void> {
+  const isUsed = () => (spawnSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).stdout ?? '').includes(folder);
+  for (let tries = 0; tries < UNUSED_TRIES && isUsed(); tries += 1) await delay(UNUSED_WAIT_MS);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
 /** A run that ends badly, or without a word, or in which no test ran, counts as one failed test: nothing is left out unseen. */
@@ -86,9 +98,9 @@ function readCounts(file: string, code: number): Counts {
   }
 }
 
-function run(command: string, args: readonly string[]): Promise<number> {
+function run(command: string, args: readonly string[], env = process.env): Promise<number> {
   return new Promise((resolve) => {
-    child = spawn(command, [...args], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+    child = spawn(command, [...args], { cwd: ROOT, env, stdio: ['ignore', 'inherit', 'inherit'] });
     child.once('exit', (code) => resolve(code ?? 1));
     child.once('error', () => resolve(1));
   });

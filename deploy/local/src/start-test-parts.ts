@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePorts } from './find-free-ports.js';
@@ -15,6 +15,8 @@ import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
  */
 export default async function startTestParts(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-test-'));
+  // Root runs Postgres as another user, who has to pass here.
+  chmodSync(folder, 0o711);
   const started: Part[] = [];
   globalThis.makerbookTestParts = { folder, started };
   const keep = <P extends Part>(part: P): P => {
