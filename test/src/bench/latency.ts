@@ -3,7 +3,7 @@ import { type Feeds, followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
 import { type BenchRequest, openSender, type Sender } from './send-requests.js';
 import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
-import { describeLatency, printTable } from './summarise.js';
+import { describeLatency, printTable, round } from './summarise.js';
 
 const KNOWN_MAKERS = 8;
 const FLIPPED_MAKERS = 8;
@@ -50,14 +50,19 @@ export async function benchLatency(isQuick: boolean): Promise<void> {
     const flips: Flip[] = [];
     for (const maker of flipped) flips.push(await openFlip(parts, maker));
     const nextFlip = (index: number) => sampleFlip(parts, flips[index % flips.length]);
+    const idleSteps = await watchSteps(bench);
     printFlips('on an idle stack', await takeSamples(samples, nextFlip));
+    printSteps('The same time in the projector', await idleSteps());
 
     const load = await signLoad(bench, samples);
     const stopLoad = startLoad(parts, load);
     await pause(LOAD_WARM_MS);
+    const loadedSteps = await watchSteps(bench);
     const loaded = await takeSamples(samples, nextFlip);
+    const steps = await loadedSteps();
     const ordersPerSecond = await stopLoad();
     printFlips(`while ${ordersPerSecond} orders a second are posted and acknowledged`, loaded);
+    printSteps('The same time in the projector', steps);
     parts.sender.close();
     await feeds.stop();
   });
@@ -133,6 +138,37 @@ function printFlips(when: string, samples: readonly FlipSample[]): void {
       'facts → book': describeLatency(samples.map(({ bookMs, factsMs }) => bookMs - factsMs)),
     },
   );
+}
+
+/** Watches what the projector says of its own steps; the answer tells of the time in between. */
+async function watchSteps({ stack }: Bench): Promise<() => Promise<Record<string, object>>> {
+  const read = async () => (await fetch(`${stack.opsUrl('projector')}/metrics`)).text();
+  const before = await read();
+  const startedAt = performance.now();
+  return async () => {
+    const after = await read();
+    const seconds = (performance.now() - startedAt) / 1000;
+    const grown = (name: string) => sumOfMetric(after, name) - sumOfMetric(before, name);
+    const row = (name: string, unit: number) => ({
+      'per second': round(grown(`${name}_count`) / seconds, 1),
+      mean: round((grown(`${name}_sum`) / grown(`${name}_count`)) * unit, 1),
+    });
+    return {
+      'commit of a batch, ms': row('projector_commit_duration_seconds', 1000),
+      'facts in it': row('projector_batch_facts', 1),
+      'publication of its feed messages, ms': row('projector_publish_duration_seconds', 1000),
+    };
+  };
+}
+
+/** Over all labels. */
+function sumOfMetric(text: string, name: string): number {
+  const values = text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.e+-]+)`, 'gm'));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+function printSteps(what: string, steps: Record<string, object>): void {
+  printTable(`${what}, by its own metrics: batches of all partitions, those of blocks alone too.`, steps);
 }
 
 /** Requests for the whole time of the samples; makers hold what their orders sell. */
