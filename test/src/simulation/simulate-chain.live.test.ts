@@ -5,7 +5,7 @@ import { simulateSeed } from './simulate-seed.js';
 
 /** All seeds of seeds.txt, with more steps: `npm run simulate:chain`. The third of them has two watchers. */
 const SEEDS = readSeeds().slice(0, 3);
-const STEPS = 10;
+const STEPS = 8;
 let simulation: Simulation;
 
 beforeAll(async () => {
