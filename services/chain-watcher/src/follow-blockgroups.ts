@@ -33,10 +33,16 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
   let due: number | undefined;
   let missingSinceMs = 0;
   let newest: number | undefined;
+  let oldest: number | undefined;
+  let firstAtMs = 0;
+  let lastAtMs = nowMs();
   let wake: () => void = () => undefined;
 
   const keep = (block: SourceBlock) => {
     const { number } = block.header;
+    lastAtMs = nowMs();
+    if (oldest === undefined) firstAtMs = lastAtMs;
+    oldest = Math.min(oldest ?? number, number);
     newest = Math.max(newest ?? 0, number);
     if ((due !== undefined && number < due) || blocks.has(number)) return;
     blocks.set(number, block);
@@ -58,12 +64,20 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
   };
   const following: Following = log.followTopic({
     topic,
-    from: 'beginning',
+    // What came before is asked of JSON-RPC, the few blocks that are missed: a node's topic may hold days.
+    from: 'end',
     headerEncoding: 'latin1',
     onRecords,
     onFatal: (error) =>
       logger.error({ error, topic }, 'the blocks of the topic cannot be followed: JSON-RPC gives all'),
   });
+
+  /** Whether a block that is not there need not be waited for any longer. */
+  const isOverdue = (number: number) => {
+    if (newest === undefined || oldest === undefined || newest < number) return nowMs() - lastAtMs >= silenceMsMax;
+    // Of the time before the topic was followed nothing will come, but for what came out of order at the very start.
+    return nowMs() - (number < oldest ? firstAtMs : missingSinceMs) >= gapMsMax;
+  };
 
   return {
     next: async (number) => {
@@ -74,8 +88,7 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
       }
       const block = blocks.get(number);
       if (block !== undefined) return block;
-      const isGap = newest !== undefined && newest > number;
-      if (nowMs() - missingSinceMs < (isGap ? gapMsMax : silenceMsMax)) return undefined;
+      if (!isOverdue(number)) return undefined;
       const filled = await gaps.next(number);
       if (filled !== undefined) onGap();
       return filled;

@@ -1,7 +1,8 @@
 import { ChainContradiction } from '@makerbook/chain';
-import { type BlockRef, ceType, decodeMakerEvent } from '@makerbook/contracts-events';
+import { type BlockRef, ceType, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
 import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
-import type { WatchedSet } from './keep-watched-set.js';
+import type { SeededOrder, WatchedSet } from './keep-watched-set.js';
+import { type PartitionStart, readBook } from './read-book.js';
 
 /** An order that the log has just opened, by its slot in the watched set. */
 export interface OpenedOrder {
@@ -10,7 +11,7 @@ export interface OpenedOrder {
   readonly traceparent: string | undefined;
 }
 
-/** The log of facts, read from its beginning into the watched set. */
+/** The log of facts, read into the watched set: the open orders from the book, and the facts that the book has not seen. */
 export interface FollowedLog {
   /** Resolves when everything that was in the log at the start is in the watched set, and `onCaughtUp` was called. */
   readonly caughtUp: Promise<void>;
@@ -24,7 +25,7 @@ export interface FollowedLog {
 
 export interface FollowLogOptions {
   readonly log: Log;
-  readonly topic: string;
+  readonly topics: TopicNames;
   readonly partitions: number;
   readonly watched: WatchedSet;
   readonly logger: Logger;
@@ -37,10 +38,14 @@ export interface FollowLogOptions {
 }
 
 export function followLog(options: FollowLogOptions): FollowedLog {
-  const { log, topic, partitions, watched, logger, onCaughtUp, onOpened, onFatal } = options;
+  const { log, topics, partitions, watched, logger, onCaughtUp, onOpened, onFatal } = options;
+  const topic = topics.makerEvents;
   let records = 0;
   let unreadable = 0;
   let isCaughtUp = false;
+  let isStopped = false;
+  let starts: readonly PartitionStart[] = [];
+  let following: Following | undefined;
   const waiters = new Set<{ readonly blockNumber: number; readonly resolve: () => void }>();
 
   const isReached = (blockNumber: number) => {
@@ -53,9 +58,11 @@ export function followLog(options: FollowLogOptions): FollowedLog {
   const onRecords = (partition: number, batch: readonly StoredRecord[]) => {
     const opened: OpenedOrder[] = [];
     let hasBlocks = false;
+    const openSince = starts[partition]?.openSince;
     for (const record of batch) {
       records += 1;
       const fact = decodeFact(record);
+      seedThose(openSince?.get(record.offset), partition, fact, watched);
       if ('unreadable' in fact) {
         // The projector parks it; nothing that is watched can follow from it.
         unreadable += 1;
@@ -74,11 +81,29 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     for (const waiter of waiters) if (isReached(waiter.blockNumber)) waiter.resolve();
   };
 
-  const following: Following = log.followTopic({ topic, from: 'beginning', onRecords, onFatal });
+  const reading = readBook({ log, topics, partitions, logger });
+  const begin = async () => {
+    const read = await reading.done;
+    if (read === undefined || isStopped) return;
+    starts = read;
+    let orders = 0;
+    starts.forEach(({ from, open }, partition) => {
+      if (from > 0n) watched.noteUnknownRemovals();
+      for (const { order, isJudged } of open) watched.seed(partition, order, isJudged);
+      orders += open.length;
+    });
+    logger.info({ orders, partitions: starts.filter(({ from }) => from > 0n).length }, 'the book is read');
+    following = log.followTopic({ topic, from: starts.map(({ from }) => from), onRecords, onFatal });
+    await following.caughtUp;
+    await assertSameLog(log, topic, starts);
+    starts = [];
+    isCaughtUp = true;
+    onCaughtUp();
+  };
   return {
-    caughtUp: following.caughtUp.then(() => {
-      isCaughtUp = true;
-      onCaughtUp();
+    caughtUp: begin().catch((error: Error) => {
+      onFatal(error);
+      return new Promise<void>(() => undefined);
     }),
     reached: async (blockNumber, signal) => {
       if (isReached(blockNumber) || signal.aborted) return;
@@ -94,9 +119,35 @@ export function followLog(options: FollowLogOptions): FollowedLog {
       });
     },
     counts: () => ({ records, unreadable }),
-    lastPollAtMs: () => following.lastPollAtMs(),
-    stop: () => following.stop(),
+    lastPollAtMs: () => (following ?? reading).lastPollAtMs(),
+    stop: async () => {
+      isStopped = true;
+      await reading.stop();
+      await following?.stop();
+    },
   };
+}
+
+/** Orders of the book that are known to be open by this fact; but where the fact itself opens the order, it does so. */
+function seedThose(
+  orders: readonly SeededOrder[] | undefined,
+  partition: number,
+  fact: ReturnType<typeof decodeFact>,
+  watched: WatchedSet,
+): void {
+  for (const order of orders ?? []) {
+    const isItsOwn = 'type' in fact && fact.type === 'OrderSubmitted' && fact.orderHash === order.orderHash;
+    if (!isItsOwn) watched.seed(partition, order, false);
+  }
+}
+
+async function assertSameLog(log: Log, topic: string, starts: readonly PartitionStart[]): Promise<void> {
+  const ends = await log.endOffsets(topic, { timeoutMs: 5_000 });
+  const partition = starts.findIndex(({ from }, at) => from > (ends[at] ?? 0n));
+  if (partition < 0) return;
+  throw new Error(
+    `the book was made from offset ${starts[partition]?.from} of partition ${partition} of ${topic}, which ends at ${ends[partition]}: it belongs to another log`,
+  );
 }
 
 /** Two watchers that follow different chains must not both go on. */

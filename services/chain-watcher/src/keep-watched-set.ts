@@ -2,13 +2,12 @@ import type { BlockRef, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contr
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
 import { KeyIndex, readWords } from './index-keys.js';
+import { type PairFunding, Pairs } from './keep-pairs.js';
 import { ExpiryQueue } from './queue-expiries.js';
+import { RemovedHashes } from './remember-removed.js';
 
-/** What the log says of a watched pair (maker, making token): undefined until it was read for the first time. */
-export interface PairFunding {
-  readonly balance: bigint | undefined;
-  readonly allowance: bigint | undefined;
-}
+/** An open order as it is put into the set without its fact: what the feeds of the projector say of it. */
+export type SeededOrder = Pick<OrderSubmitted, 'maker' | 'orderHash' | 'order' | 'acceptedAtMs'>;
 
 /**
  * Who is watched, from the log alone: the pairs (maker, making token), makers and hashes with open orders. The same
@@ -17,44 +16,38 @@ export interface PairFunding {
  * Pairs, makers and orders are named by slots, small integers that are used again.
  */
 export class WatchedSet {
-  private readonly tokens = new KeyIndex(5);
-  private readonly tokenPairs: number[] = [];
-
   private readonly makers = new KeyIndex(5);
   private readonly makerNonce: (bigint | undefined)[] = [];
   private readonly makerNonceIsWatched: boolean[] = [];
   private readonly makerOpenOrders: number[] = [];
   private readonly makerFirstOrder: number[] = [];
 
-  /** By maker slot and token slot. */
-  private readonly pairs = new KeyIndex(2);
-  private readonly pairOpenOrders: number[] = [];
-  private readonly pairBalance: (bigint | undefined)[] = [];
-  private readonly pairAllowance: (bigint | undefined)[] = [];
-  private readonly pairBalanceBlock: number[] = [];
-  private readonly pairAllowanceBlock: number[] = [];
+  private readonly pairs = new Pairs();
+  /** Pairs that an order joined whose funds were taken for known, though a hash may have been forgotten. */
+  private readonly joined = new Set<number>();
 
-  /** Open orders, and removed ones until they expire: a hash is never accepted twice. */
   private readonly orders = new KeyIndex(8);
+  private readonly removed: RemovedHashes;
   private readonly orderIsOpen: boolean[] = [];
   private readonly orderPair: number[] = [];
   private readonly orderNonce: bigint[] = [];
   private readonly orderAmount: bigint[] = [];
   private readonly orderAcceptedAtMs: number[] = [];
-  private readonly orderExpiresAtSeconds: number[] = [];
   private readonly orderNext: number[] = [];
   private readonly orderPrevious: number[] = [];
+  private readonly orderPlaceInQueue: number[] = [];
 
   private readonly partitions: Partition[];
   private readonly key = new Uint32Array(8);
-  private open = 0;
   private watchedMakers = 0;
 
-  constructor(partitions: number) {
+  /** @param removedHashesMax how many hashes of removed orders are remembered */
+  constructor(partitions: number, removedHashesMax: number = REMOVED_HASHES_MAX) {
+    this.removed = new RemovedHashes(removedHashesMax);
     this.partitions = Array.from({ length: partitions }, () => ({
       lastBlock: undefined,
       clockSeconds: 0,
-      expiries: new ExpiryQueue(),
+      expiries: new ExpiryQueue(this.orderPlaceInQueue),
       ahead: new Set(),
       sinceBlock: [],
       sinceBlockBefore: [],
@@ -80,10 +73,10 @@ export class WatchedSet {
         this.observeNonce(home, fact.maker, BigInt(fact.nonce));
         return -1;
       case 'BalanceChanged':
-        this.observe(fact, BigInt(fact.balance), this.pairBalance, this.pairBalanceBlock);
+        this.pairs.observeBalance(this.findPair(fact.token, fact.maker), BigInt(fact.balance), fact.block);
         return -1;
       case 'AllowanceChanged':
-        this.observe(fact, BigInt(fact.allowance), this.pairAllowance, this.pairAllowanceBlock);
+        this.pairs.observeAllowance(this.findPair(fact.token, fact.maker), BigInt(fact.allowance), fact.block);
         return -1;
       case 'BlockProcessed':
         this.advanceClock(home, fact.block);
@@ -97,9 +90,45 @@ export class WatchedSet {
     }
   }
 
-  /** How much there is, for metrics. `hashes` counts removed orders too, until they expire. */
+  /**
+   * Puts in an order that is open, where its fact is not read. What was removed before is not known then, so joined pairs
+   * are to be confirmed from now on.
+   * @param isJudged it is ACTIVE or INACTIVE: the fold of the domain knows the pair's funds, and the maker's nonce is the
+   * order's
+   */
+  seed(partition: number, order: SeededOrder, isJudged: boolean): void {
+    this.removed.noteUnknown();
+    const home = this.home(partition);
+    const slot = this.insertOrder(home, order);
+    if (slot < 0 || !isJudged) return;
+    this.pairs.hold(this.pairOf(slot));
+    this.observeNonce(home, order.maker, BigInt(order.order.nonce));
+  }
+
+  /** From now on a hash may come that was removed before, unknown to this set. */
+  noteUnknownRemovals(): void {
+    this.removed.noteUnknown();
+  }
+
+  /** Slots of pairs that are watched and to be confirmed, at most so many; they are not given again. */
+  takeJoined(countMax: number): number[] {
+    const taken: number[] = [];
+    for (const pair of this.joined) {
+      if (taken.length === countMax) break;
+      this.joined.delete(pair);
+      taken.push(pair);
+    }
+    return taken;
+  }
+
+  /** How much there is, for metrics. `hashes` counts the removed orders that are remembered, too. */
   sizes(): { readonly pairs: number; readonly makers: number; readonly orders: number; readonly hashes: number } {
-    return { pairs: this.pairs.size, makers: this.watchedMakers, orders: this.open, hashes: this.orders.size };
+    return {
+      pairs: this.pairs.size,
+      makers: this.watchedMakers,
+      orders: this.orders.size,
+      hashes: this.orders.size + this.removed.size,
+    };
   }
 
   /** The newest block whose `BlockProcessed` stands in the partition. */
@@ -121,8 +150,7 @@ export class WatchedSet {
   ordersOfUnreadFunding(): number[] {
     return this.openOrders().filter((order) => {
       const pair = this.pairOf(order);
-      const { balance, allowance } = this.funding(pair);
-      return balance === undefined || allowance === undefined || !this.isNonceWatched(this.makerOf(pair));
+      return !this.isFunded(pair) || !this.isNonceWatched(this.makerOf(pair));
     });
   }
 
@@ -135,15 +163,13 @@ export class WatchedSet {
 
   /** The slot of a watched pair, or -1. Takes hex of any case: `token` an address, `account` a topic or an address. */
   findPair(token: Hex, account: Hex): number {
-    const tokenSlot = this.tokens.find(readWords(token, 2, 5, this.key));
-    if (tokenSlot < 0) return -1;
     const maker = this.makers.find(readWords(account, account.length - 40, 5, this.key));
-    return maker < 0 ? -1 : this.pairs.find(this.pairKey(maker, tokenSlot));
+    return maker < 0 ? -1 : this.pairs.find(maker, token);
   }
 
   /** Whether any maker sells this token: most logs of a block are dismissed by it. */
   isTokenWatched(token: Hex): boolean {
-    return this.tokens.find(readWords(token, 2, 5, this.key)) >= 0;
+    return this.pairs.isTokenWatched(token);
   }
 
   /** The slot of a maker with open orders, or -1. */
@@ -167,7 +193,7 @@ export class WatchedSet {
   }
 
   makerOf(pair: number): number {
-    return this.pairs.wordAt(pair, 0);
+    return this.pairs.makerOf(pair);
   }
 
   makerAddress(maker: number): Address {
@@ -175,7 +201,7 @@ export class WatchedSet {
   }
 
   tokenAddress(pair: number): Address {
-    return this.tokens.hexAt(this.pairs.wordAt(pair, 1));
+    return this.pairs.tokenAddress(pair);
   }
 
   orderHash(order: number): Hex {
@@ -183,11 +209,16 @@ export class WatchedSet {
   }
 
   funding(pair: number): PairFunding {
-    return { balance: this.pairBalance[pair], allowance: this.pairAllowance[pair] };
+    return this.pairs.funding(pair);
+  }
+
+  /** Whether the fold of the domain knows the pair's funds. */
+  isFunded(pair: number): boolean {
+    return this.pairs.isFunded(pair);
   }
 
   isPairWatched(pair: number): boolean {
-    return (this.pairOpenOrders[pair] ?? 0) > 0;
+    return this.pairs.isWatched(pair);
   }
 
   isNonceWatched(maker: number): boolean {
@@ -208,8 +239,20 @@ export class WatchedSet {
     return Math.max(this.pairs.slotsEnd, this.makers.slotsEnd);
   }
 
-  private openOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: OrderSubmitted): number {
-    if (this.findOrder(orderHash) >= 0) return -1;
+  private openOrder(home: Partition, fact: OrderSubmitted): number {
+    const maker = this.makerSlot(fact.maker);
+    const pair = this.pairs.find(maker, fact.order.making.token);
+    const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceWatched(maker);
+    const slot = this.insertOrder(home, fact);
+    if (slot < 0) return -1;
+    if (isKnown && this.removed.mayHaveForgotten) this.joined.add(this.pairOf(slot));
+    home.sinceBlock.push(slot);
+    return slot;
+  }
+
+  /** Returns the slot of an order that is open now and was not before, else -1. */
+  private insertOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: SeededOrder): number {
+    if (this.findOrder(orderHash) >= 0 || this.removed.has(readWords(orderHash, 2, 8, this.key))) return -1;
     const makerSlot = this.makerSlot(maker);
     const known = this.makerNonce[makerSlot];
     const nonce = BigInt(order.nonce);
@@ -218,22 +261,17 @@ export class WatchedSet {
 
     const slot = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
     this.orderIsOpen[slot] = true;
-    this.orderPair[slot] = this.addToPair(makerSlot, order.making.token);
+    this.orderPair[slot] = this.pairs.add(makerSlot, order.making.token);
     // One object for all orders with the maker's nonce.
     this.orderNonce[slot] = known === nonce ? known : nonce;
     this.orderAmount[slot] = BigInt(order.making.amount);
     this.orderAcceptedAtMs[slot] = acceptedAtMs;
-    this.orderExpiresAtSeconds[slot] = expiresAtSeconds;
     this.link(makerSlot, slot);
-    this.open += 1;
     home.expiries.push(slot, expiresAtSeconds);
     if (known === undefined || nonce > known) home.ahead.add(slot);
-    if (known !== undefined && nonce < known) {
-      this.remove(home, slot);
-      return -1;
-    }
-    home.sinceBlock.push(slot);
-    return slot;
+    if (known === undefined || nonce >= known) return slot;
+    this.remove(home, slot);
+    return -1;
   }
 
   private observeNonce(home: Partition, account: Address, nonce: bigint): void {
@@ -251,18 +289,6 @@ export class WatchedSet {
     }
   }
 
-  private observe(
-    { maker, token, block }: { maker: Address; token: Address; block: BlockRef },
-    value: bigint,
-    values: (bigint | undefined)[],
-    blocks: number[],
-  ): void {
-    const pair = this.findPair(token, maker);
-    if (pair < 0 || (values[pair] !== undefined && at(blocks, pair) > block.number)) return;
-    values[pair] = value;
-    blocks[pair] = block.number;
-  }
-
   private advanceClock(home: Partition, block: BlockRef): void {
     if (home.lastBlock === undefined || block.number > home.lastBlock.number) {
       home.lastBlock = block;
@@ -271,9 +297,8 @@ export class WatchedSet {
     }
     home.clockSeconds = Math.max(home.clockSeconds, block.timestamp);
     for (let order = home.expiries.popDue(home.clockSeconds); order !== undefined; ) {
-      this.remove(home, order);
-      // Whoever submitted the hash again would find it expired: it need not be remembered any longer.
-      this.orders.delete(order);
+      // Whoever submitted the hash again would find it expired: it need not be remembered.
+      this.drop(home, order);
       order = home.expiries.popDue(home.clockSeconds);
     }
     for (const order of home.ahead) {
@@ -283,46 +308,23 @@ export class WatchedSet {
     }
   }
 
-  /** Removes an open order; does nothing for one that is not. Its hash stays known until it expires. */
+  /** Removes an open order before it expires; does nothing for one that is not open. */
   private remove(home: Partition, order: number): void {
     if (!this.isOpen(order)) return;
+    home.expiries.remove(order);
+    this.removed.add(readWords(this.orders.hexAt(order), 2, 8, this.key));
+    this.drop(home, order);
+  }
+
+  private drop(home: Partition, order: number): void {
     const pair = this.pairOf(order);
-    const maker = this.makerOf(pair);
     this.orderIsOpen[order] = false;
     this.orderNonce[order] = 0n;
     this.orderAmount[order] = 0n;
-    this.open -= 1;
+    this.orders.delete(order);
     home.ahead.delete(order);
-    this.unlink(maker, order);
-    this.removeFromPair(pair);
-  }
-
-  private addToPair(maker: number, tokenAddress: Address): number {
-    const token = this.tokens.findOrInsert(readWords(tokenAddress, 2, 5, this.key));
-    const pair = this.pairs.findOrInsert(this.pairKey(maker, token));
-    const before = this.pairOpenOrders[pair] ?? 0;
-    this.pairOpenOrders[pair] = before + 1;
-    if (before === 0) {
-      this.tokenPairs[token] = (this.tokenPairs[token] ?? 0) + 1;
-      this.pairBalance[pair] = undefined;
-      this.pairAllowance[pair] = undefined;
-      this.pairBalanceBlock[pair] = 0;
-      this.pairAllowanceBlock[pair] = 0;
-    }
-    return pair;
-  }
-
-  private removeFromPair(pair: number): void {
-    const left = at(this.pairOpenOrders, pair) - 1;
-    this.pairOpenOrders[pair] = left;
-    if (left > 0) return;
-    const token = this.pairs.wordAt(pair, 1);
-    this.pairBalance[pair] = undefined;
-    this.pairAllowance[pair] = undefined;
-    this.pairs.delete(pair);
-    const pairsLeft = at(this.tokenPairs, token) - 1;
-    this.tokenPairs[token] = pairsLeft;
-    if (pairsLeft === 0) this.tokens.delete(token);
+    this.unlink(this.makerOf(pair), order);
+    if (this.pairs.release(pair)) this.joined.delete(pair);
   }
 
   private link(maker: number, order: number): void {
@@ -365,12 +367,6 @@ export class WatchedSet {
     return this.orders.find(readWords(orderHash, 2, 8, this.key));
   }
 
-  private pairKey(maker: number, token: number): Uint32Array {
-    this.key[0] = maker;
-    this.key[1] = token;
-    return this.key;
-  }
-
   private home(partition: number): Partition {
     const home = this.partitions[partition];
     if (home === undefined) throw new Error(`partition ${partition} is not one of ${this.partitions.length}`);
@@ -387,6 +383,9 @@ interface Partition {
   sinceBlock: number[];
   sinceBlockBefore: number[];
 }
+
+/** Some 6 MB. */
+const REMOVED_HASHES_MAX = 100_000;
 
 function at<T>(column: readonly T[], slot: number): T {
   const value = column[slot];

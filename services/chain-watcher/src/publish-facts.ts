@@ -93,11 +93,33 @@ async function allDone(appends: readonly Promise<void>[]): Promise<void> {
   if (failed !== undefined) throw failed.reason;
 }
 
-/** The same fact has the same id, whoever publishes it and how often. */
+/**
+ * Fact and cause have the same id, whoever publishes them and how often. The cause belongs to it: of two watchers one may
+ * have read for a log what the other one read for a new order. The values are the same, the messages are not.
+ */
 function idOf(fact: MakerFact): string {
   const about = 'token' in fact ? `:${fact.token}` : 'orderHash' in fact ? `:${fact.orderHash}` : '';
   const number = 'block' in fact ? fact.block.number : 0;
-  return `${number}:${fact.type}:${fact.maker}${about}`;
+  return `${number}:${fact.type}:${fact.maker}${about}:${causeOf(fact)}`;
+}
+
+function causeOf({ cause }: MakerFact): string {
+  switch (cause.kind) {
+    case 'log':
+      return `${cause.transactionHash}:${cause.logIndex}`;
+    case 'read':
+      return cause.occasion;
+    case 'request':
+      return cause.requestId;
+    case 'operator':
+      return cause.commandId;
+    default:
+      return never(cause);
+  }
+}
+
+function never(cause: never): never {
+  throw new Error(`a cause that the publisher does not know: ${JSON.stringify(cause)}`);
 }
 
 function timestampOf(fact: MakerFact): number {

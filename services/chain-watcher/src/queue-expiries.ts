@@ -1,8 +1,14 @@
-/** A binary heap of slots by the second at which they are due. */
+/** A binary heap of slots by the second at which they are due. A slot stands in one queue at most. */
 export class ExpiryQueue {
   private slots: Int32Array = new Int32Array(16);
   private dueAt: Float64Array = new Float64Array(16);
   private count = 0;
+  private readonly places: number[];
+
+  /** @param places by slot, where it stands in its queue; one column may serve several queues. */
+  constructor(places: number[] = []) {
+    this.places = places;
+  }
 
   get size(): number {
     return this.count;
@@ -10,7 +16,41 @@ export class ExpiryQueue {
 
   push(slot: number, dueAtSeconds: number): void {
     if (this.count === this.slots.length) this.grow();
-    let at = this.count++;
+    this.rise(this.count++, slot, dueAtSeconds);
+  }
+
+  /** Takes out the slot that was due first; undefined when none is due at this second. */
+  popDue(nowSeconds: number): number | undefined {
+    if (this.count === 0 || this.dueOf(0) > nowSeconds) return undefined;
+    const top = this.slotOf(0);
+    this.removeAt(0);
+    return top;
+  }
+
+  /** Takes out a slot that stands in this queue. */
+  remove(slot: number): void {
+    const at = this.places[slot] ?? -1;
+    if (at >= this.count || this.slotOf(at) !== slot) throw new Error(`slot ${slot} is not in the queue`);
+    this.removeAt(at);
+  }
+
+  private removeAt(hole: number): void {
+    this.count -= 1;
+    if (hole === this.count) return;
+    const slot = this.slotOf(this.count);
+    const due = this.dueOf(this.count);
+    let at = hole;
+    for (let child = at * 2 + 1; child < this.count; child = at * 2 + 1) {
+      if (child + 1 < this.count && this.dueOf(child + 1) < this.dueOf(child)) child += 1;
+      if (this.dueOf(child) >= due) break;
+      this.place(at, this.slotOf(child), this.dueOf(child));
+      at = child;
+    }
+    this.rise(at, slot, due);
+  }
+
+  private rise(from: number, slot: number, dueAtSeconds: number): void {
+    let at = from;
     while (at > 0) {
       const parent = (at - 1) >> 1;
       if (this.dueOf(parent) <= dueAtSeconds) break;
@@ -18,24 +58,6 @@ export class ExpiryQueue {
       at = parent;
     }
     this.place(at, slot, dueAtSeconds);
-  }
-
-  /** Takes out the slot that was due first; undefined when none is due at this second. */
-  popDue(nowSeconds: number): number | undefined {
-    if (this.count === 0 || this.dueOf(0) > nowSeconds) return undefined;
-    const top = this.slotOf(0);
-    this.count -= 1;
-    const slot = this.slotOf(this.count);
-    const due = this.dueOf(this.count);
-    let at = 0;
-    for (let child = 1; child < this.count; child = at * 2 + 1) {
-      if (child + 1 < this.count && this.dueOf(child + 1) < this.dueOf(child)) child += 1;
-      if (this.dueOf(child) >= due) break;
-      this.place(at, this.slotOf(child), this.dueOf(child));
-      at = child;
-    }
-    this.place(at, slot, due);
-    return top;
   }
 
   private slotOf(at: number): number {
@@ -49,6 +71,7 @@ export class ExpiryQueue {
   private place(at: number, slot: number, due: number): void {
     this.slots[at] = slot;
     this.dueAt[at] = due;
+    this.places[slot] = at;
   }
 
   private grow(): void {

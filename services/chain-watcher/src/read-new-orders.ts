@@ -125,8 +125,7 @@ function touchedBy(
     touched.orders.push({ maker, orderHash: watched.orderHash(order), cause: CAUSE });
     if (!makers.has(makerSlot) && !watched.isNonceWatched(makerSlot)) touched.makers.push({ maker, cause: CAUSE });
     makers.add(makerSlot);
-    const { balance, allowance } = watched.funding(pair);
-    if (!pairs.has(pair) && (balance === undefined || allowance === undefined)) {
+    if (!pairs.has(pair) && !watched.isFunded(pair)) {
       touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });
     }
     pairs.add(pair);

@@ -12,6 +12,7 @@ import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
+import { confirmJoined } from './confirm-joined.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
 import { followLog } from './follow-log.js';
@@ -35,6 +36,9 @@ export interface Watcher extends Running {
   readonly state: Readonly<WatcherState>;
 }
 
+/** What reads the chain on its own: each fails and is tried again by itself. */
+type Reader = 'orders' | 'blocks' | 'sweep' | 'confirm';
+
 /** What the process brings: its telemetry, and a clock that tests may set. */
 export interface WatcherParts {
   readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
@@ -53,6 +57,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   const partitions = settings.PARTITIONS;
   const names = topicNames(settings.TOPIC_PREFIX);
   const topic = names.makerEvents;
+  const readTopics = [topic, names.book, names.resume];
   const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
   const multicall = settings.MULTICALL_ADDRESS;
   const stopping = new AbortController();
@@ -80,11 +85,11 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   };
 
   /** One failure of each source is shown, until the source works again. */
-  const failures = new Map<'orders' | 'blocks' | 'sweep', string>();
+  const failures = new Map<Reader, string>();
   let lastTurnAtMs = nowMs();
   const wait = (ms: number) => waitFor(ms, signal);
   const retryFor =
-    (who: 'orders' | 'blocks' | 'sweep') =>
+    (who: Reader) =>
     <T>(work: () => Promise<T>): Promise<T> =>
       retrying(work, {
         signal,
@@ -110,7 +115,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   };
 
   try {
-    await log.verifyTopics(topicSpecs(names, partitions).filter(({ name }) => name === topic));
+    await log.verifyTopics(topicSpecs(names, partitions).filter(({ name }) => readTopics.includes(name)));
     const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
     const publisher = createFactPublisher({ appender, topic, partitions });
     const watched = new WatchedSet(partitions);
@@ -147,7 +152,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       });
     const followed = followLog({
       log,
-      topic,
+      topics: names,
       partitions,
       watched,
       logger,
@@ -269,7 +274,21 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         retry: retryFor('sweep'),
       });
     };
-    const working = Promise.all([watch().catch(onFatal), sweeping().catch(onFatal)]);
+    const confirming = async () => {
+      if (reader === undefined) return;
+      const intervalMs = settings.CONFIRM_INTERVAL_MS;
+      await confirmJoined({
+        watched,
+        reader,
+        publisher,
+        matched,
+        intervalMs,
+        signal,
+        wait,
+        retry: retryFor('confirm'),
+      });
+    };
+    const working = Promise.all([watch(), sweeping(), confirming()].map((work) => work.catch(onFatal)));
     closing.push(async () => {
       await working;
     });
