@@ -27,7 +27,7 @@ const origin = {
 };
 
 describe('a record that can never be handled', () => {
-  test('is parked as it is, with where it came from', async () => {
+  test('is parked as it is, and its origin with it', async () => {
     expect(await park({})).toMatchObject([{ topic: 'parked', key: 'k', headers: { said: 'v', ...origin } }]);
   });
 

@@ -35,7 +35,7 @@ const sources: Source[] = workspaces.flatMap((workspace) =>
     const text = readFileSync(file, 'utf8');
     const path = relative(root, file).split(sep).join('/');
     const isTest = /\.test\.ts$|\/testing\/|(^|\/)test\//.test(path) || workspace === 'test';
-    const imports = [...text.matchAll(/(?:from|import|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
+    const imports = [...text.matchAll(/\b(?:from\s|import\s|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
     return { path, workspace, isTest, text, imports };
   }),
 );
