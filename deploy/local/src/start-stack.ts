@@ -63,8 +63,9 @@ Makerbook is ready (${seconds} s).
   addresses   ${shown}/stack.json
   logs        ${shown}/logs/
 
-Next: npm run makers -- add 0x…   puts a maker's address on the whitelist
-      curl ${baseUrl}/readyz      says what is missing
+Next: npm run demo                  follows orders from their signature to their end
+      npm run makers -- add 0x…     puts a maker's address on the whitelist
+      curl ${baseUrl}/readyz
 Stop: Ctrl-C
 `;
 }
