@@ -32,10 +32,13 @@ export async function actOnChain(
   chance: Chance,
 ): Promise<{ readonly action: string; readonly text: string }> {
   const addresses = [...makers.keys()];
-  const maker = chance.pickAny(addresses) ?? taker;
-  const other = chance.pickAny(addresses) ?? taker;
-  const token = chance.pickAny(tokens.filter(({ kind }) => kind !== 'noContract')) as CastToken;
   const order = chance.pickAny(orders.filter(({ isGone }) => !isGone));
+  // Mostly where an order hangs on it.
+  const isOfOrder = order !== undefined && !chance.oneIn(3);
+  const maker = (isOfOrder ? order.maker : chance.pickAny(addresses)) ?? taker;
+  const other = chance.pickAny(addresses) ?? taker;
+  const sold = tokens.find(({ address, kind }) => isOfOrder && address === order.token && kind !== 'noContract');
+  const token = sold ?? (chance.pickAny(tokens.filter(({ kind }) => kind !== 'noContract')) as CastToken);
   const amount = BigInt(chance.between(1, 150));
   const action = chance.pickWeighted(weights);
   const nameOf = (address: string) => `maker${addresses.indexOf(address)}`;
@@ -48,6 +51,8 @@ export async function actOnChain(
       text: `${who} ${at.label}.${method}(${args.map((arg) => describe(arg, nameOf, addresses)).join(', ')})${value > 0n ? ` value ${value}` : ''}`,
     };
   };
+  const sellers = orders.filter((each) => !each.isGone && each.token === of('wrapped').address);
+  const sellerOfWrapped = chance.pickAny(sellers)?.maker ?? maker;
   const nothing = { action: 'nothing', text: `${action} without an order` };
   switch (action) {
     case 'mint':
@@ -65,9 +70,9 @@ export async function actOnChain(
     case 'approveAStranger':
       return call(maker, token, 'approve', [taker, amount]);
     case 'deposit':
-      return call(maker, of('wrapped'), 'deposit', [], amount);
+      return call(sellerOfWrapped, of('wrapped'), 'deposit', [], amount);
     case 'withdraw':
-      return call(maker, of('wrapped'), 'withdraw', [amount / 5n]);
+      return call(sellerOfWrapped, of('wrapped'), 'withdraw', [amount / 5n]);
     case 'changeFee':
       return call(taker, of('fee'), 'setFeeBasisPoints', [chance.pick([0, 100, 5000])]);
     case 'rebase':

@@ -146,7 +146,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
 
 function watcherSettings(chance: Chance, wsUrl: string): Record<string, string> {
   return {
-    CATCH_UP_BLOCKS_MAX: chance.pick(['120', '3', '0']),
+    CATCH_UP_BLOCKS_MAX: chance.pick(['120', '120', '3', '0']),
     STATE_BLOCKS_MAX: chance.pick(['100', '100', '100', '1']),
     MULTICALL_CALLS_MAX: chance.pick(['200', '3']),
     ...(chance.oneIn(2) ? { RPC_WS_URL: wsUrl } : {}),
