@@ -30,7 +30,8 @@ export const settings = {
   ORDER_BUDGET_BURST: integer("Orders that a maker's full budget holds", 1000, { min: 1 }),
   CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),
   CANCEL_BUDGET_BURST: integer("Cancellations that a maker's full budget holds", 5000, { min: 500 }),
-  CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
+  CLIENT_REQUESTS_MAX: integer('POSTs of one client address in one window', 6000, { min: 1 }),
+  CANCEL_REQUESTS_MAX: integer('DELETEs of one client address in one window', 12_000, { min: 1 }),
   CLIENT_WINDOW_SECONDS: integer('Length of that window', 60, { min: 1, max: 86_400 }),
   NAVIGATOR_ADDRESS: address(
     'The Navigator contract, `verifyingContract` of quotes. The zero address: quotes are not patched',

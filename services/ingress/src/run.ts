@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
-import { connectLog } from '@makerbook/kafka';
+import { awaitTopics, connectLog, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -20,7 +20,6 @@ import { createReserver } from './reserve.js';
 import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
-import { type VerifiedTopics, verifyTopics } from './verify-topics.js';
 
 /** The ingress service as it runs. */
 export interface Ingress extends Running {
@@ -71,8 +70,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
   };
   try {
     const quoteSigner = loadQuoteSigner(settings);
-    const topics = verifyTopics({
-      log,
+    const topics = awaitTopics(log, {
       specs: topicSpecs(names, settings.PARTITIONS).filter(
         ({ name }) => name === names.makers || name === names.makerEvents,
       ),
@@ -151,6 +149,12 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
         method: 'DELETE',
         path: paths.limitOrders,
         takesJson: false,
+        // Of its own, so that a maker who has spent the other one can still get out.
+        clientLimit: {
+          name: 'cancels',
+          requests: settings.CANCEL_REQUESTS_MAX,
+          windowSeconds: settings.CLIENT_WINDOW_SECONDS,
+        },
         handle: onceTopicsAreThere(
           topics,
           createCancelOrders({

@@ -2,7 +2,7 @@ import { type Hex, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
-import { connectLog, partitionOf } from '@makerbook/kafka';
+import { awaitTopics, connectLog, partitionOf } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard } from '@makerbook/redis';
 import { inSpan, SpanKind, type Telemetry } from '@makerbook/telemetry';
@@ -39,7 +39,7 @@ const REDIS_START_MS_MAX = 2_000;
 /**
  * Starts the service that answers GET (Interface 4.2). Resolves when it listens; it is ready once it has read the
  * whitelist. Redis and Postgres may be away.
- * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ * @throws TopicsNotAsTold when a topic is missing or has other partitions than told
  */
 export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
   const { logger, serveMetrics } = parts.telemetry;
@@ -58,7 +58,13 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
   };
   try {
     const specs = topicSpecs(names, settings.PARTITIONS);
-    await log.verifyTopics(specs.filter(({ name }) => name === names.makers || name === names.makerEvents));
+    const topics = awaitTopics(log, {
+      specs: specs.filter(({ name }) => name === names.makers || name === names.makerEvents),
+      logger,
+      onFatal: fail,
+    });
+    closing.push(async () => topics.stop());
+    await topics.firstTry;
     const redis = connectRedis({
       url: settings.REDIS_URL,
       keyPrefix: settings.REDIS_KEY_PREFIX,

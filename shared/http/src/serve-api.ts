@@ -13,7 +13,7 @@ export interface Route {
   readonly path: string;
   /** Whether the request carries a JSON body. */
   readonly takesJson: boolean;
-  /** A limit of the route's own, beside the one over all routes; judged before the body is read. */
+  /** A limit of the route's own, instead of the one that the others share; judged before the body is read. */
   readonly clientLimit?: ClientLimit & { readonly name: string };
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
@@ -36,7 +36,7 @@ export interface ApiOptions {
   readonly requestTimeoutMs: number;
   /** How many proxies stand in front and may say who the client is. */
   readonly trustedProxyHops: number;
-  /** Over all routes. */
+  /** Over all routes that have none of their own. */
   readonly clientLimit: ClientLimit;
 }
 
@@ -91,13 +91,13 @@ function createApp(options: ApiOptions): express.Express {
   app.set('trust proxy', options.trustedProxyHops);
   app.use(nameRequest);
   app.use(countRequests());
-  app.use(limitClients(options.clientLimit, 'client'));
+  const shared = limitClients(options.clientLimit, 'client');
   for (const path of new Set(options.routes.map((route) => route.path))) {
     const routes = options.routes.filter((route) => route.path === path);
     const allowed = routes.map((route) => route.method).join(', ');
     for (const route of routes) {
       const before = [
-        ...(route.clientLimit === undefined ? [] : [limitClients(route.clientLimit, route.clientLimit.name)]),
+        route.clientLimit === undefined ? shared : limitClients(route.clientLimit, route.clientLimit.name),
         ...(route.takesJson ? readJson(options.bodyBytesMax) : []),
       ];
       app[route.method.toLowerCase() as 'get' | 'post' | 'delete' | 'patch'](
@@ -106,7 +106,7 @@ function createApp(options: ApiOptions): express.Express {
         serve(route, options.logger),
       );
     }
-    app.all(path, (request, response) =>
+    app.all(path, shared, (request, response) =>
       send(response, {
         code: 'method_not_allowed',
         detail: `${request.method} is not allowed at ${path}; use ${allowed}`,
@@ -114,7 +114,9 @@ function createApp(options: ApiOptions): express.Express {
       }),
     );
   }
-  app.use((request, response) => send(response, { code: 'not_found', detail: `there is nothing at ${request.path}` }));
+  app.use(shared, (request, response) =>
+    send(response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
+  );
   app.use(answerError(options.logger));
   return app;
 }

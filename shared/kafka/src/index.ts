@@ -1,3 +1,4 @@
+export { type AwaitTopicsOptions, awaitTopics, type VerifiedTopics } from './await-topics.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';

@@ -1,5 +1,5 @@
-import { type Log, LogUnavailable, type TopicSpec } from '@makerbook/kafka';
-import type { Logger } from '@makerbook/telemetry';
+import { LogUnavailable } from './failures.js';
+import type { Log, Logger, TopicSpec } from './log.js';
 
 const RETRY_PAUSE_MS = 500;
 
@@ -11,8 +11,7 @@ export interface VerifiedTopics {
   stop(): void;
 }
 
-export interface VerifyTopicsParts {
-  readonly log: Pick<Log, 'verifyTopics'>;
+export interface AwaitTopicsOptions {
   readonly specs: readonly TopicSpec[];
   readonly logger: Logger;
   /** The topics turned out to be others after the first try. */
@@ -20,7 +19,10 @@ export interface VerifyTopicsParts {
 }
 
 /** Asks the log for its topics until it answers, so that what needs no log can be served without it. */
-export function verifyTopics({ log, specs, logger, onFatal }: VerifyTopicsParts): VerifiedTopics {
+export function awaitTopics(
+  log: Pick<Log, 'verifyTopics'>,
+  { specs, logger, onFatal }: AwaitTopicsOptions,
+): VerifiedTopics {
   let areAsTold = false;
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -32,10 +34,7 @@ export function verifyTopics({ log, specs, logger, onFatal }: VerifyTopicsParts)
     } catch (error) {
       if (!(error instanceof LogUnavailable)) throw error;
       if (isStopped) return;
-      logger.warn(
-        { reason: error.message },
-        'the log is away: orders are neither taken nor cancelled until it is there',
-      );
+      logger.warn({ reason: error.message }, 'the log is away: its topics are asked for until it is there');
       timer = setTimeout(() => {
         ask().catch((reason: Error) => {
           if (!isStopped) onFatal(reason);
