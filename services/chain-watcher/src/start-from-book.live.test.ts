@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { encodeResumeRecord, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log } from '@makerbook/kafka';
 import { testParts } from '@makerbook/local-stack';
 import { silentLogger } from '@makerbook/telemetry';
@@ -42,7 +42,10 @@ afterEach(async () => {
 async function start(from: TopicNames) {
   const watched = new WatchedSet(PARTITIONS);
   const startedAtMs = performance.now();
-  let failure: Error | undefined;
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
   const followed = followLog({
     log,
     topics: from,
@@ -51,12 +54,9 @@ async function start(from: TopicNames) {
     logger: silentLogger,
     onCaughtUp: () => undefined,
     onOpened: () => undefined,
-    onFatal: (error) => {
-      failure = error;
-    },
+    onFatal: fail,
   });
-  await Promise.race([followed.caughtUp, until('it fails', () => failure !== undefined)]);
-  if (failure !== undefined) throw failure;
+  await Promise.race([followed.caughtUp, failed]);
   const tookMs = Math.round(performance.now() - startedAtMs);
   await followed.stop();
   return { watched, tookMs, records: followed.counts().records };
@@ -135,5 +135,14 @@ describe('a start from the book', () => {
     expect(fromBeginning.records).toBe(history.records());
     expect(describeWatched(fromBook.watched)).toEqual(describeWatched(fromBeginning.watched));
     expect(fromBook.watched.sizes().orders).toBe(50);
+  });
+
+  test('is refused where the book is of another log', async () => {
+    await open(8);
+    await projector.end('SIGKILL');
+    const position = { partition: 1, offset: '1000000' };
+    const record = encodeResumeRecord({ type: 'BookPosition', position }, { id: '1', source: '/test', timeMs: 0 });
+    await log.createAppender().append([{ topic: topics.resume, partition: 1, ...record, key: record.key ?? '' }]);
+    await expect(start(topics)).rejects.toThrow(/partition 1 of .*maker-events.* belongs to another log/);
   });
 });

@@ -203,8 +203,11 @@ describe('the log', () => {
     expect(ids.length).toBeGreaterThan(20);
     for (const { fact, partition, id } of stage.facts) {
       if (fact.type === 'BlockProcessed') expect(id).toBe(`${fact.block.number}:BlockProcessed:${partition}`);
-      if (fact.type === 'BalanceChanged')
-        expect(id).toBe(`${fact.block.number}:${fact.type}:${fact.maker}:${fact.token}`);
+      if (fact.type !== 'BalanceChanged') continue;
+      const { cause } = fact;
+      const why =
+        cause.kind === 'log' ? `${cause.transactionHash}:${cause.logIndex}` : 'occasion' in cause && cause.occasion;
+      expect(id).toBe(`${fact.block.number}:${fact.type}:${fact.maker}:${fact.token}:${why}`);
     }
   });
 });

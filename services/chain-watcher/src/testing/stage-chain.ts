@@ -3,6 +3,7 @@ import {
   type BlockProcessed,
   decodeMakerEvent,
   encodeMakerEvent,
+  encodeResumeRecord,
   type MakerEvent,
   topicNames,
   topicSpecs,
@@ -29,6 +30,7 @@ export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly r
 
 export interface StoredFact {
   readonly partition: number;
+  readonly offset: bigint;
   readonly fact: MakerEvent;
   readonly id: string;
   /** Headers and value, as they are in the log. */
@@ -59,6 +61,7 @@ export class Stage {
   readonly taker: NonceManager;
   readonly prefix: string;
   readonly log: Log;
+  readonly brokers: string;
   /** Everything that the topic holds, in the order of each partition. */
   readonly facts: StoredFact[] = [];
   private readonly chain: Chain;
@@ -70,7 +73,8 @@ export class Stage {
   private readonly clocks = new Map<number, number>();
   private salt = 0n;
 
-  static async open(): Promise<Stage> {
+  /** @param brokers a Kafka of the test's own; else the one of the run */
+  static async open(brokers: string = testParts().kafkaBrokers): Promise<Stage> {
     const anvil = await startAnvil();
     const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, {
       staticNetwork: true,
@@ -81,24 +85,29 @@ export class Stage {
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
-    return Stage.withLog({ anvil, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
+    return Stage.withLog(
+      { anvil, provider, deployer, protocol, multicall, taker: await fund(provider) },
+      true,
+      brokers,
+    );
   }
 
   /** Another log for the same chain. */
   beside(): Promise<Stage> {
-    return Stage.withLog({ ...this.chain, taker: this.taker }, false);
+    return Stage.withLog({ ...this.chain, taker: this.taker }, false, this.brokers);
   }
 
-  private static async withLog(chain: Chain, ownsChain: boolean): Promise<Stage> {
+  private static async withLog(chain: Chain, ownsChain: boolean, brokers: string): Promise<Stage> {
     const prefix = `watcher-${randomBytes(4).toString('hex')}.`;
-    const log = connectLog({ brokers: testParts().kafkaBrokers.split(','), clientId: 'stage', logger: silentLogger });
+    const log = connectLog({ brokers: brokers.split(','), clientId: 'stage', logger: silentLogger });
     await log.createTopics(
       topicSpecs(topicNames(prefix), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
-    return new Stage(chain, ownsChain, prefix, log);
+    return new Stage(chain, ownsChain, prefix, log, brokers);
   }
 
-  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log) {
+  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log, brokers: string) {
+    this.brokers = brokers;
     this.chain = chain;
     this.ownsChain = ownsChain;
     this.anvil = chain.anvil;
@@ -117,7 +126,7 @@ export class Stage {
           const fact = decodeMakerEvent(record);
           if ('unreadable' in fact) throw new Error(fact.unreadable);
           const bytes = `${JSON.stringify(record.headers)} ${record.key} ${record.value}`;
-          this.facts.push({ partition, fact, id: record.headers['ce_id'] ?? '', bytes });
+          this.facts.push({ partition, offset: record.offset, fact, id: record.headers['ce_id'] ?? '', bytes });
           this.fold(partition, fact, record.offset);
         }
       },
@@ -184,6 +193,23 @@ export class Stage {
     ]);
   }
 
+  /** Says that the book, which is empty here, is complete up to the last block but one of each partition. */
+  async markPositions(): Promise<void> {
+    for (let partition = 0; partition < PARTITIONS; partition += 1) {
+      const blocks = this.facts.filter(
+        (stored) => stored.partition === partition && stored.fact.type === 'BlockProcessed',
+      );
+      const offset = String(blocks.at(-2)?.offset ?? 0n);
+      const { key, value, headers } = encodeResumeRecord(
+        { type: 'BookPosition', position: { partition, offset } },
+        { id: offset, source: '/stage', timeMs: 0 },
+      );
+      await this.appender.append([
+        { topic: topicNames(this.prefix).resume, partition, key: key ?? '', value, headers },
+      ]);
+    }
+  }
+
   /** Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it. */
   async publishBlockTo(partition: number): Promise<void> {
     const block = await this.provider.getBlock('latest');
@@ -207,10 +233,10 @@ export class Stage {
     return new Contract(token, deployArtifacts.TestToken.abi, this.provider).getFunction('balanceOf')(account);
   }
 
-  /** Starts a watcher on this stage; settings as in the environment. */
-  watch(settings: Record<string, string> = {}, logger: Logger = silentLogger): Promise<Watcher> {
-    const environment = {
-      KAFKA_BROKERS: testParts().kafkaBrokers,
+  /** Settings of a watcher on this stage. */
+  environment(): Record<string, string> {
+    return {
+      KAFKA_BROKERS: this.brokers,
       PARTITIONS: String(PARTITIONS),
       TOPIC_PREFIX: this.prefix,
       OPS_PORT: '0',
@@ -219,8 +245,12 @@ export class Stage {
       MULTICALL_ADDRESS: this.multicall,
       POLL_INTERVAL_MS: '20',
       SWEEP_PAIRS_PER_SECOND: '0',
-      ...settings,
     };
+  }
+
+  /** Starts a watcher on this stage; settings as in the environment. */
+  watch(settings: Record<string, string> = {}, logger: Logger = silentLogger): Promise<Watcher> {
+    const environment = { ...this.environment(), ...settings };
     const telemetry = { logger, serveMetrics: (_: unknown, response: { end: () => void }) => response.end() };
     return runWatcher(readSettings(watcherSettings, environment), { telemetry });
   }

@@ -1,0 +1,33 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Stage } from './stage-chain.js';
+
+/** A watcher as a process of its own. */
+export interface WatcherProcess {
+  readonly exited: Promise<{ readonly code: number | null; readonly stderr: string; readonly stdout: string }>;
+  /** SIGKILL: it does nothing any more. */
+  kill(): Promise<void>;
+}
+
+const main = fileURLToPath(new URL('../main.js', import.meta.url));
+
+export function runWatcherProcess(stage: Stage, settings: Record<string, string> = {}): WatcherProcess {
+  const env = { PATH: process.env['PATH'], ...stage.environment(), ...settings };
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const written = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => {
+    written.stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    written.stderr += chunk;
+  });
+  const exited = once(child, 'close').then(([code]) => ({ code: code as number | null, ...written }));
+  return {
+    exited,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
