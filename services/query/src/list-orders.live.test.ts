@@ -320,6 +320,19 @@ describe('the list goes on', () => {
   });
 });
 
+test('a service that starts while the log is away answers: alive, not ready, 503 that may be tried again', async () => {
+  const alone = await raiseStand({ KAFKA_BROKERS: '127.0.0.1:1' });
+  try {
+    const query = await signList(wallet);
+    const response = await fetch(`${alone.baseUrl}/v0alpha/limit-orders?${query}`);
+    expect((await expectRefusal(response, 503, 'unavailable')).retryable).toBe(true);
+    expect((await fetch(`${alone.opsUrl}/livez`)).status).toBe(200);
+    expect((await fetch(`${alone.opsUrl}/readyz`)).status).toBe(503);
+  } finally {
+    await alone.stop();
+  }
+});
+
 describe('too many requests of one address', () => {
   test('are refused with 429, Retry-After and the limits’ headers', async () => {
     const limited = await raiseStand({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
