@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
 import type { LogRecord } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
 import type { Watcher } from './run.js';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
@@ -117,5 +118,18 @@ describe('blocks of a Kaia node’s topic', () => {
     await following.settled();
     await watcher.stop();
     expect(following.processedBlock()).toBe(await polling.provider.getBlockNumber());
+  });
+
+  test('of the time before the start are not read: JSON-RPC gives what was missed', async () => {
+    await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
+    await polling.mine(5);
+    const told: string[] = [];
+    const logger = { ...silentLogger, warn: (_: unknown, text: string) => void told.push(text) };
+    const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' }, logger);
+    await following.settled();
+    expect(told).toEqual([]);
+    await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
+    await until('what comes later is read', () => told.includes('unreadable block'));
+    await watcher.stop();
   });
 });
