@@ -1,24 +1,7 @@
 import type { Hex, OrderBody } from '@makerbook/contracts-events';
+import type { Address, Order, TokenAmount } from '@makerbook/contracts-evm';
 
-/** A 20-byte address in lowercase hex. */
-export type Address = Hex;
-
-/** An amount of one token, in its smallest unit. */
-export interface TokenAmount {
-  readonly token: Address;
-  readonly amount: bigint;
-}
-
-/** An order as the maker signed it (Interface 2.2), parsed once at the edge. `expiresAt` is in seconds since 1970. */
-export interface Order {
-  readonly salt: bigint;
-  readonly nonce: bigint;
-  readonly expiresAt: bigint;
-  readonly making: TokenAmount;
-  readonly taking: TokenAmount;
-  readonly maker: Address;
-  readonly permittedTaker: Address;
-}
+export type { Address, Order, TokenAmount };
 
 export const zeroAddress: Address = '0x0000000000000000000000000000000000000000';
 

@@ -110,7 +110,7 @@ describe('the direction of imports', () => {
     expect(domain.length).toBeGreaterThan(4);
     for (const { path, imports, text } of domain) {
       const foreign = imports.filter(
-        (specifier) => !specifier.startsWith('./') && specifier !== '@makerbook/contracts-events',
+        (specifier) => !specifier.startsWith('./') && !specifier.startsWith('@makerbook/contracts-'),
       );
       expect({ path, foreign }).toEqual({ path, foreign: [] });
       expect({ path, impure: text.match(/Date\.now|new Date\(|Math\.random|process\.|globalThis|await /g) }).toEqual({
