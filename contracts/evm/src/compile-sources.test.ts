@@ -13,11 +13,14 @@ import {
 } from './index.js';
 import { renderArtifacts } from './render-artifacts.js';
 
-test('the committed ABIs and bytecode are what the sources compile to', () => {
+test('the committed ABIs and bytecode are what the sources compile to, and all are handed out', () => {
   const committed = fileURLToPath(new URL('../src/artifacts/', import.meta.url));
-  const rendered = renderArtifacts(compileSources(fileURLToPath(new URL('../sol/', import.meta.url))));
+  const compiled = compileSources(fileURLToPath(new URL('../sol/', import.meta.url)));
+  const rendered = renderArtifacts(compiled);
   expect(readdirSync(committed).toSorted()).toEqual([...rendered.keys()].toSorted());
   for (const [file, text] of rendered) expect(readFileSync(committed + file, 'utf8')).toBe(text);
+  const byName = compiled.map(({ name, abi, bytecode }) => [name, { abi, bytecode }]);
+  expect(deployArtifacts).toEqual(Object.fromEntries(byName));
 });
 
 describe.each([

@@ -10,7 +10,7 @@ export interface CompiledContract {
 }
 
 /** Contracts that the service, the local stack and the tests deploy: name → source file under `sol/`. */
-export const CONTRACT_SOURCES: Readonly<Record<string, string>> = {
+const CONTRACT_SOURCES: Readonly<Record<string, string>> = {
   LimitOrderProtocol: 'LimitOrderProtocol.sol',
   Navigator: 'Navigator.sol',
   TestPool: 'TestPool.sol',

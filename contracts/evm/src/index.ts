@@ -1,4 +1,3 @@
-export { deployArtifacts } from './artifacts/index.js';
 export {
   erc20Fragments,
   limitOrderProtocolFragments,
@@ -6,6 +5,7 @@ export {
   wrappedNativeFragments,
 } from './chain-abi.js';
 export { decodeSwapCall, isSwapCallRefusal, type SwapCallRefusal } from './decode-swap-call.js';
+export { deployArtifacts } from './deploy-artifacts.js';
 export {
   encodeSwapCall,
   ROUTE_POOLS_MAX,
@@ -17,7 +17,7 @@ export {
   type UnsignedSwapCall,
 } from './encode-swap-call.js';
 export { eventTopics } from './event-topics.js';
-export { createOrderHasher, hashDomain, type OrderHasher } from './hash-order.js';
+export { createOrderHasher, type OrderHasher } from './hash-order.js';
 export { createRequestHashers, type RequestHashers } from './hash-requests.js';
 export { createSwapCallHasher, type SwapCallHasher } from './hash-swap-call.js';
 export { type Address, bytesToHex, decodeHex, type Hex, hexToBytes, quantityToHex, ZERO_ADDRESS } from './hex.js';
