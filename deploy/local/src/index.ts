@@ -5,9 +5,9 @@ export {
   type DeployOptions,
   deployContracts,
 } from './deploy-contracts.js';
-export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
+export { findFreePort, findFreePorts } from './find-free-ports.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
-export { type Exit, type Part, type PartCommand, PartError, spawnPart } from './spawn-part.js';
+export { type Exit, type Part, PartError } from './spawn-part.js';
 export { readStackEnvironment } from './stack-env.js';
 export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
 export { type KafkaOptions, type KafkaPart, startKafka } from './start-kafka.js';

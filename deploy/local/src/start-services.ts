@@ -17,7 +17,6 @@ const STOP_TIMEOUT_MS = 25_000;
 
 /** They stop in the reverse order: first those that take requests. */
 const SERVICES = ['projector', 'chain-watcher', 'query', 'ingress'] as const;
-export type ServiceName = (typeof SERVICES)[number];
 
 export type RunningService = Supervised & { readonly port: number; readonly opsPort: number };
 

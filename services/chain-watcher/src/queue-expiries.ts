@@ -10,10 +10,6 @@ export class ExpiryQueue {
     this.places = places;
   }
 
-  get size(): number {
-    return this.count;
-  }
-
   push(slot: number, dueAtSeconds: number): void {
     if (this.count === this.slots.length) this.grow();
     this.rise(this.count++, slot, dueAtSeconds);

@@ -2,7 +2,7 @@ import { RpcRefused, RpcUnavailable } from '@makerbook/chain';
 import { LogUnavailable } from '@makerbook/kafka';
 
 /** Whether the same work may succeed later: a node or Kafka is away for now. All else stops the watcher. */
-export function isRetryable(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (error instanceof RpcRefused) return error.retryable;
   return error instanceof RpcUnavailable || error instanceof LogUnavailable;
 }

@@ -9,8 +9,6 @@ export interface ApiRequest {
   readonly query: URLSearchParams;
   /** The parsed JSON; undefined on a route without a body. */
   readonly body: unknown;
-  /** The client's address, behind as many proxies as are trusted. */
-  readonly clientAddress: string;
 }
 
 /** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the shell's own limit. */

@@ -133,7 +133,6 @@ function serve(route: Route, logger: Logger) {
         traceparent: isTraceparent(traceparent) ? traceparent : undefined,
         query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt + 1)),
         body: route.takesJson ? request.body : undefined,
-        clientAddress: request.ip ?? '',
       });
       send(response, reply);
     } catch (error) {

@@ -99,7 +99,6 @@ export function openConsumer<T>(
     }
     state = 'running';
     try {
-      await options.onAssigned?.(partitions);
       // A handler that outlived its revocation must be done with the partition before it is begun anew.
       await Promise.all(partitions.map((partition) => finishing.get(partition)));
       await Promise.all(taken.map((one) => seek(one)));

@@ -164,8 +164,6 @@ export interface ConsumeOptions<T = StoredRecord> {
   readonly handleBatch: (batch: PartitionBatch<T>, context: BatchContext) => Promise<void>;
   /** The loop has stopped for good; the process is to exit non-zero. */
   readonly onFatal: (error: Error) => void;
-  /** Before the first batch of these partitions, and before their positions are asked for. */
-  readonly onAssigned?: (partitions: readonly number[]) => void | Promise<void>;
   /** After the last batch of these partitions has been handled. */
   readonly onRevoked?: (partitions: readonly number[]) => void | Promise<void>;
   /** After each batch, handled or parked: counted for metrics. */

@@ -13,7 +13,6 @@ export interface WireRequest {
   readonly apiKey: number;
   readonly apiVersion: number;
   readonly apiName: string;
-  readonly expectResponse?: () => boolean;
   readonly encode: () => Promise<WireEncoder>;
 }
 
@@ -24,12 +23,10 @@ export interface WireEncoder {
 export interface WireProtocol {
   readonly request: WireRequest;
   readonly response: { decode(bytes: Buffer): Promise<unknown>; parse(data: unknown): Promise<unknown> };
-  readonly requestTimeout?: number;
   readonly logResponseError?: boolean;
 }
 
 export interface RequestDefinition {
-  readonly versions: readonly string[];
   protocol(options: { version: number }): (parameters: object) => WireProtocol;
 }
 
@@ -46,13 +43,11 @@ export interface ConnectionPool {
 export interface WireBroker {
   readonly connectionPool: ConnectionPool;
   connect(): Promise<void>;
-  disconnect(): Promise<void>;
   lookupRequest(apiKey: number, definition: RequestDefinition): (parameters: object) => WireProtocol;
 }
 
 export interface KafkajsLogEntry {
   readonly namespace: string;
-  readonly level: number;
   readonly log: { readonly message: string; readonly [field: string]: unknown };
 }
 
@@ -65,7 +60,7 @@ export const ConnectionPoolOf = require('kafkajs/src/network/connectionPool') as
 export const createSocketFactory = require('kafkajs/src/network/socketFactory') as () => SocketFactory;
 export const { createLogger, LEVELS } = require('kafkajs/src/loggers') as {
   createLogger(options: { level: number; logCreator: () => (entry: KafkajsLogEntry) => void }): unknown;
-  LEVELS: { readonly ERROR: number; readonly WARN: number; readonly DEBUG: number };
+  LEVELS: { readonly WARN: number };
 };
 export const Encoder = require('kafkajs/src/protocol/encoder') as new () => WireEncoder;
 export const { requests } = require('kafkajs/src/protocol/requests') as {
@@ -125,10 +120,8 @@ export const codes = {
   unknownMemberId: 25,
   rebalanceInProgress: 27,
   topicAlreadyExists: 36,
-  notController: 41,
   outOfOrderSequence: 45,
   invalidProducerEpoch: 47,
-  invalidTxnState: 48,
   concurrentTransactions: 51,
   storageError: 56,
   unknownProducerId: 59,

@@ -152,7 +152,7 @@ describe('a list in Redis', () => {
   test('is not filled under an epoch that has passed', async () => {
     await refresh(0n, 10n, []);
     const before = await epochNow();
-    await refresher.forgetPartitions([partition]);
+    await redis.client.del(redis.keys.partition(partition));
     await refresh(10n, 11n, []);
     const orders = [listed(1)];
     expect(await lists.fillList({ maker, partition, epoch: before, snapshotPos: 20n, orders })).toBe('refused');

@@ -53,8 +53,6 @@ export interface PartitionRefresher {
    * missed.
    */
   refreshPartition(batch: RefreshBatch): Promise<RefreshOutcome>;
-  /** Makes Redis forget these partitions (all lists and reservations go cold), as after a rebuild of the read model. */
-  forgetPartitions(partitions: readonly number[]): Promise<void>;
 }
 
 export interface PartitionRefresherOptions {
@@ -94,11 +92,6 @@ export function createPartitionRefresher(
         if (answer === 'reset') outcome = 'reset';
       }
       return outcome;
-    },
-
-    async forgetPartitions(partitions) {
-      if (partitions.length === 0) return;
-      await redis.attempt((client) => client.del(...partitions.map(redis.keys.partition)));
     },
   };
 }
