@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { boundLogs } from './bound-logs.js';
-import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
+import type { DeployedContracts } from './deploy-contracts.js';
 import { findFreePort, isPortFree } from './find-free-ports.js';
-import { keepQuoteSigner, type QuoteSigner, TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
+import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
 import { takeLock } from './lock-file.js';
+import { provideContracts } from './provide-contracts.js';
 import { PartError, stopLivingParts } from './spawn-part.js';
 import { given, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
@@ -129,7 +129,7 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
   signal.throwIfAborted();
   const quoteSigner = keepQuoteSigner(settings, folder);
-  const contracts = await provideContracts(settings, addresses, quoteSigner);
+  const contracts = await provideContracts(settings, addresses.rpcUrl, quoteSigner.address);
   const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner });
   await createTopics(env);
   signal.throwIfAborted();
@@ -167,39 +167,6 @@ function lockFolder(folder: string): { release(): void } {
       'stack',
       `the data folder ${folder} cannot be used (${reason}): choose another with MAKERBOOK_DATA=…`,
     );
-  }
-}
-
-/** On a chain of its own, and on one that takes deployments, the contracts are deployed unless their address is given. */
-async function provideContracts(
-  settings: StackSettings,
-  { rpcUrl }: Addresses,
-  { address: own }: QuoteSigner,
-): Promise<DeployedContracts> {
-  const quoteSigners = given(settings.QUOTE_SIGNERS)?.split(',') ?? [own, TEST_QUOTE_SIGNER];
-  const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
-  if (limitOrderProtocol !== undefined && given(settings.RPC_URL) !== undefined) {
-    const { MULTICALL_ADDRESS: multicall, NAVIGATOR_ADDRESS: navigator } = settings;
-    return { limitOrderProtocol, multicall, navigator, tokens: [], pools: [], quoteSigners };
-  }
-  try {
-    const signers = [...new Set([...quoteSigners, own])];
-    const [firstUrl = rpcUrl] = rpcUrl.split(',');
-    const deployed = await deployContracts({
-      rpcUrl: firstUrl,
-      serviceName: settings.SERVICE_NAME,
-      quoteSigners: signers,
-    });
-    return {
-      ...deployed,
-      limitOrderProtocol: limitOrderProtocol ?? deployed.limitOrderProtocol,
-      navigator: settings.NAVIGATOR_ADDRESS === ZERO_ADDRESS ? deployed.navigator : settings.NAVIGATOR_ADDRESS,
-      quoteSigners,
-    };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const hint = 'give LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS and NAVIGATOR_ADDRESS for a chain that has them';
-    throw new PartError('contracts', `the contracts cannot be deployed at ${rpcUrl}: ${hint}`, reason);
   }
 }
 

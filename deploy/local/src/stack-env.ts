@@ -13,12 +13,18 @@ export const stackSettings = {
   RPC_URL: text('Used instead of a chain of its own', own),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
-  LIMIT_ORDER_PROTOCOL_ADDRESS: text('Used instead of deploying the contracts', own),
-  MULTICALL_ADDRESS: address(
-    'Multicall3, where the contracts are not deployed',
-    '0xca11bde05977b3631167028862be2a173976ca11',
+  LIMIT_ORDER_PROTOCOL_ADDRESS: text(
+    'Used instead of one of its own; with `RPC_URL` given too, no contracts are deployed',
+    own,
   ),
-  NAVIGATOR_ADDRESS: address('Navigator, where the contracts are not deployed', ZERO_ADDRESS),
+  MULTICALL_ADDRESS: address(
+    'Used instead of the Multicall3 that is deployed. The zero address: that one, or where none is deployed the one at `0xca11bde05977b3631167028862be2a173976ca11`',
+    ZERO_ADDRESS,
+  ),
+  NAVIGATOR_ADDRESS: address(
+    'Used instead of the Navigator that is deployed. The zero address: that one; where none is deployed, quotes are not patched',
+    ZERO_ADDRESS,
+  ),
   QUOTE_SIGNERS: text(
     "Addresses whose quotes are taken, comma-separated; `own`: the service's and a well-known test account",
     own,

@@ -1,0 +1,59 @@
+import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
+import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
+import { PartError } from './spawn-part.js';
+import { given, type StackSettings } from './stack-env.js';
+
+/** Where Multicall3 stands on most chains, Kaia's among them. */
+const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
+
+/**
+ * The contracts that the services are told of. They are deployed on a chain of its own, and on one that takes
+ * deployments; a contract whose address is given is used instead of the one that was deployed.
+ * @param rpcUrl nodes of the chain, comma-separated
+ * @param ownSigner address of the service's own quote-signer key
+ * @throws PartError when they cannot be deployed
+ */
+export async function provideContracts(
+  settings: StackSettings,
+  rpcUrl: string,
+  ownSigner: string,
+): Promise<DeployedContracts> {
+  const quoteSigners = given(settings.QUOTE_SIGNERS)?.split(',') ?? [ownSigner, TEST_QUOTE_SIGNER];
+  const limitOrderProtocol = given(settings.LIMIT_ORDER_PROTOCOL_ADDRESS);
+  const multicall = unlessZero(settings.MULTICALL_ADDRESS);
+  const navigator = unlessZero(settings.NAVIGATOR_ADDRESS);
+  if (limitOrderProtocol !== undefined && given(settings.RPC_URL) !== undefined) {
+    return {
+      limitOrderProtocol,
+      multicall: multicall ?? WELL_KNOWN_MULTICALL,
+      navigator: navigator ?? ZERO_ADDRESS,
+      tokens: [],
+      pools: [],
+      quoteSigners,
+    };
+  }
+  try {
+    const [firstUrl = rpcUrl] = rpcUrl.split(',');
+    const deployed = await deployContracts({
+      rpcUrl: firstUrl,
+      serviceName: settings.SERVICE_NAME,
+      quoteSigners: [...new Set([...quoteSigners, ownSigner])],
+    });
+    return {
+      ...deployed,
+      limitOrderProtocol: limitOrderProtocol ?? deployed.limitOrderProtocol,
+      multicall: multicall ?? deployed.multicall,
+      navigator: navigator ?? deployed.navigator,
+      quoteSigners,
+    };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const hint = 'give LIMIT_ORDER_PROTOCOL_ADDRESS, MULTICALL_ADDRESS and NAVIGATOR_ADDRESS for a chain that has them';
+    throw new PartError('contracts', `the contracts cannot be deployed at ${rpcUrl}: ${hint}`, reason);
+  }
+}
+
+function unlessZero(address: string): string | undefined {
+  return address === ZERO_ADDRESS ? undefined : address;
+}
