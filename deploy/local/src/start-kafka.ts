@@ -66,7 +66,7 @@ async function formatStorage(jars: FetchedJars, dataDir: string, properties: str
   if (existsSync(join(dataDir, 'log', 'meta.properties'))) return;
   const clusterId = randomBytes(16).toString('base64url');
   const tool = ['-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.folder, '*')];
-  const args = [...tool, 'kafka.tools.StorageTool', 'format', '--cluster-id', clusterId, '--config', properties];
+  const args = [...tool, 'kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties];
   try {
     await run('java', args);
   } catch (error) {
