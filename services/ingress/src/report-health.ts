@@ -1,15 +1,18 @@
 import { type Health, healthOf } from '@makerbook/http';
-import { type Postgres, PostgresUnavailable } from '@makerbook/postgres';
+import type { Postgres } from '@makerbook/postgres';
 import type { RedisConnection } from '@makerbook/redis';
 import type { Makers } from '@makerbook/whitelist';
 
-/** The brokers answer a fetch about every second, news or not. */
-const POLL_AGE_MS_MAX = 5_000;
+/**
+ * The brokers answer a fetch twice a second, news or not. An append waits for them as long as this (APPEND_TIMEOUT_MS, by
+ * default): from then on requests are answered with 503, and whoever routes by readiness has to know it.
+ */
+const KAFKA_SILENCE_MS_MAX = 5_000;
 
 export interface HealthParts {
   readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
   readonly redis: Pick<RedisConnection, 'isReady'>;
-  readonly postgres: Pick<Postgres, 'check'>;
+  readonly postgres: Pick<Postgres, 'isThere'>;
   readonly nowMs: () => number;
 }
 
@@ -26,21 +29,11 @@ export function reportHealth({ makers, redis, postgres, nowMs }: HealthParts): {
     async ready() {
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
-        kafka: nowMs() - makers.lastPollAtMs() < POLL_AGE_MS_MAX ? 'ok' : 'does not answer',
+        kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
         redis: redis.isReady() ? 'ok' : 'is away',
       };
-      const stored = (await isThere(postgres)) ? 'ok' : 'is away; only what Redis holds can be placed or cancelled';
+      const stored = (await postgres.isThere()) ? 'ok' : 'is away; only what Redis holds can be placed or cancelled';
       return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored } };
     },
   };
-}
-
-async function isThere(postgres: Pick<Postgres, 'check'>): Promise<boolean> {
-  try {
-    await postgres.check();
-    return true;
-  } catch (error) {
-    if (error instanceof PostgresUnavailable) return false;
-    throw error;
-  }
 }

@@ -25,6 +25,7 @@ describe('a connection to Postgres', () => {
     const nowhere = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing` });
     const startedAt = performance.now();
     await expect(nowhere.check()).rejects.toThrow(PostgresUnavailable);
+    expect(await nowhere.isThere()).toBe(false);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
     await nowhere.close();
   });

@@ -29,6 +29,8 @@ export interface Postgres {
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** One round trip; throws PostgresUnavailable when the server is away. */
   check(): Promise<void>;
+  /** The same as an answer, for a service that goes on without it. */
+  isThere(): Promise<boolean>;
   /** Waits for the statements under way and closes the connections. */
   close(): Promise<void>;
 }
@@ -54,9 +56,8 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   return {
     query: (text, values) => run(pool, text, values),
     transaction: (work) => inTransaction(pool, work),
-    check: async () => {
-      await run(pool, 'select 1');
-    },
+    check: () => check(pool),
+    isThere: () => isThere(pool),
     close: () => pool.end(),
   };
 }
@@ -74,6 +75,20 @@ export function connectionOf({ url, applicationName, schema }: PostgresOptions):
 /** A value of a `bytea` column inside a JSON parameter, or as a parameter of its own. */
 export function byteaOf(hex: Hex): string {
   return `\\x${hex.slice(2)}`;
+}
+
+async function check(pool: pg.Pool): Promise<void> {
+  await run(pool, 'select 1');
+}
+
+async function isThere(pool: pg.Pool): Promise<boolean> {
+  try {
+    await check(pool);
+    return true;
+  } catch (error) {
+    if (error instanceof PostgresUnavailable) return false;
+    throw error;
+  }
 }
 
 async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T>): Promise<T> {

@@ -92,6 +92,8 @@ export async function startTestIngress(
     PORT: '0',
     OPS_PORT: '0',
     LOG_LEVEL: 'error',
+    // A Redis that is slow on a busy machine would count as gone.
+    REDIS_TIMEOUT_MS: '20000',
   };
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
