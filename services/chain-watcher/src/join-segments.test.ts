@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createSegmentJoiner, type SegmentRecord } from './join-segments.js';
-import { parseBlockgroup } from './parse-blockgroup.js';
 import { cutBlockgroup, uint64 } from './testing/encode-blockgroup.js';
 
 const shuffled = <T>(list: readonly T[], order: readonly number[]): T[] =>
@@ -71,6 +70,27 @@ describe('segments', () => {
     expect(String(joiner.add(segment('3', 3, 0)))).toBe('3.0/3 3.1/3 3.2/3 ');
   });
 
+  test('with other bytes than the one that is held begin their message anew: the two are not mixed', () => {
+    const joiner = createSegmentJoiner();
+    const segment = (index: number, text: string): SegmentRecord => ({
+      partition: 0,
+      key: '7',
+      value: Buffer.from(text),
+      headers: { totalSegments: uint64(3), segmentIdx: uint64(index), version: '1.0', producerId: 'a' },
+    });
+    for (const [index, text] of [
+      [0, 'old0'],
+      [1, 'old1'],
+      [0, 'new0'],
+      [2, 'new2'],
+    ] as const) {
+      expect(joiner.add(segment(index, text))).toBeUndefined();
+    }
+    expect(joiner.add(segment(0, 'new0'))).toBeUndefined();
+    expect(String(joiner.add(segment(1, 'new1')))).toBe('new0new1new2');
+    expect(joiner.incomplete()).toBe(0);
+  });
+
   test.each([
     ['no headers', {}],
     ['an index beyond the total', { totalSegments: uint64(2), segmentIdx: uint64(2) }],
@@ -80,25 +100,5 @@ describe('segments', () => {
   ])('with %s are said to be unreadable', (_what, headers) => {
     const record = { partition: 0, key: '7', value: Buffer.from('{}'), headers };
     expect(createSegmentJoiner().add(record)).toMatchObject({ unreadable: expect.stringContaining('block 7') });
-  });
-});
-
-describe('a blockgroup', () => {
-  const hash = `0x${'aa'.repeat(32)}`;
-  const header = { number: '0x7', hash, parentHash: `0x${'bb'.repeat(32)}`, timestamp: '0x10' };
-
-  test('without transactions is a block without logs', () => {
-    const message = Buffer.from(JSON.stringify({ blockNumber: 7, result: { ...header, transactions: [] } }));
-    expect(parseBlockgroup(message)).toMatchObject({ header: { number: 7, timestamp: 16 }, logs: [] });
-  });
-
-  test.each([
-    ['is no JSON', 'x'],
-    ['is null', 'null'],
-    ['has no result', '{"blockNumber":7}'],
-    ['names another number', JSON.stringify({ blockNumber: 8, result: header })],
-    ['has logs that are none', JSON.stringify({ blockNumber: 7, result: { ...header, transactions: [{ logs: 1 }] } })],
-  ])('that %s is said to be unreadable', (_what, text) => {
-    expect(parseBlockgroup(Buffer.from(text))).toMatchObject({ unreadable: expect.any(String) });
   });
 });

@@ -37,8 +37,10 @@ export function createSegmentJoiner(incompleteMax = 256): SegmentJoiner {
       if (total === 1) return value;
       const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
       let parts = messages.get(name);
-      // A producer that was restarted with another segment size begins anew.
-      if (parts === undefined || parts.segments.length !== total) {
+      const held = parts?.segments[index];
+      // Another cut or other bytes are another message of the same name, as from a node that was restarted with other
+      // settings or another release: it begins anew, so that the two are not mixed.
+      if (parts === undefined || parts.segments.length !== total || held?.equals(value) === false) {
         parts = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
         messages.delete(name);
         messages.set(name, parts);
@@ -46,7 +48,8 @@ export function createSegmentJoiner(incompleteMax = 256): SegmentJoiner {
         if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
       }
       if (parts.segments[index] === undefined) parts.missing -= 1;
-      parts.segments[index] = value;
+      // A copy: the value is a part of all that was fetched with it, which would be held for its sake.
+      parts.segments[index] = Buffer.from(value);
       if (parts.missing > 0) return undefined;
       messages.delete(name);
       return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));

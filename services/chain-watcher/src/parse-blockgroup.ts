@@ -13,15 +13,18 @@ export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unrea
   try {
     const { blockNumber, result } = JSON.parse(message.toString('utf8')) as {
       blockNumber?: unknown;
-      result?: { transactions?: { logs?: unknown }[] | null };
+      result?: { transactions?: unknown };
     };
     const header = headerOf(result);
     if (header === undefined || header.number !== Number(blockNumber)) {
       return { unreadable: `blockNumber ${String(blockNumber)} is not that of its header: ${header?.number}` };
     }
+    // Both lists are always there, if only empty. A block without one must not pass for a block without logs.
+    const transactions = result?.transactions;
+    if (!Array.isArray(transactions)) return { unreadable: `block ${header.number} has no list of transactions` };
     const logs: ChainLog[] = [];
-    for (const { logs: raw } of result?.transactions ?? []) {
-      for (const log of logsOf(raw ?? [])) if (triggers.has(log.topics[0] ?? '')) logs.push(log);
+    for (const transaction of transactions as ({ logs?: unknown } | null)[]) {
+      for (const log of logsOf(transaction?.logs)) if (triggers.has(log.topics[0] ?? '')) logs.push(log);
     }
     if (logs.some(({ blockHash }) => blockHash !== header.hash)) {
       return { unreadable: `block ${header.number} holds a log of another block` };
