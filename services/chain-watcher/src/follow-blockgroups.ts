@@ -1,3 +1,4 @@
+import { ChainContradiction } from '@makerbook/chain';
 import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
 import type { BlockSource, SourceBlock } from './block-source.js';
 import { createSegmentJoiner } from './join-segments.js';
@@ -25,6 +26,7 @@ export interface BlockgroupOptions {
 /**
  * Blocks out of the Kafka topic of a Kaia node's chaindatafetcher. Delivery there is at least once and unordered, with
  * repeats and gaps: blocks are handed out by number, and those that do not come are asked of JSON-RPC.
+ * `next` throws ChainContradiction where the topic is of another chain than JSON-RPC.
  */
 export function followBlockgroups(options: BlockgroupOptions): BlockSource {
   const { log, topic, gaps, logger, nowMs, wait, gapMsMax, silenceMsMax, blocksMax, onGap } = options;
@@ -33,6 +35,8 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
   let due: number | undefined;
   let missingSinceMs = 0;
   let newest: number | undefined;
+  let toVerify: SourceBlock | undefined;
+  let isVerified = false;
   let oldest: number | undefined;
   let firstAtMs = 0;
   let lastAtMs = nowMs();
@@ -44,6 +48,7 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
     if (oldest === undefined) firstAtMs = lastAtMs;
     oldest = Math.min(oldest ?? number, number);
     newest = Math.max(newest ?? 0, number);
+    if (!isVerified) toVerify = block;
     if ((due !== undefined && number < due) || blocks.has(number)) return;
     blocks.set(number, block);
     // Before the first question nobody knows what is due: then the newest are kept, later those that are due first.
@@ -72,6 +77,22 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
       logger.error({ error, topic }, 'the blocks of the topic cannot be followed: JSON-RPC gives all'),
   });
 
+  /** A topic of another network is told by one of its blocks: its numbers alone would keep the watcher waiting. */
+  const verify = async ({ header }: SourceBlock) => {
+    const { number, hash } = header;
+    const same = await gaps.next(number);
+    if (same === undefined) {
+      const behind = number - (gaps.headNumber() ?? number);
+      if (behind <= AHEAD_BLOCKS_MAX) return;
+      throw new ChainContradiction(`${topic} is ${behind} blocks ahead of JSON-RPC: is it of another network?`);
+    }
+    if (same.header.hash !== hash) {
+      throw new ChainContradiction(`block ${number} is ${hash} in ${topic}, but ${same.header.hash} by JSON-RPC`);
+    }
+    isVerified = true;
+    toVerify = undefined;
+  };
+
   /** Whether a block that is not there need not be waited for any longer. */
   const isOverdue = (number: number) => {
     if (newest === undefined || oldest === undefined || newest < number) return nowMs() - lastAtMs >= silenceMsMax;
@@ -81,6 +102,7 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
 
   return {
     next: async (number) => {
+      if (toVerify !== undefined) await verify(toVerify);
       if (due !== number) {
         due = number;
         missingSinceMs = nowMs();
@@ -111,3 +133,6 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
     },
   };
 }
+
+/** A node that answers JSON-RPC may lag behind the one that writes the topic; some 15 minutes. */
+const AHEAD_BLOCKS_MAX = 900;

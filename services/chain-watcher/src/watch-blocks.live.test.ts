@@ -1,9 +1,8 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
+import { startGate } from './testing/gate-node.js';
 import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
@@ -139,19 +138,11 @@ describe('an order follows the chain', () => {
 describe('a block that touches nobody', () => {
   test('costs two requests, and no call per order or maker', async () => {
     const methods: string[] = [];
-    const proxy = createServer((request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', async () => {
-        const body = Buffer.concat(chunks).toString();
-        const calls = [JSON.parse(body)].flat() as { method: string }[];
-        methods.push(calls.map(({ method }) => method).join('+'));
-        const headers = { 'content-type': 'application/json' };
-        response.end(await (await fetch(stage.anvil.rpcUrl, { method: 'POST', headers, body })).text());
-      });
+    const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+      methods.push(calls.map(({ method }) => method).join('+'));
+      return undefined;
     });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const { url } = gate;
     watcher = await stage.watch({ RPC_URL: url });
     for (let n = 0; n < 5; n += 1) {
       maker = await stage.createAccount();
@@ -173,8 +164,7 @@ describe('a block that touches nobody', () => {
     expect(methods.filter((method) => method === 'eth_getLogs')).toHaveLength(10);
     expect(methods.filter((method) => method === 'eth_getBlockByNumber+eth_blockNumber').length).toBeLessThan(12);
     expect(methods.filter((method) => method.includes('eth_call'))).toEqual([]);
-    proxy.closeAllConnections();
-    proxy.close();
+    await gate.close();
   });
 });
 

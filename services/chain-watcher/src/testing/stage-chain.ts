@@ -21,7 +21,15 @@ import { type Appender, connectLog, type Following, type Log, partitionOf } from
 import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
-import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import {
+  Contract,
+  ContractFactory,
+  type InterfaceAbi,
+  JsonRpcProvider,
+  NonceManager,
+  type TransactionResponse,
+  Wallet,
+} from 'ethers';
 import { watcherSettings } from '../env.js';
 import { runWatcher, type Watcher } from '../run.js';
 
@@ -145,8 +153,7 @@ export class Stage {
   /** Sends a transaction and waits until it is mined. */
   async send(signer: NonceManager, address: Address, abi: InterfaceAbi, method: string, ...args: unknown[]) {
     const contract = new Contract(address, abi, signer);
-    const sent = await contract.getFunction(method).send(...args, { gasLimit: 1_000_000 });
-    await sent.wait();
+    await untilMined(await contract.getFunction(method).send(...args, { gasLimit: 1_000_000 }));
   }
 
   /** An order of the maker, signed. */
@@ -355,6 +362,17 @@ async function fund(provider: JsonRpcProvider): Promise<NonceManager> {
 
 async function deployWith(deployer: NonceManager, { abi, bytecode }: Artifact, ...args: unknown[]): Promise<Address> {
   const contract = await new ContractFactory(abi, bytecode, deployer).deploy(...args);
-  await contract.waitForDeployment();
+  const sent = contract.deploymentTransaction();
+  if (sent !== null) await untilMined(sent);
   return (await contract.getAddress()).toLowerCase() as Address;
+}
+
+/**
+ * Resolves once the transaction is in a block, and throws where it was reverted. `wait` alone looks again with the next
+ * block; the transaction may be in the one that came while it began to look, and here no other one need follow.
+ */
+async function untilMined(sent: TransactionResponse): Promise<void> {
+  const isThere = async () => (await sent.provider.getTransactionReceipt(sent.hash)) !== null;
+  await until(`transaction ${sent.hash} is mined`, isThere);
+  await sent.wait();
 }
