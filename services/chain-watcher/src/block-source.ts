@@ -4,11 +4,13 @@ import type { BlockHeader, ChainLog } from '@makerbook/chain';
 export interface SourceBlock {
   readonly header: BlockHeader;
   readonly logs: readonly ChainLog[];
+  /** Name of the node's endpoint that gave the header; absent where it came from a topic. */
+  readonly endpoint?: string;
 }
 
 /** Where blocks come from. Whatever the source, the same chain gives the same blocks. */
 export interface BlockSource {
-  /** The block with this number; undefined when it is not there yet. Throws RpcUnavailable or RpcRefused. */
+  /** The block with this number; undefined when it is not there yet. Throws RpcUnavailable, RpcRefused or ChainContradiction. */
   next(number: number): Promise<SourceBlock | undefined>;
   /** Resolves when there may be another block, at the latest after the source's poll interval. */
   waitForMore(): Promise<void>;

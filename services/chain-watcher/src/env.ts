@@ -32,6 +32,11 @@ export const watcherSettings = {
   ),
   KAIA_SILENCE_MS_MAX: integer('JSON-RPC is asked where no block at all has come for', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
+  NODE_SILENCE_MS_MAX: integer(
+    'A node that answers but has no new block for so long is compared with the others, and passed over where one is further',
+    3000,
+    { min: 100 },
+  ),
   RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
   MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),
   ORDER_GATHER_MS: integer('How long a new order waits for others, to be read with them', 5),

@@ -12,6 +12,7 @@ import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
+import type { BlockSource } from './block-source.js';
 import { confirmJoined } from './confirm-joined.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
@@ -107,7 +108,12 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   const retryBlocks = retryFor('blocks');
 
   const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'chain-watcher', logger });
-  const node = createNode({ urls: settings.RPC_URL, nowMs, timeoutMs: settings.RPC_TIMEOUT_MS });
+  const node = createNode({
+    urls: settings.RPC_URL,
+    nowMs,
+    chainId: settings.CHAIN_ID,
+    timeoutMs: settings.RPC_TIMEOUT_MS,
+  });
   const closing: (() => Promise<void> | void)[] = [() => node.close(), () => log.close()];
   const closeAll = async () => {
     stopping.abort();
@@ -168,14 +174,17 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       node,
       withLogs: reader !== undefined,
       pollIntervalMs: settings.POLL_INTERVAL_MS,
+      nowMs,
       wait,
+      silenceMsMax: settings.NODE_SILENCE_MS_MAX,
+      onLag: (lag) => logger.warn(lag, 'a node lags behind another one: it is asked last for some seconds'),
       wsUrl: settings.RPC_WS_URL === '' ? undefined : settings.RPC_WS_URL,
       onSubscriptionBroken: (reason) => {
         meters.subscriptionBroken();
         logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
       },
     });
-    let source = polled;
+    let source: BlockSource = polled;
     if (settings.KAIA_TOPIC !== '') {
       const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
       const kaiaLog = connectLog({ brokers, clientId: 'chain-watcher', logger });
@@ -299,14 +308,16 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   }
 }
 
-/** Throws ChainContradiction where the node is of another chain, or there is no contract where one must be. */
+/**
+ * Throws ChainContradiction where any node is of another chain. One that is away is asked again when it comes back
+ * (createNode); where all are, or there is no contract where one must be, that is an RpcUnavailable.
+ */
 async function verifyChain(node: Node, settings: WatcherSettings, isReading: boolean): Promise<void> {
-  const chainId = await readChainId(node);
-  if (chainId !== settings.CHAIN_ID) {
-    throw new ChainContradiction(
-      `the node at ${node.endpoint()} has chain id ${chainId}, not CHAIN_ID=${settings.CHAIN_ID}`,
-    );
-  }
+  const asked = await Promise.allSettled(node.endpoints().map(readChainId));
+  const failures = asked.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  const contradiction = failures.find((failure) => failure instanceof ChainContradiction);
+  if (contradiction !== undefined) throw contradiction;
+  if (failures.length === asked.length) throw failures[0];
   if (!isReading) return;
   for (const name of ['LIMIT_ORDER_PROTOCOL_ADDRESS', 'MULTICALL_ADDRESS'] as const) {
     if (await isContract(node, settings[name])) continue;

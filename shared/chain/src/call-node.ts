@@ -1,4 +1,6 @@
-import { RpcRefused, RpcUnavailable } from './failures.js';
+import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
+import { hideSecretsOf } from './hide-secrets.js';
+import { numberOf } from './parse-hex.js';
 import { createJsonPoster } from './post-json.js';
 
 export interface RpcRequest {
@@ -6,29 +8,59 @@ export interface RpcRequest {
   readonly params: readonly unknown[];
 }
 
+/** What one call of several came to: its result, or the failure of the execution itself (RpcRefused.isOfExecution). */
+export type RpcOutcome = { readonly result: unknown } | { readonly failure: RpcRefused };
+
+/**
+ * Makes sense of the answers to all calls of a request, which are of one endpoint. Where it throws RpcUnavailable, that
+ * endpoint has failed, and the next one is asked.
+ */
+export type ReadAnswers<A, T> = (answers: readonly A[], endpoint: string) => T;
+
 /** Counted since the start, for metrics. */
 export interface RpcCounts {
   /** JSON-RPC calls, those inside batches one by one. */
   readonly calls: number;
   /** HTTP requests. */
   readonly requests: number;
-  /** HTTP requests without an answer in time, or without JSON-RPC in it. */
+  /** HTTP requests without an answer in time, or without one that makes sense. */
   readonly failures: number;
+  /** Of the failures, how many each endpoint has. */
+  readonly failuresByEndpoint: ReadonlyMap<string, number>;
   /** Calls answered with a JSON-RPC error. */
   readonly refusals: number;
   /** How often the next endpoint was taken. */
   readonly failovers: number;
 }
 
+/** What answers several calls at once, all of them by one endpoint. */
+export interface Answering {
+  /**
+   * All in one HTTP request, so by one endpoint; at most `batchCallsMax`. Throws RpcUnavailable, RpcRefused where a call
+   * is refused, or ChainContradiction where the endpoint is of another chain.
+   */
+  callAll<T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T>;
+}
+
+/** One of the nodes. */
+export interface Endpoint extends Answering {
+  /** Its host. What else stands in its URL is told to nobody: it may be a key. */
+  readonly name: string;
+  /** Whether it is left alone for now, as it failed. */
+  isResting(): boolean;
+}
+
 /** One or several nodes of the same chain, asked in turn: the first one as long as it answers. */
-export interface Node {
-  /** Throws RpcUnavailable or RpcRefused. */
+export interface Node extends Answering {
+  /** One call, as in `callAll`. */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** All in one HTTP request, by one node (split above `batchCallsMax`). Fails with the first call that is refused. */
-  callAll(requests: readonly RpcRequest[]): Promise<readonly unknown[]>;
+  /** As `callAll`, but an execution that fails by itself is an outcome. All other refusals are thrown. */
+  callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T>;
+  /** All of them, the preferred one first, each to be asked by itself. */
+  endpoints(): readonly Endpoint[];
+  /** The endpoint answers, but is not to be relied on, as it lags behind: for so long it is asked last. */
+  passOver(endpoint: string, forMs: number): void;
   counts(): RpcCounts;
-  /** The host that was last asked, for logs. */
-  endpoint(): string;
   close(): void;
 }
 
@@ -37,6 +69,8 @@ export interface NodeOptions {
   readonly urls: readonly string[];
   /** Milliseconds since any fixed moment. */
   readonly nowMs: () => number;
+  /** The chain id that every endpoint must have (CHAIN_ID). Each is asked for it first, and again after it was away. */
+  readonly chainId?: number;
   /** For one HTTP request. Default 5000. */
   readonly timeoutMs?: number;
   /** How long an endpoint that failed is left alone; doubles up to `restMsMax`. Default 500. */
@@ -53,91 +87,135 @@ export interface NodeOptions {
 
 /**
  * A JSON-RPC client over HTTP. A call that one endpoint fails (no answer, or a refusal that another node might not
- * share: it may lag behind) is asked of the next one; an endpoint that did not answer rests for a growing time.
+ * share: it may lag behind, or not know the method) is asked of the next one; an endpoint that did not answer rests for a
+ * growing time. A refusal is final only where no endpoint is left that might answer otherwise.
  */
 export function createNode(options: NodeOptions): Node {
-  const { nowMs, timeoutMs = 5000, restMs = 500, restMsMax = 30_000, batchCallsMax = 50 } = options;
+  const { nowMs, chainId, timeoutMs = 5000, restMs = 500, restMsMax = 30_000, batchCallsMax = 50 } = options;
   const { responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
   if (options.urls.length === 0) throw new RangeError('a node needs at least one URL');
-  const endpoints = options.urls.map((url) => ({
-    host: new URL(url).host,
+  const names = nameByHost(options.urls);
+  const all = options.urls.map((url, index) => ({
+    name: names[index] ?? '',
+    hideSecrets: hideSecretsOf(new URL(url)),
     poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
+    failures: 0,
     failuresInARow: 0,
     restsUntilMs: Number.NEGATIVE_INFINITY,
+    passedOverUntilMs: Number.NEGATIVE_INFINITY,
+    isOfTheChain: chainId === undefined,
   }));
-  type Endpoint = (typeof endpoints)[number];
+  type Asked = (typeof all)[number];
   const counts = { calls: 0, requests: 0, failures: 0, refusals: 0, failovers: 0 };
   let lastId = 0;
-  let lastHost = endpoints[0]?.host ?? '';
 
-  /** Those that are not resting, in order of preference; when all rest, the one that has rested longest first. */
-  const inTurn = (): Endpoint[] => {
+  /** Those that do not rest, in order of preference; when all rest, the one that has rested longest first. */
+  const inTurn = (): Asked[] => {
     const now = nowMs();
-    const awake = endpoints.filter((endpoint) => endpoint.restsUntilMs <= now);
-    return awake.length > 0 ? awake : [...endpoints].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
+    const awake = all.filter(({ restsUntilMs }) => restsUntilMs <= now);
+    if (awake.length === 0) return [...all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
+    return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
   };
 
-  const ask = async (endpoint: Endpoint, requests: readonly RpcRequest[]): Promise<unknown[]> => {
+  const post = async (endpoint: Asked, requests: readonly RpcRequest[]): Promise<RpcOutcome[]> => {
     const firstId = lastId + 1;
     lastId += requests.length;
     counts.requests += 1;
     counts.calls += requests.length;
-    lastHost = endpoint.host;
-    const bodies = requests.map(({ method, params }, index) => ({
-      jsonrpc: '2.0',
-      id: firstId + index,
-      method,
-      params,
-    }));
-    let results: unknown[];
+    const bodies = requests.map(({ method, params }, at) => ({ jsonrpc: '2.0', id: firstId + at, method, params }));
+    const answer = await endpoint.poster.post(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies));
+    const outcomes = outcomesOf(answer, requests, firstId, endpoint);
+    counts.refusals += outcomes.filter((outcome) => 'failure' in outcome).length;
+    return outcomes;
+  };
+
+  const confirmChain = async (endpoint: Asked) => {
+    if (endpoint.isOfTheChain) return;
+    const [id] = resultsOf(await post(endpoint, [{ method: 'eth_chainId', params: [] }]));
+    const told = numberOf(id, 'eth_chainId', endpoint.name);
+    if (told !== chainId) {
+      throw new ChainContradiction(`the node at ${endpoint.name} has chain id ${told}, not CHAIN_ID=${chainId}`);
+    }
+    endpoint.isOfTheChain = true;
+  };
+
+  const ask = async <T>(
+    endpoint: Asked,
+    requests: readonly RpcRequest[],
+    read: ReadAnswers<RpcOutcome, T>,
+  ): Promise<T> => {
+    if (requests.length > batchCallsMax) throw new RangeError(`${requests.length} calls in one request`);
+    let told: T;
     try {
-      const answer = await endpoint.poster.post(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies));
-      results = resultsOf(answer, requests, firstId, endpoint.host);
-    } catch (error) {
-      if (error instanceof RpcRefused) {
-        counts.refusals += 1;
-      } else {
-        counts.failures += 1;
-        endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, restMsMax);
-        endpoint.failuresInARow += 1;
+      await confirmChain(endpoint);
+      const outcomes = await post(endpoint, requests);
+      for (const outcome of outcomes) {
+        if ('failure' in outcome && !outcome.failure.isOfExecution) throw outcome.failure;
       }
+      told = read(outcomes, endpoint.name);
+    } catch (error) {
+      if (!(error instanceof RpcUnavailable)) throw error;
+      counts.failures += 1;
+      endpoint.failures += 1;
+      endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, restMsMax);
+      endpoint.failuresInARow += 1;
+      // It may be another node when it comes back.
+      endpoint.isOfTheChain = chainId === undefined;
       throw error;
     }
     endpoint.failuresInARow = 0;
     endpoint.restsUntilMs = Number.NEGATIVE_INFINITY;
-    return results;
+    return told;
   };
 
-  const askInTurn = async (requests: readonly RpcRequest[]): Promise<unknown[]> => {
-    let failure: unknown;
-    for (const [index, endpoint] of inTurn().entries()) {
-      if (index > 0) counts.failovers += 1;
+  const askInTurn = async <T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> => {
+    const failures: (RpcRefused | RpcUnavailable)[] = [];
+    for (const endpoint of inTurn()) {
+      if (failures.length > 0) counts.failovers += 1;
       try {
-        return await ask(endpoint, requests);
+        return await ask(endpoint, requests, read);
       } catch (error) {
-        if (error instanceof RpcRefused && !error.retryable) throw error;
-        // A refusal says more than silence.
-        if (!(failure instanceof RpcRefused) || error instanceof RpcRefused) failure = error;
+        if (error instanceof RpcRefused ? error.isOfExecution : !(error instanceof RpcUnavailable)) throw error;
+        failures.push(error as RpcRefused | RpcUnavailable);
       }
     }
-    throw failure;
+    throw sumUp(failures, all.length);
   };
 
+  const callAll = <T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T> =>
+    askInTurn(requests, (outcomes, endpoint) => read(resultsOf(outcomes), endpoint));
+  const endpoints = all.map(
+    (endpoint): Endpoint => ({
+      name: endpoint.name,
+      isResting: () => endpoint.restsUntilMs > nowMs(),
+      callAll: (requests, read) => ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
+    }),
+  );
+
   return {
-    call: async (method, params) => (await askInTurn([{ method, params }]))[0],
-    callAll: async (requests) => {
-      const results: unknown[] = [];
-      for (let from = 0; from < requests.length; from += batchCallsMax) {
-        results.push(...(await askInTurn(requests.slice(from, from + batchCallsMax))));
-      }
-      return results;
+    call: (method, params) => callAll([{ method, params }], ([result]) => result),
+    callAll,
+    callEach: askInTurn,
+    endpoints: () => endpoints,
+    passOver: (name, forMs) => {
+      for (const endpoint of all) if (endpoint.name === name) endpoint.passedOverUntilMs = nowMs() + forMs;
     },
-    counts: () => ({ ...counts }),
-    endpoint: () => lastHost,
+    counts: () => ({ ...counts, failuresByEndpoint: new Map(all.map(({ name, failures }) => [name, failures])) }),
     close: () => {
-      for (const { poster } of endpoints) poster.close();
+      for (const { poster } of all) poster.close();
     },
   };
+}
+
+/** What to throw where no endpoint answered: what one of them refuses says more than the silence of another. */
+function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: number): Error {
+  const refusals = failures.filter((failure) => failure instanceof RpcRefused);
+  const [refusal] = refusals;
+  if (refusal === undefined) return new RpcUnavailable(failures.map(({ message }) => message).join('; '));
+  const retryable = refusals.find((each) => each.retryable);
+  if (retryable !== undefined || refusals.length === endpoints) return retryable ?? refusal;
+  const { method, code, reason, endpoint } = refusal;
+  return new RpcRefused(method, code, reason, { endpoint, isOneOfSeveral: true });
 }
 
 interface RpcAnswer {
@@ -146,22 +224,45 @@ interface RpcAnswer {
   readonly error?: { readonly code?: unknown; readonly message?: unknown };
 }
 
-function resultsOf(answer: unknown, requests: readonly RpcRequest[], firstId: number, host: string): unknown[] {
+function outcomesOf(
+  answer: unknown,
+  requests: readonly RpcRequest[],
+  firstId: number,
+  { name, hideSecrets }: { readonly name: string; readonly hideSecrets: (text: string) => string },
+): RpcOutcome[] {
   const answers = (Array.isArray(answer) ? answer : [answer]) as readonly (RpcAnswer | null)[];
   const byId = new Map(answers.map((each) => [each?.id, each]));
   return requests.map(({ method }, index) => {
-    // A request refused as a whole (rate limit, too large) has one answer with no id.
+    // A request refused as a whole (too large, say) has one answer with no id.
     const one = byId.get(firstId + index) ?? (answers.length === 1 ? answers[0] : undefined);
     if (one === undefined || one === null || typeof one !== 'object') {
-      throw new RpcUnavailable(`${host} left the call ${method} without an answer`);
+      throw new RpcUnavailable(`${name} left the call ${method} without an answer`);
     }
     if (one.error !== undefined && one.error !== null) {
       const { code, message } = one.error;
-      throw new RpcRefused(method, typeof code === 'number' ? code : 0, String(message ?? 'no reason'));
+      const reason = hideSecrets(String(message ?? 'no reason'));
+      return { failure: new RpcRefused(method, typeof code === 'number' ? code : 0, reason, { endpoint: name }) };
     }
     if (!('result' in one) || one.id !== firstId + index) {
-      throw new RpcUnavailable(`${host} answered ${method} with no result`);
+      throw new RpcUnavailable(`${name} answered ${method} with no result`);
     }
-    return one.result;
+    return { result: one.result };
+  });
+}
+
+/** The results of all; throws the first failure. */
+function resultsOf(outcomes: readonly RpcOutcome[]): unknown[] {
+  return outcomes.map((outcome) => {
+    if ('failure' in outcome) throw outcome.failure;
+    return outcome.result;
+  });
+}
+
+/** Hosts; where one stands in several URLs, with a number. */
+function nameByHost(urls: readonly string[]): string[] {
+  const hosts = urls.map((url) => new URL(url).host);
+  return hosts.map((host, index) => {
+    const before = hosts.slice(0, index).filter((each) => each === host).length;
+    return before === 0 ? host : `${host}#${before + 1}`;
   });
 }

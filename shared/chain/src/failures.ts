@@ -3,22 +3,42 @@ export class RpcUnavailable extends Error {
   override readonly name = 'RpcUnavailable';
 }
 
+export interface RefusalOptions {
+  /** Name of the endpoint that refused. */
+  readonly endpoint?: string | undefined;
+  /** True where endpoints that were not asked may answer otherwise, whatever the code says. */
+  readonly isOneOfSeveral?: boolean;
+}
+
 /**
- * A node answered with a JSON-RPC error. `retryable` is false where no node will ever answer otherwise: an unknown
- * method, wrong parameters, an execution that reverts.
+ * A node answered with a JSON-RPC error. `retryable` is false where the same call will never be answered otherwise: an
+ * unknown method, wrong parameters, an execution that fails by itself.
  */
 export class RpcRefused extends Error {
   override readonly name = 'RpcRefused';
   readonly method: string;
   /** The error code of JSON-RPC. */
   readonly code: number;
+  /** What the node said. */
+  readonly reason: string;
+  /** Name of the endpoint that refused. */
+  readonly endpoint: string | undefined;
   readonly retryable: boolean;
+  /**
+   * The node ran the call, and it failed by itself: it reverted, used up its gas, or met an invalid instruction. Every
+   * node says the same of it. All other refusals are the node's own: it lags behind, has no time, or will not.
+   */
+  readonly isOfExecution: boolean;
 
-  constructor(method: string, code: number, message: string) {
-    super(`${method} was refused with ${code}: ${message}`);
+  constructor(method: string, code: number, reason: string, options: RefusalOptions = {}) {
+    const { endpoint, isOneOfSeveral = false } = options;
+    super(`${method} was refused${endpoint === undefined ? '' : ` by ${endpoint}`} with ${code}: ${reason}`);
     this.method = method;
     this.code = code;
-    this.retryable = !LASTING_CODES.has(code) && !/execution reverted/i.test(message);
+    this.reason = reason;
+    this.endpoint = endpoint;
+    this.isOfExecution = code === EXECUTION_REVERTED || EXECUTION_FAILURES.test(reason);
+    this.retryable = isOneOfSeveral || !(this.isOfExecution || LASTING_CODES.has(code));
   }
 }
 
@@ -27,5 +47,27 @@ export class ChainContradiction extends Error {
   override readonly name = 'ChainContradiction';
 }
 
-/** Invalid request, unknown method, invalid parameters, unreadable JSON, execution reverted. */
-const LASTING_CODES = new Set([-32600, -32601, -32602, -32700, 3]);
+const EXECUTION_REVERTED = 3;
+
+/**
+ * As geth, Kaia and anvil write them. Not among them: what a node says that gave up ("execution aborted (timeout = 5s)",
+ * "request timed out"), that lags ("header not found") or that bears a limit ("limit exceeded").
+ */
+const EXECUTION_FAILURES = new RegExp(
+  [
+    'execution reverted',
+    '\\bout of gas\\b',
+    'gas uint64 overflow',
+    'return data out of bounds',
+    'invalid opcode',
+    'invalid jump destination',
+    'stack underflow',
+    'stack limit reached',
+    'VM error occurs while running smart contract',
+    '^EVM error \\w+$',
+  ].join('|'),
+  'i',
+);
+
+/** Invalid request, unknown method, invalid parameters, unreadable JSON. */
+const LASTING_CODES = new Set([-32600, -32601, -32602, -32700]);

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { RpcUnavailable } from './failures.js';
+import { hideSecretsOf } from './hide-secrets.js';
 
 export interface JsonPoster {
   /** Posts a JSON text and hands back the parsed answer. Throws RpcUnavailable. */
@@ -17,7 +18,10 @@ export interface PosterOptions {
   readonly connectionsMax: number;
 }
 
-/** Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header. */
+/**
+ * Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header.
+ * Errors name the host alone.
+ */
 export function createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }: PosterOptions): JsonPoster {
   const target = new URL(url);
   const secure = target.protocol === 'https:';
@@ -25,6 +29,7 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
     ? new HttpsAgent({ keepAlive: true, maxSockets: connectionsMax })
     : new HttpAgent({ keepAlive: true, maxSockets: connectionsMax });
   const request = secure ? httpsRequest : httpRequest;
+  const hideSecrets = hideSecretsOf(target);
   const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (target.username !== '') {
     const credentials = `${decodeURIComponent(target.username)}:${decodeURIComponent(target.password)}`;
@@ -33,11 +38,13 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
     target.password = '';
   }
   const where = target.host;
+  // Hidden first: a secret that is cut off would not be found.
+  const quote = (text: string) => hideSecrets(text).slice(0, 100);
 
   const post = (body: string): Promise<unknown> =>
     new Promise((resolve, reject) => {
       const fail = (why: string, cause?: unknown) =>
-        reject(new RpcUnavailable(`${where} ${why}`, cause === undefined ? {} : { cause }));
+        reject(new RpcUnavailable(`${where} ${hideSecrets(why)}`, cause === undefined ? {} : { cause }));
       const outgoing = request(
         target,
         { method: 'POST', agent, headers: { ...headers, 'content-length': Buffer.byteLength(body) } },
@@ -55,10 +62,12 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
           incoming.on('end', () => {
             clearTimeout(timer);
             const text = Buffer.concat(chunks).toString('utf8');
+            const status = incoming.statusCode ?? 0;
+            if (isAway(status)) return fail(`answered ${status}: ${quote(text)}`);
             try {
               resolve(JSON.parse(text));
             } catch {
-              fail(`answered ${incoming.statusCode} with no JSON: ${text.slice(0, 100)}`);
+              fail(`answered ${status} with no JSON: ${quote(text)}`);
             }
           });
         },
@@ -76,4 +85,9 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
     });
 
   return { post, close: () => agent.destroy() };
+}
+
+/** Whether the server did not come to the calls themselves, whatever its body says: it lets nobody in, limits, or fails. */
+function isAway(status: number): boolean {
+  return status >= 500 || [401, 403, 408, 429].includes(status);
 }

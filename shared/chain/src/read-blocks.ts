@@ -1,6 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-evm';
-import type { Node } from './call-node.js';
+import type { Answering } from './call-node.js';
 import { RpcUnavailable } from './failures.js';
+import { bytesOf, numberOf } from './parse-hex.js';
 
 /** What the service needs of a block's header. */
 export interface BlockHeader {
@@ -29,77 +30,123 @@ export interface LogFilter {
   readonly topics: readonly Hex[];
 }
 
-/** The block with this number and the number of the node's newest one; undefined where the node has it not (yet). */
-export async function readBlockAndHead(
-  node: Node,
-  number: number,
-): Promise<{ block: BlockHeader | undefined; headNumber: number }> {
-  const [block, head] = await node.callAll([
+/** The block with this number, undefined where the node has it not (yet), beside the number of its newest one. */
+export interface BlockAndHead {
+  readonly block: BlockHeader | undefined;
+  readonly headNumber: number;
+  /** Name of the endpoint that gave both. */
+  readonly endpoint: string;
+}
+
+/** The block with this number, and how far the node is that was asked for it. */
+export function readBlockAndHead(node: Answering, number: number): Promise<BlockAndHead> {
+  const requests = [
     { method: 'eth_getBlockByNumber', params: [hexOf(number), false] },
     { method: 'eth_blockNumber', params: [] },
-  ]);
-  return { block: headerOf(block), headNumber: numberOf(head, 'eth_blockNumber') };
+  ];
+  return node.callAll(requests, ([block, head], endpoint) => ({
+    block: headerOf(block, endpoint),
+    headNumber: numberOf(head, 'eth_blockNumber', endpoint),
+    endpoint,
+  }));
+}
+
+/** The block with this number and the newest one of the same node, so that both are of one chain. */
+export function readBlockAndNewest(
+  node: Answering,
+  number: number,
+): Promise<{ block: BlockHeader | undefined; newest: BlockHeader; endpoint: string }> {
+  const requests = [
+    { method: 'eth_getBlockByNumber', params: [hexOf(number), false] },
+    { method: 'eth_getBlockByNumber', params: ['latest', false] },
+  ];
+  return node.callAll(requests, ([block, latest], endpoint) => {
+    const newest = headerOf(latest, endpoint);
+    if (newest === undefined) throw new RpcUnavailable(`${endpoint} has no newest block`);
+    return { block: headerOf(block, endpoint), newest, endpoint };
+  });
 }
 
 /** The block with this number, or the node's newest one; undefined where the node has it not (yet). */
-export async function readBlock(node: Node, number: number | 'latest'): Promise<BlockHeader | undefined> {
-  const tag = number === 'latest' ? number : hexOf(number);
-  return headerOf(await node.call('eth_getBlockByNumber', [tag, false]));
+export function readBlock(node: Answering, number: number | 'latest'): Promise<BlockHeader | undefined> {
+  const params = [number === 'latest' ? number : hexOf(number), false];
+  return node.callAll([{ method: 'eth_getBlockByNumber', params }], ([block], endpoint) => headerOf(block, endpoint));
 }
 
 /** The logs of exactly this block, in their order. */
-export async function readLogs(node: Node, blockHash: Hex, filter: LogFilter): Promise<readonly ChainLog[]> {
-  return logsOf(await node.call('eth_getLogs', [{ blockHash, ...filterParams(filter) }]));
+export function readLogs(node: Answering, blockHash: Hex, filter: LogFilter): Promise<readonly ChainLog[]> {
+  const params = [{ blockHash, ...filterParams(filter) }];
+  return node.callAll([{ method: 'eth_getLogs', params }], ([logs], endpoint) => logsOf(logs, endpoint));
 }
 
-/** The logs of the blocks `from` to `to`, both included, in their order. */
-export async function readLogsOfRange(
-  node: Node,
+/**
+ * The logs of the blocks `from` to `to`, both included, in their order. A node that lags behind gives those it has, and
+ * no error; so it must show the last block beside them.
+ */
+export function readLogsOfRange(
+  node: Answering,
   from: number,
   to: number,
   filter: LogFilter,
 ): Promise<readonly ChainLog[]> {
-  const range = { fromBlock: hexOf(from), toBlock: hexOf(to) };
-  return logsOf(await node.call('eth_getLogs', [{ ...range, ...filterParams(filter) }]));
+  const requests = [
+    { method: 'eth_getBlockByNumber', params: [hexOf(to), false] },
+    { method: 'eth_getLogs', params: [{ fromBlock: hexOf(from), toBlock: hexOf(to), ...filterParams(filter) }] },
+  ];
+  return node.callAll(requests, ([last, logs], endpoint) => {
+    if (headerOf(last, endpoint) === undefined) throw new RpcUnavailable(`${endpoint} does not have block ${to} yet`);
+    return logsOf(logs, endpoint);
+  });
 }
 
-export async function readChainId(node: Node): Promise<number> {
-  return numberOf(await node.call('eth_chainId', []), 'eth_chainId');
+export function readChainId(node: Answering): Promise<number> {
+  return node.callAll([{ method: 'eth_chainId', params: [] }], ([id], endpoint) =>
+    numberOf(id, 'eth_chainId', endpoint),
+  );
 }
 
 /** Whether there is code at the address, at the node's newest block. */
-export async function isContract(node: Node, address: Address): Promise<boolean> {
-  const code = await node.call('eth_getCode', [address, 'latest']);
-  return typeof code === 'string' && code.length > 2;
+export function isContract(node: Answering, address: Address): Promise<boolean> {
+  const params = [address, 'latest'];
+  return node.callAll(
+    [{ method: 'eth_getCode', params }],
+    ([code], endpoint) => bytesOf(code, undefined, 'code', endpoint).length > 2,
+  );
 }
 
-/** A header as any source writes it: numbers as hex quantities or as numbers. Throws RpcUnavailable when it is none. */
-export function headerOf(raw: unknown): BlockHeader | undefined {
+/**
+ * A header as any source writes it: numbers as hex quantities or as numbers. Throws RpcUnavailable when it is none.
+ * @param by who gave it
+ */
+export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined {
   if (raw === null || raw === undefined) return undefined;
   const { number, hash, parentHash, timestamp } = raw as Record<string, unknown>;
   return {
-    number: numberOf(number, 'block.number'),
-    hash: bytesOf(hash, 32, 'block.hash'),
-    parentHash: bytesOf(parentHash, 32, 'block.parentHash'),
-    timestamp: numberOf(timestamp, 'block.timestamp'),
+    number: numberOf(number, 'block.number', by),
+    hash: bytesOf(hash, 32, 'block.hash', by),
+    parentHash: bytesOf(parentHash, 32, 'block.parentHash', by),
+    timestamp: numberOf(timestamp, 'block.timestamp', by),
   };
 }
 
-/** Logs as any source writes them. Throws RpcUnavailable when they are none. */
-export function logsOf(raw: unknown): ChainLog[] {
-  if (!Array.isArray(raw)) throw new RpcUnavailable('the node gave logs that are no list');
+/**
+ * Logs as any source writes them. Throws RpcUnavailable when they are none.
+ * @param by who gave them
+ */
+export function logsOf(raw: unknown, by = 'the node'): ChainLog[] {
+  if (!Array.isArray(raw)) throw new RpcUnavailable(`${by} gave logs that are no list`);
   return raw.map((each) => {
     const log = each as Record<string, unknown>;
     const topics = log['topics'];
-    if (!Array.isArray(topics)) throw new RpcUnavailable('the node gave a log without topics');
+    if (!Array.isArray(topics)) throw new RpcUnavailable(`${by} gave a log without topics`);
     return {
-      address: bytesOf(log['address'], 20, 'log.address'),
-      topics: topics.map((topic) => bytesOf(topic, 32, 'log.topics')),
-      data: bytesOf(log['data'], undefined, 'log.data'),
-      blockNumber: numberOf(log['blockNumber'], 'log.blockNumber'),
-      blockHash: bytesOf(log['blockHash'], 32, 'log.blockHash'),
-      transactionHash: bytesOf(log['transactionHash'], 32, 'log.transactionHash'),
-      logIndex: numberOf(log['logIndex'], 'log.logIndex'),
+      address: bytesOf(log['address'], 20, 'log.address', by),
+      topics: topics.map((topic) => bytesOf(topic, 32, 'log.topics', by)),
+      data: bytesOf(log['data'], undefined, 'log.data', by),
+      blockNumber: numberOf(log['blockNumber'], 'log.blockNumber', by),
+      blockHash: bytesOf(log['blockHash'], 32, 'log.blockHash', by),
+      transactionHash: bytesOf(log['transactionHash'], 32, 'log.transactionHash', by),
+      logIndex: numberOf(log['logIndex'], 'log.logIndex', by),
     };
   });
 }
@@ -110,21 +157,4 @@ function filterParams({ address, topics }: LogFilter): object {
 
 function hexOf(value: number): Hex {
   return `0x${value.toString(16)}`;
-}
-
-function numberOf(value: unknown, what: string): number {
-  const number = typeof value === 'string' && /^0x[0-9a-f]+$/i.test(value) ? Number.parseInt(value, 16) : value;
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
-  throw new RpcUnavailable(`the node gave a ${what} that is no number: ${String(value)}`);
-}
-
-function bytesOf(value: unknown, length: number | undefined, what: string): Hex {
-  if (
-    typeof value === 'string' &&
-    value.startsWith('0x') &&
-    (length === undefined || value.length === 2 + 2 * length)
-  ) {
-    return value.toLowerCase() as Hex;
-  }
-  throw new RpcUnavailable(`the node gave a ${what} that is not ${length ?? 'any'} bytes: ${String(value)}`);
 }

@@ -16,6 +16,7 @@ import {
   RpcUnavailable,
   readBlock,
   readBlockAndHead,
+  readBlockAndNewest,
   readChainId,
   readLogs,
   readLogsOfRange,
@@ -68,15 +69,21 @@ const head = async (): Promise<Hex> => {
   if (block === undefined) throw new Error('no newest block');
   return block.hash;
 };
+type Answer = { status: number; body: string };
+/** What the real node answers. */
+const forward = async (body: string, to = anvil.rpcUrl): Promise<Answer> => {
+  const answer = await fetch(to, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return { status: answer.status, body: await answer.text() };
+};
 /** A server that answers each request with what the function says. */
-const serve = async (answer: (body: string) => { status: number; body: string } | undefined): Promise<string> => {
+const serve = async (answer: (body: string) => Promise<Answer> | Answer | undefined): Promise<string> => {
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk) => {
       body += chunk;
     });
-    request.on('end', () => {
-      const said = answer(body);
+    request.on('end', async () => {
+      const said = await answer(body);
       if (said !== undefined) response.writeHead(said.status).end(said.body);
     });
   });
@@ -84,10 +91,11 @@ const serve = async (answer: (body: string) => { status: number; body: string } 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
-const refusal = (code: number, message: string) => (body: string) => ({
-  status: 200,
-  body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, error: { code, message } }),
-});
+const refusal = (code: number, message: string) => (body: string) => {
+  const asked = JSON.parse(body) as { id: number } | { id: number }[];
+  const refuse = ({ id }: { id: number }) => ({ jsonrpc: '2.0', id, error: { code, message } });
+  return { status: 200, body: JSON.stringify(Array.isArray(asked) ? asked.map(refuse) : refuse(asked)) };
+};
 
 describe('blocks and logs', () => {
   test('are those of the chain, by number and by hash, and nothing where there is no block yet', async () => {
@@ -204,18 +212,135 @@ describe('several endpoints', () => {
     both.close();
   });
 
-  test('are spared where the call itself is wrong', async () => {
-    const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0 });
+  test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {
+    const stranger = await serve(refusal(-32601, 'the method does not exist'));
+    const both = createNode({ urls: [stranger, anvil.rpcUrl], nowMs: () => 0 });
+    expect(await readChainId(both)).toBe(8217);
     await expect(both.call('eth_noSuchMethod', [])).rejects.toMatchObject({ retryable: false, code: -32601 });
+    expect(both.counts().failovers).toBe(2);
+    both.close();
+
+    const away = await serve(() => ({ status: 502, body: 'bad gateway' }));
+    const one = createNode({ urls: [away, stranger], nowMs: () => 0 });
+    for (const attempt of ['while the other one is asked', 'while the other one rests']) {
+      const failure = await readChainId(one).catch((error: unknown) => error);
+      expect([attempt, failure]).toEqual([attempt, expect.objectContaining({ retryable: true, code: -32601 })]);
+    }
+    one.close();
+  });
+
+  test('are spared where the execution itself fails: all would say the same', async () => {
+    const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0 });
+    const failing = { to: token, data: '0x12345678' };
+    await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
     expect(both.counts().failovers).toBe(0);
     both.close();
+  });
+
+  test('answer several calls one by one: those of one request are of one endpoint, and it is named', async () => {
+    const number = await provider.getBlockNumber();
+    const [first, second] = [await serve(forward), await serve(forward)];
+    const both = createNode({ urls: [first, second], nowMs: () => 0 });
+    expect((await readBlockAndNewest(both, number - 1)).endpoint).toBe(new URL(first).host);
+    expect(await Promise.all(both.endpoints().map((each) => readBlockAndNewest(each, number - 1)))).toEqual([
+      expect.objectContaining({ endpoint: new URL(first).host, newest: expect.objectContaining({ number }) }),
+      expect.objectContaining({ endpoint: new URL(second).host, newest: expect.objectContaining({ number }) }),
+    ]);
+    both.close();
+  });
+
+  test('are asked last for as long as they are passed over', async () => {
+    let nowMs = 0;
+    const urls = [await serve(forward), await serve(forward)];
+    const [first, second] = urls.map((url) => new URL(url).host);
+    const both = createNode({ urls, nowMs: () => nowMs });
+    const asked = async () => (await readBlockAndHead(both, 1)).endpoint;
+    expect(await asked()).toBe(first);
+    both.passOver(first ?? '', 1000);
+    expect(await asked()).toBe(second);
+    both.passOver(second ?? '', 1000);
+    expect(await asked()).toBe(first);
+    nowMs = 1000;
+    expect(await asked()).toBe(first);
+    both.close();
+  });
+
+  test('of another chain are found out before they are asked anything, and each time they come back', async () => {
+    const other = await startAnvil({ chainId: 1001 });
+    try {
+      let isAway = true;
+      const methods: string[] = [];
+      const swapped = await serve((body) => {
+        methods.push(...[JSON.parse(body)].flat().map(({ method }: { method: string }) => method));
+        return isAway ? { status: 502, body: 'bad gateway' } : forward(body, other.rpcUrl);
+      });
+      let nowMs = 0;
+      const both = createNode({ urls: [swapped, anvil.rpcUrl], nowMs: () => nowMs, chainId: 8217 });
+      await readBlock(both, 'latest');
+      isAway = false;
+      nowMs = 10_000;
+      const told = `the node at ${new URL(swapped).host} has chain id 1001, not CHAIN_ID=8217`;
+      await expect(readBlock(both, 'latest')).rejects.toMatchObject({ name: 'ChainContradiction', message: told });
+      expect(methods).toEqual(['eth_chainId', 'eth_chainId']);
+      both.close();
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('have their failures counted one by one, under names that hold no key', async () => {
+    const url = await serve((body) => ({ status: 404, body: `Cannot POST /v2/0123456789abcdef: ${body}` }));
+    const { host } = new URL(url);
+    const urls = [`${url}/v2/0123456789abcdef`, `${url}/v2/fedcba9876543210`, anvil.rpcUrl];
+    const all = createNode({ urls, nowMs: () => 0 });
+    await readChainId(all);
+    expect(all.counts().failuresByEndpoint).toEqual(
+      new Map([
+        [host, 1],
+        [`${host}#2`, 1],
+        [new URL(anvil.rpcUrl).host, 0],
+      ]),
+    );
+    all.close();
+    const one = createNode({ urls: urls.slice(0, 1), nowMs: () => 0 });
+    const failure = (await readChainId(one).catch((error: unknown) => error)) as Error;
+    expect(failure.message).toMatch(new RegExp(`^${host} answered 404 with no JSON: Cannot POST …`));
+    one.close();
+  });
+});
+
+describe('a range of logs', () => {
+  test('is not taken from a node that lags behind: it would leave out the newest, and say nothing', async () => {
+    await send(token, 'mint', account, 5n);
+    const number = await provider.getBlockNumber();
+    const behind = await serve(async (body) => {
+      const { status, body: answer } = await forward(body);
+      const answers = JSON.parse(answer) as { result: unknown }[];
+      return {
+        status,
+        body: JSON.stringify(answers.map((each) => ({ ...each, result: Array.isArray(each.result) ? [] : null }))),
+      };
+    });
+    const filter = { address: token, topics: [eventTopics.transfer] };
+    const one = createNode({ urls: [behind], nowMs: () => 0 });
+    await expect(readLogsOfRange(one, number, number, filter)).rejects.toThrow(/does not have block \d+ yet/);
+    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0 });
+    expect(await readLogsOfRange(both, number, number, filter)).toHaveLength(1);
+    for (const each of [one, both]) each.close();
   });
 });
 
 describe('a node that fails', () => {
   test.each([
     ['hangs', () => undefined, /did not answer within 200 ms/],
-    ['answers with HTML', () => ({ status: 503, body: '<html>' }), /answered 503 with no JSON: <html>/],
+    ['is not there', () => ({ status: 503, body: '<html>' }), /answered 503: <html>/],
+    ['answers with HTML', () => ({ status: 200, body: '<html>' }), /answered 200 with no JSON: <html>/],
+    ['says so by its status alone', () => ({ status: 500, body: '{"id":1,"result":"0x2019"}' }), /answered 500: /],
+    [
+      'limits the rate',
+      () => ({ status: 429, body: '{"id":1,"error":{"code":3,"message":"execution reverted"}}' }),
+      /429/,
+    ],
     ['answers with too much', () => ({ status: 200, body: ' '.repeat(2000) }), /more than 1000 bytes/],
     ['answers another call', () => ({ status: 200, body: '{"id":77,"result":"0x1"}' }), /no result/],
     ['answers null', () => ({ status: 200, body: 'null' }), /without an answer/],
@@ -230,8 +355,8 @@ describe('a node that fails', () => {
 
   test('by refusing a whole batch, is a refusal', async () => {
     const url = await serve(() => ({
-      status: 429,
-      body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}',
+      status: 200,
+      body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"batch too large"}}',
     }));
     const one = createNode({ urls: [url], nowMs: () => 0 });
     await expect(readBlockAndHead(one, 1)).rejects.toMatchObject({ name: 'RpcRefused', code: -32005, retryable: true });

@@ -19,21 +19,19 @@ const until = async (holds: () => boolean) => {
 };
 
 describe('a subscription to heads', () => {
-  test('tells each block of a real node', async () => {
+  test('tells each block of a real node by its number', async () => {
     const node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
-    let heads = 0;
-    const heard = () => {
-      heads += 1;
-    };
+    const heads: unknown[] = [];
+    const heard = (number: number | undefined) => heads.push(number);
     const subscription = subscribeHeads({ url: anvil.wsUrl, onHead: heard, onBroken: () => undefined });
     await until(() => subscription.isOpen());
     for (let n = 1; n <= 3; n += 1) {
       await node.call('evm_mine', []);
-      await until(() => heads === n);
+      await until(() => heads.length === n);
     }
     subscription.close();
     await node.call('evm_mine', []);
-    expect(heads).toBe(3);
+    expect(heads).toEqual([1, 2, 3]);
     node.close();
   });
 
@@ -55,17 +53,16 @@ describe('a subscription to heads', () => {
     });
     await new Promise<void>((resolve) => server.once('listening', resolve));
     const reasons: string[] = [];
-    let heads = 0;
+    const heads: unknown[] = [];
     const subscription = subscribeHeads({
       url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      onHead: () => {
-        heads += 1;
-      },
+      onHead: (number) => heads.push(number),
       onBroken: (reason) => reasons.push(reason),
       silenceMsMax: 300,
       restMs: 5,
     });
-    await until(() => heads === 1);
+    await until(() => heads.length === 1);
+    expect(heads).toEqual([undefined]);
     expect(subscription.isOpen()).toBe(true);
     expect(reasons.slice(0, 3)).toEqual([
       'closed with 1005',

@@ -1,4 +1,6 @@
 import WebSocket from 'ws';
+import { hideSecretsOf } from './hide-secrets.js';
+import { numberOf } from './parse-hex.js';
 
 /** A subscription to a node's new blocks, kept alive until it is closed. */
 export interface HeadSubscription {
@@ -10,8 +12,11 @@ export interface HeadSubscription {
 export interface HeadSubscriptionOptions {
   /** `ws://` or `wss://` */
   readonly url: string;
-  /** Called for each block that the node announces. A hint that there is news, and nothing more: it may be repeated, late or missing. */
-  readonly onHead: () => void;
+  /**
+   * Called for each block that the node announces, with its number where the node says it. A hint that there is news, and
+   * nothing more: it may be repeated, late or missing.
+   */
+  readonly onHead: (number: number | undefined) => void;
   /** Called with the reason when the subscription breaks; it is taken up again by itself. */
   readonly onBroken: (reason: string) => void;
   /** A subscription on which nothing came for so long is taken up anew. Default 15000. */
@@ -23,6 +28,7 @@ export interface HeadSubscriptionOptions {
 /** Subscribes to `newHeads` over WebSocket. */
 export function subscribeHeads(options: HeadSubscriptionOptions): HeadSubscription {
   const { url, onHead, onBroken, silenceMsMax = 15_000, restMs = 1000 } = options;
+  const hideSecrets = hideSecretsOf(new URL(url));
   let socket: WebSocket | undefined;
   let timer: NodeJS.Timeout | undefined;
   let subscription: unknown;
@@ -41,7 +47,7 @@ export function subscribeHeads(options: HeadSubscriptionOptions): HeadSubscripti
       subscription = undefined;
       current.terminate();
       if (isClosed) return;
-      onBroken(reason);
+      onBroken(hideSecrets(reason));
       timer = setTimeout(open, Math.min(restMs * 2 ** failuresInARow, restMs * 30));
       failuresInARow += 1;
     };
@@ -60,7 +66,7 @@ export function subscribeHeads(options: HeadSubscriptionOptions): HeadSubscripti
         if (message.error !== undefined) return broken(`eth_subscribe was refused: ${JSON.stringify(message.error)}`);
         subscription = message.result;
         failuresInARow = 0;
-      } else if (message?.method === 'eth_subscription') onHead();
+      } else if (message?.method === 'eth_subscription') onHead(numberIn(message));
     });
     current.on('error', (error) => broken(error.message));
     current.on('close', (code) => broken(`closed with ${code}`));
@@ -80,6 +86,7 @@ export function subscribeHeads(options: HeadSubscriptionOptions): HeadSubscripti
 interface Message {
   readonly id?: unknown;
   readonly method?: unknown;
+  readonly params?: { readonly result?: { readonly number?: unknown } };
   readonly result?: unknown;
   readonly error?: unknown;
 }
@@ -88,6 +95,14 @@ function parse(text: string): Message | undefined {
   try {
     const message: unknown = JSON.parse(text);
     return typeof message === 'object' && message !== null ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function numberIn({ params }: Message): number | undefined {
+  try {
+    return numberOf(params?.result?.number, 'block.number', 'the node');
   } catch {
     return undefined;
   }

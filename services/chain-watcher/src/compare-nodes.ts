@@ -1,0 +1,80 @@
+import { type BlockAndHead, ChainContradiction, type Node, readBlockAndHead } from '@makerbook/chain';
+
+/** A node that does not have a block which another one has. */
+export interface NodeLag {
+  readonly endpoint: string;
+  readonly headNumber: number;
+  readonly otherEndpoint: string;
+  readonly otherHeadNumber: number;
+}
+
+export interface CompareOptions {
+  readonly node: Node;
+  readonly nowMs: () => number;
+  /** Told once of a node that lags, until it has a block that was asked of it. */
+  readonly onLag: (lag: NodeLag) => void;
+  /** The node is passed over: whoever waits for a block may ask again. */
+  readonly onPassedOver: () => void;
+}
+
+export interface NodeComparison {
+  /** An endpoint does not have the block: asks, beside everything else, whether another one does. */
+  doubt(number: number, lacking: BlockAndHead): void;
+  /** The endpoint has a block that was asked of it. */
+  trust(endpoint: string): void;
+  /** Throws ChainContradiction where an endpoint that was compared with is of another chain. */
+  assertOneChain(): void;
+}
+
+/**
+ * A node that answers and stands still is no failure to whoever calls it, so nothing would ever be asked of the next one.
+ * Here it is compared with the others, and passed over for some seconds where one of them is further.
+ */
+export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOptions): NodeComparison {
+  let isComparing = false;
+  let comparedAtMs = Number.NEGATIVE_INFINITY;
+  let lagging: string | undefined;
+  let contradiction: ChainContradiction | undefined;
+
+  const compare = async (number: number, { endpoint, headNumber }: BlockAndHead) => {
+    const others = node.endpoints().filter((other) => other.name !== endpoint && !other.isResting());
+    const asked = others.map(async (other) => {
+      const told = await readBlockAndHead(other, number);
+      if (told.block === undefined) throw new Error(`${other.name} does not have it either`);
+      return told;
+    });
+    try {
+      // The first that has it: another one may hang.
+      const ahead = await Promise.any(asked);
+      node.passOver(endpoint, PASSED_OVER_MS);
+      if (lagging !== endpoint) {
+        onLag({ endpoint, headNumber, otherEndpoint: ahead.endpoint, otherHeadNumber: ahead.headNumber });
+      }
+      lagging = endpoint;
+      onPassedOver();
+    } catch (error) {
+      if (!(error instanceof AggregateError)) throw error;
+      contradiction ??= error.errors.find((each) => each instanceof ChainContradiction);
+    }
+  };
+
+  return {
+    doubt: (number, lacking) => {
+      if (isComparing || nowMs() - comparedAtMs < COMPARE_MS_MIN) return;
+      isComparing = true;
+      comparedAtMs = nowMs();
+      void compare(number, lacking).finally(() => {
+        isComparing = false;
+      });
+    },
+    trust: (endpoint) => {
+      if (endpoint === lagging) lagging = undefined;
+    },
+    assertOneChain: () => {
+      if (contradiction !== undefined) throw contradiction;
+    },
+  };
+}
+
+const COMPARE_MS_MIN = 1000;
+const PASSED_OVER_MS = 5000;

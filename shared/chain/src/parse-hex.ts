@@ -1,0 +1,24 @@
+import type { Hex } from '@makerbook/contracts-evm';
+import { RpcUnavailable } from './failures.js';
+
+/**
+ * A number as any source writes it, a hex quantity or a number. Throws RpcUnavailable when it is none.
+ * @param by who gave it
+ */
+export function numberOf(value: unknown, what: string, by: string): number {
+  const number = typeof value === 'string' && /^0x[0-9a-f]+$/i.test(value) ? Number.parseInt(value, 16) : value;
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw new RpcUnavailable(`${by} gave a ${what} that is no number: ${String(value)}`);
+}
+
+/** So many bytes in hex, in lowercase; any number of them for undefined. Throws RpcUnavailable when it is none. */
+export function bytesOf(value: unknown, length: number | undefined, what: string, by: string): Hex {
+  if (
+    typeof value === 'string' &&
+    value.startsWith('0x') &&
+    (length === undefined || value.length === 2 + 2 * length)
+  ) {
+    return value.toLowerCase() as Hex;
+  }
+  throw new RpcUnavailable(`${by} gave a ${what} that is not ${length ?? 'any'} bytes: ${String(value)}`);
+}
