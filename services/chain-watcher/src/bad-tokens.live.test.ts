@@ -3,6 +3,8 @@ import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-ev
 import type { Logger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
+import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';
+import { mineTogether } from './testing/mine-together.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ILL_BEHAVED = deployArtifacts.IllBehavedToken.abi;
@@ -12,9 +14,16 @@ let stage: Stage;
 let maker: NonceManager;
 let honest: Address;
 let watcher: Watcher | undefined;
+let gate: Gate;
+/** Every call that the watcher makes. */
+const calls: AskedCall[] = [];
 
 beforeAll(async () => {
   stage = await Stage.open();
+  gate = await startGate(stage.anvil.rpcUrl, async (asked) => {
+    calls.push(...asked);
+    return undefined;
+  });
   maker = await stage.createAccount();
   honest = await deployToken();
 });
@@ -22,7 +31,10 @@ afterEach(async () => {
   await watcher?.stop();
   watcher = undefined;
 });
-afterAll(() => stage.close());
+afterAll(async () => {
+  await gate.close();
+  await stage.close();
+});
 
 /** A token that behaves so far, of which the maker has and allows more than enough. */
 const deployToken = async (artifact: 'IllBehavedToken' | 'RebasingToken' = 'IllBehavedToken') => {
@@ -33,6 +45,11 @@ const deployToken = async (artifact: 'IllBehavedToken' | 'RebasingToken' = 'IllB
 };
 const post = async (token: Address, amount = 100n): Promise<Hex> =>
   stage.submit(await stage.sign(maker, { making: { token, amount } }));
+/** What was found of the token though no log told of it. */
+const sweptFacts = (token: Address) =>
+  stage.facts.flatMap(({ fact }) =>
+    'token' in fact && fact.token === token && JSON.stringify(fact.cause).includes('SWEEP') ? [fact] : [],
+  );
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => {
     const state = stage.state(orderHash);
@@ -53,22 +70,47 @@ describe('a token that answers badly counts as zero, and harms only its own orde
       warn: (fields) => warnings.push(fields),
       error: () => undefined,
     };
-    watcher = await stage.watch({}, logger);
+    watcher = await stage.watch({ RPC_URL: gate.url }, logger);
     const bad = await deployToken();
     const order = await post(bad);
     const neighbour = await post(honest);
     await reaches(order, 'ACTIVE');
+    await reaches(neighbour, 'ACTIVE');
     await stage.send(maker, bad, ILL_BEHAVED, 'setBalanceAnswer', answer);
+    await stage.settled();
     // It says nothing when it turns bad; the next log of it is the trigger.
-    await stage.send(maker, bad, ILL_BEHAVED, 'approve', stage.protocolAddress, 999n);
-    await stage.send(maker, honest, ILL_BEHAVED, 'approve', stage.protocolAddress, 999n);
+    const before = { calls: calls.length, facts: stage.facts.length };
+    const approveBoth = (allowance: bigint) => {
+      const args = [stage.protocolAddress, allowance];
+      const approvals = [bad, honest].map((to) => ({ signer: maker, to, method: 'approve', args }));
+      return mineTogether(stage, ILL_BEHAVED, approvals);
+    };
+    await approveBoth(999n);
     await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
+    await stage.settled();
+    expect(stage.funding(addressOf(maker), honest)).toMatchObject({
+      balance: { value: 1000n },
+      allowance: { value: 999n },
+    });
+    const together = calls.slice(before.calls).filter(({ params }) => {
+      const asked = JSON.stringify(params);
+      return asked.includes(bad.slice(2)) && asked.includes(honest.slice(2));
+    });
+    expect(together).toHaveLength(1);
     await stage.send(maker, bad, ILL_BEHAVED, 'setBalanceAnswer', HONEST);
     await stage.send(maker, bad, ILL_BEHAVED, 'setAllowanceAnswer', answer);
     await stage.send(maker, bad, ILL_BEHAVED, 'approve', stage.protocolAddress, 998n);
     await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+    await approveBoth(996n);
     await stage.settled();
     expect(stage.state(neighbour)).toEqual({ status: 'ACTIVE' });
+    const neighbourFacts = stage.facts
+      .slice(before.facts)
+      .flatMap(({ fact }) => ('token' in fact && fact.token === honest ? [fact] : []));
+    expect(neighbourFacts.map((fact) => ('balance' in fact ? BigInt(fact.balance) : BigInt(fact.allowance)))).toEqual([
+      ...[999n, 1000n],
+      ...[996n, 1000n],
+    ]);
     expect(warnings.filter((fields) => 'token' in fields && fields.token === bad)).toHaveLength(1);
     await stage.send(maker, bad, ILL_BEHAVED, 'setAllowanceAnswer', HONEST);
     await stage.send(maker, bad, ILL_BEHAVED, 'approve', stage.protocolAddress, 997n);
@@ -84,6 +126,33 @@ describe('a token that answers badly counts as zero, and harms only its own orde
   });
 });
 
+describe('a token that answers well again, and says nothing', () => {
+  test('is read again some blocks later, though there is no sweep', async () => {
+    watcher = await stage.watch({ RPC_URL: gate.url });
+    const bad = await deployToken();
+    const order = await post(bad);
+    await reaches(order, 'ACTIVE');
+    await stage.send(maker, bad, ILL_BEHAVED, 'setBalanceAnswer', REVERTS);
+    await stage.send(maker, bad, ILL_BEHAVED, 'approve', stage.protocolAddress, 999n);
+    await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
+    await stage.settled();
+    calls.length = 0;
+    await until('it is read again', async () => {
+      await stage.mine();
+      await stage.settled();
+      return calls.some(({ params }) => JSON.stringify(params).includes(bad.slice(2)));
+    });
+    expect(sweptFacts(bad)).toEqual([]);
+    await stage.send(maker, bad, ILL_BEHAVED, 'setBalanceAnswer', HONEST);
+    await until('it is ACTIVE again', async () => {
+      await stage.mine();
+      await stage.settled();
+      return stage.state(order)?.status === 'ACTIVE';
+    });
+    expect(sweptFacts(bad)).toEqual([expect.objectContaining({ type: 'BalanceChanged', balance: '0x3e8' })]);
+  });
+});
+
 describe('the sweep', () => {
   test('finds what a rebasing token says to nobody, and publishes nothing where nothing changed', async () => {
     watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
@@ -94,7 +163,6 @@ describe('the sweep', () => {
     await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
     await stage.send(maker, rebasing, deployArtifacts.RebasingToken.abi, 'setIndex', 10n ** 18n);
     await reaches(order, 'ACTIVE');
-    const swept = stage.facts.filter(({ fact }) => 'cause' in fact && JSON.stringify(fact.cause).includes('SWEEP'));
-    expect(swept).toHaveLength(2);
+    expect(sweptFacts(rebasing)).toHaveLength(2);
   });
 });

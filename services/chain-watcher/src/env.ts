@@ -39,6 +39,11 @@ export const watcherSettings = {
   ),
   RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
   MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),
+  SUSPECT_CALLS_MAX: integer(
+    'Values that could not be read before which are asked in one reading, each by itself; the others count as zero until their turn',
+    8,
+    { min: 1, max: 40 },
+  ),
   ORDER_GATHER_MS: integer('How long a new order waits for others, to be read with them', 5),
   CATCH_UP_BLOCKS_MAX: integer(
     'A longer gap is caught up by reading all pairs at the head, where that is cheaper than following every block',

@@ -1,5 +1,6 @@
 import type { BlockHeader } from '@makerbook/chain';
 import type { Cause, MakerFact } from '@makerbook/contracts-events';
+import { isNews } from './is-news.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { Touched } from './match-logs.js';
 import { type FactReader, readFacts } from './read-facts.js';
@@ -34,22 +35,4 @@ export async function rereadSlots(
     next: slot < end ? slot : undefined,
     pairs: touched.pairs.length,
   };
-}
-
-function isNews(fact: MakerFact, watched: WatchedSet): boolean {
-  switch (fact.type) {
-    case 'BalanceChanged':
-    case 'AllowanceChanged': {
-      const pair = watched.findPair(fact.token, fact.maker);
-      if (pair < 0) return false;
-      const { balance, allowance } = watched.funding(pair);
-      return fact.type === 'BalanceChanged' ? balance !== BigInt(fact.balance) : allowance !== BigInt(fact.allowance);
-    }
-    case 'NonceChanged': {
-      const maker = watched.findWatchedMaker(fact.maker);
-      return maker >= 0 && (!watched.isNonceWatched(maker) || watched.nonceOf(maker) !== BigInt(fact.nonce));
-    }
-    default:
-      return true;
-  }
 }

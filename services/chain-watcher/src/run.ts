@@ -125,7 +125,12 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
     const publisher = createFactPublisher({ appender, topic, partitions });
     const watched = new WatchedSet(partitions);
-    const stateReader = createStateReader({ node, multicall, callsMax: settings.MULTICALL_CALLS_MAX });
+    const stateReader = createStateReader({
+      node,
+      multicall,
+      callsMax: settings.MULTICALL_CALLS_MAX,
+      suspectCallsMax: settings.SUSPECT_CALLS_MAX,
+    });
     const told = new Set<Address>();
     const reader: FactReader | undefined =
       protocol === ZERO_ADDRESS
@@ -268,7 +273,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       });
     };
     const sweeping = async () => {
-      if (reader === undefined || settings.SWEEP_PAIRS_PER_SECOND === 0) return;
+      if (reader === undefined) return;
       await sweepPairs({
         watched,
         reader,

@@ -1,7 +1,10 @@
-import type { BlockHeader } from '@makerbook/chain';
+import { accountIn, type BlockHeader } from '@makerbook/chain';
+import type { MakerFact } from '@makerbook/contracts-events';
+import { isNews } from './is-news.js';
 import type { WatchedSet } from './keep-watched-set.js';
+import type { TouchedPair } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
-import type { FactReader } from './read-facts.js';
+import { type FactReader, readFacts } from './read-facts.js';
 import { rereadSlots } from './reread-pairs.js';
 
 /** Where the sweep stands, for metrics. */
@@ -21,6 +24,7 @@ export interface SweepOptions {
   readonly matched: () => BlockHeader | undefined;
   /** False while the watcher is behind: its own reading comes first. */
   readonly mayRead: () => boolean;
+  /** 0: none, but what could not be read is read again all the same. */
   readonly pairsPerSecond: number;
   readonly state: SweepState;
   readonly signal: AbortSignal;
@@ -30,25 +34,40 @@ export interface SweepOptions {
 }
 
 /**
- * Reads all pairs over and over, so many in a second, for tokens that change balances or allowances and say nothing
- * (rebasing, fees). Only what the log does not say already is published.
+ * Reads pairs anew that no log touches: all of them over and over, so many in a second, for tokens that change balances
+ * or allowances and say nothing (rebasing, fees); and those that could not be read, some blocks later. Only what the log
+ * does not say already is published.
  */
 export async function sweepPairs(options: SweepOptions): Promise<void> {
-  const { watched, reader, publisher, matched, state, signal, nowMs, wait, retry } = options;
-  const turnMs = Math.max(1000, 1000 / options.pairsPerSecond);
-  const pairsPerTurn = Math.max(1, Math.floor((options.pairsPerSecond * turnMs) / 1000));
+  const { watched, reader, publisher, matched, pairsPerSecond, state, signal, nowMs, wait, retry } = options;
+  const publish = async (facts: readonly MakerFact[], pairs: number) => {
+    if (facts.length > 0) await publisher.publish(facts);
+    state.pairs += pairs;
+    state.facts += facts.length;
+  };
   let from = 0;
   let startedAtMs = nowMs();
+  let unreadableDue = 0;
   while (!signal.aborted) {
-    await wait(turnMs);
+    await wait(TURN_MS);
     if (matched() === undefined || !options.mayRead() || signal.aborted) continue;
+    const unreadable = unreadablePairs(reader, watched);
+    if (unreadable.length > 0) {
+      unreadableDue = await retry(async () => {
+        const at = matched();
+        if (at === undefined || at.number < unreadableDue) return unreadableDue;
+        const facts = await readFacts(reader, { pairs: unreadable, makers: [], orders: [] }, at);
+        const news = facts.filter((fact) => isNews(fact, watched));
+        await publish(news, unreadable.length);
+        return at.number + UNREADABLE_BLOCKS;
+      });
+    }
+    if (pairsPerSecond === 0) continue;
     const next = await retry(async () => {
       const at = matched();
       if (at === undefined) return from;
-      const reread = await rereadSlots(reader, watched, at, 'SWEEP', from, pairsPerTurn);
-      if (reread.facts.length > 0) await publisher.publish(reread.facts);
-      state.pairs += reread.pairs;
-      state.facts += reread.facts.length;
+      const reread = await rereadSlots(reader, watched, at, 'SWEEP', from, pairsPerSecond);
+      await publish(reread.facts, reread.pairs);
       return reread.next;
     });
     from = next ?? 0;
@@ -58,3 +77,21 @@ export async function sweepPairs(options: SweepOptions): Promise<void> {
     startedAtMs = state.endedAtMs;
   }
 }
+
+/** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
+function unreadablePairs({ state }: FactReader, watched: WatchedSet): TouchedPair[] {
+  const pairs = new Map<number, TouchedPair>();
+  for (const call of state.suspects().values()) {
+    const maker = accountIn(call);
+    const pair = maker === undefined ? -1 : watched.findPair(call.to, maker);
+    if (maker === undefined || pair < 0) continue;
+    pairs.set(pair, { maker, token: call.to, cause: { kind: 'read', occasion: 'SWEEP' } });
+    if (pairs.size === UNREADABLE_PAIRS_MAX) break;
+  }
+  return [...pairs.values()];
+}
+
+const TURN_MS = 1000;
+/** How many blocks later, and how many at a time. */
+const UNREADABLE_BLOCKS = 10;
+const UNREADABLE_PAIRS_MAX = 20;

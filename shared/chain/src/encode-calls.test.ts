@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { erc20Fragments, type Hex, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
 import { Interface } from 'ethers';
 import {
+  accountIn,
   allowance,
   balanceOf,
   cancelledOf,
@@ -29,6 +30,11 @@ describe('calls encoded by hand', () => {
     ['cancelled', cancelledOf(protocol, orderHash), limitOrderProtocol.encodeFunctionData('cancelled', [orderHash])],
   ])('%s is what ethers encodes', (_name, call, expected) => {
     expect(call.data).toBe(expected);
+  });
+
+  test('say whose funds they ask for', () => {
+    expect([balanceOf(token, maker), allowance(token, maker, protocol)].map(accountIn)).toEqual([maker, maker]);
+    expect([nonceOf(protocol, maker), filledOf(protocol, orderHash)].map(accountIn)).toEqual([undefined, undefined]);
   });
 
   test('aggregate3 of calls of all lengths is what ethers encodes', () => {

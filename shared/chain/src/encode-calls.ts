@@ -9,14 +9,21 @@ export interface StateCall {
 /** `balanceOf(account)` of an ERC-20. */
 export const balanceOf = (token: Address, account: Address): StateCall => ({
   to: token,
-  data: `0x70a08231${addressWord(account)}`,
+  data: `${BALANCE_OF}${addressWord(account)}`,
 });
 
 /** `allowance(owner, spender)` of an ERC-20. */
 export const allowance = (token: Address, owner: Address, spender: Address): StateCall => ({
   to: token,
-  data: `0xdd62ed3e${addressWord(owner)}${addressWord(spender)}`,
+  data: `${ALLOWANCE}${addressWord(owner)}${addressWord(spender)}`,
 });
+
+/** Whose balance or allowance the call asks for; undefined for other calls. */
+export function accountIn({ data }: StateCall): Address | undefined {
+  if (!data.startsWith(BALANCE_OF) && !data.startsWith(ALLOWANCE)) return undefined;
+  const firstWord = data.slice(BALANCE_OF.length, BALANCE_OF.length + 64);
+  return `0x${firstWord.slice(-40)}`;
+}
 
 /** `nonce(maker)` of the LimitOrderProtocol: the maker's cancel-all counter (Interface 4.5). */
 export const nonceOf = (protocol: Address, maker: Address): StateCall => ({
@@ -74,6 +81,8 @@ export function decodeAggregate3(returned: Hex, count: number): readonly CallOut
   return outcomes;
 }
 
+const BALANCE_OF = '0x70a08231';
+const ALLOWANCE = '0xdd62ed3e';
 const TRUE = numberWord(1);
 const OFFSET_OF_CALL_DATA = numberWord(96);
 

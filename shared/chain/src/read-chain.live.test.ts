@@ -20,6 +20,7 @@ import {
   readChainId,
   readLogs,
   readLogsOfRange,
+  type StateCall,
 } from './index.js';
 import { greedyMulticall } from './testing/greedy-multicall.js';
 
@@ -146,14 +147,21 @@ describe('values', () => {
     expect(node.counts().calls - before).toBe(10);
   });
 
-  test.each([
-    ['Multicall3 as it is deployed here', 'ours'],
-    ['a Multicall3 that gives each call all the gas it has, as the well-known one does', 'greedy'],
-  ])('of honest tokens survive a token that burns all gas, through %s', async (_name, kind) => {
-    const address = kind === 'ours' ? multicall : await deploy({ abi: [], bytecode: greedyMulticall });
+  const multicalls = ['Multicall3 as it is deployed here', 'a Multicall3 that gives each call all the gas it has'];
+  const badAnswers = [
+    ['reverts', 1],
+    ['returns less than a word', 2],
+    ['returns 4,097 bytes', 3],
+    ['returns a million bytes', 4],
+    ['burns all gas', 5],
+  ] as const;
+  test.each(
+    multicalls.flatMap((through, nth) => badAnswers.map(([what, answer]) => [what, through, answer, nth] as const)),
+  )('of honest tokens survive a token beside them that %s, through %s', async (_what, _through, answer, nth) => {
+    const address = nth === 0 ? multicall : await deploy({ abi: [], bytecode: greedyMulticall });
     const reader = createStateReader({ node, multicall: address });
     const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
-    await send(burner, 'setBalanceAnswer', 5);
+    await send(burner, 'setBalanceAnswer', answer);
     await send(token, 'mint', account, 1n);
     const block = await head();
     const contract = new Contract(token, deployArtifacts.TestToken.abi, provider);
@@ -165,18 +173,157 @@ describe('values', () => {
       expect([round, new Set([...values.slice(0, 60), ...values.slice(62)])]).toEqual([round, new Set([balance])]);
       expect(values.slice(60, 62)).toEqual([undefined, undefined]);
     }
-    expect(reader.suspects()).toEqual(new Set([`${burner}:0x70a08231`]));
+    expect([...reader.suspects().values()]).toEqual([balanceOf(burner, account), balanceOf(burner, multicall)]);
     await send(burner, 'setBalanceAnswer', 0);
+    // It answers again for one: the other one is asked in company again too.
     expect(await reader.read(await head(), [balanceOf(burner, account)])).toEqual([0n]);
-    expect(reader.suspects()).toEqual(new Set());
+    expect(reader.suspects().size).toBe(0);
+  });
+
+  test('that cannot be read cost a bound, however many they are, and get their turn', async () => {
+    const asked: number[] = [];
+    const url = await serve(async (body) => {
+      const calls = [JSON.parse(body)].flat() as { params: [{ gas: Hex }] }[];
+      asked.push(...calls.map(({ params }) => Number(params[0].gas)));
+      return forward(body);
+    });
+    const counted = createNode({ urls: [url], nowMs: () => 0 });
+    const reader = createStateReader({ node: counted, multicall, suspectCallsMax: 3 });
+    const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
+    await send(burner, 'setBalanceAnswer', 5);
+    await send(token, 'mint', account, 1n);
+    const block = await head();
+    const [balance] = await reader.read(block, [balanceOf(token, account)]);
+    const accounts = Array.from({ length: 20 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
+    const bad = accounts.map((each) => balanceOf(burner, each));
+    const gasOf = async (calls: readonly StateCall[]) => {
+      asked.length = 0;
+      const values = await reader.read(block, calls);
+      expect(values).toEqual(calls.map(({ to }) => (to === token ? balance : undefined)));
+      return asked.reduce((sum, gas) => sum + gas, 0);
+    };
+    const mixed = [balanceOf(token, account), ...bad, balanceOf(token, account)];
+    // In company, by themselves with an empty call, and three of them with all that a call may have.
+    expect(await gasOf(mixed)).toBeLessThanOrEqual(22 * 150_000 + 100_000 + 21 * 400_000 + 4 * 3_000_000);
+    // From then on, the honest ones in company, and three suspects.
+    for (let round = 0; round < 7; round += 1) {
+      const first = [...reader.suspects().values()].slice(0, 3);
+      expect(await gasOf(mixed)).toBeLessThanOrEqual(2 * 150_000 + 100_000 + 4 * 3_000_000);
+      expect(asked).toHaveLength(5);
+      expect([...reader.suspects().values()].slice(-3)).toEqual(first);
+    }
+    expect(reader.suspects().size).toBe(20);
+    counted.close();
+  });
+
+  test('of a token that needs more gas than its share are read all the same', async () => {
+    // It loops 20,000 times, and returns the number of the last turn.
+    const hungry: Address = `0x${'48'.repeat(20)}`;
+    await provider.send('anvil_setCode', [hungry, '0x5f5b60010180614e20116001575f5260205ff3']);
+    await provider.send('anvil_mine', []);
+    const reader = createStateReader({ node, multicall });
+    const calls = [balanceOf(hungry, account), balanceOf(token, account)];
+    const [value, honest] = await reader.read(await head(), calls);
+    expect(value).toBe(20_000n);
+    expect(honest).toBeGreaterThan(0n);
   });
 
   test('are undefined where there is no contract, and nobody is blamed for a block that the node has not', async () => {
     const reader = createStateReader({ node, multicall });
-    expect(await reader.read(await head(), [nonceOf(account, account)])).toEqual([undefined]);
+    const call = nonceOf(account, account);
+    expect(await reader.read(await head(), [call])).toEqual([undefined]);
     const unknown: Hex = `0x${'12'.repeat(32)}`;
     await expect(reader.read(unknown, [balanceOf(token, account)])).rejects.toThrow(RpcRefused);
-    expect(reader.suspects()).toEqual(new Set());
+    expect([...reader.suspects().values()]).toEqual([call]);
+  });
+});
+
+describe('a node that does not do its work is never taken for a token that fails', () => {
+  interface Asked {
+    readonly id: number;
+    readonly params: readonly [{ readonly data: Hex }, unknown];
+  }
+  /** Anything but the empty call: that a node runs that one says little. */
+  const isHeavy = ({ params: [{ data }] }: Asked) => data.length > 2 * (4 + 64 + 64);
+  const everySecond = () => {
+    let count = 0;
+    return () => {
+      count += 1;
+      return count % 2 === 0;
+    };
+  };
+
+  test.each([
+    ['lags behind, behind a balancer with one that does not', everySecond(), -32000, 'header not found', 200],
+    ['limits heavy calls with 429', isHeavy, -32005, 'limit exceeded', 429],
+    ['limits heavy calls with 200', isHeavy, -32005, 'limit exceeded', 200],
+    ['has no time for heavy calls', isHeavy, -32000, 'request timed out', 200],
+    ['gives up heavy calls', isHeavy, -32000, 'execution aborted (timeout = 5s)', 200],
+    ['has no time for some calls', everySecond(), -32000, 'request timed out', 200],
+  ])('where it %s', async (_what, misbehaves: (call: Asked) => boolean, code, message, status) => {
+    let hasRecovered = false;
+    const url = await serve(async (body) => {
+      const answered = await forward(body);
+      const asked = JSON.parse(body) as Asked | Asked[];
+      const refused = [asked].flat().filter((call) => !hasRecovered && misbehaves(call));
+      if (refused.length === 0) return answered;
+      const answers = [JSON.parse(answered.body) as { id: number }].flat().map(({ id, ...answer }) => ({
+        id,
+        ...(refused.some((call) => call.id === id) ? { error: { code, message } } : answer),
+      }));
+      return { status, body: JSON.stringify(Array.isArray(asked) ? answers : answers[0]) };
+    });
+    const failing = createNode({ urls: [url], nowMs: () => 0 });
+    const reverting = await deploy(deployArtifacts.IllBehavedToken, 'Reverting', 'REV', 18);
+    await send(reverting, 'setBalanceAnswer', 1);
+    await send(token, 'mint', account, 1n);
+    const block = await head();
+    const [balance] = await createStateReader({ node, multicall }).read(block, [balanceOf(token, account)]);
+    const reader = createStateReader({ node: failing, multicall });
+    const calls = [...Array.from({ length: 5 }, () => balanceOf(token, account)), balanceOf(reverting, account)];
+    const expected = [...Array.from({ length: 5 }, () => balance), undefined];
+    let failures = 0;
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      const values = await reader.read(block, calls).catch((error: unknown) => {
+        failures += 1;
+        expect(error instanceof RpcRefused ? error.retryable : error instanceof RpcUnavailable).toBe(true);
+        return undefined;
+      });
+      if (values !== undefined) expect(values).toEqual(expected);
+    }
+    expect(failures).toBeGreaterThan(0);
+    hasRecovered = true;
+    expect(await reader.read(block, calls)).toEqual(expected);
+    expect([...reader.suspects().values()]).toEqual([balanceOf(reverting, account)]);
+    failing.close();
+  });
+
+  test('where it refuses what is too much for it, call by call all is read', async () => {
+    const sizes: number[] = [];
+    const url = await serve((body) => {
+      sizes.push(body.length);
+      return body.startsWith('[') ? forward(body) : refusal(-32000, 'response is too large')(body);
+    });
+    const small = createNode({ urls: [url], nowMs: () => 0 });
+    const reader = createStateReader({ node: small, multicall });
+    const block = await head();
+    const calls = Array.from({ length: 100 }, () => balanceOf(token, account));
+    const [balance] = await createStateReader({ node, multicall }).read(block, calls.slice(0, 1));
+    expect(new Set(await reader.read(block, calls))).toEqual(new Set([balance]));
+    // Twice in company, then forty in a request.
+    expect([sizes.length, reader.suspects().size]).toEqual([5, 0]);
+    small.close();
+  });
+
+  test('where it can execute nothing at all', async () => {
+    const url = await serve(refusal(3, 'execution reverted'));
+    const broken = createNode({ urls: [url, url], nowMs: () => 0 });
+    const reader = createStateReader({ node: broken, multicall });
+    await expect(reader.read(await head(), [balanceOf(token, account)])).rejects.toThrow(
+      /can execute nothing at block/,
+    );
+    expect(reader.suspects().size).toBe(0);
+    broken.close();
   });
 });
 

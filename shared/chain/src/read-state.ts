@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@makerbook/contracts-evm';
-import type { Node } from './call-node.js';
+import type { Node, RpcRequest } from './call-node.js';
 import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
 
@@ -7,12 +7,13 @@ import { RpcRefused, RpcUnavailable } from './failures.js';
 export interface StateReader {
   /**
    * The values in the order of the calls; undefined where the contract itself fails: it reverts, burns its gas, returns
-   * less than a word, or is no contract. Throws RpcUnavailable or RpcRefused where the node fails.
+   * less than a word or more than 4096 bytes, or is no contract; or where it failed before, and its turn to be asked
+   * again has not come. Throws RpcUnavailable or RpcRefused where the node fails.
    * @param blockHash the state after exactly this block (EIP-1898).
    */
   read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
-  /** Functions that failed and are called alone since, as `<contract>:<selector>`. */
-  suspects(): ReadonlySet<string>;
+  /** What could not be read when it was last asked, by a name; the one that has waited longest comes first. */
+  suspects(): ReadonlyMap<string, StateCall>;
 }
 
 export interface StateReaderOptions {
@@ -21,120 +22,144 @@ export interface StateReaderOptions {
   readonly multicall: Address;
   /** Calls in one `aggregate3`. Default 200. */
   readonly callsMax?: number;
-  /** Gas of a call that is made alone. Default 10 million. */
-  readonly aloneGas?: number;
+  /** Suspects that are asked in one reading. Default 8. */
+  readonly suspectCallsMax?: number;
   /** `eth_call`s under way at once. Default 4. */
   readonly concurrencyMax?: number;
-  /** Functions remembered as suspects, the oldest forgotten first. Default 10000. */
+  /** Suspects remembered, the one asked longest ago forgotten first. Default 10000. */
   readonly suspectsMax?: number;
 }
 
+/** In company each call is given so much gas, and so much more is there for all; a node caps it at some 50 million. */
+const COMPANY_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
+/** For a call that failed in company, and is asked by itself. */
+const SINGLE_GAS = 400_000;
+/** For a call that failed by itself: the most that anything is given. */
+const SUSPECT_GAS = 3_000_000;
+/** What returns more is not asked in company again; our own Multicall3 takes it for a failure by itself. */
+const RETURN_BYTES_MAX = 4096;
+/** Single calls in one request, beside the empty one. */
+const SINGLES_MAX = 40;
+
 /**
- * Reads through Multicall3, failures allowed. A contract that fails in company is asked again alone: another one may
- * have burnt the gas that was meant for it. What fails alone too has failed by itself, and is kept out of company from
- * then on until it succeeds, so that a contract that burns all gas costs the others nothing.
+ * Reads through Multicall3, failures allowed. What fails in company is asked again by itself: another call may have burnt
+ * the gas that was meant for it. What fails by itself is a suspect, and kept out of company until it succeeds.
+ *
+ * Nothing that a contract does costs the others more than a bound: in one reading of `n` values the node is asked for
+ * 0.15 n million gas in company, once more 0.4 million for each that fails there for the first time, and 3 million
+ * for each of `suspectCallsMax` suspects. Suspects beyond that wait for a later reading, and are undefined until then.
+ *
+ * Only an execution that fails by itself is held against a contract, and only where the same endpoint, in the same
+ * answer, has run an empty call at the same block. All else is the node's own failure.
  */
 export function createStateReader(options: StateReaderOptions): StateReader {
-  const { node, multicall, callsMax = 200, aloneGas = 10_000_000, concurrencyMax = 4, suspectsMax = 10_000 } = options;
-  const suspects = new Set<string>();
+  const { node, multicall, callsMax = 200, suspectCallsMax = 8, concurrencyMax = 4, suspectsMax = 10_000 } = options;
+  const suspects = new Map<string, StateCall>();
 
-  const aggregate = async (
-    blockHash: Hex,
-    calls: readonly StateCall[],
-    gas?: number,
-  ): Promise<readonly CallOutcome[]> => {
-    const transaction = { to: multicall, data: encodeAggregate3(calls) };
-    const returned = await node.call('eth_call', [
-      gas === undefined ? transaction : { ...transaction, gas: `0x${gas.toString(16)}` },
-      { blockHash },
-    ]);
-    const outcomes = typeof returned === 'string' ? decodeAggregate3(returned as Hex, calls.length) : undefined;
-    if (outcomes === undefined) {
-      throw new RpcUnavailable(`Multicall3 at ${multicall} gave no result of aggregate3 at block ${blockHash}`);
-    }
-    return outcomes;
+  const requestOf = (blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest => ({
+    method: 'eth_call',
+    params: [{ to: multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` }, { blockHash }],
+  });
+
+  /** What the calls did. Throws RpcUnavailable where what was returned is no result of them. */
+  const outcomesOf = (result: unknown, count: number, by: string): readonly CallOutcome[] => {
+    const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
+    if (outcomes !== undefined) return outcomes;
+    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${multicall}`);
   };
 
-  /** Throws when the node cannot call at this block at all: then no contract is to blame. */
-  const blameNodeFirst = (blockHash: Hex) => aggregate(blockHash, []);
-
-  const readAlone = async (blockHash: Hex, call: StateCall): Promise<bigint | undefined> => {
-    for (let attempt = 1; ; attempt += 1) {
+  /**
+   * What is refused twice (behind a balancer, the second node may know what the first one does not) may be too much at
+   * once, for whatever reason: then nothing is known of any of them.
+   */
+  const readTogether = async (blockHash: Hex, calls: readonly StateCall[]): Promise<(bigint | undefined)[]> => {
+    const { perCall, beside, max } = COMPANY_GAS;
+    const gas = Math.min(beside + perCall * calls.length, max);
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
       try {
-        const [outcome] = await aggregate(blockHash, [call], aloneGas);
-        const value = firstWord(outcome);
-        if (outcome?.succeeded === true) suspects.delete(functionOf(call));
-        else suspect(call);
-        return value;
+        return await node.callAll([requestOf(blockHash, calls, gas)], ([result], endpoint) =>
+          outcomesOf(result, calls.length, endpoint).map(firstWord),
+        );
       } catch (error) {
         if (!(error instanceof RpcRefused)) throw error;
-        await blameNodeFirst(blockHash);
-        if (attempt === 2) {
-          suspect(call);
-          return undefined;
-        }
+        if (error.isOfExecution) break;
       }
     }
+    return calls.map(() => undefined);
   };
 
-  const suspect = (call: StateCall) => {
-    suspects.add(functionOf(call));
-    const [oldest] = suspects;
-    if (suspects.size > suspectsMax && oldest !== undefined) suspects.delete(oldest);
+  /** Each in an `eth_call` of its own, all in one request. */
+  const readSingly = (blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> => {
+    const requests = [[], ...calls.map((call) => [call])].map((some) => requestOf(blockHash, some, gas));
+    return node.callEach(requests, ([empty, ...singles], endpoint) => {
+      if (empty === undefined || 'failure' in empty) {
+        throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
+      }
+      outcomesOf(empty.result, 0, endpoint);
+      return singles.map((single) =>
+        'failure' in single ? undefined : firstWord(outcomesOf(single.result, 1, endpoint)[0]),
+      );
+    });
   };
 
-  const readTogether = async (blockHash: Hex, calls: readonly StateCall[]): Promise<(bigint | undefined)[]> => {
-    const [only] = calls;
-    if (only === undefined) return [];
-    let outcomes: readonly CallOutcome[];
-    try {
-      outcomes = await aggregate(blockHash, calls);
-    } catch (error) {
-      if (!(error instanceof RpcRefused)) throw error;
-      await blameNodeFirst(blockHash);
-      if (calls.length === 1) return [await readAlone(blockHash, only)];
-      const half = calls.length >> 1;
-      const first = await readTogether(blockHash, calls.slice(0, half));
-      return [...first, ...(await readTogether(blockHash, calls.slice(half)))];
+  const suspect = (calls: readonly StateCall[]) => {
+    for (const call of calls) {
+      suspects.delete(nameOf(call));
+      suspects.set(nameOf(call), call);
+      const [oldest] = suspects.keys();
+      if (suspects.size > suspectsMax && oldest !== undefined) suspects.delete(oldest);
     }
-    const values = outcomes.map(firstWord);
-    // The first that failed may have burnt the gas of those behind it: they get another chance, together.
-    const failed = [...calls.keys()].filter((index) => outcomes[index]?.succeeded !== true);
-    const [first, ...rest] = failed;
-    if (first === undefined) return values;
-    const others: number[] = [];
-    for (const index of [first, ...rest]) {
-      const call = calls[index];
-      if (call === undefined) continue;
-      if (index === first || suspects.has(functionOf(call))) values[index] = await readAlone(blockHash, call);
-      else others.push(index);
-    }
-    const again = await readTogether(blockHash, pick(calls, others));
-    for (const [nth, index] of others.entries()) values[index] = again[nth];
-    return values;
+  };
+
+  /** A function that answers again gets another chance for all accounts: it may have failed for all of them. */
+  const clear = (calls: readonly StateCall[]) => {
+    const functions = new Set(calls.map(functionOf));
+    for (const [name, call] of suspects) if (functions.has(functionOf(call))) suspects.delete(name);
+  };
+
+  /** Of suspects among the calls, those that have waited longest. */
+  const chooseSuspects = (calls: readonly StateCall[], suspected: readonly number[]): readonly number[] => {
+    if (suspected.length <= suspectCallsMax) return suspected;
+    const places = new Map([...suspects.keys()].map((name, place) => [name, place]));
+    const placeOf = (index: number) => places.get(nameOf(calls[index])) ?? 0;
+    return [...suspected].sort((a, b) => placeOf(a) - placeOf(b)).slice(0, suspectCallsMax);
   };
 
   const read = async (blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> => {
     const values: (bigint | undefined)[] = new Array(calls.length);
-    const jobs: { readonly indexes: readonly number[]; readonly alone: boolean }[] = [];
-    let company: number[] = [];
-    for (const [index, call] of calls.entries()) {
-      if (suspects.has(functionOf(call))) jobs.push({ indexes: [index], alone: true });
-      else if (company.push(index) === callsMax) {
-        jobs.push({ indexes: company, alone: false });
-        company = [];
-      }
-    }
-    if (company.length > 0) jobs.push({ indexes: company, alone: false });
-    const work = async () => {
-      for (let job = jobs.pop(); job !== undefined; job = jobs.pop()) {
-        const wanted = pick(calls, job.indexes);
-        const [first] = wanted;
-        const got = job.alone && first ? [await readAlone(blockHash, first)] : await readTogether(blockHash, wanted);
-        for (const [nth, index] of job.indexes.entries()) values[index] = got[nth];
-      }
+    /** Reads these; says which of them have no value. */
+    const fill = async (
+      indexes: readonly number[],
+      how: (some: readonly StateCall[]) => Promise<(bigint | undefined)[]>,
+    ): Promise<number[]> => {
+      const got = await how(pick(calls, indexes));
+      for (const [nth, index] of indexes.entries()) values[index] = got[nth];
+      return indexes.filter((index) => values[index] === undefined);
     };
-    await Promise.all(Array.from({ length: Math.min(concurrencyMax, jobs.length) }, work));
+    const readSuspects = async (indexes: readonly number[]) => {
+      if (indexes.length === 0) return;
+      const failed = await fill(indexes, (some) => readSingly(blockHash, some, SUSPECT_GAS));
+      const answered = indexes.filter((index) => !failed.includes(index));
+      clear(pick(calls, answered));
+      suspect(pick(calls, failed));
+    };
+
+    const isSuspect = (index: number) => suspects.has(nameOf(calls[index]));
+    const all = [...calls.keys()];
+    const chosen = chooseSuspects(calls, all.filter(isSuspect));
+    const groups = chunksOf(
+      all.filter((index) => !isSuspect(index)),
+      callsMax,
+    );
+    const [failed] = await Promise.all([
+      inParallel(groups, concurrencyMax, (group) => fill(group, (some) => readTogether(blockHash, some))),
+      readSuspects(chosen),
+    ]);
+    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), concurrencyMax, (chunk) =>
+      fill(chunk, (some) => readSingly(blockHash, some, SINGLE_GAS)),
+    );
+    suspect(pick(calls, failedAgain));
+    await readSuspects(failedAgain.slice(0, suspectCallsMax - chosen.length));
     return values;
   };
 
@@ -145,12 +170,38 @@ function functionOf({ to, data }: StateCall): string {
   return `${to}:${data.slice(0, 10)}`;
 }
 
+function nameOf(call: StateCall | undefined): string {
+  return call === undefined ? '' : `${call.to}:${call.data}`;
+}
+
 function pick<T>(list: readonly T[], indexes: readonly number[]): T[] {
   return indexes.map((index) => list[index]).filter((each) => each !== undefined);
 }
 
-/** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word. */
+function chunksOf<T>(list: readonly T[], countMax: number): T[][] {
+  const chunks: T[][] = [];
+  for (let from = 0; from < list.length; from += countMax) chunks.push(list.slice(from, from + countMax));
+  return chunks;
+}
+
+/** Does the work for each, for so many at once, and gives what came out of it, in the order of the list. */
+async function inParallel<E, T>(
+  list: readonly E[],
+  atOnceMax: number,
+  work: (each: E) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const results: (readonly T[])[] = [];
+  const left = list.entries();
+  const take = async () => {
+    for (const [index, each] of left) results[index] = await work(each);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnceMax, list.length) }, take));
+  return results.flat();
+}
+
+/** The first word of what was returned, as Solidity reads a uint256; undefined for less than a word, and for too much. */
 function firstWord(outcome: CallOutcome | undefined): bigint | undefined {
   if (outcome?.succeeded !== true || outcome.data.length < 64) return undefined;
+  if (outcome.data.length > 2 * RETURN_BYTES_MAX) return undefined;
   return BigInt(`0x${outcome.data.slice(0, 64)}`);
 }
