@@ -1,8 +1,8 @@
 import type { RpcCounts } from '@makerbook/chain';
 import { metrics } from '@makerbook/telemetry';
+import type { CatchUpProgress, WatcherState } from './keep-position.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { SweepState } from './sweep-pairs.js';
-import type { WatcherState } from './watch-blocks.js';
 
 /** What the gauges are read from, when they are scraped. */
 export interface Measured {
@@ -89,8 +89,7 @@ export function createMeters(): WatcherMeters {
         state.processed === undefined ? undefined : Math.max(0, nowMs() / 1000 - state.processed.timestamp),
       );
       gauge('catch_up_ratio', 'How far catching up has come, from 0 to 1; 1 when it is done', () => {
-        if (state.phase === 'FOLLOWING') return 1;
-        return state.catchUp === undefined || state.catchUp.total === 0 ? 0 : state.catchUp.done / state.catchUp.total;
+        return state.phase === 'FOLLOWING' ? 1 : ratioOf(state.catchUp);
       });
       gauge('watched_pairs', 'Pairs of maker and making token with open orders', () => sizes().pairs);
       gauge('watched_makers', 'Makers with open orders', () => sizes().makers);
@@ -115,4 +114,13 @@ export function createMeters(): WatcherMeters {
       counter('log_unreadable_records', 'Records of the log that could not be read', () => logRecords().unreadable);
     },
   };
+}
+
+const STEPS: readonly CatchUpProgress['step'][] = ['blocks', 'orders', 'pairs'];
+
+/** Each step counts for as much as the others. */
+function ratioOf(progress: CatchUpProgress | undefined): number {
+  if (progress === undefined) return 0;
+  const { step, done, total } = progress;
+  return (STEPS.indexOf(step) + (total === 0 ? 0 : done / total)) / STEPS.length;
 }

@@ -1,6 +1,6 @@
-import type { BlockHeader } from '@makerbook/chain';
 import type { Cause, MakerFact } from '@makerbook/contracts-events';
 import type { OpenedOrder } from './follow-log.js';
+import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { Touched } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
@@ -19,8 +19,7 @@ export interface NewOrderReaderOptions {
   readonly watched: WatchedSet;
   readonly reader: FactReader;
   readonly publisher: FactPublisher;
-  /** The newest block whose logs were matched with the watched set; undefined before the first. */
-  readonly matched: () => BlockHeader | undefined;
+  readonly readPoint: ReadPoint;
   /** How long an order waits for company. */
   readonly gatherMs: number;
   readonly wait: (ms: number) => Promise<void>;
@@ -37,7 +36,7 @@ const ORDERS_MAX = 500;
  * together they leave no gap.
  */
 export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderReader {
-  const { watched, reader, publisher, matched, gatherMs, wait, retry, onFatal } = options;
+  const { watched, reader, publisher, readPoint, gatherMs, wait, retry, onFatal } = options;
   let queue: OpenedOrder[] = [];
   /** What is being read, last one first. */
   let reading: OpenedOrder[] = [];
@@ -59,8 +58,7 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
     await wait(gatherMs);
     for (let batch = take(); batch.length > 0; batch = take()) {
       await retry(async () => {
-        const block = matched();
-        if (block === undefined) throw new Error('orders are read before any block is known');
+        const block = await readPoint.at();
         const { touched, traceparents } = touchedBy(batch, watched);
         const facts = await readFacts(reader, touched, block);
         await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
@@ -71,7 +69,7 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
   };
 
   const start = () => {
-    if (isWorking || hasFailed || queue.length === 0 || matched() === undefined) return;
+    if (isWorking || hasFailed || queue.length === 0 || !readPoint.isKnown) return;
     isWorking = true;
     readAll()
       .catch((error: Error) => {

@@ -10,7 +10,6 @@ const well: Signs = {
     matched: { ...block, parentHash: '0x0' },
     processed: block,
     catchUp: undefined,
-    lastBlockMs: 5,
   },
   headNumber: 101,
   lastTurnAtMs: 999_900,
@@ -30,7 +29,7 @@ describe('the watcher', () => {
     ['Kafka is silent', { lastPollAtMs: 980_000 }, /no broker has answered for 20 s/],
     ['a node is away', { failures: ['blocks: gone'] }, /blocks: gone/],
     ['it reads the log', { state: { ...well.state, phase: 'READING_LOG' } }, /reading the log: 7 records/],
-    ['it catches up', { state: { ...well.state, catchUp: { done: 3, total: 9 } } }, /3 of 9 pairs/],
+    ['it catches up', { state: { ...well.state, catchUp: { step: 'pairs', done: 3, total: 9 } } }, /3 of 9 pairs/],
     ['it is far behind', { headNumber: 200 }, /100 blocks behind/],
     ['nothing is processed', { state: { ...well.state, processed: undefined } }, /no block is processed yet/],
   ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {

@@ -1,5 +1,5 @@
 import { type Health, healthOf } from '@makerbook/http';
-import type { WatcherState } from './watch-blocks.js';
+import type { WatcherState } from './keep-position.js';
 
 /** What the health of the watcher is told from. Times in milliseconds since 1970. */
 export interface Signs {
@@ -50,7 +50,7 @@ function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
 
 function describePosition({ phase, catchUp, processed }: WatcherState, lagBlocks: number, logRecords: number): string {
   if (phase === 'READING_LOG') return `reading the log: ${logRecords} records so far`;
-  if (catchUp !== undefined) return `catching up: ${catchUp.done} of ${catchUp.total} pairs read at the head`;
+  if (catchUp !== undefined) return `catching up at the head: ${catchUp.done} of ${catchUp.total} ${catchUp.step} read`;
   if (processed === undefined) return 'no block is processed yet';
   return phase === 'CATCHING_UP' || lagBlocks > LAG_BLOCKS_MAX
     ? `catching up: ${lagBlocks} blocks behind the head`

@@ -17,6 +17,8 @@ import { confirmJoined } from './confirm-joined.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
 import { followLog } from './follow-log.js';
+import type { WatcherState } from './keep-position.js';
+import { ReadPoint } from './keep-read-point.js';
 import { WatchedSet } from './keep-watched-set.js';
 import { createMeters } from './measure.js';
 import { pollBlocks } from './poll-blocks.js';
@@ -26,7 +28,7 @@ import { createNewOrderReader } from './read-new-orders.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
 import { retrying } from './retry.js';
 import { type SweepState, sweepPairs } from './sweep-pairs.js';
-import { type WatcherState, watchBlocks } from './watch-blocks.js';
+import { watchBlocks } from './watch-blocks.js';
 
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
@@ -69,7 +71,6 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     matched: undefined,
     processed: undefined,
     catchUp: undefined,
-    lastBlockMs: undefined,
   };
   const sweep: SweepState = { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 };
 
@@ -149,13 +150,14 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
     }
     const matched = () => state.matched;
+    const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
     const orders =
       reader &&
       createNewOrderReader({
         watched,
         reader,
         publisher,
-        matched,
+        readPoint,
         gatherMs: settings.ORDER_GATHER_MS,
         wait,
         retry: retryFor('orders'),
@@ -254,22 +256,22 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         reader,
         orders,
         partitions,
+        readPoint,
         state,
         signal,
         nowMs,
         retry: retryBlocks,
-        onBlock: ({ number }, facts) => {
-          meters.blockProcessed(facts, state.lastBlockMs);
-          logger.debug({ block: number, facts, tookMs: state.lastBlockMs }, 'block processed');
+        onBlock: ({ number }, facts, tookMs) => {
+          meters.blockProcessed(facts, tookMs);
+          logger.debug({ block: number, facts, tookMs }, 'block processed');
         },
-        onCatchUp: (progress, head) => {
+        onCatchUp: (progress) => {
           lastTurnAtMs = nowMs();
           if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
           saidAtMs = lastTurnAtMs;
-          logger.info({ ...progress, head: head.number }, 'catching up: pairs are read anew at the head');
+          logger.info({ ...progress, head: state.matched?.number }, 'catching up at the head');
         },
         catchUpBlocksMax: settings.CATCH_UP_BLOCKS_MAX,
-        stateBlocksMax: settings.STATE_BLOCKS_MAX,
       });
     };
     const sweeping = async () => {
@@ -278,7 +280,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         watched,
         reader,
         publisher,
-        matched,
+        readPoint,
         mayRead: () => state.phase === 'FOLLOWING',
         pairsPerSecond: settings.SWEEP_PAIRS_PER_SECOND,
         state: sweep,

@@ -1,6 +1,7 @@
-import { accountIn, type BlockHeader } from '@makerbook/chain';
+import { accountIn } from '@makerbook/chain';
 import type { MakerFact } from '@makerbook/contracts-events';
 import { isNews } from './is-news.js';
+import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { TouchedPair } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
@@ -21,7 +22,7 @@ export interface SweepOptions {
   readonly watched: WatchedSet;
   readonly reader: FactReader;
   readonly publisher: FactPublisher;
-  readonly matched: () => BlockHeader | undefined;
+  readonly readPoint: ReadPoint;
   /** False while the watcher is behind: its own reading comes first. */
   readonly mayRead: () => boolean;
   /** 0: none, but what could not be read is read again all the same. */
@@ -39,7 +40,7 @@ export interface SweepOptions {
  * does not say already is published.
  */
 export async function sweepPairs(options: SweepOptions): Promise<void> {
-  const { watched, reader, publisher, matched, pairsPerSecond, state, signal, nowMs, wait, retry } = options;
+  const { watched, reader, publisher, readPoint, pairsPerSecond, state, signal, nowMs, wait, retry } = options;
   const publish = async (facts: readonly MakerFact[], pairs: number) => {
     if (facts.length > 0) await publisher.publish(facts);
     state.pairs += pairs;
@@ -50,12 +51,12 @@ export async function sweepPairs(options: SweepOptions): Promise<void> {
   let unreadableDue = 0;
   while (!signal.aborted) {
     await wait(TURN_MS);
-    if (matched() === undefined || !options.mayRead() || signal.aborted) continue;
+    if (!readPoint.isKnown || !options.mayRead() || signal.aborted) continue;
     const unreadable = unreadablePairs(reader, watched);
     if (unreadable.length > 0) {
       unreadableDue = await retry(async () => {
-        const at = matched();
-        if (at === undefined || at.number < unreadableDue) return unreadableDue;
+        const at = await readPoint.at();
+        if (at.number < unreadableDue) return unreadableDue;
         const facts = await readFacts(reader, { pairs: unreadable, makers: [], orders: [] }, at);
         const news = facts.filter((fact) => isNews(fact, watched));
         await publish(news, unreadable.length);
@@ -64,9 +65,7 @@ export async function sweepPairs(options: SweepOptions): Promise<void> {
     }
     if (pairsPerSecond === 0) continue;
     const next = await retry(async () => {
-      const at = matched();
-      if (at === undefined) return from;
-      const reread = await rereadSlots(reader, watched, at, 'SWEEP', from, pairsPerSecond);
+      const reread = await rereadSlots(reader, watched, await readPoint.at(), 'SWEEP', from, pairsPerSecond);
       await publish(reread.facts, reread.pairs);
       return reread.next;
     });

@@ -1,0 +1,95 @@
+import { type BlockHeader, ChainContradiction, type Node, RpcUnavailable, readBlockAndNewest } from '@makerbook/chain';
+import type { BlockRef, MakerFact } from '@makerbook/contracts-events';
+import type { BlockSource } from './block-source.js';
+import type { FollowedLog } from './follow-log.js';
+import type { ReadPoint } from './keep-read-point.js';
+import type { WatchedSet } from './keep-watched-set.js';
+import type { FactPublisher } from './publish-facts.js';
+import type { FactReader } from './read-facts.js';
+import type { NewOrderReader } from './read-new-orders.js';
+
+/** Where the watcher stands; read by metrics and readiness, written by the loop. */
+export interface WatcherState {
+  phase: 'READING_LOG' | 'CATCHING_UP' | 'FOLLOWING';
+  /** The newest block whose logs were matched with the watched set. Set by `noteMatched` alone. */
+  matched: BlockHeader | undefined;
+  /** The newest block that is published to every partition. */
+  processed: BlockRef | undefined;
+  catchUp: CatchUpProgress | undefined;
+}
+
+export interface WatchOptions {
+  readonly node: Node;
+  readonly source: BlockSource;
+  readonly watched: WatchedSet;
+  readonly log: FollowedLog;
+  readonly publisher: FactPublisher;
+  /** Undefined where the protocol's address is not known: then nothing is read, and blocks alone are published. */
+  readonly reader: FactReader | undefined;
+  readonly orders: NewOrderReader | undefined;
+  readonly partitions: number;
+  readonly readPoint: ReadPoint;
+  readonly state: WatcherState;
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  readonly retry: <T>(work: () => Promise<T>) => Promise<T>;
+  /** @param tookMs from the moment the block was seen to the acknowledgement of its facts; undefined after a catch-up */
+  readonly onBlock: (block: BlockRef, facts: number, tookMs: number | undefined) => void;
+  /** Before each request for missed logs, and after each chunk of orders and pairs. */
+  readonly onCatchUp: (progress: CatchUpProgress) => void;
+  /** A gap of more blocks is caught up by reading all pairs at the head, where that is cheaper. */
+  readonly catchUpBlocksMax: number;
+}
+
+/** How far a step of catching up has come: missed blocks whose logs are read, orders, and then the watched pairs. */
+export interface CatchUpProgress {
+  readonly step: 'blocks' | 'orders' | 'pairs';
+  readonly done: number;
+  readonly total: number;
+}
+
+/** From now on what joins the watched set has missed the block's logs, and is read at `at`, which is not older. */
+export function noteMatched(block: BlockHeader, at: BlockHeader, { state, readPoint }: WatchOptions): void {
+  state.matched = block;
+  readPoint.moveTo(at);
+}
+
+/** Publishes the block where it is not published yet. */
+export async function publishBlock(
+  facts: readonly MakerFact[],
+  block: BlockRef,
+  { publisher, watched }: WatchOptions,
+): Promise<void> {
+  await publisher.publishBlock(facts, block, (partition) => isPublished(partition, block, watched));
+}
+
+/** Whether a partition holds the block already: from before a crash, or from another watcher. */
+function isPublished(partition: number, block: BlockRef, watched: WatchedSet): boolean {
+  const last = watched.lastBlock(partition);
+  if (last?.number === block.number && last.hash !== block.hash) {
+    throw new ChainContradiction(
+      `partition ${partition} of the log holds block ${block.number} as ${last.hash}, the chain as ${block.hash}`,
+    );
+  }
+  return last !== undefined && last.number >= block.number;
+}
+
+/**
+ * The chain's own header of a block that the log holds, and the newest block of the same node, so that both are of one
+ * chain. Throws ChainContradiction when the chain has another block of that number.
+ */
+export async function readPublished(
+  node: Node,
+  { number, hash }: Pick<BlockRef, 'number' | 'hash'>,
+): Promise<{ readonly header: BlockHeader; readonly newest: BlockHeader }> {
+  const { block: header, newest, endpoint } = await readBlockAndNewest(node, number);
+  if (header === undefined) {
+    throw new RpcUnavailable(`${endpoint} does not have block ${number} yet, which was published before`);
+  }
+  if (header.hash !== hash) {
+    throw new ChainContradiction(
+      `block ${number} is ${header.hash} on the chain of ${endpoint}, but ${hash} was published: another chain, or a reorganisation of final blocks. Nothing more is published.`,
+    );
+  }
+  return { header, newest };
+}
