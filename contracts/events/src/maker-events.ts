@@ -58,7 +58,11 @@ export const orderCancelledOnChain = z.strictObject({
   cause,
 });
 
-/** `OrderFilled`: `filledMakingAmount` is the sum of all fills of the order up to `block`, so a repeat changes nothing. */
+/**
+ * `OrderFilled`: `filledMakingAmount` is the sum of all fills of the order up to `block`, so a repeat changes nothing.
+ * It is `0x0` when the chain was asked about a new order and nothing of it was filled: until then the order stays
+ * VALIDATING.
+ */
 export const orderFilled = z.strictObject({
   type: z.literal('OrderFilled'),
   maker: address,

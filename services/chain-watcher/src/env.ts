@@ -56,11 +56,6 @@ export const watcherSettings = {
   SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep for silently changing tokens reads in a second; 0: none', 20, {
     max: 10_000,
   }),
-  CONFIRM_INTERVAL_MS: integer(
-    'How often the funds of pairs that a new order joined are published again, where a removed hash may have been forgotten',
-    30_000,
-    { min: 10 },
-  ),
   KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
 };

@@ -21,6 +21,7 @@ export class Pairs {
   private readonly allowance: (bigint | undefined)[] = [];
   private readonly balanceBlock: number[] = [];
   private readonly allowanceBlock: number[] = [];
+  private readonly sinceBlock: number[] = [];
   private readonly key = new Uint32Array(5);
 
   get size(): number {
@@ -56,9 +57,14 @@ export class Pairs {
     return { balance: this.balance[pair], allowance: this.allowance[pair] };
   }
 
-  /** Whether the fold of the domain knows the pair's funds, so that a new order need not have them read. */
+  /**
+   * Whether the fold of the domain knows the pair's funds as of a block since which no log was missed here, so that a new
+   * order need not have them read. Another watcher may have read them before that: a log in between is missed by both.
+   */
   isFunded(pair: number): boolean {
-    return this.isHeld[pair] === true || (this.balance[pair] !== undefined && this.allowance[pair] !== undefined);
+    if (this.isHeld[pair] === true) return true;
+    if (this.balance[pair] === undefined || this.allowance[pair] === undefined) return false;
+    return Math.min(this.balanceBlock[pair] ?? -1, this.allowanceBlock[pair] ?? -1) >= (this.sinceBlock[pair] ?? -1);
   }
 
   /** The fold knows the pair's funds; what they are is not known here. */
@@ -66,8 +72,11 @@ export class Pairs {
     this.isHeld[pair] = true;
   }
 
-  /** One more open order. Returns the slot of its pair. */
-  add(maker: number, tokenAddress: Address): number {
+  /**
+   * One more open order. Returns the slot of its pair.
+   * @param matchedBlock the newest block whose logs were matched without the pair, where this order is its first
+   */
+  add(maker: number, tokenAddress: Address, matchedBlock: number): number {
     const token = this.tokens.findOrInsert(readWords(tokenAddress, 2, 5, this.key));
     const pair = this.pairs.findOrInsert(this.pairKey(maker, token));
     const before = this.openOrders[pair] ?? 0;
@@ -75,6 +84,7 @@ export class Pairs {
     if (before === 0) {
       this.tokenPairs[token] = (this.tokenPairs[token] ?? 0) + 1;
       this.forget(pair);
+      this.sinceBlock[pair] = matchedBlock;
     }
     return pair;
   }
@@ -94,12 +104,14 @@ export class Pairs {
     return true;
   }
 
-  observeBalance(pair: number, value: bigint, { number }: BlockRef): void {
-    observe(pair, value, number, this.balance, this.balanceBlock);
+  /** @param processed the newest block that was processed: an older first reading does not count */
+  observeBalance(pair: number, value: bigint, { number }: BlockRef, processed: number): void {
+    observe(pair, value, number, processed, this.balance, this.balanceBlock);
   }
 
-  observeAllowance(pair: number, value: bigint, { number }: BlockRef): void {
-    observe(pair, value, number, this.allowance, this.allowanceBlock);
+  /** @param processed the newest block that was processed: an older first reading does not count */
+  observeAllowance(pair: number, value: bigint, { number }: BlockRef, processed: number): void {
+    observe(pair, value, number, processed, this.allowance, this.allowanceBlock);
   }
 
   private forget(pair: number): void {
@@ -118,8 +130,15 @@ export class Pairs {
 }
 
 /** An older block never overrules a newer one. */
-function observe(pair: number, value: bigint, block: number, values: (bigint | undefined)[], blocks: number[]): void {
-  if (pair < 0 || (values[pair] !== undefined && (blocks[pair] ?? 0) > block)) return;
+function observe(
+  pair: number,
+  value: bigint,
+  block: number,
+  processed: number,
+  values: (bigint | undefined)[],
+  blocks: number[],
+): void {
+  if (pair < 0 || block < (values[pair] === undefined ? processed : (blocks[pair] ?? 0))) return;
   values[pair] = value;
   blocks[pair] = block;
 }

@@ -49,9 +49,10 @@ export interface CatchUpProgress {
 }
 
 /** From now on what joins the watched set has missed the block's logs, and is read at `at`, which is not older. */
-export function noteMatched(block: BlockHeader, at: BlockHeader, { state, readPoint }: WatchOptions): void {
+export function noteMatched(block: BlockHeader, at: BlockHeader, { state, watched, readPoint }: WatchOptions): void {
   state.matched = block;
   readPoint.moveTo(at);
+  watched.noteMatched(block.number);
 }
 
 /** Publishes the block where it is not published yet. */

@@ -82,7 +82,7 @@ const eventOf = fc.oneof(
 );
 
 describe('the watched set', () => {
-  test('holds what the fold of the domain holds: pairs, makers, open orders and funding, after every fact', () => {
+  test('holds what the fold of the domain holds, and knows what it waits for: pairs, makers, open orders and funding, after every fact', () => {
     fc.assert(
       fc.property(fc.array(eventOf, { maxLength: 120 }), (events) => {
         const watched = new WatchedSet(PARTITIONS);
@@ -93,22 +93,47 @@ describe('the watched set', () => {
           } else watched.apply(partitionOfMaker(event.maker), event);
           oracle.apply(event);
           expect(describeWatched(watched)).toEqual(oracle.describe());
+          const unread = watched.unreadOrders().map((order) => watched.orderHash(order));
+          expect(unread).toEqual(expect.arrayContaining(oracle.waiting()));
         }
       }),
       { numRuns: 400 },
     );
   });
 
-  test('takes an order for certainly read once two more blocks stand behind it', () => {
-    const watched = new WatchedSet(1);
-    const lasting = submitted(7);
-    const order = watched.apply(0, { ...lasting, order: { ...lasting.order, expiresAt: '0xffffff' } });
-    expect(watched.ordersNotCertainlyRead()).toEqual([order]);
-    watched.apply(0, { type: 'BlockProcessed', block: blockOf(1) });
-    watched.apply(0, { type: 'BlockProcessed', block: blockOf(1) });
-    expect(watched.ordersNotCertainlyRead()).toEqual([order]);
-    watched.apply(0, { type: 'BlockProcessed', block: blockOf(2) });
-    expect(watched.ordersNotCertainlyRead()).toEqual([]);
+  test('takes an order for unread until it was looked at with funds and nonce known, at the last processed block or later', () => {
+    const { watched, lasting, order, look } = unreadOrder();
+    expect(watched.unreadOrders()).toEqual([order]);
+    look(5);
+    expect(watched.unreadOrders()).toEqual([order]);
+    const { maker } = lasting;
+    const { token } = lasting.order.making;
+    const facts = [
+      { type: 'NonceChanged', maker, nonce: lasting.order.nonce, block: blockOf(5), cause },
+      { type: 'AllowanceChanged', maker, token, allowance: '0x1', block: blockOf(5), cause },
+      { type: 'BalanceChanged', maker, token, balance: '0x1', block: blockOf(5), cause },
+      { type: 'BlockProcessed', block: blockOf(6) },
+    ] as const;
+    for (const fact of facts) watched.apply(0, fact);
+    look(5);
+    expect(watched.unreadOrders()).toEqual([order]);
+    look(6);
+    expect(watched.unreadOrders()).toEqual([]);
+  });
+
+  test('gives an unread order again every two blocks, and none that is gone', () => {
+    const { watched, lasting, order } = unreadOrder();
+    const process = (number: number) => watched.apply(0, { type: 'BlockProcessed', block: blockOf(number) });
+    process(6);
+    expect(watched.takeOverdue()).toEqual([]);
+    process(7);
+    expect(watched.takeOverdue()).toEqual([order]);
+    expect(watched.takeOverdue()).toEqual([]);
+    process(9);
+    expect(watched.takeOverdue()).toEqual([order]);
+    process(11);
+    watched.apply(0, { type: 'OrderCancelled', maker: lasting.maker, orderHash: lasting.orderHash, cause });
+    expect(watched.takeOverdue()).toEqual([]);
   });
 
   test('keeps nothing of orders that have expired but their makers', () => {
@@ -120,17 +145,39 @@ describe('the watched set', () => {
   });
 });
 
+/** An order that lasts, opened behind block 5; `look` says that nothing of it was filled at a block. */
+function unreadOrder() {
+  const watched = new WatchedSet(1);
+  watched.apply(0, { type: 'BlockProcessed', block: blockOf(5) });
+  const some = submitted(7);
+  const lasting = { ...some, order: { ...some.order, expiresAt: '0xffffff' as const } };
+  const order = watched.apply(0, lasting);
+  const { maker, orderHash } = lasting;
+  const look = (number: number) =>
+    watched.apply(0, {
+      type: 'OrderFilled',
+      maker,
+      orderHash,
+      filledMakingAmount: '0x0',
+      block: blockOf(number),
+      cause,
+    });
+  return { watched, lasting, order, look };
+}
+
 class Oracle {
   private readonly makers = new Map<Hex, Maker>(makers.map((maker) => [maker, unknownMaker(maker)]));
   private readonly removed = new Set<Hex>();
   private clockSeconds = 0;
+  private processedBlock = -1;
   private offset = 0n;
 
   apply(fact: MakerEvent): void {
     this.offset += 1n;
     for (const [address, maker] of this.makers) {
       if (fact.type !== 'BlockProcessed' && fact.maker !== address) continue;
-      const placed = { fact, offset: this.offset, clockSeconds: this.clockSeconds };
+      const { offset, clockSeconds, processedBlock } = this;
+      const placed = { fact, offset, clockSeconds, processedBlock };
       const evolved = evolve(maker, [placed], {
         routingGraceSeconds: 60,
         wasRemoved: (orderHash) => this.removed.has(orderHash),
@@ -140,7 +187,19 @@ class Oracle {
       }
       this.makers.set(address, evolved.maker);
     }
-    if (fact.type === 'BlockProcessed') this.clockSeconds = Math.max(this.clockSeconds, fact.block.timestamp);
+    if (fact.type !== 'BlockProcessed') return;
+    this.clockSeconds = Math.max(this.clockSeconds, fact.block.timestamp);
+    this.processedBlock = Math.max(this.processedBlock, fact.block.number);
+  }
+
+  /** Orders that the fold holds VALIDATING though their nonce is the chain's: the chain must be asked about them. */
+  waiting(): Hex[] {
+    return [...this.makers.values()].flatMap(({ orders, nonce, nonceIsWatched }) =>
+      [...orders.values()]
+        .filter(({ state }) => state.status === 'VALIDATING')
+        .filter(({ order }) => !nonceIsWatched || order.nonce === nonce?.value)
+        .map(({ orderHash }) => orderHash),
+    );
   }
 
   describe() {

@@ -2,6 +2,7 @@ import type { BlockRef, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contr
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
 import { KeyIndex, readWords } from './index-keys.js';
+import { Makers } from './keep-makers.js';
 import { type PairFunding, Pairs } from './keep-pairs.js';
 import { ExpiryQueue } from './queue-expiries.js';
 import { RemovedHashes } from './remember-removed.js';
@@ -16,15 +17,8 @@ export type SeededOrder = Pick<OrderSubmitted, 'maker' | 'orderHash' | 'order' |
  * Pairs, makers and orders are named by slots, small integers that are used again.
  */
 export class WatchedSet {
-  private readonly makers = new KeyIndex(5);
-  private readonly makerNonce: (bigint | undefined)[] = [];
-  private readonly makerNonceIsWatched: boolean[] = [];
-  private readonly makerOpenOrders: number[] = [];
-  private readonly makerFirstOrder: number[] = [];
-
+  private readonly makers = new Makers();
   private readonly pairs = new Pairs();
-  /** Pairs that an order joined whose funds were taken for known, though a hash may have been forgotten. */
-  private readonly joined = new Set<number>();
 
   private readonly orders = new KeyIndex(8);
   private readonly removed: RemovedHashes;
@@ -39,7 +33,7 @@ export class WatchedSet {
 
   private readonly partitions: Partition[];
   private readonly key = new Uint32Array(8);
-  private watchedMakers = 0;
+  private matchedBlock = -1;
 
   /** @param removedHashesMax how many hashes of removed orders are remembered */
   constructor(partitions: number, removedHashesMax: number = REMOVED_HASHES_MAX) {
@@ -49,8 +43,8 @@ export class WatchedSet {
       clockSeconds: 0,
       expiries: new ExpiryQueue(this.orderPlaceInQueue),
       ahead: new Set(),
-      sinceBlock: [],
-      sinceBlockBefore: [],
+      unread: new Map(),
+      joined: new Set(),
     }));
   }
 
@@ -65,19 +59,25 @@ export class WatchedSet {
         this.remove(home, this.findOrder(fact.orderHash));
         return -1;
       case 'OrderFilled': {
-        const order = this.findOrder(fact.orderHash);
-        if (order >= 0 && BigInt(fact.filledMakingAmount) >= at(this.orderAmount, order)) this.remove(home, order);
+        this.observeFilled(home, this.findOrder(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
         return -1;
       }
       case 'NonceChanged':
-        this.observeNonce(home, fact.maker, BigInt(fact.nonce));
+        this.observeNonce(home, fact.maker, BigInt(fact.nonce), {
+          number: fact.block.number,
+          isCurrent: isCurrent(home, fact.block),
+        });
         return -1;
-      case 'BalanceChanged':
-        this.pairs.observeBalance(this.findPair(fact.token, fact.maker), BigInt(fact.balance), fact.block);
+      case 'BalanceChanged': {
+        const pair = this.findPair(fact.token, fact.maker);
+        this.pairs.observeBalance(pair, BigInt(fact.balance), fact.block, processedBlock(home));
         return -1;
-      case 'AllowanceChanged':
-        this.pairs.observeAllowance(this.findPair(fact.token, fact.maker), BigInt(fact.allowance), fact.block);
+      }
+      case 'AllowanceChanged': {
+        const pair = this.findPair(fact.token, fact.maker);
+        this.pairs.observeAllowance(pair, BigInt(fact.allowance), fact.block, processedBlock(home));
         return -1;
+      }
       case 'BlockProcessed':
         this.advanceClock(home, fact.block);
         return -1;
@@ -93,16 +93,23 @@ export class WatchedSet {
   /**
    * Puts in an order that is open, where its fact is not read. What was removed before is not known then, so joined pairs
    * are to be confirmed from now on.
-   * @param isJudged it is ACTIVE or INACTIVE: the fold of the domain knows the pair's funds, and the maker's nonce is the
-   * order's
+   * @param isJudged it is ACTIVE or INACTIVE: it was read, the fold of the domain knows the pair's funds, and the maker's
+   * nonce is the order's
    */
   seed(partition: number, order: SeededOrder, isJudged: boolean): void {
     this.removed.noteUnknown();
     const home = this.home(partition);
     const slot = this.insertOrder(home, order);
     if (slot < 0 || !isJudged) return;
+    home.unread.delete(slot);
     this.pairs.hold(this.pairOf(slot));
-    this.observeNonce(home, order.maker, BigInt(order.order.nonce));
+    const { maker, order: terms } = order;
+    this.observeNonce(home, maker, BigInt(terms.nonce), { number: this.matchedBlock, isCurrent: true });
+  }
+
+  /** The logs of this block have been matched: what joins from now on missed them. */
+  noteMatched(blockNumber: number): void {
+    this.matchedBlock = blockNumber;
   }
 
   /** From now on a hash may come that was removed before, unknown to this set. */
@@ -110,13 +117,20 @@ export class WatchedSet {
     this.removed.noteUnknown();
   }
 
-  /** Slots of pairs that are watched and to be confirmed, at most so many; they are not given again. */
-  takeJoined(countMax: number): number[] {
+  /**
+   * Slots of watched pairs that an order joined whose funds were taken for known, though a hash may have been forgotten:
+   * this set may then hold an order that the fold of the domain does not, and the fold may know nothing of the pair. They
+   * are to be read once more. At most so many, each given once, and none of partitions that hold this block already.
+   */
+  takeJoined(blockNumber: number, countMax: number): number[] {
     const taken: number[] = [];
-    for (const pair of this.joined) {
-      if (taken.length === countMax) break;
-      this.joined.delete(pair);
-      taken.push(pair);
+    for (const home of this.partitions) {
+      if (processedBlock(home) >= blockNumber) continue;
+      for (const pair of home.joined) {
+        if (taken.length === countMax) return taken;
+        home.joined.delete(pair);
+        taken.push(pair);
+      }
     }
     return taken;
   }
@@ -125,7 +139,7 @@ export class WatchedSet {
   sizes(): { readonly pairs: number; readonly makers: number; readonly orders: number; readonly hashes: number } {
     return {
       pairs: this.pairs.size,
-      makers: this.watchedMakers,
+      makers: this.makers.size,
       orders: this.orders.size,
       hashes: this.orders.size + this.removed.size,
     };
@@ -136,22 +150,26 @@ export class WatchedSet {
     return this.home(partition).lastBlock;
   }
 
-  /**
-   * Slots of orders of which the log does not say for certain that their state on the chain was read: those that came
-   * after the last `BlockProcessed` but one. (Before a block is published, every order that stands before the
-   * `BlockProcessed` of the block before it has been read.)
-   */
-  ordersNotCertainlyRead(): number[] {
-    const recent = this.partitions.flatMap(({ sinceBlock, sinceBlockBefore }) => [...sinceBlockBefore, ...sinceBlock]);
-    return recent.filter((order) => this.isOpen(order));
+  /** Slots of open orders that the log does not show to have been read together with their funds and nonce. */
+  unreadOrders(): number[] {
+    return this.partitions.flatMap(({ unread }) => [...unread.keys()]);
   }
 
-  /** Slots of open orders whose pair or maker was never read, as far as the log says. Looks at every order. */
-  ordersOfUnreadFunding(): number[] {
-    return this.openOrders().filter((order) => {
-      const pair = this.pairOf(order);
-      return !this.isFunded(pair) || !this.isNonceWatched(this.makerOf(pair));
-    });
+  /**
+   * Those of them that a watcher at work would have read by now: before a block is published, every order is read that
+   * stands before the `BlockProcessed` of the block before it. They are given again two blocks later, if need be.
+   */
+  takeOverdue(): number[] {
+    const overdue: number[] = [];
+    for (const home of this.partitions) {
+      const processed = processedBlock(home);
+      for (const [order, sinceBlock] of home.unread) {
+        if (processed < sinceBlock + 2) continue;
+        home.unread.set(order, processed);
+        overdue.push(order);
+      }
+    }
+    return overdue;
   }
 
   /** Slots of all open orders. */
@@ -163,7 +181,7 @@ export class WatchedSet {
 
   /** The slot of a watched pair, or -1. Takes hex of any case: `token` an address, `account` a topic or an address. */
   findPair(token: Hex, account: Hex): number {
-    const maker = this.makers.find(readWords(account, account.length - 40, 5, this.key));
+    const maker = this.makers.find(account);
     return maker < 0 ? -1 : this.pairs.find(maker, token);
   }
 
@@ -174,8 +192,8 @@ export class WatchedSet {
 
   /** The slot of a maker with open orders, or -1. */
   findWatchedMaker(account: Hex): number {
-    const maker = this.makers.find(readWords(account, account.length - 40, 5, this.key));
-    return maker >= 0 && at(this.makerOpenOrders, maker) > 0 ? maker : -1;
+    const maker = this.makers.find(account);
+    return this.makers.isWatched(maker) ? maker : -1;
   }
 
   /** The slot of an open order, or -1. */
@@ -188,6 +206,11 @@ export class WatchedSet {
     return this.orderIsOpen[order] === true;
   }
 
+  /** The making amount of an open order, filled or not. */
+  amountOf(order: number): bigint {
+    return at(this.orderAmount, order);
+  }
+
   pairOf(order: number): number {
     return at(this.orderPair, order);
   }
@@ -197,7 +220,7 @@ export class WatchedSet {
   }
 
   makerAddress(maker: number): Address {
-    return this.makers.hexAt(maker);
+    return this.makers.address(maker);
   }
 
   tokenAddress(pair: number): Address {
@@ -221,17 +244,23 @@ export class WatchedSet {
     return this.pairs.isWatched(pair);
   }
 
+  /** Whether the fold of the domain takes the nonce for the chain's. */
   isNonceWatched(maker: number): boolean {
-    return this.makerNonceIsWatched[maker] === true;
+    return this.makers.isNonceWatched(maker);
+  }
+
+  /** Whether it does so as of a block since which no log was missed here, see `Pairs.isFunded`. */
+  isNonceRead(maker: number): boolean {
+    return this.makers.isNonceRead(maker);
   }
 
   /** The highest nonce that the log says the maker had. */
   nonceOf(maker: number): bigint | undefined {
-    return this.makerNonce[maker];
+    return this.makers.nonceOf(maker);
   }
 
   isMakerWatched(maker: number): boolean {
-    return (this.makerOpenOrders[maker] ?? 0) > 0;
+    return this.makers.isWatched(maker);
   }
 
   /** Slots of pairs and makers are below this; ask `isPairWatched` and `isMakerWatched` of each. */
@@ -240,49 +269,59 @@ export class WatchedSet {
   }
 
   private openOrder(home: Partition, fact: OrderSubmitted): number {
-    const maker = this.makerSlot(fact.maker);
+    const maker = this.makers.findOrInsert(fact.maker);
     const pair = this.pairs.find(maker, fact.order.making.token);
-    const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceWatched(maker);
+    const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceRead(maker);
     const slot = this.insertOrder(home, fact);
     if (slot < 0) return -1;
-    if (isKnown && this.removed.mayHaveForgotten) this.joined.add(this.pairOf(slot));
-    home.sinceBlock.push(slot);
+    if (isKnown && this.removed.mayHaveForgotten) home.joined.add(this.pairOf(slot));
     return slot;
   }
 
   /** Returns the slot of an order that is open now and was not before, else -1. */
   private insertOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: SeededOrder): number {
     if (this.findOrder(orderHash) >= 0 || this.removed.has(readWords(orderHash, 2, 8, this.key))) return -1;
-    const makerSlot = this.makerSlot(maker);
-    const known = this.makerNonce[makerSlot];
+    const makerSlot = this.makers.findOrInsert(maker);
+    const known = this.makers.nonceOf(makerSlot);
     const nonce = BigInt(order.nonce);
     const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
     if (home.clockSeconds >= expiresAtSeconds) return -1;
 
     const slot = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
     this.orderIsOpen[slot] = true;
-    this.orderPair[slot] = this.pairs.add(makerSlot, order.making.token);
+    this.orderPair[slot] = this.pairs.add(makerSlot, order.making.token, this.matchedBlock);
     // One object for all orders with the maker's nonce.
     this.orderNonce[slot] = known === nonce ? known : nonce;
     this.orderAmount[slot] = BigInt(order.making.amount);
     this.orderAcceptedAtMs[slot] = acceptedAtMs;
     this.link(makerSlot, slot);
     home.expiries.push(slot, expiresAtSeconds);
+    home.unread.set(slot, processedBlock(home));
     if (known === undefined || nonce > known) home.ahead.add(slot);
     if (known === undefined || nonce >= known) return slot;
     this.remove(home, slot);
     return -1;
   }
 
-  private observeNonce(home: Partition, account: Address, nonce: bigint): void {
-    const maker = this.makerSlot(account);
-    const known = this.makerNonce[maker];
-    const isNews = known === undefined || nonce > known;
-    if (isNews) this.makerNonce[maker] = nonce;
-    if (!this.isMakerWatched(maker) || (this.isNonceWatched(maker) && !isNews)) return;
-    this.makerNonceIsWatched[maker] = true;
-    const current = isNews ? nonce : known;
-    for (let order = at(this.makerFirstOrder, maker), next = -1; order >= 0; order = next) {
+  private observeFilled(home: Partition, order: number, filled: bigint, block: BlockRef): void {
+    if (order < 0) return;
+    const pair = this.pairOf(order);
+    if (filled >= at(this.orderAmount, order)) this.remove(home, order);
+    else if (isCurrent(home, block) && this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) {
+      home.unread.delete(order);
+    }
+  }
+
+  private observeNonce(
+    home: Partition,
+    account: Address,
+    nonce: bigint,
+    read: { readonly number: number; readonly isCurrent: boolean },
+  ): void {
+    const maker = this.makers.findOrInsert(account);
+    const current = this.makers.observeNonce(maker, nonce, read.number, read.isCurrent);
+    if (current === undefined) return;
+    for (let order = this.makers.firstOrder(maker), next = -1; order >= 0; order = next) {
       next = at(this.orderNext, order);
       if (at(this.orderNonce, order) < current) this.remove(home, order);
       else if (at(this.orderNonce, order) === current) home.ahead.delete(order);
@@ -290,11 +329,7 @@ export class WatchedSet {
   }
 
   private advanceClock(home: Partition, block: BlockRef): void {
-    if (home.lastBlock === undefined || block.number > home.lastBlock.number) {
-      home.lastBlock = block;
-      home.sinceBlockBefore = home.sinceBlock;
-      home.sinceBlock = [];
-    }
+    if (block.number > processedBlock(home)) home.lastBlock = block;
     home.clockSeconds = Math.max(home.clockSeconds, block.timestamp);
     for (let order = home.expiries.popDue(home.clockSeconds); order !== undefined; ) {
       // Whoever submitted the hash again would find it expired: it need not be remembered.
@@ -323,44 +358,27 @@ export class WatchedSet {
     this.orderAmount[order] = 0n;
     this.orders.delete(order);
     home.ahead.delete(order);
+    home.unread.delete(order);
     this.unlink(this.makerOf(pair), order);
-    if (this.pairs.release(pair)) this.joined.delete(pair);
+    if (this.pairs.release(pair)) home.joined.delete(pair);
   }
 
   private link(maker: number, order: number): void {
-    const first = at(this.makerFirstOrder, maker);
+    const first = this.makers.firstOrder(maker);
     this.orderPrevious[order] = -1;
     this.orderNext[order] = first;
     if (first >= 0) this.orderPrevious[first] = order;
-    this.makerFirstOrder[maker] = order;
-    const before = at(this.makerOpenOrders, maker);
-    this.makerOpenOrders[maker] = before + 1;
-    if (before === 0) this.watchedMakers += 1;
+    this.makers.linkFirst(maker, order);
+    this.makers.add(maker, this.matchedBlock);
   }
 
   private unlink(maker: number, order: number): void {
     const previous = at(this.orderPrevious, order);
     const next = at(this.orderNext, order);
     if (previous >= 0) this.orderNext[previous] = next;
-    else this.makerFirstOrder[maker] = next;
+    else this.makers.linkFirst(maker, next);
     if (next >= 0) this.orderPrevious[next] = previous;
-    const left = at(this.makerOpenOrders, maker) - 1;
-    this.makerOpenOrders[maker] = left;
-    if (left > 0) return;
-    this.watchedMakers -= 1;
-    this.makerNonceIsWatched[maker] = false;
-  }
-
-  /** Makers stay known for ever: their nonce decides about orders that come later. */
-  private makerSlot(account: Address): number {
-    const maker = this.makers.findOrInsert(readWords(account, 2, 5, this.key));
-    if (maker === this.makerOpenOrders.length) {
-      this.makerOpenOrders.push(0);
-      this.makerFirstOrder.push(-1);
-      this.makerNonce.push(undefined);
-      this.makerNonceIsWatched.push(false);
-    }
-    return maker;
+    this.makers.release(maker);
   }
 
   private findOrder(orderHash: Hex): number {
@@ -380,12 +398,23 @@ interface Partition {
   readonly expiries: ExpiryQueue;
   /** Open orders whose nonce is above the known one, or whose maker's nonce is not known. */
   readonly ahead: Set<number>;
-  sinceBlock: number[];
-  sinceBlockBefore: number[];
+  /** Open orders that the log does not show to have been read, and the block that was processed before them. */
+  readonly unread: Map<number, number>;
+  /** See `takeJoined`. */
+  readonly joined: Set<number>;
 }
 
 /** Some 6 MB. */
 const REMOVED_HASHES_MAX = 100_000;
+
+function processedBlock({ lastBlock }: Partition): number {
+  return lastBlock?.number ?? -1;
+}
+
+/** Whether a first reading at this block counts: one that is older than the last `BlockProcessed` comes too late. */
+function isCurrent(home: Partition, block: BlockRef): boolean {
+  return block.number >= processedBlock(home);
+}
 
 function at<T>(column: readonly T[], slot: number): T {
   const value = column[slot];

@@ -31,9 +31,9 @@ const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
 const ORDERS_MAX = 500;
 
 /**
- * An order may be posted after it was partly filled or cancelled on-chain, so its own state is read too. All is read
- * at the block whose logs were matched last: every later block is matched with the order in the watched set, so
- * together they leave no gap.
+ * An order may be posted after it was partly filled or cancelled on-chain, so its own state is read too, and it stays
+ * VALIDATING until then. All is read at the block whose logs were matched last, or a later one: every later block is
+ * matched with the order in the watched set, so together they leave no gap.
  */
 export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderReader {
   const { watched, reader, publisher, readPoint, gatherMs, wait, retry, onFatal } = options;
@@ -60,7 +60,7 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
       await retry(async () => {
         const block = await readPoint.at();
         const { touched, traceparents } = touchedBy(batch, watched);
-        const facts = await readFacts(reader, touched, block);
+        const facts = ordersLast(await readFacts(reader, touched, block));
         await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
       });
       done += batch.length;
@@ -105,7 +105,13 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
   };
 }
 
-/** What to read, as of now: orders that are still open, pairs without funding, makers whose nonce is not watched. */
+/** So that whatever an order is judged by is in the log before the fact that lets it be judged. */
+function ordersLast(facts: readonly MakerFact[]): MakerFact[] {
+  const isOfOrder = ({ type }: MakerFact) => type === 'OrderFilled' || type === 'OrderCancelledOnChain';
+  return [...facts.filter((fact) => !isOfOrder(fact)), ...facts.filter(isOfOrder)];
+}
+
+/** What to read, as of now: orders that are still open, pairs whose funds are not known, makers whose nonce is not. */
 function touchedBy(
   batch: readonly OpenedOrder[],
   watched: WatchedSet,
@@ -121,7 +127,7 @@ function touchedBy(
     const maker = watched.makerAddress(makerSlot);
     if (traceparent !== undefined) traceparents.set(maker, traceparent);
     touched.orders.push({ maker, orderHash: watched.orderHash(order), cause: CAUSE });
-    if (!makers.has(makerSlot) && !watched.isNonceWatched(makerSlot)) touched.makers.push({ maker, cause: CAUSE });
+    if (!makers.has(makerSlot) && !watched.isNonceRead(makerSlot)) touched.makers.push({ maker, cause: CAUSE });
     makers.add(makerSlot);
     if (!pairs.has(pair) && !watched.isFunded(pair)) {
       touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });

@@ -5,7 +5,7 @@ import { KeyIndex } from './index-keys.js';
  * twice, so a repeat of its submission in the log opens nothing; a repeat comes soon or not at all, as ingress refuses
  * a hash that it knows. Where one was forgotten, a repeat would be watched in vain until it expires, and what the log
  * says of its pair would be taken for known where the fold of the domain does not know it. `mayHaveForgotten` tells;
- * `confirm-joined.ts` makes it harmless.
+ * `WatchedSet.takeJoined` makes it harmless.
  */
 export class RemovedHashes {
   private readonly countMax: number;

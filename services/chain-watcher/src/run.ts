@@ -13,7 +13,6 @@ import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { BlockSource } from './block-source.js';
-import { confirmJoined } from './confirm-joined.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
 import { followLog } from './follow-log.js';
@@ -40,7 +39,7 @@ export interface Watcher extends Running {
 }
 
 /** What reads the chain on its own: each fails and is tried again by itself. */
-type Reader = 'orders' | 'blocks' | 'sweep' | 'confirm';
+type Reader = 'orders' | 'blocks' | 'sweep';
 
 /** What the process brings: its telemetry, and a clock that tests may set. */
 export interface WatcherParts {
@@ -149,7 +148,6 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     if (reader === undefined) {
       logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
     }
-    const matched = () => state.matched;
     const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
     const orders =
       reader &&
@@ -169,10 +167,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       partitions,
       watched,
       logger,
-      onCaughtUp: () => {
-        const unread = new Set([...watched.ordersNotCertainlyRead(), ...watched.ordersOfUnreadFunding()]);
-        orders?.add([...unread].map((order) => ({ order, traceparent: undefined })));
-      },
+      onCaughtUp: () => orders?.add(watched.unreadOrders().map((order) => ({ order, traceparent: undefined }))),
       onOpened: (opened) => orders?.add(opened),
       onFatal,
     });
@@ -290,21 +285,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         retry: retryFor('sweep'),
       });
     };
-    const confirming = async () => {
-      if (reader === undefined) return;
-      const intervalMs = settings.CONFIRM_INTERVAL_MS;
-      await confirmJoined({
-        watched,
-        reader,
-        publisher,
-        matched,
-        intervalMs,
-        signal,
-        wait,
-        retry: retryFor('confirm'),
-      });
-    };
-    const working = Promise.all([watch(), sweeping(), confirming()].map((work) => work.catch(onFatal)));
+    const working = Promise.all([watch(), sweeping()].map((work) => work.catch(onFatal)));
     closing.push(async () => {
       await working;
     });

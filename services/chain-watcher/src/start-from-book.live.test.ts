@@ -71,12 +71,6 @@ function describeWatched(watched: WatchedSet): string[] {
   }
   return [...lines, JSON.stringify({ ...watched.sizes(), hashes: undefined })].sort();
 }
-const unread = (watched: WatchedSet) =>
-  watched
-    .ordersNotCertainlyRead()
-    .map((order) => watched.orderHash(order))
-    .sort();
-
 /** Nothing may be taken for known that the log read from its beginning does not say. */
 function assertNothingInvented(fromBook: WatchedSet, fromBeginning: WatchedSet): void {
   for (const order of fromBook.openOrders()) {
@@ -94,6 +88,16 @@ function assertNothingInvented(fromBook: WatchedSet, fromBeginning: WatchedSet):
     if (!fromBook.isNonceWatched(fromBook.makerOf(pair))) continue;
     expect(fromBeginning.isNonceWatched(makerThere)).toBe(true);
     expect(fromBook.nonceOf(fromBook.makerOf(pair))).toBe(fromBeginning.nonceOf(makerThere));
+  }
+}
+
+/** What the book says is judged may be missing among the unread ones: the log says that its funds and nonce are known. */
+function assertUnreadOnesAreKnown(fromBook: WatchedSet, fromBeginning: WatchedSet): void {
+  const unread = new Set(fromBook.unreadOrders().map((order) => fromBook.orderHash(order)));
+  for (const order of fromBeginning.unreadOrders()) {
+    if (unread.has(fromBeginning.orderHash(order))) continue;
+    const pair = fromBeginning.pairOf(order);
+    expect(fromBeginning.isFunded(pair) && fromBeginning.isNonceWatched(fromBeginning.makerOf(pair))).toBe(true);
   }
 }
 
@@ -116,7 +120,7 @@ describe('a start from the book', () => {
         expect(fromBeginning.records).toBe(history.records());
         if (fromBook.records < fromBeginning.records) bounded += 1;
         expect(describeWatched(fromBook.watched)).toEqual(describeWatched(fromBeginning.watched));
-        expect(unread(fromBook.watched)).toEqual(unread(fromBeginning.watched));
+        assertUnreadOnesAreKnown(fromBook.watched, fromBeginning.watched);
         assertNothingInvented(fromBook.watched, fromBeginning.watched);
       }
       expect(bounded).toBeGreaterThan(0);

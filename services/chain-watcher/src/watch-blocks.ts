@@ -70,8 +70,11 @@ async function processBlock({ header, logs }: SourceBlock, options: WatchOptions
   const at = await retry(() => readPoint.choose(header, options.source.headNumber()));
   if (signal.aborted) return;
   // No await between these: what joins the watched set later is read at this block or a later one.
-  const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol);
+  const joined = header.number % JOINED_BLOCKS === 0 ? watched.takeJoined(header.number, JOINED_PAIRS_MAX) : [];
+  const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol, joined);
   noteMatched(header, at, options);
+  // Those whose reading came too late in the log, or was lost with another watcher.
+  orders?.add(watched.takeOverdue().map((order) => ({ order, traceparent: undefined })));
   const settled = orders?.settled(signal);
 
   const facts =
@@ -97,6 +100,10 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
 function isRereadCheaper(gap: number, watched: WatchedSet): boolean {
   return watched.sizes().pairs * 3 < gap * 2 * 100;
 }
+
+/** Joined pairs are read with every so many blocks, at most so many; what is left over comes the next time. */
+const JOINED_BLOCKS = 10;
+const JOINED_PAIRS_MAX = 500;
 
 function matchedOf({ matched }: WatcherState): BlockHeader {
   if (matched === undefined) throw new Error('no block is known yet');

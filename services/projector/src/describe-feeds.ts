@@ -54,6 +54,8 @@ function describeOne({ transition, maker, source: fact }: Happened, rules: FeedR
       const { value, headers } = encodeBookEntry(entry, context(order.orderHash));
       return [{ topic: topics.book, partition, key: order.orderHash, value, headers }];
     }
+    case 'OrderObserved':
+      return [];
     case 'OrderWithheld':
       return [withheld(transition.order), leavesBook(transition.order.orderHash, 'GRACE_PERIOD')];
     case 'OrderRemoved':

@@ -82,18 +82,24 @@ export function clockAfter(facts: readonly LoggedFact[], clockSeconds: number): 
 
 function sortByMaker(input: FoldInput) {
   let { clockSeconds, blockNumber } = input;
+  const place = (fact: MakerEvent, offset: bigint): Placed<MakerEvent> => ({
+    fact,
+    offset,
+    clockSeconds,
+    processedBlock: blockNumber ?? -1,
+  });
   const blocks: Placed<MakerEvent>[] = [];
   const byMaker = new Map<Address, Placed<MakerEvent>[]>();
   for (const { fact, offset } of input.facts) {
     if (fact.type === 'BlockProcessed') {
-      blocks.push({ fact, offset, clockSeconds });
+      blocks.push(place(fact, offset));
       clockSeconds = Math.max(clockSeconds, fact.block.timestamp);
       blockNumber = Math.max(blockNumber ?? 0, fact.block.number);
       continue;
     }
     const facts = byMaker.get(fact.maker);
-    if (facts === undefined) byMaker.set(fact.maker, [{ fact, offset, clockSeconds }]);
-    else facts.push({ fact, offset, clockSeconds });
+    if (facts === undefined) byMaker.set(fact.maker, [place(fact, offset)]);
+    else facts.push(place(fact, offset));
   }
   return { blocks, byMaker, clockSeconds, blockNumber };
 }

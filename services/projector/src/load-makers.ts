@@ -120,6 +120,7 @@ function orderFromRow(row: OrderRow): OpenOrder {
     acceptedAtMs: row.acceptedAtMs,
     acceptedOffset: row.acceptedOffset,
     remaining: BigInt(row.remaining),
+    isObserved: row.isObserved,
     state: stateFromRow(row),
     inBook: row.inBook,
   };

@@ -220,6 +220,9 @@ describe('a projection', () => {
       { ...of, type: 'NonceChanged', nonce: '0x0' },
       { ...of, type: 'BalanceChanged', token, balance: '0x14' },
       { ...of, type: 'AllowanceChanged', token, allowance: '0x14' },
+      ...[0, 1, 2].map((number): MakerEvent => {
+        return { ...of, type: 'OrderFilled', orderHash: orderOf(maker, number).orderHash, filledMakingAmount: '0x0' };
+      }),
     ];
     const facts = chain.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(3 + index) }));
     const projector = here.projector();
@@ -227,7 +230,7 @@ describe('a projection', () => {
     const orders = projector.owned.get(partition)?.cache.get(maker)?.orders ?? new Map<Hex, OpenOrder>();
     const described = [...orders.values()].map((order) => recordStart(order) + recordEnd(order.state));
     const { records, nextOffset } = await readMakerList(here.postgres, maker, partition);
-    expect(nextOffset).toBe(6n);
+    expect(nextOffset).toBe(9n);
     expect(records.map(({ json }) => json)).toEqual(described);
     expect(records.map(({ json }) => JSON.parse(json).status)).toEqual(['ACTIVE', 'VALIDATING', 'INACTIVE']);
   });

@@ -61,6 +61,7 @@ export function describeCacheChanges(happened: readonly Happened[]): OrderChange
         changes.push({ kind: 'removed', maker, orderHash: order.orderHash, expiresAtSeconds: expirySeconds(order) });
         break;
       }
+      case 'OrderObserved':
       case 'OrderWithheld':
       case 'MakerChanged':
         break;
@@ -114,8 +115,8 @@ function fundingRow(maker: Hex, token: Hex, funding: Maker['funding'] extends Re
 }
 
 function orderStateRow(order: OpenOrder): OrderStateRow {
-  const { orderHash, remaining, state, inBook } = order;
-  return { orderHash, remaining: String(remaining), ...stateColumns(state), inBook };
+  const { orderHash, remaining, isObserved, state, inBook } = order;
+  return { orderHash, remaining: String(remaining), isObserved, ...stateColumns(state), inBook };
 }
 
 function orderRow(order: OpenOrder): OrderRow {
@@ -136,11 +137,11 @@ const happenings = {
   OrderChanged: 'CHANGED',
   OrderWithheld: 'WITHHELD',
   OrderRemoved: 'REMOVED',
-} as const satisfies Record<Exclude<Transition['kind'], 'MakerChanged'>, HistoryRow['happened']>;
+} as const satisfies Record<Exclude<Transition['kind'], 'MakerChanged' | 'OrderObserved'>, HistoryRow['happened']>;
 
 function historyRows(happened: readonly Happened[]): HistoryRow[] {
   return happened.flatMap(({ transition, maker }) => {
-    if (transition.kind === 'MakerChanged') return [];
+    if (transition.kind === 'MakerChanged' || transition.kind === 'OrderObserved') return [];
     const { order } = transition;
     const { status, reason } = stateColumns(order.state);
     return {

@@ -44,7 +44,7 @@ const cancelled: MakerEvent = {
 };
 
 function dueAfter(...facts: MakerEvent[]): number {
-  const placed = facts.map((fact, offset) => ({ fact, offset: BigInt(offset), clockSeconds: 0 }));
+  const placed = facts.map((fact, offset) => ({ fact, offset: BigInt(offset), clockSeconds: 0, processedBlock: -1 }));
   return evolve(unknownMaker(maker), placed, rules).maker.dueAtSeconds;
 }
 
@@ -71,7 +71,7 @@ describe('the second at which a block next has to look at a maker', () => {
 
   test('a nonce that was read long after the acceptance removes an order ahead of it at the next block', () => {
     const facts = [submitted('0x5'), processed(1_500), nonceRead('0x4', 1_500), processed(1_501)];
-    const placed = facts.map((fact, offset) => ({ fact, offset: BigInt(offset), clockSeconds: 0 }));
+    const placed = facts.map((fact, offset) => ({ fact, offset: BigInt(offset), clockSeconds: 0, processedBlock: -1 }));
     const { transitions } = evolve(unknownMaker(maker), placed, rules);
     expect(transitions.map(({ kind, offset }) => [kind, offset])).toEqual([
       ['OrderOpened', 0n],

@@ -65,8 +65,8 @@ export function makerViewOf(
 }
 
 function fundingView(order: OpenOrder, funding: Funding): FundingView {
-  if (funding.balance === undefined || funding.allowance === undefined) {
-    throw new Error(`order ${order.orderHash} is ${order.state.status} without known funding`);
+  if (!order.isObserved || funding.balance === undefined || funding.allowance === undefined) {
+    throw new Error(`order ${order.orderHash} is ${order.state.status} without known funding, or was never looked at`);
   }
   return {
     balance: quantity(funding.balance.value),

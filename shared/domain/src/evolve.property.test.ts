@@ -127,6 +127,7 @@ function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set
   const folded: Folded = { maker: unknownMaker(maker), transitions: [] };
   let stretch: Placed<MakerEvent>[] = [];
   let clockSeconds = 0;
+  let processedBlock = -1;
   const flush = () => {
     const { maker: next, transitions } = evolve(folded.maker, stretch, rules);
     for (const transition of transitions)
@@ -137,8 +138,10 @@ function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set
   };
   for (const [index, fact] of events.entries()) {
     if (cuts.has(index)) flush();
-    stretch.push({ fact, offset: BigInt(index), clockSeconds });
-    if (fact.type === 'BlockProcessed') clockSeconds = Math.max(clockSeconds, fact.block.timestamp);
+    stretch.push({ fact, offset: BigInt(index), clockSeconds, processedBlock });
+    if (fact.type !== 'BlockProcessed') continue;
+    clockSeconds = Math.max(clockSeconds, fact.block.timestamp);
+    processedBlock = Math.max(processedBlock, fact.block.number);
   }
   flush();
   return folded;
@@ -178,6 +181,30 @@ describe('for any stream of facts', () => {
           expect(openOrders).toBeGreaterThan(0);
         }
         if (state.orders.size === 0) expect(state.nonceIsWatched).toBe(false);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('an order is ACTIVE or INACTIVE only after a look at it that was not older than the last processed block', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const looked = new Set<Hex>();
+        const opened = new Set<Hex>();
+        let processed = -1;
+        const { transitions } = fold(events);
+        for (const [index, fact] of events.entries()) {
+          if (fact.type === 'BlockProcessed') processed = Math.max(processed, fact.block.number);
+          if (fact.type === 'OrderFilled' && opened.has(fact.orderHash) && fact.block.number >= processed) {
+            looked.add(fact.orderHash);
+          }
+          for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
+            if (transition.kind === 'MakerChanged') continue;
+            const { orderHash, state } = transition.order;
+            opened.add(orderHash);
+            if (state.status !== 'VALIDATING') expect(looked.has(orderHash)).toBe(true);
+          }
+        }
       }),
       { numRuns: 500 },
     );
@@ -231,7 +258,7 @@ describe('for any stream of facts', () => {
         const rules = { routingGraceSeconds: 60, wasRemoved: () => false };
         evolve(
           state,
-          events.map((fact, index) => ({ fact, offset: BigInt(index), clockSeconds: 0 })),
+          events.map((fact, index) => ({ fact, offset: BigInt(index), clockSeconds: 0, processedBlock: -1 })),
           rules,
         );
         expect(state).toEqual(copy);

@@ -49,14 +49,16 @@ const cancelledOnChain = (orderHash: Hex): MakerEvent => ({
   block: block(5),
   cause,
 });
-const filled = (orderHash: Hex, amount: bigint): MakerEvent => ({
+const filled = (orderHash: Hex, amount: bigint, at = 5): MakerEvent => ({
   type: 'OrderFilled',
   maker,
   orderHash,
   filledMakingAmount: quantity(amount),
-  block: block(5),
+  block: block(at),
   cause,
 });
+/** The order was looked at on the chain, and nothing of it is filled. */
+const seen = (orderHash: Hex, at = 1) => filled(orderHash, 0n, at);
 
 interface Terms {
   amount?: bigint;
@@ -84,13 +86,18 @@ const submitted = (orderHash: Hex, terms: Terms = {}): MakerEvent => ({
   cause,
 });
 
-function place(events: readonly MakerEvent[], fromOffset = 0, clockSeconds = 0): Placed<MakerEvent>[] {
-  let clock = clockSeconds;
-  return events.map((fact, index) => {
-    const placed = { fact, offset: BigInt(fromOffset + index), clockSeconds: clock };
-    if (fact.type === 'BlockProcessed') clock = Math.max(clock, fact.block.timestamp);
-    return placed;
+function place(events: readonly MakerEvent[], before: readonly MakerEvent[] = []): Placed<MakerEvent>[] {
+  let clockSeconds = 0;
+  let processedBlock = -1;
+  const placed = [...before, ...events].map((fact, index) => {
+    const one = { fact, offset: BigInt(index), clockSeconds, processedBlock };
+    if (fact.type === 'BlockProcessed') {
+      clockSeconds = Math.max(clockSeconds, fact.block.timestamp);
+      processedBlock = Math.max(processedBlock, fact.block.number);
+    }
+    return one;
   });
+  return placed.slice(before.length);
 }
 
 /** The words that a person would use for a transition. */
@@ -102,6 +109,8 @@ function say(transition: Transition): string {
       const reason = state.status === 'INACTIVE' ? ` ${state.reason}` : '';
       return `${transition.kind} ${orderHash.slice(2, 4)} ${state.status}${reason} ${remaining}`;
     }
+    case 'OrderObserved':
+      return `OrderObserved ${transition.order.orderHash.slice(2, 4)}`;
     case 'OrderWithheld':
       return `OrderWithheld ${transition.order.orderHash.slice(2, 4)}`;
     case 'OrderRemoved':
@@ -113,19 +122,17 @@ function say(transition: Transition): string {
 
 /** given some facts, when others follow, they lead to these transitions. */
 function given(...before: MakerEvent[]) {
-  const known = place(before);
-  const state: Maker = evolve(unknownMaker(maker), known, rules).maker;
-  const clock = Math.max(0, ...before.map((event) => (event.type === 'BlockProcessed' ? event.block.timestamp : 0)));
+  const state: Maker = evolve(unknownMaker(maker), place(before), rules).maker;
   return {
     state,
     when(...events: MakerEvent[]) {
-      const { transitions } = evolve(state, place(events, before.length, clock), rules);
+      const { transitions } = evolve(state, place(events, before), rules);
       return { leadsTo: (...expected: string[]) => expect(transitions.map(say)).toEqual(expected) };
     },
   };
 }
 
-const funded = [submitted(first), nonce(0n), balance(100n), allowance(100n)];
+const funded = [submitted(first), seen(first), nonce(0n), balance(100n), allowance(100n)];
 
 describe('an order that was accepted', () => {
   test('is VALIDATING while nothing is known of its maker', () => {
@@ -133,29 +140,51 @@ describe('an order that was accepted', () => {
   });
 
   test.each([
-    ['nonce', [balance(100n), allowance(100n)], nonce(0n)],
-    ['balance', [nonce(0n), allowance(100n)], balance(100n)],
-    ['allowance', [nonce(0n), balance(100n)], allowance(100n)],
-  ])('becomes ACTIVE with the last of nonce, balance and allowance: %s', (_name, before, last) => {
+    ['nonce', [seen(first), balance(100n), allowance(100n)], nonce(0n)],
+    ['balance', [seen(first), nonce(0n), allowance(100n)], balance(100n)],
+    ['allowance', [seen(first), nonce(0n), balance(100n)], allowance(100n)],
+    ['a look at itself', [nonce(0n), balance(100n), allowance(100n)], seen(first)],
+  ])('becomes ACTIVE with the last of nonce, balance, allowance and a look at itself: %s', (_name, before, last) => {
     const { state } = given(submitted(first), ...before);
     expect(state.orders.get(first)?.state).toEqual({ status: 'VALIDATING' });
-    const after = evolve(state, place([last], 10), rules).transitions.map(say);
+    const after = evolve(state, place([last]), rules).transitions.map(say);
     expect(after).toContain('OrderChanged 11 ACTIVE 100');
   });
 
-  test('is judged at once where its maker’s funds in that token are being watched', () => {
+  test('whose maker’s funds are known is judged once it was looked at on the chain, and not before', () => {
     given(...funded)
-      .when(submitted(second, { amount: 101n }))
-      .leadsTo('OrderOpened 22 INACTIVE INSUFFICIENT_ALLOWANCE 101');
+      .when(submitted(second, { amount: 101n }), balance(200n, 2), seen(second))
+      .leadsTo('OrderOpened 22 VALIDATING 101', 'OrderChanged 22 INACTIVE INSUFFICIENT_ALLOWANCE 101');
     given(...funded)
-      .when(submitted(second, { amount: 100n }))
-      .leadsTo('OrderOpened 22 ACTIVE 100');
+      .when(submitted(second), seen(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderChanged 22 ACTIVE 100');
+  });
+
+  test('that was cancelled or filled on-chain before it was posted is never ACTIVE', () => {
+    given(...funded)
+      .when(submitted(second), cancelledOnChain(second), filled(second, 40n))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED_ONCHAIN');
+    given(...funded)
+      .when(submitted(second), filled(second, 100n))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 FILLED');
+    given(...funded)
+      .when(submitted(second), filled(second, 40n))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderChanged 22 ACTIVE 60');
+  });
+
+  test('is looked at before the last processed block in vain: that reading comes from a watcher that lags', () => {
+    given(...funded, mined(7))
+      .when(submitted(second), seen(second, 6), seen(second, 7))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderChanged 22 ACTIVE 100');
+    given(...funded, mined(7))
+      .when(submitted(second), filled(second, 30n, 6))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderChanged 22 VALIDATING 70');
   });
 
   test('is VALIDATING in a token that is not watched yet', () => {
     given(...funded)
-      .when(submitted(second, { token: eur }))
-      .leadsTo('OrderOpened 22 VALIDATING 100');
+      .when(submitted(second, { token: eur }), seen(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderObserved 22');
   });
 
   test('is opened once, however often its fact is repeated', () => {
@@ -189,10 +218,10 @@ describe('funds', () => {
   });
 
   test('each order is judged alone: funds for one are enough for each of two', () => {
-    given(...funded, submitted(second))
+    given(...funded, submitted(second), seen(second))
       .when(balance(100n, 2))
       .leadsTo();
-    given(...funded, submitted(second, { amount: 50n }))
+    given(...funded, submitted(second, { amount: 50n }), seen(second))
       .when(balance(60n, 2))
       .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100');
   });
@@ -213,14 +242,23 @@ describe('funds', () => {
     given(...funded, cancelled(first))
       .when(balance(100n, 2), allowance(100n, 2), submitted(second))
       .leadsTo('OrderOpened 22 VALIDATING 100');
-    given(...funded, cancelled(first), submitted(second))
+    given(...funded, cancelled(first), submitted(second), seen(second))
       .when(nonce(0n, 9), balance(100n, 9), allowance(100n, 9))
       .leadsTo('OrderChanged 22 ACTIVE 100');
   });
 
+  test('and nonce that were read before the last processed block tell nothing of a pair and a maker that are new', () => {
+    given(mined(7), submitted(first), seen(first, 7))
+      .when(nonce(0n, 6), balance(100n, 6), allowance(100n, 6))
+      .leadsTo('MakerChanged UNKNOWN 0');
+    given(mined(7), submitted(first), seen(first, 7))
+      .when(nonce(0n, 7), balance(100n, 7), allowance(100n, 7))
+      .leadsTo('MakerChanged UNKNOWN 0', 'OrderChanged 11 ACTIVE 100');
+  });
+
   test('the extremes of uint256 are held exactly', () => {
     const max = 2n ** 256n - 1n;
-    given(submitted(first, { amount: max }), nonce(0n), balance(max))
+    given(submitted(first, { amount: max }), seen(first), nonce(0n), balance(max))
       .when(allowance(max - 1n), allowance(max, 2))
       .leadsTo(`OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE ${max}`, `OrderChanged 11 ACTIVE ${max}`);
   });
@@ -254,7 +292,7 @@ describe('fills', () => {
 
 describe('the nonce', () => {
   test('that moved on removes every order with a lower one', () => {
-    given(...funded, submitted(second, { nonce: 1n }), submitted(third))
+    given(...funded, submitted(second, { nonce: 1n }), seen(second), submitted(third))
       .when(nonce(1n, 2))
       .leadsTo(
         'MakerChanged UNKNOWN 1',
@@ -281,7 +319,7 @@ describe('the nonce', () => {
     given(...funded, ahead)
       .when(mined(10))
       .leadsTo('OrderRemoved 22 NONCE_CHANGED');
-    given(...funded, ahead)
+    given(...funded, ahead, seen(second))
       .when(nonce(1n, 9), mined(10))
       .leadsTo('MakerChanged UNKNOWN 1', 'OrderRemoved 11 NONCE_CHANGED', 'OrderChanged 22 ACTIVE 100');
   });
@@ -290,7 +328,7 @@ describe('the nonce', () => {
     given(...funded, cancelled(first), submitted(second, { nonce: 3n }))
       .when(mined(100))
       .leadsTo();
-    given(...funded, cancelled(first), submitted(second, { nonce: 3n }), mined(100))
+    given(...funded, cancelled(first), submitted(second, { nonce: 3n }), seen(second), mined(100))
       .when(nonce(3n, 100), balance(100n, 100), allowance(100n, 100))
       .leadsTo('MakerChanged UNKNOWN 3', 'OrderChanged 22 ACTIVE 100');
   });

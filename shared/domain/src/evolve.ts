@@ -5,10 +5,12 @@ import { type Address, boundedSeconds, orderFromBody } from './order.js';
 
 /** What a fact did to a maker. A fact that changes nothing leads to none. */
 export type Change =
-  /** The order is open now. Its state may already be ACTIVE or INACTIVE where the maker's funds are known. */
+  /** The order is open now, and VALIDATING: the chain was not asked about it yet. */
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
   /** Status, reason or remaining amount changed. */
   | { readonly kind: 'OrderChanged'; readonly order: OpenOrder; readonly funding: Funding }
+  /** The order was seen on the chain, and for other reasons its status is what it was. */
+  | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
   /** Too close to its expiry for the router; the maker's list keeps it (Interface 2.4, routing grace period). */
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
   /** Gone from storage, with the state it had last. */
@@ -25,6 +27,8 @@ export interface Placed<F> {
   readonly offset: bigint;
   /** Timestamp in seconds of the newest block whose `BlockProcessed` stands before it in the partition; 0 if none. */
   readonly clockSeconds: number;
+  /** Number of the newest block whose `BlockProcessed` stands before it in the partition; -1 if none. */
+  readonly processedBlock: number;
 }
 
 /** What the fold must be told beside the facts. */
@@ -54,6 +58,7 @@ export function evolve(maker: Maker, facts: readonly Placed<MakerEvent>[], rules
   const draft = new Draft(maker, rules);
   for (const placed of facts) {
     draft.offset = placed.offset;
+    draft.processedBlock = placed.processedBlock;
     apply(draft, placed);
   }
   return draft.finish();
@@ -83,7 +88,10 @@ function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
     case 'OrderCancelledOnChain':
       return draft.removeByHash(fact.orderHash, 'CANCELLED_ONCHAIN');
     case 'OrderFilled':
-      return fill(draft, fact.orderHash, BigInt(fact.filledMakingAmount));
+      return observeFilled(draft, fact.orderHash, {
+        value: BigInt(fact.filledMakingAmount),
+        blockNumber: fact.block.number,
+      });
     case 'NonceChanged':
       return observeNonce(draft, { value: BigInt(fact.nonce), blockNumber: fact.block.number });
     case 'BalanceChanged':
@@ -117,6 +125,7 @@ function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
     acceptedAtMs: fact.acceptedAtMs,
     acceptedOffset: draft.offset,
     remaining: order.making.amount,
+    isObserved: false,
     state: { status: 'VALIDATING' },
     inBook: clockSeconds < routableUntilSeconds({ order }, draft.rules),
   };
@@ -142,12 +151,15 @@ function advanceClock(draft: Draft, nowSeconds: number): void {
   draft.dueAtSeconds = dueAtSeconds;
 }
 
-function fill(draft: Draft, orderHash: Hex, filled: bigint): void {
+function observeFilled(draft: Draft, orderHash: Hex, filled: Observed): void {
   const order = draft.orders.get(orderHash);
   if (order === undefined) return;
-  const remaining = order.order.making.amount - filled;
+  // What is filled never becomes less: an old reading may lower what is left, and cannot raise it.
+  const remaining = order.order.making.amount - filled.value;
+  const isObserved = order.isObserved || draft.isCurrent(filled);
   if (remaining <= 0n) draft.remove(order, 'FILLED');
-  else if (remaining < order.remaining) draft.change({ ...order, remaining });
+  else if (remaining < order.remaining) draft.change({ ...order, remaining, isObserved });
+  else if (isObserved && !order.isObserved) draft.observe({ ...order, isObserved });
 }
 
 function observeNonce(draft: Draft, seen: Observed): void {
@@ -156,14 +168,14 @@ function observeNonce(draft: Draft, seen: Observed): void {
   if (isNews || (seen.value === known.value && seen.blockNumber > known.blockNumber)) draft.nonce = seen;
   if (isNews) draft.noteMaker();
   if (draft.orders.size === 0) return;
-  if (!draft.nonceIsWatched || isNews) {
-    draft.nonceIsWatched = true;
-    for (const order of [...draft.orders.values()]) {
-      if (draft.nonce !== undefined && order.order.nonce < draft.nonce.value) draft.remove(order, 'NONCE_CHANGED');
-      else draft.rejudge(order);
-    }
-    for (const order of draft.orders.values()) draft.dueAtSeconds = Math.min(draft.dueAtSeconds, dueAt(draft, order));
+  const isWatched = draft.nonceIsWatched || draft.isCurrent(seen);
+  if (!isNews && isWatched === draft.nonceIsWatched) return;
+  draft.nonceIsWatched = isWatched;
+  for (const order of [...draft.orders.values()]) {
+    if (draft.nonce !== undefined && order.order.nonce < draft.nonce.value) draft.remove(order, 'NONCE_CHANGED');
+    else draft.rejudge(order);
   }
+  for (const order of draft.orders.values()) draft.dueAtSeconds = Math.min(draft.dueAtSeconds, dueAt(draft, order));
 }
 
 /** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
@@ -189,6 +201,8 @@ class Draft {
   dueAtSeconds: number;
   /** Where the fact that is being applied stands. */
   offset = -1n;
+  /** The newest block that was processed before it. */
+  processedBlock = -1;
   private readonly before: Maker;
   private readonly funding: Map<Address, Funding>;
   private readonly transitions: Transition[] = [];
@@ -216,6 +230,14 @@ class Draft {
     return this.removed.has(orderHash) || this.rules.wasRemoved(orderHash);
   }
 
+  /**
+   * Whether a first reading counts. What changed since an older block has been published before the log got to its
+   * `BlockProcessed`, when nobody kept it yet: such a reading comes late, from a watcher that lags behind another.
+   */
+  isCurrent(seen: Observed): boolean {
+    return seen.blockNumber >= this.processedBlock;
+  }
+
   noteMaker(): void {
     this.note({ kind: 'MakerChanged', admission: this.admission, nonce: this.nonce });
   }
@@ -231,31 +253,36 @@ class Draft {
     const known = this.funding.get(token) ?? { balance: undefined, allowance: undefined, openOrders: 0 };
     const funding = { ...known, openOrders: known.openOrders + 1 };
     this.funding.set(token, funding);
-    const judged = { ...order, state: judge(order, this.watchedNonce(), funding) };
-    this.orders.set(order.orderHash, judged);
-    this.dueAtSeconds = Math.min(this.dueAtSeconds, dueAt(this, judged));
-    this.note({ kind: 'OrderOpened', order: judged, funding });
+    this.orders.set(order.orderHash, order);
+    this.dueAtSeconds = Math.min(this.dueAtSeconds, dueAt(this, order));
+    this.note({ kind: 'OrderOpened', order, funding });
   }
 
   observeFunding(token: Address, what: 'balance' | 'allowance', seen: Observed): void {
     const funding = this.funding.get(token);
     if (funding === undefined) return;
     const known = funding[what];
-    if (known !== undefined && known.blockNumber > seen.blockNumber) return;
+    if (known === undefined ? !this.isCurrent(seen) : known.blockNumber > seen.blockNumber) return;
     this.funding.set(token, { ...funding, [what]: seen });
     for (const order of this.orders.values()) if (order.order.making.token === token) this.rejudge(order);
   }
 
   /** Gives the order the state that nonce and funds say, and notes a change where that is another one. */
   rejudge(order: OpenOrder): void {
-    const state = judge(order, this.watchedNonce(), this.fundingOf(order));
-    if (!sameState(state, order.state)) this.change(order);
+    if (!sameState(this.stateOf(order), order.state)) this.change(order);
+  }
+
+  /** Replaces an order that was seen on the chain, which may be the last thing that it waited for. */
+  observe(order: OpenOrder): void {
+    this.orders.set(order.orderHash, order);
+    if (this.stateOf(order).status === 'VALIDATING') this.note({ kind: 'OrderObserved', order });
+    else this.change(order);
   }
 
   /** Replaces the order, judged anew: less to fill needs less funding. */
   change(order: OpenOrder): void {
     const funding = this.fundingOf(order);
-    const changed = { ...order, state: judge(order, this.watchedNonce(), funding) };
+    const changed = { ...order, state: this.stateOf(order) };
     this.orders.set(order.orderHash, changed);
     this.note({ kind: 'OrderChanged', order: changed, funding });
   }
@@ -288,6 +315,10 @@ class Draft {
 
   private note(change: Change): void {
     this.transitions.push({ ...change, offset: this.offset });
+  }
+
+  private stateOf(order: OpenOrder): OpenOrder['state'] {
+    return judge(order, this.watchedNonce(), this.fundingOf(order));
   }
 
   private fundingOf({ order, orderHash }: OpenOrder): Funding {

@@ -38,6 +38,7 @@ export interface FundingRow {
 export interface OrderStateRow {
   readonly orderHash: Hex;
   readonly remaining: string;
+  readonly isObserved: boolean;
   readonly status: string;
   readonly reason: string | null;
   readonly inBook: boolean;
@@ -210,6 +211,7 @@ interface StoredOrder {
   reason: string | null;
   in_book: boolean;
   record_start: string;
+  is_observed: boolean;
 }
 
 function makerOf(row: StoredMaker): MakerRow {
@@ -245,6 +247,7 @@ function orderOf(row: StoredOrder): OrderRow {
     makingToken: row.making_token,
     makingAmount: row.making_amount,
     remaining: row.remaining,
+    isObserved: row.is_observed,
     status: row.status,
     reason: row.reason,
     inBook: row.in_book,

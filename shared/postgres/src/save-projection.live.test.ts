@@ -39,6 +39,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     makingToken: token,
     makingAmount: uint256Max,
     remaining: uint256Max,
+    isObserved: false,
     status: 'VALIDATING',
     reason: null,
     inBook: true,
@@ -122,7 +123,13 @@ describe('a commit', () => {
 
   test('changes, removes and drops rows', async () => {
     await saveProjection(postgres, opening);
-    const state = { remaining: '1', status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE', inBook: false };
+    const state = {
+      remaining: '1',
+      isObserved: true,
+      status: 'INACTIVE',
+      reason: 'INSUFFICIENT_BALANCE',
+      inBook: false,
+    };
     await saveProjection(
       postgres,
       commit(10n, 11n, {

@@ -1,5 +1,5 @@
 import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
-import { erc20Fragments, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
+import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
 import { admitMaker } from '../demo/admit-maker.js';
@@ -12,6 +12,10 @@ export interface TestChain {
   nowSeconds(): Promise<number>;
   /** Mines a block that many seconds after the newest one. */
   warp(seconds: number): Promise<void>;
+  /** From now on each block has the timestamp of the one before it: all of them are older than what is posted. */
+  stopClock(): Promise<void>;
+  /** Ends that with a block of the present. */
+  startClock(): Promise<void>;
   stop(): void;
 }
 
@@ -26,6 +30,15 @@ export function openChain({ addresses }: OpenStack): TestChain {
     nowSeconds,
     async warp(seconds) {
       await provider.send('evm_increaseTime', [toBeHex(seconds)]);
+      await provider.send('evm_mine', []);
+    },
+    async stopClock() {
+      const block = await provider.getBlock('latest');
+      if (block === null || block.timestamp * 1000 > Date.now()) throw new Error('the chain is ahead of this machine');
+      await provider.send('anvil_setBlockTimestampInterval', [0]);
+    },
+    async startClock() {
+      await provider.send('anvil_removeBlockTimestampInterval', []);
       await provider.send('evm_mine', []);
     },
     stop: () => provider.destroy(),
@@ -59,6 +72,9 @@ export interface TestMaker {
   approve(amount: bigint, token?: number): Promise<void>;
   /** Sends tokens away. */
   spend(amount: bigint, token?: number): Promise<void>;
+  /** Coins become tokens of a wrapped native token, and coins again. */
+  deposit(amount: bigint, token: number): Promise<void>;
+  withdraw(amount: bigint, token: number): Promise<void>;
   cancelOnChain(order: SignedOrder): Promise<void>;
   cancelAllOnChain(): Promise<void>;
   /** A stranger fills part of the order. */
@@ -77,6 +93,7 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
   const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
   const erc20 = (index: number, holder: HDNodeWallet) =>
     new Contract(tokenAt(index), [...erc20Fragments, 'function mint(address,uint256)'], holder);
+  const wrapped = (index: number) => new Contract(tokenAt(index), wrappedNativeFragments, wallet);
   const protocol = new Contract(addresses.limitOrderProtocol, limitOrderProtocolFragments, wallet);
 
   const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, expiresAt, token = 0 }: Terms = {}) =>
@@ -104,6 +121,8 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
     mint: (amount, token = 0) => send(erc20(token, wallet), 'mint', wallet.address, amount),
     approve: (amount, token = 0) => send(erc20(token, wallet), 'approve', addresses.limitOrderProtocol, amount),
     spend: (amount, token = 0) => send(erc20(token, wallet), 'transfer', taker.address, amount),
+    deposit: (amount, token) => send(wrapped(token), 'deposit', { value: amount }),
+    withdraw: (amount, token) => send(wrapped(token), 'withdraw', amount),
     cancelOnChain: ({ order }) => send(protocol, 'cancelOrder', order),
     cancelAllOnChain: () => send(protocol, 'cancelAllOrders'),
     async fill({ order, signature }, makingAmount) {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
-import { decodeBookEntry, topicNames } from '@makerbook/contracts-events';
+import { type BookEntry, decodeBookEntry, topicNames } from '@makerbook/contracts-events';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { connectPostgres, findOrders } from '@makerbook/postgres';
+import { byteaOf, connectPostgres, findOrders, type Postgres } from '@makerbook/postgres';
 import { admitMaker } from '../demo/admit-maker.js';
 import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 import { type OpenStack, openStack } from './open-stack.js';
@@ -11,13 +11,17 @@ const noReason = 'no reason';
 let stack: OpenStack;
 let chain: TestChain;
 let log: Log;
+let postgres: Postgres;
 /** What the router was told last of each order. */
 const book = new Map<string, string>();
-const remaining = new Map<string, bigint>();
+const entries = new Map<string, BookEntry>();
+const everActive = new Set<string>();
 
 beforeAll(async () => {
-  stack = await openStack({ ownParts: false });
+  // Without the sweep, which finds in some seconds what a log of the chain should have told at once.
+  stack = await openStack({ ownParts: false, settings: { SWEEP_PAIRS_PER_SECOND: '0' } });
   chain = openChain(stack);
+  postgres = connectPostgres({ url: stack.addresses.databaseUrl, applicationName: 'test', onConnectionLost() {} });
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   log = connectLog({ brokers: stack.addresses.kafkaBrokers.split(','), clientId: 'router', logger: quiet });
   log.followTopic({
@@ -32,7 +36,8 @@ beforeAll(async () => {
         const entry = decodeBookEntry({ value, headers });
         if ('unreadable' in entry) throw new Error(entry.unreadable);
         book.set(key, entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status);
-        remaining.set(key, BigInt(entry.remainingMakingAmount));
+        entries.set(key, entry);
+        if (entry.status === 'ACTIVE') everActive.add(key);
       }
     },
   });
@@ -41,6 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   chain?.stop();
   await log?.close();
+  await postgres?.close();
   await stack?.stop();
 }, 60_000);
 
@@ -48,6 +54,24 @@ afterAll(async () => {
 async function both(maker: TestMaker, orders: SignedOrder[], expected: string[], told = expected): Promise<void> {
   await maker.lists(orders, expected);
   await eventually(async () => orders.map(({ orderHash }) => book.get(orderHash) ?? 'nothing'), told);
+}
+
+/** Waits until the history, which nothing leaves, says why each order was removed; `open` for one that was not. */
+async function remembered(orders: readonly SignedOrder[], expected: readonly string[]): Promise<void> {
+  const ask = async () => {
+    const rows = await postgres.query<{ order_hash: string; reason: string }>(
+      `select order_hash, reason from order_history where happened = 'REMOVED' and order_hash = any($1::bytea[])`,
+      [orders.map(({ orderHash }) => byteaOf(orderHash))],
+    );
+    return orders.map(
+      ({ orderHash }) =>
+        rows
+          .filter(({ order_hash }) => order_hash === orderHash)
+          .map(({ reason }) => reason)
+          .join() || 'open',
+    );
+  };
+  await eventually(ask, [...expected]);
 }
 
 async function funded(amount = 1000n): Promise<TestMaker> {
@@ -69,35 +93,39 @@ describe('an order, from POST to the router', () => {
       orders.map(({ orderHash }) => orderHash),
     );
     await both(maker, orders, ['ACTIVE', 'ACTIVE']);
-    const postgres = connectPostgres({
-      url: stack.addresses.databaseUrl,
-      applicationName: 'test',
-      onConnectionLost() {},
-    });
     const found = await findOrders(
       postgres,
       orders.map(({ orderHash }) => orderHash),
     );
-    await postgres.close();
     expect([...found.keys()].sort()).toEqual(orders.map(({ orderHash }) => orderHash).sort());
   });
 
-  test('without funds is INACTIVE, allowance first, and follows each of them there and back', async () => {
+  test('without funds is INACTIVE, allowance first, judged alone, and follows each of them there and back', async () => {
     const maker = await openMaker(stack, chain);
-    const orders = await maker.place({});
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_ALLOWANCE']);
+    // The funds will do for either of the first two, never for both; nor for the third.
+    const orders = (await maker.place({}, {}, { amount: 101n })) as [SignedOrder, SignedOrder, SignedOrder];
+    const [first, second] = orders;
+    const [allowance, balance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'];
+    await both(maker, orders, [allowance, allowance, allowance]);
     await maker.approve(100n);
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
+    await both(maker, orders, [balance, balance, allowance]);
     await maker.mint(100n);
-    await both(maker, orders, ['ACTIVE']);
+    await both(maker, orders, ['ACTIVE', 'ACTIVE', allowance]);
     await maker.spend(1n);
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
+    await both(maker, orders, [balance, balance, allowance]);
     await maker.mint(1n);
-    await both(maker, orders, ['ACTIVE']);
+    await both(maker, orders, ['ACTIVE', 'ACTIVE', allowance]);
     await maker.approve(99n);
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_ALLOWANCE']);
-    await maker.approve(100n);
-    await both(maker, orders, ['ACTIVE']);
+    await both(maker, orders, [allowance, allowance, allowance]);
+    await maker.approve(101n);
+    await both(maker, orders, ['ACTIVE', 'ACTIVE', balance]);
+    await maker.spend(1n);
+    // What cannot be filled can still be cancelled.
+    await both(maker, orders, [balance, balance, balance]);
+    await maker.client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
+    await maker.cancelOnChain(second);
+    await both(maker, orders, ['gone', 'gone', balance], ['gone CANCELLED', 'gone CANCELLED_ONCHAIN', balance]);
+    await remembered(orders, ['CANCELLED', 'CANCELLED_ONCHAIN', 'open']);
   });
 
   test('cancelled by DELETE is gone from the list at once, and from the feed', async () => {
@@ -107,6 +135,7 @@ describe('an order, from POST to the router', () => {
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
     expect((await maker.statuses(first, second))[0]).toBe('gone');
     await both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED', 'ACTIVE']);
+    await remembered([first, second], ['CANCELLED', 'open']);
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
   });
@@ -123,40 +152,98 @@ describe('an order, from POST to the router', () => {
     await both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED_ONCHAIN', 'ACTIVE']);
     await maker.cancelAllOnChain();
     await both(maker, [second, later], ['gone', 'gone'], ['gone NONCE_CHANGED', 'gone NONCE_CHANGED']);
+    await remembered([first, second, later], ['CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'NONCE_CHANGED']);
     await eventually(() => maker.place({ nonce: 0n }).catch(({ code }: { code: string }) => code), 'order_cancelled');
     const next = await maker.place({ nonce: 1n });
     await both(maker, next, ['ACTIVE']);
   });
 
-  test('with a nonce ahead of the chain’s is VALIDATING until a later block, then removed', async () => {
+  test('with a nonce ahead of the chain’s is VALIDATING until a block that is not older decides', async () => {
     const maker = await funded();
-    const orders = await maker.place({ nonce: 5n });
-    await both(maker, orders, ['gone'], ['gone NONCE_CHANGED']);
+    let waiting: [SignedOrder, SignedOrder, SignedOrder];
+    await chain.stopClock();
+    try {
+      const [now] = (await maker.place({})) as [SignedOrder];
+      await both(maker, [now], ['ACTIVE']);
+      waiting = (await maker.place({ nonce: 1n }, { nonce: 2n }, { nonce: 1n })) as typeof waiting;
+      const [, , dropped] = waiting;
+      // Blocks go on, and are seen; each of them is older than these orders.
+      await maker.approve(99n);
+      await both(maker, [now, ...waiting], ['INACTIVE INSUFFICIENT_ALLOWANCE', ...Array(3).fill('VALIDATING')]);
+      await maker.approve(1000n);
+      await both(maker, [now, ...waiting], ['ACTIVE', ...Array(3).fill('VALIDATING')]);
+      await maker.client.cancelOrders([{ orderHash: dropped.orderHash, salt: dropped.order.salt }]);
+      await both(maker, [dropped], ['gone'], ['gone CANCELLED']);
+      await maker.cancelAllOnChain();
+      await both(
+        maker,
+        [now, ...waiting],
+        ['gone', 'ACTIVE', 'VALIDATING', 'gone'],
+        ['gone NONCE_CHANGED', 'ACTIVE', 'VALIDATING', 'gone CANCELLED'],
+      );
+    } finally {
+      await chain.startClock();
+    }
+    await both(maker, waiting, ['ACTIVE', 'gone', 'gone'], ['ACTIVE', 'gone NONCE_CHANGED', 'gone CANCELLED']);
+    await remembered(waiting, ['open', 'NONCE_CHANGED', 'CANCELLED']);
+    expect(waiting.map(({ orderHash }) => everActive.has(orderHash))).toEqual([true, false, false]);
   });
 
-  test('partly filled needs less, and filled is gone', async () => {
+  test('that has expired by the clock of the server is hidden from its maker, and removed once a block says so', async () => {
+    const maker = await funded();
+    let orders: SignedOrder[] = [];
+    await chain.stopClock();
+    try {
+      orders = await maker.place({ expiresIn: 3 }, {});
+      // Less than 60 s before its expiry: the router never hears of the first one.
+      await both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
+      await remembered(orders, ['open', 'open']);
+    } finally {
+      await chain.startClock();
+    }
+    await remembered(orders, ['EXPIRED', 'open']);
+    await both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
+  });
+
+  test('partly filled needs less, its record stays as it was signed, and filled it is gone', async () => {
     const maker = await funded(100n);
     const orders = await maker.place({ amount: 100n });
     const [order] = orders as [SignedOrder];
+    const record = { order: order.order, orderHash: order.orderHash, signature: order.signature };
+    const entry = () => entries.get(order.orderHash);
     await both(maker, orders, ['ACTIVE']);
     await maker.fill(order, 60n);
-    await eventually(async () => remaining.get(order.orderHash) === 40n, true);
+    await eventually(async () => entry()?.remainingMakingAmount, '0x28');
     await both(maker, orders, ['ACTIVE']);
+    expect((await maker.client.listOrders()).records).toEqual([{ ...record, status: 'ACTIVE' }]);
+    expect(entry()).toMatchObject(record);
     await maker.spend(1n);
     await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
+    expect((await maker.client.listOrders()).records).toEqual([
+      { ...record, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
+    ]);
     await maker.mint(1n);
     await both(maker, orders, ['ACTIVE']);
     await maker.fill(order, 40n);
     await both(maker, orders, ['gone'], ['gone FILLED']);
+    await remembered(orders, ['FILLED']);
   });
 
-  test('that was cancelled or filled on the chain before it was posted never stays', async () => {
+  test('that was cancelled or filled on the chain before it was posted is never told to the router as ACTIVE', async () => {
     const maker = await funded();
+    // The maker's funds are known, so that the order itself is all that has to be looked at.
+    const known = await maker.place({});
+    await both(maker, known, ['ACTIVE']);
     const [cancelled, filled] = [await maker.sign(), await maker.sign()];
     await maker.cancelOnChain(cancelled);
     await maker.fill(filled, 100n);
     await maker.client.placeOrders([cancelled, filled]);
     await both(maker, [cancelled, filled], ['gone', 'gone'], ['gone CANCELLED_ONCHAIN', 'gone FILLED']);
+    expect([...known, cancelled, filled].map(({ orderHash }) => everActive.has(orderHash))).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {
@@ -165,18 +252,27 @@ describe('an order, from POST to the router', () => {
     await both(maker, orders, ['ACTIVE']);
     await chain.warp(550);
     await both(maker, orders, ['ACTIVE'], ['gone GRACE_PERIOD']);
-    await chain.warp(60);
-    await both(maker, orders, ['gone'], ['gone GRACE_PERIOD']);
+    await remembered(orders, ['open']);
+    // The router still has this one when a block jumps over all of its last minute.
+    orders.push(...(await maker.place({ expiresIn: 300 })));
+    await both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone GRACE_PERIOD', 'ACTIVE']);
+    await chain.warp(400);
+    await both(maker, orders, ['gone', 'gone'], ['gone GRACE_PERIOD', 'gone EXPIRED']);
+    await remembered(orders, ['EXPIRED', 'EXPIRED']);
   });
 
   test('in a wrapped-native token follows deposits and withdrawals', async () => {
-    const native = stack.addresses.tokens.findIndex(({ symbol }) => /^W/.test(symbol));
+    const native = stack.addresses.tokens.findIndex(({ symbol }) => symbol === 'WKAIA');
     expect(native).toBeGreaterThanOrEqual(0);
     const maker = await openMaker(stack, chain);
     await maker.approve(1000n, native);
     const orders = await maker.place({ token: native });
     await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
-    await maker.mint(100n, native);
+    await maker.deposit(100n, native);
+    await both(maker, orders, ['ACTIVE']);
+    await maker.withdraw(1n, native);
+    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
+    await maker.deposit(1n, native);
     await both(maker, orders, ['ACTIVE']);
   });
 

@@ -16,7 +16,15 @@ import {
   type Order,
   ZERO_ADDRESS,
 } from '@makerbook/contracts-evm';
-import { evolve, type Funding, type Maker, type OrderStatus, orderToBody, unknownMaker } from '@makerbook/domain';
+import {
+  evolve,
+  type Funding,
+  type Maker,
+  type OrderStatus,
+  orderToBody,
+  type Placed,
+  unknownMaker,
+} from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
 import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
 import { readSettings } from '@makerbook/settings';
@@ -78,7 +86,7 @@ export class Stage {
   private readonly following: Following;
   private readonly makers = new Map<Address, Maker>();
   private readonly removed = new Map<Hex, string>();
-  private readonly clocks = new Map<number, number>();
+  private readonly clocks = new Map<number, { readonly clockSeconds: number; readonly processedBlock: number }>();
   private salt = 0n;
 
   /** @param brokers a Kafka of the test's own; else the one of the run */
@@ -314,19 +322,23 @@ export class Stage {
   }
 
   private fold(partition: number, fact: MakerEvent, offset: bigint): void {
-    const clockSeconds = this.clocks.get(partition) ?? 0;
+    const { clockSeconds, processedBlock } = this.clocks.get(partition) ?? { clockSeconds: 0, processedBlock: -1 };
+    const placed = { fact, offset, clockSeconds, processedBlock };
     if (fact.type === 'BlockProcessed') {
       for (const address of this.makers.keys()) {
-        if (partitionOf(address, PARTITIONS) === partition) this.evolveMaker(address, fact, offset, clockSeconds);
+        if (partitionOf(address, PARTITIONS) === partition) this.evolveMaker(address, placed);
       }
-      this.clocks.set(partition, Math.max(clockSeconds, fact.block.timestamp));
-    } else this.evolveMaker(fact.maker, fact, offset, clockSeconds);
+      this.clocks.set(partition, {
+        clockSeconds: Math.max(clockSeconds, fact.block.timestamp),
+        processedBlock: Math.max(processedBlock, fact.block.number),
+      });
+    } else this.evolveMaker(fact.maker, placed);
   }
 
-  private evolveMaker(address: Address, fact: MakerEvent, offset: bigint, clockSeconds: number): void {
+  private evolveMaker(address: Address, placed: Placed<MakerEvent>): void {
     const before = this.makers.get(address) ?? unknownMaker(address);
     const rules = { routingGraceSeconds: 60, wasRemoved: (orderHash: Hex) => this.removed.has(orderHash) };
-    const { maker, transitions } = evolve(before, [{ fact, offset, clockSeconds }], rules);
+    const { maker, transitions } = evolve(before, [placed], rules);
     this.makers.set(address, maker);
     for (const transition of transitions) {
       if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);

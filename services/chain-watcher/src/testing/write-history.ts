@@ -2,6 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { encodeMakerEvent, type Hex, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
 
+interface OpenOrder {
+  readonly maker: Hex;
+  readonly orderHash: Hex;
+  readonly amount: number;
+}
+
 /** Writes a history that could have been: orders, what became of them, funds, and a block in all partitions now and then. */
 export interface History {
   /** Appends so many random facts. Blocks are some seconds apart. */
@@ -30,7 +36,7 @@ export function writeHistory(options: {
   const below = createChance(options.seed);
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
   const makers = Array.from({ length: options.makers }, () => ({ maker: hex(20), nonce: 0 }));
-  const open: { readonly maker: Hex; readonly orderHash: Hex; readonly amount: number }[] = [];
+  const open: OpenOrder[] = [];
   let block = { number: 100, hash: hex(32), timestamp: START_SECONDS };
   let count = 0;
   let batch = new Map<number, LogRecord[]>();
@@ -59,7 +65,8 @@ export function writeHistory(options: {
   const submit = (maker: Hex, nonce: number, lastsSeconds: number) => {
     const orderHash = hex(32);
     const amount = 1 + below(30);
-    open.push({ maker, orderHash, amount });
+    const submitted = { maker, orderHash, amount };
+    open.push(submitted);
     putFact({
       type: 'OrderSubmitted',
       maker,
@@ -77,29 +84,34 @@ export function writeHistory(options: {
       acceptedAtMs: block.timestamp * 1000,
       cause: { kind: 'request', requestId: `${count}` },
     });
+    return submitted;
+  };
+  const fill = (order: OpenOrder, amount: number) => {
+    const filledMakingAmount = quantity(amount);
+    putFact({ type: 'OrderFilled', ...nameOf(order), filledMakingAmount, block, cause: READ });
   };
   const step = () => {
     const what = below(20);
     const one = pick(makers);
     const { maker } = one;
     const old = open.length === 0 ? undefined : pick(open);
-    const read = { kind: 'read', occasion: 'SWEEP' } as const;
     const value = quantity(below(40));
-    if (what < 6) submit(maker, one.nonce, 5 + below(what === 0 ? 5000 : 150));
-    else if (what === 6 && old !== undefined) {
+    if (what < 6) {
+      const order = submit(maker, one.nonce, 5 + below(what === 0 ? 5000 : 150));
+      if (what < 4) fill(order, 0);
+    } else if (what === 6 && old !== undefined) {
       putFact({ type: 'OrderCancelled', ...nameOf(old), cause: { kind: 'request', requestId: 'r' } });
     } else if (what === 7 && old !== undefined) {
-      putFact({ type: 'OrderCancelledOnChain', ...nameOf(old), block, cause: read });
+      putFact({ type: 'OrderCancelledOnChain', ...nameOf(old), block, cause: READ });
     } else if (what === 8 && old !== undefined) {
-      const filledMakingAmount = quantity(1 + below(old.amount));
-      putFact({ type: 'OrderFilled', ...nameOf(old), filledMakingAmount, block, cause: read });
+      fill(old, below(old.amount + 1));
     } else if (what === 9) {
       if (below(8) === 0) one.nonce += 1;
-      putFact({ type: 'NonceChanged', maker, nonce: quantity(one.nonce), block, cause: read });
+      putFact({ type: 'NonceChanged', maker, nonce: quantity(one.nonce), block, cause: READ });
     } else if (what < 13)
-      putFact({ type: 'BalanceChanged', maker, token: pick(tokens), balance: value, block, cause: read });
+      putFact({ type: 'BalanceChanged', maker, token: pick(tokens), balance: value, block, cause: READ });
     else if (what < 16) {
-      putFact({ type: 'AllowanceChanged', maker, token: pick(tokens), allowance: value, block, cause: read });
+      putFact({ type: 'AllowanceChanged', maker, token: pick(tokens), allowance: value, block, cause: READ });
     } else nextBlock(1 + below(6));
   };
 
@@ -124,6 +136,7 @@ export function writeHistory(options: {
   };
 }
 
+const READ = { kind: 'read', occasion: 'SWEEP' } as const;
 const nameOf = ({ maker, orderHash }: { readonly maker: Hex; readonly orderHash: Hex }) => ({ maker, orderHash });
 const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`;
 const quantity = (value: number): Hex => `0x${value.toString(16)}`;

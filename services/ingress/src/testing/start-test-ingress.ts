@@ -223,7 +223,8 @@ async function project(
       const common = { orderHash: fact.orderHash, maker: fact.maker, status: 'VALIDATING', reason: null };
       const expiresAtSeconds = Number(order.expiresAt);
       const accepted = { acceptedOffset: offset, acceptedAtMs: fact.acceptedAtMs, recordStart: start };
-      const terms = { makingToken: order.making.token, makingAmount: amount, remaining: amount, inBook: true };
+      const amounts = { makingToken: order.making.token, makingAmount: amount, remaining: amount };
+      const terms = { ...amounts, isObserved: false, inBook: true };
       opened.push({ ...common, ...accepted, ...terms, expiresAtSeconds });
       history.push({ ...common, offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
       const { orderHash, maker } = fact;

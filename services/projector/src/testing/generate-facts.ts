@@ -120,6 +120,7 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
           'OrderCancelled',
           'OrderCancelledOnChain',
           'OrderFilled',
+          'OrderFilled',
         ),
         number: fc.integer({ min: 0, max: orders - 1 }),
         amount: fc.integer({ min: 0, max: 35 }),
@@ -165,7 +166,14 @@ function factOf(step: Step, { seconds, blockNumber }: { seconds: number; blockNu
       if (type === 'OrderCancelled') return { type, maker, orderHash, cause };
       const log = { kind: 'log' as const, transactionHash: hashOf(blockNumber), logIndex: number };
       if (type === 'OrderCancelledOnChain') return { type, maker, orderHash, block, cause: log };
-      return { type, maker, orderHash, filledMakingAmount: quantity(BigInt(amount)), block, cause: log };
+      return {
+        type,
+        maker,
+        orderHash,
+        filledMakingAmount: quantity(BigInt(Math.max(0, amount - 15))),
+        block,
+        cause: log,
+      };
     }
     case 'chain': {
       const { maker, type, token, amount, late } = step;

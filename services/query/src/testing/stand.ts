@@ -142,6 +142,7 @@ export async function raiseStand(environment: Record<string, string> = {}) {
               expiresAtSeconds,
               makingToken: order.making.token,
               makingAmount: String(order.making.amount),
+              isObserved: state.status !== 'VALIDATING',
               recordStart: start,
             },
           ],

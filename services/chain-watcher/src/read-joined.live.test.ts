@@ -31,7 +31,7 @@ describe('a hash that was removed and is forgotten', () => {
     await first.stop();
     await stage.markPositions();
 
-    const second = await stage.watch({ CONFIRM_INTERVAL_MS: '1000' });
+    const second = await stage.watch();
     try {
       await stage.mine();
       await stage.settled();
@@ -42,6 +42,8 @@ describe('a hash that was removed and is forgotten', () => {
         stage.facts.slice(before).some(({ fact }) => fact.type === 'BalanceChanged'),
       );
       const joined = await stage.submit(await stage.sign(maker, { making: { token, amount: 10n } }));
+      // Pairs that were joined are read with every tenth block.
+      await stage.mine(10);
       await until('it is judged', () => stage.state(joined)?.status === 'ACTIVE');
       expect(stage.state(repeated.orderHash)).toEqual({ status: 'REMOVED', reason: 'CANCELLED' });
     } finally {
