@@ -2,6 +2,7 @@ import { type BlockHeader, ChainContradiction, type Node, RpcUnavailable, readBl
 import type { BlockRef, MakerFact } from '@makerbook/contracts-events';
 import type { BlockSource } from './block-source.js';
 import type { FollowedLog } from './follow-log.js';
+import { isNews } from './is-news.js';
 import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { FactPublisher } from './publish-facts.js';
@@ -55,13 +56,18 @@ export function noteMatched(block: BlockHeader, at: BlockHeader, { state, watche
   watched.noteMatched(block.number);
 }
 
-/** Publishes the block where it is not published yet. */
+/** Publishes the block where it is not published yet, and elsewhere the facts that are not known there. */
 export async function publishBlock(
   facts: readonly MakerFact[],
   block: BlockRef,
   { publisher, watched }: WatchOptions,
 ): Promise<void> {
-  await publisher.publishBlock(facts, block, (partition) => isPublished(partition, block, watched));
+  await publisher.publishBlock(
+    facts,
+    block,
+    (partition) => isPublished(partition, block, watched),
+    (fact) => isNews(fact, watched),
+  );
 }
 
 /** Whether a partition holds the block already: from before a crash, or from another watcher. */

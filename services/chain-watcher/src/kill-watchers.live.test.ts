@@ -2,16 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
 import { partitionOf } from '@makerbook/kafka';
 import { findFreePort, startKafka } from '@makerbook/local-stack';
-import type { NonceManager } from 'ethers';
+import { isError, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
-import { addressOf, Stage, until } from './testing/stage-chain.js';
+import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
 import { createChance } from './testing/write-history.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
+const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
 const PARTITIONS = 3;
 /**
  * anvil answers a read of its newest block, by hash or not, with the state after the next one where that is mined in the
@@ -24,9 +25,12 @@ interface Scene {
   readonly stage: Stage;
   readonly token: Address;
   readonly makers: readonly NonceManager[];
-  readonly orders: readonly Hex[];
+  /** All that were posted. */
+  readonly orders: readonly SignedOrder[];
   /** Mines some blocks, each with changes. */
   change(blocks: number): Promise<void>;
+  /** So many times, at random: an order is posted, filled in part or in full, cancelled, or an allowance is changed. */
+  act(times: number): Promise<void>;
   /** What the makers hold by the chain, by block; kept here, as a node forgets it. */
   readonly held: ReadonlyMap<number, ReadonlyMap<Address, bigint>>;
   /** Settles, and gives the newest block: it is the first one to be looked at. */
@@ -36,13 +40,22 @@ interface Scene {
 async function openScene(brokers?: string): Promise<Scene> {
   const stage = await Stage.open(brokers);
   const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+  const other = await stage.deploy(deployArtifacts.TestToken, 'Other', 'OTH', 18);
+  for (const each of [token, other]) {
+    await stage.send(stage.taker, each, ERC20, 'mint', addressOf(stage.taker), 10n ** 30n);
+    await stage.send(stage.taker, each, ERC20, 'approve', stage.protocolAddress, 10n ** 30n);
+  }
   const makers: NonceManager[] = [];
-  const orders: Hex[] = [];
+  const orders: SignedOrder[] = [];
   for (let n = 0; n < 5; n += 1) {
     const maker = await stage.createAccount();
     makers.push(maker);
     await stage.send(maker, token, ERC20, 'approve', stage.protocolAddress, 10n ** 30n);
-    orders.push(await stage.submit(await stage.sign(maker, { making: { token, amount: 1000n } })));
+    await stage.send(maker, other, ERC20, 'approve', stage.protocolAddress, 10n ** 30n);
+    await stage.send(stage.taker, other, ERC20, 'mint', addressOf(maker), 600n);
+    const order = await stage.sign(maker, { making: { token, amount: 1000n } });
+    await stage.submit(order);
+    orders.push(order);
   }
   const below = createChance(makers.length);
   const held = new Map<number, ReadonlyMap<Address, bigint>>();
@@ -63,22 +76,108 @@ async function openScene(brokers?: string): Promise<Scene> {
       await note();
     }
   };
+  /** Filled or cancelled, as nothing happens to an order after that; and the first ones, so that the pairs of `held` stay watched. */
+  const over = new Set<SignedOrder>(orders);
+  const post = async (by: NonceManager, beforehand?: (order: SignedOrder) => Promise<void>) => {
+    // Of either token: some pairs are watched already, others are new.
+    const [making, taking] = below(2) === 0 ? [token, other] : [other, token];
+    // What the makers hold will do for most, and not for all.
+    const amount = BigInt(1 + below(below(3) === 0 ? 1200 : 100));
+    const order = await stage.sign(by, { making: { token: making, amount }, taking: { token: taking, amount: 1n } });
+    await beforehand?.(order);
+    orders.push(order);
+    await stage.submit(order);
+  };
+  const cancel = async (by: NonceManager, signed: SignedOrder) => {
+    over.add(signed);
+    await stage.send(by, stage.protocolAddress, PROTOCOL, 'cancelOrder', signed.order);
+    await note();
+  };
+  const fill = async (signed: SignedOrder) => {
+    const { order, signature, orderHash } = signed;
+    const filled: bigint = await stage.read(stage.protocolAddress, PROTOCOL, 'filled', orderHash);
+    const left = order.making.amount - filled;
+    const part = below(2) === 0 ? left : 1n + left / 3n;
+    const args = [order, signature, part, 1n] as const;
+    try {
+      await stage.send(stage.taker, stage.protocolAddress, PROTOCOL, 'fillOrder', ...args);
+      if (part === left) over.add(signed);
+    } catch (error) {
+      // The maker's funds will not do: a block of its own that changes nothing.
+      if (!isError(error, 'CALL_EXCEPTION')) throw error;
+    }
+    await note();
+  };
+  const act = async (times: number) => {
+    for (let n = 0; n < times; n += 1) {
+      const maker = makers[below(makers.length)] as NonceManager;
+      const open = orders.filter((each) => each.order.maker === addressOf(maker) && !over.has(each));
+      const one = open[below(Math.max(1, open.length))];
+      const what = below(10);
+      if (what < 3 || one === undefined) await post(maker);
+      else if (what < 5) await post(maker, (order) => (below(2) === 0 ? cancel(maker, order) : fill(order)));
+      else if (what === 5) await cancel(maker, one);
+      else if (what < 8) await fill(one);
+      else {
+        const allowance = below(2) === 0 ? BigInt(below(1200)) : 10n ** 30n;
+        await stage.send(maker, one.order.making.token, ERC20, 'approve', stage.protocolAddress, allowance);
+        await note();
+      }
+    }
+  };
   const begin = async () => {
     await note();
     await stage.settled();
     return stage.provider.getBlockNumber();
   };
-  return { stage, token, makers, orders, change, held, begin };
+  return { stage, token, makers, orders, change, act, held, begin };
 }
 
 const ordersAreRead = ({ stage, orders }: Scene) =>
-  until('the orders are read', () => orders.every((order) => stage.state(order)?.status === 'INACTIVE'));
+  until('the orders are read', () => orders.every(({ orderHash }) => stage.state(orderHash)?.status === 'INACTIVE'));
+
+/** After some more blocks, the log says of every order, and of the funds that it hangs on, what the chain says. */
+async function assertOrdersAgree({ stage, orders, change }: Scene): Promise<void> {
+  for (let blocks = 0; blocks < 3; blocks += 1) {
+    await change(1);
+    await stage.settled();
+  }
+  const byChain: string[] = [];
+  for (const each of orders) byChain.push(await sayOfChain(stage, each));
+  const byLog = orders.map((each) => sayOfLog(stage, each));
+  expect(byLog).toEqual(byChain);
+  // None of them was idle: so many of each.
+  for (const what of ['ACTIVE', 'INSUFFICIENT_', 'FILLED', 'CANCELLED_ONCHAIN']) {
+    expect(byChain.filter((said) => said.startsWith(what)).length).toBeGreaterThan(0);
+  }
+}
+
+/** The order's state from the contracts alone. Nobody cancels all orders, and none expires here. */
+async function sayOfChain(stage: Stage, { order, orderHash }: SignedOrder): Promise<string> {
+  const { maker, making } = order;
+  const filled: bigint = await stage.read(stage.protocolAddress, PROTOCOL, 'filled', orderHash);
+  if (await stage.read(stage.protocolAddress, PROTOCOL, 'cancelled', orderHash)) return 'CANCELLED_ONCHAIN';
+  if (filled === making.amount) return 'FILLED';
+  const allowance: bigint = await stage.read(making.token, ERC20, 'allowance', maker, stage.protocolAddress);
+  const balance = await stage.balanceOf(making.token, maker);
+  const left = making.amount - filled;
+  const state = allowance < left ? 'INSUFFICIENT_ALLOWANCE' : balance < left ? 'INSUFFICIENT_BALANCE' : 'ACTIVE';
+  return `${state} ${left} of ${allowance} and ${balance}`;
+}
+
+function sayOfLog(stage: Stage, { order, orderHash }: SignedOrder): string {
+  const state = stage.state(orderHash);
+  const said = state !== undefined && 'reason' in state ? state.reason : `${state?.status}`;
+  if (state?.status === 'REMOVED') return said;
+  const funding = stage.funding(order.maker, order.making.token);
+  return `${said} ${stage.remaining(orderHash)} of ${funding?.allowance?.value} and ${funding?.balance?.value}`;
+}
 
 /**
  * Where a block first stands in a partition, every block before it does, and the log says of each maker's balance what
  * the chain says at that block.
  */
-async function assertNothingLost({ stage, makers, held }: Scene, from: number): Promise<void> {
+async function assertNothingLost({ stage, token, makers, held }: Scene, from: number): Promise<void> {
   const head = await stage.provider.getBlockNumber();
   const wanted = Array.from({ length: head - from + 1 }, (_, n) => from + n);
   for (let partition = 0; partition < PARTITIONS; partition += 1) {
@@ -87,7 +186,11 @@ async function assertNothingLost({ stage, makers, held }: Scene, from: number): 
     const firsts: number[] = [];
     for (const { fact, partition: at } of stage.facts) {
       if (at !== partition) continue;
-      if (fact.type === 'BalanceChanged' && fact.block.number >= (balances.get(fact.maker)?.block ?? 0)) {
+      if (
+        fact.type === 'BalanceChanged' &&
+        fact.token === token &&
+        fact.block.number >= (balances.get(fact.maker)?.block ?? 0)
+      ) {
         balances.set(fact.maker, { value: BigInt(fact.balance), block: fact.block.number });
       }
       if (fact.type !== 'BlockProcessed' || fact.block.number < from || firsts.includes(fact.block.number)) continue;
@@ -130,7 +233,7 @@ describe('watchers that are killed', () => {
   afterAll(() => scene.stage.close());
 
   test('one of two over and over: every block stands in each partition, in order, with what the chain says', async () => {
-    const { stage, change } = scene;
+    const { stage, change, act } = scene;
     const below = createChance(1);
     steady = await stage.watch();
     await ordersAreRead(scene);
@@ -140,18 +243,24 @@ describe('watchers that are killed', () => {
       const deadline = Date.now() + 1000 + below(1500);
       while (Date.now() < deadline) {
         await change(1);
+        await act(1);
         await stage.settled();
       }
+      // Some are just being read.
+      await act(2);
       await process.kill();
       await change(2);
+      await act(4);
     }
     await stage.settled();
+    await assertOrdersAgree(scene);
     await assertNothingLost(scene, from);
     assertOneMessagePerId(stage);
   }, 180_000);
 
   test('the only one, as soon as anything of a block is in the log', async () => {
-    const { stage, change } = scene;
+    const { stage, change, act } = scene;
+    const saidOfBlocks = () => stage.facts.filter(({ fact }) => 'block' in fact).length;
     process = runWatcherProcess(stage);
     const from = await scene.begin();
     await process.kill();
@@ -159,13 +268,16 @@ describe('watchers that are killed', () => {
       const one = runWatcherProcess(stage);
       process = one;
       await change(4);
-      const before = stage.facts.length;
-      await until('something of a block is in the log', () => stage.facts.length > before);
+      await act(4);
+      const before = saidOfBlocks();
+      await until('something of a block is in the log', () => saidOfBlocks() > before);
       await one.kill();
+      await act(2);
     }
     await change(2);
     process = runWatcherProcess(stage);
     await stage.settled();
+    await assertOrdersAgree(scene);
     await assertNothingLost(scene, from);
   }, 180_000);
 });

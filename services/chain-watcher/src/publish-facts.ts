@@ -8,12 +8,15 @@ export interface FactPublisher {
   /**
    * The facts of a block and then its `BlockProcessed`, to each partition in one record batch: a partition holds all of
    * it or nothing (facts beyond a batch's bound go before, in batches of their own).
-   * @param isPublished partitions that hold the block already are left out.
+   * @param isPublished partitions that hold the block already, from another watcher, are given no second one
+   * @param isNews of the facts for such a partition those that the log does not say yet: the other watcher may not have
+   * known the order when it matched the block
    */
   publishBlock(
     facts: readonly MakerFact[],
     block: BlockRef,
     isPublished: (partition: number) => boolean,
+    isNews: (fact: MakerFact) => boolean,
   ): Promise<void>;
 }
 
@@ -69,11 +72,15 @@ export function createFactPublisher({
     publish: async (facts, traceparentOf) => {
       await allDone([...byPartition(facts, traceparentOf).values()].map(appendInOrder));
     },
-    publishBlock: async (facts, block, isPublished) => {
-      const records = byPartition(facts);
+    publishBlock: async (facts, block, isPublished, isNews) => {
+      const isToBeSaid = (fact: MakerFact) => !isPublished(partitionOf(fact.maker, partitions)) || isNews(fact);
+      const records = byPartition(facts.filter(isToBeSaid));
       const appends: Promise<void>[] = [];
       for (let partition = 0; partition < partitions; partition += 1) {
-        if (isPublished(partition)) continue;
+        if (isPublished(partition)) {
+          appends.push(appendInOrder(records.get(partition) ?? []));
+          continue;
+        }
         const last = recordOf(
           partition,
           { type: 'BlockProcessed', block },

@@ -1,9 +1,11 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { startAnvil } from '@makerbook/local-stack';
+import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
+import { freezeAt, type Gate, type Misbehaviour, refuse, startMisbehavingNode } from './testing/gate-node.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
@@ -12,37 +14,38 @@ let stage: Stage;
 let maker: NonceManager;
 let token: Address;
 let watcher: Watcher | undefined;
-let gate: Server;
+let gate: Gate;
 let gateUrl: string;
-let isGateOpen = true;
+let behaviour: Misbehaviour;
 let requests = 0;
+/** What a test has opened. */
+let closing: (() => Promise<void>)[] = [];
+
+const isOpen: Misbehaviour = (calls, forward) => forward(calls);
+const isClosed: Misbehaviour = async () => ({ status: 503 });
 
 beforeAll(async () => {
   stage = await Stage.open();
   token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
   maker = await stage.createAccount();
-  gate = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', async () => {
-      requests += 1;
-      if (!isGateOpen) return response.writeHead(503).end('away');
-      const headers = { 'content-type': 'application/json' };
-      const answer = await fetch(stage.anvil.rpcUrl, { method: 'POST', headers, body: Buffer.concat(chunks) });
-      return response.end(await answer.text());
-    });
+  gate = await startMisbehavingNode(stage.anvil.rpcUrl, (calls, forward) => {
+    requests += 1;
+    return behaviour(calls, forward);
   });
-  await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
-  gateUrl = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
+  gateUrl = gate.url;
+});
+beforeEach(() => {
+  behaviour = isOpen;
+  requests = 0;
 });
 afterEach(async () => {
   await watcher?.stop();
   watcher = undefined;
-  isGateOpen = true;
+  for (const close of closing) await close();
+  closing = [];
 });
 afterAll(async () => {
-  gate.closeAllConnections();
-  gate.close();
+  await gate.close();
   await stage.close();
 });
 
@@ -64,7 +67,7 @@ describe('while all nodes are away', () => {
     await reaches(orderHash, 'INACTIVE');
     await stage.settled();
     await until('it is ready', async () => (await ready()).status === 200);
-    isGateOpen = false;
+    behaviour = isClosed;
     const before = stage.processedBlock();
     await mint(10n);
     await approve(10n);
@@ -73,9 +76,9 @@ describe('while all nodes are away', () => {
     expect((await ready()).status).toBe(503);
     expect((await fetch(`http://127.0.0.1:${watcher.opsPort}/livez`)).status).toBe(200);
     expect(stage.processedBlock()).toBe(before);
-    // As of the last block that was processed.
-    expect(stage.state(late)?.status).toBe('INACTIVE');
-    isGateOpen = true;
+    // It may have been cancelled or filled before: nobody can tell.
+    await reaches(late, 'VALIDATING');
+    behaviour = isOpen;
     await reaches(orderHash, 'ACTIVE');
     await reaches(late, 'ACTIVE');
     await stage.settled();
@@ -83,23 +86,146 @@ describe('while all nodes are away', () => {
   });
 
   test('from the start, the watcher waits for them', async () => {
-    isGateOpen = false;
+    behaviour = isClosed;
     watcher = await stage.watch({ RPC_URL: gateUrl });
     await until('readiness says so', async () => /503/.test((await ready()).checks['dependencies'] ?? ''));
     await stage.mine();
-    isGateOpen = true;
+    behaviour = isOpen;
     await stage.settled();
   });
 });
 
 describe('while one of two nodes is away', () => {
-  test('the other one is asked, and the watcher stays ready', async () => {
-    isGateOpen = false;
+  test('the other one is asked, and the watcher stays ready; it is asked again when it is back', async () => {
+    behaviour = isClosed;
     watcher = await stage.watch({ RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}` });
     await mint(1n);
     await stage.settled();
     await until('it is ready', async () => (await ready()).status === 200);
     expect(requests).toBeGreaterThan(0);
+    let answered = 0;
+    behaviour = (calls, forward) => {
+      answered += 1;
+      return forward(calls);
+    };
+    await until('it is asked', () => answered > 20);
+    await stage.mine();
+    await stage.settled();
+  });
+
+  test('and the other one refuses what is asked, the watcher waits, and does not end', async () => {
+    const stranger = await startMisbehavingNode(stage.anvil.rpcUrl, async (calls, forward) =>
+      calls.some(({ method }) => method === 'eth_getLogs')
+        ? refuse(calls, -32601, 'the method eth_getLogs does not exist')
+        : forward(calls),
+    );
+    closing.push(() => stranger.close());
+    // Also while the one that knows no logs is the preferred one.
+    watcher = await stage.watch({ RPC_URL: `${stranger.url},${gateUrl}` });
+    let hasFailed = false;
+    void watcher.failed.then(() => {
+      hasFailed = true;
+    });
+    await stage.mine();
+    await stage.settled();
+    behaviour = isClosed;
+    const before = stage.processedBlock();
+    await stage.mine(2);
+    await until('readiness says so', async () => /eth_getLogs/.test((await ready()).checks['dependencies'] ?? ''));
+    expect([hasFailed, stage.processedBlock()]).toEqual([false, before]);
+    behaviour = isOpen;
+    await stage.settled();
+    expect(hasFailed).toBe(false);
+  });
+
+  test('all of them are asked for their chain id: it halts at the start where one is of another chain', async () => {
+    const other = await startAnvil({ chainId: 1001 });
+    closing.push(() => other.stop());
+    watcher = await stage.watch({ RPC_URL: `${stage.anvil.rpcUrl},${other.rpcUrl}` });
+    const { host } = new URL(other.rpcUrl);
+    expect((await watcher.failed).message).toBe(`the node at ${host} has chain id 1001, not CHAIN_ID=8217`);
+  });
+});
+
+describe('a preferred node that answers and stands still', () => {
+  test.each([
+    ['a third one announces blocks', true, '600000'],
+    ['another one goes on in silence', false, '1000'],
+  ])('is passed over within seconds, while %s, and used again when it goes on', async (_what, hears, silenceMsMax) => {
+    const lags: object[] = [];
+    const logger: Logger = { ...silentLogger, warn: (fields) => 'otherEndpoint' in fields && lags.push(fields) };
+    const settings = {
+      RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`,
+      RPC_WS_URL: hears ? stage.anvil.wsUrl : '',
+      NODE_SILENCE_MS_MAX: silenceMsMax,
+      POLL_INTERVAL_MS: '100',
+    };
+    watcher = await stage.watch(settings, logger);
+    const orderHash = await post(20n);
+    await stage.settled();
+    await approve(20n);
+    await stage.settled();
+    const frozenAt = await stage.provider.getBlockNumber();
+    behaviour = freezeAt(frozenAt);
+    await mint(20n);
+    const startedAtMs = Date.now();
+    await reaches(orderHash, 'ACTIVE');
+    expect(Date.now() - startedAtMs).toBeLessThan(10_000);
+    for (let n = 0; n < 3; n += 1) {
+      await stage.mine();
+      await stage.settled();
+    }
+    const head = { headNumber: frozenAt, otherEndpoint: new URL(stage.anvil.rpcUrl).host };
+    expect(lags).toEqual([expect.objectContaining({ endpoint: new URL(gateUrl).host, ...head })]);
+    let given = 0;
+    behaviour = async (calls, forward) => {
+      const answers = await forward(calls);
+      if (calls[0]?.method === 'eth_getBlockByNumber' && answers[0]?.result !== null) given += 1;
+      return answers;
+    };
+    await until('it gives blocks again', async () => {
+      await stage.mine();
+      await stage.settled();
+      return given > 0;
+    });
+  });
+});
+
+describe('a node that does not do its work', () => {
+  test.each([
+    ['lags behind, behind a balancer with one that does not', 'eth_call', -32000, 'header not found'],
+    ['gives up now and then', 'eth_call', -32000, 'request timed out'],
+    ['limits the rate', 'eth_call', -32005, 'limit exceeded'],
+    ['has not got the logs yet', 'eth_getLogs', -32000, 'unknown block'],
+  ])('makes no honest funds zero: it %s', async (_what, method, code, message) => {
+    let refused = 0;
+    let asked = 0;
+    behaviour = async (calls, forward) => {
+      const refusals = calls.filter((call) => call.method === method && ++asked % 2 === 0);
+      refused += refusals.length;
+      if (refusals.length > 0 && code === -32005) return { status: 429 };
+      const answers = await forward(calls);
+      return answers.map((answer) =>
+        refusals.some(({ id }) => id === answer.id) ? { id: answer.id, error: { code, message } } : answer,
+      );
+    };
+    watcher = await stage.watch({ RPC_URL: gateUrl });
+    await mint(1000n);
+    const orderHash = await post(100n);
+    await approve(1000n);
+    await reaches(orderHash, 'ACTIVE');
+    const from = stage.facts.length;
+    for (let n = 0n; n < 4n; n += 1n) {
+      await approve(500n + n);
+      await stage.settled();
+    }
+    const facts = stage.facts.slice(from).map(({ fact }) => fact);
+    const values = facts.flatMap((fact) =>
+      fact.type === 'AllowanceChanged' ? [fact.allowance] : fact.type === 'BalanceChanged' ? [fact.balance] : [],
+    );
+    expect(values.filter((value) => BigInt(value) < 500n)).toEqual([]);
+    expect(new Set(values).size).toBeGreaterThanOrEqual(4);
+    expect(refused).toBeGreaterThan(2);
   });
 });
 
@@ -118,5 +244,48 @@ describe('a node that announces its blocks', () => {
       await stage.settled();
       expect(Date.now() - startedAtMs).toBeLessThan(5000);
     }
+  });
+});
+
+describe('a subscription that is lost on the way', () => {
+  test('leaves polling, and is taken up again', async () => {
+    const sockets = new Set<Socket>();
+    let isCut = false;
+    const { hostname, port } = new URL(stage.anvil.rpcUrl);
+    const cable = createServer((socket) => {
+      if (isCut) return socket.destroy();
+      const upstream = connect(Number(port), hostname);
+      for (const each of [socket, upstream]) {
+        sockets.add(each);
+        each.on('error', () => each.destroy()).on('close', () => sockets.delete(each));
+      }
+      return socket.pipe(upstream).pipe(socket);
+    });
+    await new Promise<void>((resolve) => cable.listen(0, '127.0.0.1', resolve));
+    closing.push(async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => cable.close(resolve));
+    });
+    const reasons: object[] = [];
+    const logger: Logger = { ...silentLogger, warn: (fields) => 'reason' in fields && reasons.push(fields) };
+    const RPC_WS_URL = `ws://127.0.0.1:${(cable.address() as AddressInfo).port}`;
+    watcher = await stage.watch({ RPC_WS_URL, POLL_INTERVAL_MS: '4000' }, logger);
+    /** Blocks are found so soon only where they are announced. */
+    const isAnnounced = async () => {
+      const startedAtMs = Date.now();
+      for (let n = 0; n < 4; n += 1) {
+        await stage.mine();
+        await stage.settled();
+      }
+      return Date.now() - startedAtMs < 3000;
+    };
+    await until('blocks are announced', isAnnounced);
+    isCut = true;
+    for (const socket of sockets) socket.destroy();
+    await until('it is noticed', () => reasons.length > 0);
+    await stage.mine();
+    await stage.settled();
+    isCut = false;
+    await until('blocks are announced again', isAnnounced);
   });
 });

@@ -5,6 +5,7 @@ import { catchUpAtHead } from './catch-up.js';
 import { noteMatched, publishBlock, readPublished, type WatcherState, type WatchOptions } from './keep-position.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import { matchLogs } from './match-logs.js';
+import { orderFacts } from './order-facts.js';
 import { blockRefOf, readFacts } from './read-facts.js';
 
 /**
@@ -84,7 +85,7 @@ async function processBlock({ header, logs }: SourceBlock, options: WatchOptions
   await settled;
   if (signal.aborted) return;
   const block = blockRefOf(header);
-  await retry(() => publishBlock(facts, block, options));
+  await retry(() => publishBlock(orderFacts(facts, watched), block, options));
   state.processed = block;
   options.onBlock(block, facts.length, nowMs() - seenAtMs);
 }

@@ -1,0 +1,210 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { BlockRef } from '@makerbook/contracts-events';
+import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import type { NonceManager } from 'ethers';
+import type { Watcher } from './run.js';
+import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';
+import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
+
+const ERC20 = deployArtifacts.TestToken.abi;
+const PARTITIONS = [0, 1, 2];
+
+let stage: Stage;
+let gate: Gate;
+let maker: NonceManager;
+let token: Address;
+let watcher: Watcher | undefined;
+/** While held, no value is read from the chain. */
+let held: { readonly until: Promise<void>; readonly release: () => void } | undefined;
+let reads = 0;
+/** Blocks further behind the head than this are forgotten by the node. */
+let remembered = Number.POSITIVE_INFINITY;
+
+const blockOf = async ({ params }: AskedCall): Promise<number> => {
+  const { blockHash } = params[1] as { blockHash: string };
+  return (await stage.provider.getBlock(blockHash))?.number ?? -1;
+};
+
+beforeAll(async () => {
+  stage = await Stage.open();
+  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+  gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+    const reading = calls.filter(({ method }) => method === 'eth_call');
+    reads += reading.length;
+    if (reading.length === 0) return undefined;
+    await held?.until;
+    const head = await stage.provider.getBlockNumber();
+    for (const call of reading) {
+      if (head - (await blockOf(call)) > remembered) return { code: -32000, message: 'missing trie node' };
+    }
+    return undefined;
+  });
+});
+afterEach(async () => {
+  held?.release();
+  held = undefined;
+  remembered = Number.POSITIVE_INFINITY;
+  await watcher?.stop();
+  watcher = undefined;
+});
+afterAll(async () => {
+  await gate?.close();
+  await stage?.close();
+});
+
+const hold = () => {
+  let release: () => void = () => undefined;
+  const until = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  held = { until, release };
+};
+const watch = async (settings: Record<string, string> = {}) => {
+  watcher = await stage.watch({ RPC_URL: gate.url, ...settings });
+  await stage.settled();
+};
+/** A maker with so much of the token, and an order for 10 of it. */
+const openMaker = async (amount: bigint): Promise<SignedOrder> => {
+  maker = await stage.createAccount();
+  await stage.send(maker, token, ERC20, 'approve', stage.protocolAddress, 10n ** 30n);
+  await mint(amount);
+  return stage.sign(maker, { making: { token, amount: 10n } });
+};
+const mint = (amount: bigint) => stage.send(stage.taker, token, ERC20, 'mint', addressOf(maker), amount);
+const spend = (amount: bigint) => stage.send(maker, token, ERC20, 'transfer', addressOf(stage.taker), amount);
+const newest = async (): Promise<BlockRef> => {
+  const block = await stage.provider.getBlock('latest');
+  if (block === null) throw new Error('no newest block');
+  return { number: block.number, hash: block.hash as Hex, timestamp: block.timestamp };
+};
+const reaches = (orderHash: Hex, status: string) =>
+  until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
+const readsMore = async (than: number) => until('values are asked for', () => reads > than);
+
+describe('a block is not published', () => {
+  test('while an order that stood in the log before it was matched is unread', async () => {
+    await watch();
+    const signed = await openMaker(10n);
+    await stage.settled();
+    const before = stage.processedBlock();
+    hold();
+    const from = reads;
+    await stage.submit(signed);
+    await readsMore(from);
+    await stage.mine(3);
+    // Long enough for the blocks to be seen.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(stage.processedBlock()).toBe(before);
+    held?.release();
+    await stage.settled();
+    const partition = stage.facts.findIndex(
+      ({ fact }) => fact.type === 'OrderFilled' && fact.orderHash === signed.orderHash,
+    );
+    const next = stage.facts.findIndex(
+      ({ fact }) => fact.type === 'BlockProcessed' && fact.block.number === before + 1,
+    );
+    expect(stage.state(signed.orderHash)?.status).toBe('ACTIVE');
+    expect(partition).toBeGreaterThan(-1);
+    expect(next).toBeGreaterThan(-1);
+  });
+});
+
+describe('beside another watcher', () => {
+  test('an order whose funds the other one read before the block that was just matched is read anew', async () => {
+    // It looks at a new order after this time: then the other one's facts are in the log.
+    await watch({ ORDER_GATHER_MS: '500' });
+    const other = await openMaker(10n);
+    await stage.submit(other);
+    await reaches(other.orderHash, 'ACTIVE');
+    const first = maker;
+    const signed = await openMaker(10n);
+    const account = addressOf(maker);
+    await stage.settled();
+    // The other watcher reads the pair at this block.
+    const block = await newest();
+    const allowance = await stage.read<bigint>(token, ERC20, 'allowance', account, stage.protocolAddress);
+    hold();
+    const from = reads;
+    // This watcher matches the next block, in which both spend: it knows the first maker alone.
+    await stage.provider.send('evm_setAutomine', [false]);
+    const spending = [spend(1n)];
+    maker = first;
+    spending.push(spend(1n));
+    await until('both wait to be mined', async () => {
+      const pending = (await stage.provider.send('txpool_status', [])) as { pending: string };
+      return Number(pending.pending) === 2;
+    });
+    await stage.mine();
+    await stage.provider.send('evm_setAutomine', [true]);
+    await Promise.all(spending);
+    await readsMore(from);
+    await stage.submit(signed);
+    const cause = { kind: 'read', occasion: 'ORDER' } as const;
+    const { orderHash } = signed;
+    await stage.append({ type: 'NonceChanged', maker: account, nonce: '0x0', block, cause });
+    await stage.append({
+      type: 'AllowanceChanged',
+      maker: account,
+      token,
+      allowance: `0x${allowance.toString(16)}`,
+      block,
+      cause,
+    });
+    await stage.append({ type: 'BalanceChanged', maker: account, token, balance: '0xa', block, cause });
+    await stage.append({ type: 'OrderFilled', maker: account, orderHash, filledMakingAmount: '0x0', block, cause });
+    await reaches(orderHash, 'ACTIVE');
+    await readsMore(from + 1);
+    held?.release();
+    await reaches(orderHash, 'INACTIVE');
+    expect(stage.state(orderHash)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
+  });
+
+  test('what it did not know of a block that it published is told nevertheless', async () => {
+    await watch();
+    const signed = await openMaker(10n);
+    await stage.submit(signed);
+    await reaches(signed.orderHash, 'ACTIVE');
+    await stage.settled();
+    hold();
+    const from = reads;
+    await spend(1n);
+    await readsMore(from);
+    for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
+    await stage.settled();
+    // It sees that the block is there before it gets to publish it.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(stage.state(signed.orderHash)?.status).toBe('ACTIVE');
+    held?.release();
+    await reaches(signed.orderHash, 'INACTIVE');
+    const { number } = await newest();
+    await stage.mine();
+    await stage.settled();
+    for (const partition of PARTITIONS) {
+      const same = stage.facts.filter(
+        ({ partition: at, fact }) => at === partition && fact.type === 'BlockProcessed' && fact.block.number === number,
+      );
+      expect(same).toHaveLength(1);
+    }
+  });
+});
+
+describe('where the node has forgotten the state of the blocks that were missed', () => {
+  test('they are followed with values of the head, and a new order does not wait for ever', async () => {
+    await watch();
+    const known = await openMaker(10n);
+    await stage.submit(known);
+    await reaches(known.orderHash, 'ACTIVE');
+    await stage.settled();
+    await watcher?.stop();
+    await spend(1n);
+    await stage.mine(20);
+    const fresh = await stage.sign(maker, { making: { token, amount: 9n } });
+    await stage.submit(fresh);
+    remembered = 5;
+    await watch({ STATE_BLOCKS_MAX: '3', CATCH_UP_BLOCKS_MAX: '1000' });
+    await reaches(fresh.orderHash, 'ACTIVE');
+    await reaches(known.orderHash, 'INACTIVE');
+    const blocks = stage.facts.filter(({ partition, fact }) => partition === 0 && fact.type === 'BlockProcessed');
+    expect(new Set(blocks.map(({ fact }) => 'block' in fact && fact.block.number)).size).toBe(blocks.length);
+  });
+});
