@@ -34,6 +34,8 @@ const LOCAL_DEFAULTS = {
   REDIS_KEY_PREFIX: 'mb:',
   TOPIC_REPLICATION_FACTOR: '1',
   TRUSTED_PROXY_HOPS: '1',
+  // Nothing scrapes metrics here, and whoever waits for the stack is told at once of a watcher that halts.
+  HALT_LINGER_MS: '0',
   LOG_LEVEL: 'info',
   NODE_ENV: 'production',
 };

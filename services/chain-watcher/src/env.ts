@@ -56,6 +56,20 @@ export const watcherSettings = {
   SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep for silently changing tokens reads in a second; 0: none', 20, {
     max: 10_000,
   }),
+  READY_LAG_SECONDS_MAX: integer(
+    'Not ready while the newest published block is older than this by its timestamp. 0: however old it is, for a chain that makes blocks on demand',
+    15,
+  ),
+  LIVE_SILENCE_MS_MAX: integer(
+    'Not alive when the block loop has not turned for this long, though Kafka answers',
+    300_000,
+    { min: 1000 },
+  ),
+  HALT_LINGER_MS: integer(
+    'How long the process stays after it has halted, so that `/metrics` and `/readyz` are seen: at least two scrapes',
+    45_000,
+    { max: 600_000 },
+  ),
   KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
 };

@@ -17,6 +17,8 @@ export interface FollowedLog {
   readonly caughtUp: Promise<void>;
   /** Resolves once every partition is seen to hold `BlockProcessed` of this block or a later one; or on abort. */
   reached(blockNumber: number, signal: AbortSignal): Promise<void>;
+  /** Partitions that `reached` waits for now. */
+  awaited(): readonly number[];
   /** Records read so far, and those that could not be read. */
   counts(): { readonly records: number; readonly unreadable: number };
   lastPollAtMs(): number;
@@ -48,10 +50,9 @@ export function followLog(options: FollowLogOptions): FollowedLog {
   let following: Following | undefined;
   const waiters = new Set<{ readonly blockNumber: number; readonly resolve: () => void }>();
 
+  const holds = (partition: number, blockNumber: number) => (watched.lastBlock(partition)?.number ?? -1) >= blockNumber;
   const isReached = (blockNumber: number) => {
-    for (let partition = 0; partition < partitions; partition += 1) {
-      if ((watched.lastBlock(partition)?.number ?? -1) < blockNumber) return false;
-    }
+    for (let partition = 0; partition < partitions; partition += 1) if (!holds(partition, blockNumber)) return false;
     return true;
   };
 
@@ -118,6 +119,10 @@ export function followLog(options: FollowLogOptions): FollowedLog {
         signal.addEventListener('abort', resolve, { once: true });
       });
     },
+    awaited: () =>
+      Array.from({ length: partitions }, (_, partition) => partition).filter((partition) =>
+        [...waiters].some(({ blockNumber }) => !holds(partition, blockNumber)),
+      ),
     counts: () => ({ records, unreadable }),
     lastPollAtMs: () => (following ?? reading).lastPollAtMs(),
     stop: async () => {
@@ -141,11 +146,16 @@ function seedThose(
   }
 }
 
+/** The topics do not belong together. No retry helps: a person has to look. */
+export class LogContradiction extends Error {
+  override readonly name = 'LogContradiction';
+}
+
 async function assertSameLog(log: Log, topic: string, starts: readonly PartitionStart[]): Promise<void> {
   const ends = await log.endOffsets(topic, { timeoutMs: 5_000 });
   const partition = starts.findIndex(({ from }, at) => from > (ends[at] ?? 0n));
   if (partition < 0) return;
-  throw new Error(
+  throw new LogContradiction(
     `the book was made from offset ${starts[partition]?.from} of partition ${partition} of ${topic}, which ends at ${ends[partition]}: it belongs to another log`,
   );
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
 
-const block = { number: 100, hash: '0x1', timestamp: 1 } as const;
+const LAG_SECONDS_MAX = 15;
+const SILENCE_MS_MAX = 300_000;
+const block = { number: 100, hash: '0x1', timestamp: 999 } as const;
 const well: Signs = {
   nowMs: 1_000_000,
   startedAtMs: 0,
@@ -14,15 +16,19 @@ const well: Signs = {
   headNumber: 101,
   lastTurnAtMs: 999_900,
   lastPollAtMs: 999_900,
+  awaitedPartitions: [],
   failures: [],
-  hasHalted: false,
+  halt: undefined,
   logRecords: 7,
 };
+const readiness = (signs: Partial<Signs>, lagSecondsMax = LAG_SECONDS_MAX) =>
+  judgeReadiness({ ...well, ...signs }, lagSecondsMax);
+const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs }, SILENCE_MS_MAX);
 
 describe('the watcher', () => {
   test('is ready and alive while it follows', () => {
-    expect(judgeReadiness(well)).toEqual({ isOk: true, checks: { kafka: 'ok', dependencies: 'ok', position: 'ok' } });
-    expect(judgeLiveness(well).isOk).toBe(true);
+    expect(readiness({})).toEqual({ isOk: true, checks: { kafka: 'ok', dependencies: 'ok', position: 'ok' } });
+    expect(liveness({}).isOk).toBe(true);
   });
 
   test.each<[string, Partial<Signs>, RegExp]>([
@@ -32,16 +38,37 @@ describe('the watcher', () => {
     ['it catches up', { state: { ...well.state, catchUp: { step: 'pairs', done: 3, total: 9 } } }, /3 of 9 pairs/],
     ['it is far behind', { headNumber: 200 }, /100 blocks behind/],
     ['nothing is processed', { state: { ...well.state, processed: undefined } }, /no block is processed yet/],
+    ['the node is behind the log', { headNumber: 80 }, /the node is 20 blocks behind block 100/],
+    [
+      'the node stands still',
+      { state: { ...well.state, processed: { ...block, timestamp: 984 } } },
+      /block 100, the newest one published, is 16 s old$/,
+    ],
+    ['it has halted', { halt: 'a reorganisation' }, /^halted: a reorganisation$/],
+    [
+      'it waits for the log',
+      { state: { ...well.state, processed: { ...block, timestamp: 984 } }, awaitedPartitions: [3] },
+      /is 16 s old: it waits for partition 3 of the log/,
+    ],
   ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {
-    const health = judgeReadiness({ ...well, ...signs });
+    const health = readiness(signs);
     expect(health.isOk).toBe(false);
     expect(Object.values(health.checks).join(' ')).toMatch(sentence);
-    expect(judgeLiveness({ ...well, ...signs }).isOk).toBe(true);
+    expect(liveness(signs).isOk).toBe(true);
   });
 
-  test('is not alive once it has halted or its loop no longer turns, unless it waits for Kafka', () => {
-    expect(judgeLiveness({ ...well, hasHalted: true }).isOk).toBe(false);
-    expect(judgeLiveness({ ...well, lastTurnAtMs: 600_000 }).isOk).toBe(false);
-    expect(judgeLiveness({ ...well, lastTurnAtMs: 600_000, lastPollAtMs: 600_000 }).isOk).toBe(true);
+  test('is ready up to the age of a block that is allowed, with a clock that is behind the chain, and at any age with 0', () => {
+    const processedAt = (timestamp: number) => ({ state: { ...well.state, processed: { ...block, timestamp } } });
+    expect(readiness(processedAt(985)).isOk).toBe(true);
+    expect(readiness(processedAt(5000)).isOk).toBe(true);
+    expect(readiness(processedAt(1), 0).isOk).toBe(true);
+  });
+
+  test('is not alive once its block loop no longer turns, unless it waits for Kafka, or has halted and ends by itself', () => {
+    expect(liveness({ lastTurnAtMs: 600_000, halt: 'a reorganisation' }).isOk).toBe(true);
+    expect(liveness({ lastTurnAtMs: 600_000 }).checks).toEqual({ loop: 'no turn for 400 s' });
+    expect(liveness({ lastTurnAtMs: 600_000, lastPollAtMs: 600_000 }).isOk).toBe(true);
+    const stuck = { lastTurnAtMs: 600_000, awaitedPartitions: [1, 2], failures: ['sweep: gone'] };
+    expect(liveness(stuck).checks).toEqual({ loop: 'no turn for 400 s: it waits for partition 1, 2 of the log' });
   });
 });

@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/local-stack';
-import type { NonceManager } from 'ethers';
+import { Contract, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
-import { addressOf, Stage, until } from './testing/stage-chain.js';
+import { addressOf, Stage, type StoredFact, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
@@ -123,13 +125,14 @@ describe('a watcher that was away', () => {
 });
 
 describe('several watchers', () => {
-  test('do no harm side by side, one of them killed over and over', async () => {
+  test('do no harm side by side, one of them stopped and started over and over', async () => {
     await watch();
     await stage.settled();
     const from = stage.processedBlock();
     const orderHash = await post(1_000_000n);
     for (let round = 0; round < 4; round += 1) {
       const other = await stage.watch();
+      await until('it follows, too', () => other.state.phase === 'FOLLOWING');
       await mint(1n);
       await stage.mine(2);
       await spend(1n);
@@ -182,6 +185,7 @@ describe('a chain that contradicts the log', () => {
         LIMIT_ORDER_PROTOCOL_ADDRESS: of.protocolAddress,
         MULTICALL_ADDRESS: of.multicall,
         POLL_INTERVAL_MS: '20',
+        HALT_LINGER_MS: '0',
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -199,29 +203,68 @@ describe('a chain that contradicts the log', () => {
     return { code, stderr, stdout };
   };
 
+  /** One for each partition: what is said of them stands there. */
+  const openMakers = async (of: Stage): Promise<NonceManager[]> => {
+    const makers = new Map<number, NonceManager>();
+    while (makers.size < 3) {
+      const one = await of.createAccount();
+      makers.set(partitionOf(addressOf(one), 3), one);
+    }
+    return [...makers.values()];
+  };
+  /** Ids of all that each partition says of the chain, up to a mark that is set now. */
+  const readLog = async (of: Stage, makers: readonly NonceManager[]): Promise<string[][]> => {
+    const commandId = `mark-${of.facts.length}`;
+    const cause = { kind: 'operator', commandId } as const;
+    for (const one of makers) await of.append({ type: 'MakerAdmitted', maker: addressOf(one), cause });
+    const isMark = ({ fact }: StoredFact) => fact.type === 'MakerAdmitted' && isDeepStrictEqual(fact.cause, cause);
+    await until('the log is read', () => of.facts.filter(isMark).length === makers.length);
+    return [0, 1, 2].map((partition) =>
+      of.facts.filter((stored) => stored.partition === partition && 'block' in stored.fact).map(({ id }) => id),
+    );
+  };
+
   test('halts the process with a clear error, and nothing of the wrong block is published', async () => {
     const other = await Stage.open();
     try {
+      const sold = await other.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+      const makers = await openMakers(other);
+      const post = async (seller: NonceManager) =>
+        other.submit(await other.sign(seller, { making: { token: sold, amount: 10n } }));
+      const orders = await Promise.all(makers.map(post));
       const running = run(other);
+      await until('the orders are read', () => orders.every((hash) => other.state(hash)?.status === 'INACTIVE'));
       await other.mine(2);
       await other.settled();
       const fork = await other.provider.send('evm_snapshot', []);
       await other.mine(3);
       await other.settled();
-      const head = await other.provider.getBlockNumber();
+      const before = await readLog(other, makers);
+
       await other.provider.send('evm_revert', [fork]);
       await other.provider.send('evm_increaseTime', [1000]);
-      await other.mine(10);
+      await other.mine(3);
+      // New orders cannot be read any more: the block that they would be read at is gone.
+      const unread = await Promise.all(makers.map(post));
+      // The first block that the watcher has not seen changes what every maker has.
+      await other.provider.send('evm_setAutomine', [false]);
+      const minted = new Contract(sold, ERC20, other.taker).getFunction('mint');
+      for (const one of makers) await minted.send(addressOf(one), 1000n, { gasLimit: 100_000 });
+      await other.mine();
+      await other.provider.send('evm_setAutomine', [true]);
+      for (const one of makers) expect(await other.balanceOf(sold, addressOf(one))).toBe(1000n);
+      await other.mine(6);
       const { code, stderr } = await running;
       expect(code).toBe(1);
       expect(stderr).toMatch(/reorganisation of final blocks/);
-      expect(other.processedBlock()).toBe(head);
+      expect(await readLog(other, makers)).toEqual(before);
 
       const again = await run(other);
       expect(again.code).toBe(1);
       expect(again.stderr).toMatch(/was published/);
       expect(again.stdout).toMatch(/the watcher halts/);
-      expect(other.processedBlock()).toBe(head);
+      expect(await readLog(other, makers)).toEqual(before);
+      expect(unread.map((hash) => other.state(hash))).toEqual(makers.map(() => ({ status: 'VALIDATING' })));
     } finally {
       await other.close();
     }

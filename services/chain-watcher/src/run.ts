@@ -9,13 +9,13 @@ import {
 } from '@makerbook/chain';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
-import { type Running, serveOps } from '@makerbook/http';
+import { type OpsServer, type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { BlockSource } from './block-source.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
-import { followLog } from './follow-log.js';
+import { followLog, LogContradiction } from './follow-log.js';
 import type { WatcherState } from './keep-position.js';
 import { ReadPoint } from './keep-read-point.js';
 import { WatchedSet } from './keep-watched-set.js';
@@ -27,12 +27,17 @@ import { createNewOrderReader } from './read-new-orders.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
 import { retrying } from './retry.js';
 import { type SweepState, sweepPairs } from './sweep-pairs.js';
+import { timeOrders } from './time-orders.js';
 import { watchBlocks } from './watch-blocks.js';
+import { watchHead } from './watch-head.js';
 
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
   readonly opsPort: number;
-  /** Settles when the watcher can do no more: the chain contradicts the log, or an invariant is broken. */
+  /**
+   * Settles when the watcher can do no more and is to be stopped: at once where an invariant is broken, and where it has
+   * halted some time later, so that its metrics can be scraped.
+   */
   readonly failed: Promise<Error>;
   /** Where it stands, for tests. */
   readonly state: Readonly<WatcherState>;
@@ -73,21 +78,30 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   };
   const sweep: SweepState = { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 };
 
-  let fail: (error: Error) => void = () => undefined;
-  const failed = new Promise<Error>((resolve) => {
-    fail = resolve;
+  let end: (error: Error) => void = () => undefined;
+  const ended = new Promise<Error>((resolve) => {
+    end = resolve;
   });
+  /** Why a restart would not help. */
+  let halt: Error | undefined;
   const onFatal = (error: Error) => {
     if (signal.aborted) return;
     stopping.abort();
-    if (error instanceof ChainContradiction) meters.halted();
-    logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
-    fail(error);
+    if (error instanceof ChainContradiction || error instanceof LogContradiction) {
+      halt = error;
+      meters.halted();
+      logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
+    } else logger.error({ error }, 'the watcher cannot go on, and ends');
+    end(error);
   };
 
   /** One failure of each source is shown, until the source works again. */
   const failures = new Map<Reader, string>();
+  /** Of the block loop alone: the sweep and the orders may go on while it is stuck. */
   let lastTurnAtMs = nowMs();
+  const noteTurn = (who: Reader) => {
+    if (who === 'blocks') lastTurnAtMs = nowMs();
+  };
   const wait = (ms: number) => waitFor(ms, signal);
   const retryFor =
     (who: Reader) =>
@@ -96,12 +110,12 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         signal,
         wait,
         onFailure: (error) => {
-          lastTurnAtMs = nowMs();
+          noteTurn(who);
           if (!failures.has(who)) logger.warn({ who, reason: error.message }, 'a dependency is away: trying again');
           failures.set(who, error.message);
         },
         onSuccess: () => {
-          lastTurnAtMs = nowMs();
+          noteTurn(who);
           if (failures.delete(who)) logger.info({ who }, 'the dependency is back');
         },
       });
@@ -115,9 +129,18 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     timeoutMs: settings.RPC_TIMEOUT_MS,
   });
   const closing: (() => Promise<void> | void)[] = [() => node.close(), () => log.close()];
-  const closeAll = async () => {
+  let closed: Promise<void> | undefined;
+  const closeWork = () => {
     stopping.abort();
-    for (const close of closing.reverse()) await close();
+    closed ??= closeInTurn(closing);
+    return closed;
+  };
+  let ops: OpsServer | undefined;
+  const leaving = new AbortController();
+  const stop = async () => {
+    leaving.abort();
+    await closeWork();
+    await ops?.stop();
   };
 
   try {
@@ -151,16 +174,19 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
     const orders =
       reader &&
-      createNewOrderReader({
-        watched,
-        reader,
-        publisher,
-        readPoint,
-        gatherMs: settings.ORDER_GATHER_MS,
-        wait,
-        retry: retryFor('orders'),
-        onFatal,
-      });
+      timeOrders(
+        createNewOrderReader({
+          watched,
+          reader,
+          publisher,
+          readPoint,
+          gatherMs: settings.ORDER_GATHER_MS,
+          wait,
+          retry: retryFor('orders'),
+          onFatal,
+        }),
+        nowMs,
+      );
     const followed = followLog({
       log,
       topics: names,
@@ -186,13 +212,13 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
       },
     });
-    let source: BlockSource = polled;
+    let blocks: BlockSource = polled;
     if (settings.KAIA_TOPIC !== '') {
       const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
       const kaiaLog = connectLog({ brokers, clientId: 'chain-watcher', logger });
       closing.push(() => kaiaLog.close());
       await kaiaLog.partitionsOf(settings.KAIA_TOPIC);
-      source = followBlockgroups({
+      blocks = followBlockgroups({
         log: kaiaLog,
         topic: settings.KAIA_TOPIC,
         gaps: polled,
@@ -205,6 +231,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         onGap: () => meters.gapFilled(),
       });
     }
+    const source = watchHead(blocks, { node, nowMs, wait, signal });
     closing.push(() => source.stop());
 
     const signs = (): Signs => ({
@@ -214,32 +241,41 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       headNumber: source.headNumber(),
       lastTurnAtMs,
       lastPollAtMs: followed.lastPollAtMs(),
+      awaitedPartitions: followed.awaited(),
       failures: [...failures].map(([who, reason]) => `${who}: ${reason}`),
-      hasHalted: signal.aborted,
+      halt: halt?.message,
       logRecords: followed.counts().records,
     });
+    const isSweeping = reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0;
     meters.observe({
+      nowMs,
+      startedAtMs,
+      partitions,
       state,
-      sweep,
+      sweep: isSweeping ? sweep : undefined,
       headNumber: () => source.headNumber(),
+      isSubscribed: () => polled.isSubscribed(),
+      lastTurnAtMs: () => lastTurnAtMs,
+      awaitedPartitions: () => followed.awaited(),
       rpc: () => node.counts(),
       suspects: () => stateReader.suspects().size,
-      ordersWaiting: () => orders?.waiting() ?? 0,
+      unreadOrders: () => orders?.waiting() ?? 0,
+      oldestUnreadAtMs: () => orders?.oldestAtMs(),
       logRecords: () => followed.counts(),
       sizes: () => watched.sizes(),
-      nowMs,
     });
-    const ops = await serveOps({
+    ops = await serveOps({
       port: settings.OPS_PORT,
-      live: () => judgeLiveness(signs()),
-      ready: () => judgeReadiness(signs()),
+      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
+      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
       serveMetrics,
     });
-    closing.push(() => ops.stop());
 
     let saidAtMs = 0;
     const watch = async () => {
       await Promise.race([followed.caughtUp, aborted(signal)]);
+      state.phase = 'CATCHING_UP';
+      noteTurn('blocks');
       await retryBlocks(() => verifyChain(node, settings, reader !== undefined));
       logger.info({ ...watched.sizes(), records: followed.counts().records }, 'the log is read');
       await watchBlocks({
@@ -289,11 +325,22 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     closing.push(async () => {
       await working;
     });
-    return { opsPort: ops.port, failed, state, stop: closeAll };
+    const failed = ended.then(async (error) => {
+      if (halt === undefined) return error;
+      // What was under way is not published any more; `stop` says what could not be closed.
+      void Promise.allSettled([appender.close(), closeWork()]);
+      await waitFor(settings.HALT_LINGER_MS, leaving.signal);
+      return error;
+    });
+    return { opsPort: ops.port, failed, state, stop };
   } catch (error) {
-    await closeAll();
+    await stop();
     throw error;
   }
+}
+
+async function closeInTurn(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
+  for (const close of closing.toReversed()) await close();
 }
 
 /**

@@ -48,6 +48,7 @@ test('a block is matched only once the log is read up to the block before it: an
             if (read >= blockNumber) resolve();
           };
         }),
+      awaited: () => [],
       counts: () => ({ records: 0, unreadable: 0 }),
       lastPollAtMs: () => 0,
       stop: async () => undefined,

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { findFreePort } from '@makerbook/local-stack';
+import { type Ops, opsAt } from './ask-ops.js';
 import type { Stage } from './stage-chain.js';
 
 /** A watcher as a process of its own. */
@@ -8,6 +10,8 @@ export interface WatcherProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly stderr: string; readonly stdout: string }>;
   /** SIGKILL: it does nothing any more. */
   kill(): Promise<void>;
+  /** SIGTERM, as whoever runs it orders it to stop. */
+  terminate(): Promise<void>;
 }
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -29,5 +33,18 @@ export function runWatcherProcess(stage: Stage, settings: Record<string, string>
       child.kill('SIGKILL');
       await exited;
     },
+    terminate: async () => {
+      child.kill('SIGTERM');
+      await exited;
+    },
   };
+}
+
+/** The same with a port that is known, for tests that ask it how it is. */
+export async function runObservedWatcher(
+  stage: Stage,
+  settings: Record<string, string> = {},
+): Promise<WatcherProcess & { readonly ops: Ops }> {
+  const port = await findFreePort();
+  return { ...runWatcherProcess(stage, { OPS_PORT: String(port), ...settings }), ops: opsAt(port) };
 }

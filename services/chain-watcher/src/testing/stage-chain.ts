@@ -260,6 +260,9 @@ export class Stage {
       MULTICALL_ADDRESS: this.multicall,
       POLL_INTERVAL_MS: '20',
       SWEEP_PAIRS_PER_SECOND: '0',
+      // Blocks come when a test mines them.
+      READY_LAG_SECONDS_MAX: '0',
+      HALT_LINGER_MS: '0',
     };
   }
 

@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { topicNames } from '@makerbook/contracts-events';
+import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
+import { partitionOf } from '@makerbook/kafka';
+import { NonceManager, Wallet } from 'ethers';
+import type { Ops } from './testing/ask-ops.js';
+import { type Gate, startGate } from './testing/gate-node.js';
+import { runObservedWatcher, type WatcherProcess } from './testing/run-watcher.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
+
+let stage: Stage;
+let token: Address;
+let watcher: WatcherProcess | undefined;
+let gate: Gate | undefined;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+});
+afterEach(async () => {
+  await watcher?.kill();
+  watcher = undefined;
+  await gate?.close();
+  gate = undefined;
+  await stage.close();
+});
+
+const run = async (settings: Record<string, string>): Promise<Ops> => {
+  const observed = await runObservedWatcher(stage, settings);
+  watcher = observed;
+  return observed.ops;
+};
+const isReady = (ops: Ops) => until('it is ready', async () => (await ops.ask('/readyz')).status === 200);
+const position = (ops: Ops) => ops.check('/readyz', 'position');
+const isNotReady = async (ops: Ops, why: RegExp) => {
+  await until(`it is not ready: ${why}`, async () => why.test(await position(ops)));
+  expect((await ops.ask('/readyz')).status).toBe(503);
+};
+/** A maker with an address in the partition, or in any. */
+const createMaker = (partition?: number): NonceManager => {
+  for (;;) {
+    const maker = new NonceManager(new Wallet(`0x${randomBytes(32).toString('hex')}`));
+    if (partition === undefined || partitionOf(addressOf(maker), 3) === partition) return maker;
+  }
+};
+/** A way to the node that lets calls of a method through when it is told to. */
+const holdCalls = async (method: string) => {
+  const held: (() => void)[] = [];
+  let isOpen = false;
+  gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+    if (!isOpen && calls.some((call) => call.method === method)) {
+      await new Promise<void>((resolve) => held.push(resolve));
+    }
+    return undefined;
+  });
+  return {
+    url: gate.url,
+    passOne: async () => {
+      await until('a call is held', () => held.length > 0);
+      held.shift()?.();
+    },
+    passAll: () => {
+      isOpen = true;
+      for (const resolve of held.splice(0)) resolve();
+    },
+  };
+};
+const post = async (maker: NonceManager) => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
+
+describe('readiness', () => {
+  test('fails while a node answers and stands still, and the block loop turns all the same', async () => {
+    const ops = await run({ READY_LAG_SECONDS_MAX: '3', LIVE_SILENCE_MS_MAX: '3000' });
+    await stage.settled();
+    await stage.mine();
+    await isReady(ops);
+    await isNotReady(ops, /^block \d+, the newest one published, is \d+ s old$/);
+    expect(await ops.metric('lag_blocks')).toBe(0);
+    expect(await ops.metric('lag_seconds')).toBeGreaterThan(3);
+    expect(await ops.metric('loop_age_seconds')).toBeLessThan(3);
+    expect((await ops.ask('/livez')).status).toBe(200);
+    await stage.mine();
+    await isReady(ops);
+  });
+
+  test('fails while the node is behind what is published', async () => {
+    const ops = await run({});
+    const before = await stage.provider.send('evm_snapshot', []);
+    await stage.mine(4);
+    await stage.settled();
+    await isReady(ops);
+    const published = stage.processedBlock();
+    await stage.provider.send('evm_revert', [before]);
+    await isNotReady(ops, new RegExp(`^the node is 4 blocks behind block ${published}, which is published$`));
+    expect((await ops.ask('/livez')).status).toBe(200);
+  });
+
+  test('does not say that it reads the log while no node answers', async () => {
+    const ops = await run({ RPC_URL: 'http://127.0.0.1:9' });
+    await isNotReady(ops, /^no block is processed yet$/);
+    expect(await ops.check('/readyz', 'dependencies')).toMatch(/^blocks: .*127\.0\.0\.1:9/);
+    expect((await ops.ask('/livez')).status).toBe(200);
+  });
+
+  test('counts down the missed blocks that are followed one by one, and a loop that is stuck at one is found dead', async () => {
+    const first = await stage.watch();
+    await stage.settled();
+    await first.stop();
+    await stage.mine(40);
+    const held = await holdCalls('eth_getLogs');
+    const ops = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', LIVE_SILENCE_MS_MAX: '2000' });
+    await isNotReady(ops, /^no block is processed yet$/);
+    await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
+    await held.passOne();
+    await isNotReady(ops, /^catching up: 39 blocks behind the head$/);
+    await held.passOne();
+    await isNotReady(ops, /^catching up: 38 blocks behind the head$/);
+    held.passAll();
+    await isReady(ops);
+    expect((await ops.ask('/livez')).status).toBe(200);
+  });
+
+  test('shows how far catching up has come, and so do the metrics; nothing is processed before its end', async () => {
+    const makers = Array.from({ length: 600 }, () => createMaker());
+    const orders = await Promise.all(makers.map(post));
+    const first = await stage.watch();
+    await stage.settled();
+    await until('all orders are read', () => orders.every((order) => stage.state(order)?.status === 'INACTIVE'));
+    await first.stop();
+    const before = stage.processedBlock();
+    await stage.mine(30);
+
+    const held = await holdCalls('eth_call');
+    const ops = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', CATCH_UP_BLOCKS_MAX: '10' });
+    await isNotReady(ops, /^catching up at the head: 0 of 600 pairs read$/);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(2 / 3);
+    await until('a part of them is read', async () => {
+      await held.passOne();
+      return /^catching up at the head: [1-9]\d* of 600 pairs read$/.test(await position(ops));
+    });
+    const done = Number(/(\d+) of/.exec(await position(ops))?.[1]);
+    expect(done).toBeLessThan(600);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(2 / 3 + done / 600 / 3);
+    expect((await ops.ask('/readyz')).status).toBe(503);
+    expect((await ops.ask('/livez')).status).toBe(200);
+    expect(stage.processedBlock()).toBe(before);
+    held.passAll();
+    await isReady(ops);
+    expect(await position(ops)).toBe('ok');
+    expect(await ops.metric('catch_up_ratio')).toBe(1);
+    await stage.settled();
+  });
+});
+
+describe('a block loop that is stuck while the sweep and new orders are read', () => {
+  /** Leaves a transaction open in the partition, as a writer that was killed in the middle of it. */
+  const holdBack = async (partition: number) => {
+    const publisher = stage.log.createFencedPublisher({
+      transactionalId: `${stage.prefix}held`,
+      transactionTimeoutMs: 60_000,
+    });
+    const recordOf = (at: number, value: Buffer) => ({
+      topic: topicNames(stage.prefix).makerEvents,
+      partition: at,
+      key: '',
+      value,
+      headers: {},
+    });
+    // The second one is refused as too large, when the first one is there.
+    const records = [recordOf(partition, Buffer.from('{}')), recordOf((partition + 1) % 3, Buffer.alloc(2_000_000))];
+    await expect(publisher.publish(records)).rejects.toThrow('too large');
+    return { release: () => publisher.takeOver() };
+  };
+
+  test('is not alive, is not ready, and says what it waits for; it goes on by itself', async () => {
+    const ops = await run({ LIVE_SILENCE_MS_MAX: '4000', SWEEP_PAIRS_PER_SECOND: '50' });
+    await post(createMaker(0));
+    await stage.mine();
+    await stage.settled();
+    await isReady(ops);
+    const held = await holdBack(1);
+    // The first one is published, and cannot be seen in the partition: the second one waits for that.
+    await stage.mine(2);
+    await until('the loop waits', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) > 1);
+    const swept = await ops.metric('sweep_pairs_total');
+    await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
+    expect(await ops.check('/livez', 'loop')).toMatch(/^no turn for \d+ s: it waits for partition 1 of the log$/);
+    expect(await ops.metric('loop_age_seconds')).toBeGreaterThan(4);
+    expect(await ops.metric('partition_wait_seconds{partition="0"}')).toBe(0);
+    expect(await ops.metric('sweep_pairs_total')).toBeGreaterThan(swept);
+    const order = await post(createMaker(2));
+    await until('a new order is read', () => stage.state(order)?.status === 'INACTIVE');
+    // Nobody asks for a block, and yet the head is known.
+    await stage.mine(20);
+    await isNotReady(ops, /^catching up: 2\d blocks behind the head$/);
+    expect(await ops.metric('lag_blocks')).toBeGreaterThanOrEqual(20);
+    expect((await ops.ask('/livez')).status).toBe(503);
+
+    await held.release();
+    await stage.settled();
+    await isReady(ops);
+    expect((await ops.ask('/livez')).status).toBe(200);
+    expect(await ops.metric('partition_wait_seconds{partition="1"}')).toBeLessThan(1);
+  });
+});

@@ -1,0 +1,29 @@
+/** The port for those who run a watcher, as they see it. */
+export interface Ops {
+  /** Answers with status 0 where nobody listens. */
+  ask(path: '/livez' | '/readyz' | '/metrics'): Promise<{ readonly status: number; readonly text: string }>;
+  /** One check of `/readyz` or `/livez`; empty where it is not told. */
+  check(path: '/livez' | '/readyz', name: string): Promise<string>;
+  /** A value of `/metrics`, by name without its prefix and with its labels as they stand there; NaN where it is missing. */
+  metric(series: string): Promise<number>;
+}
+
+export function opsAt(port: number): Ops {
+  const ask: Ops['ask'] = async (path) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
+    return answer === undefined ? { status: 0, text: '' } : { status: answer.status, text: await answer.text() };
+  };
+  return {
+    ask,
+    check: async (path, name) => {
+      const { text } = await ask(path);
+      const { checks } = JSON.parse(text || '{"checks":{}}') as { checks: Record<string, string> };
+      return checks[name] ?? '';
+    },
+    metric: async (series) => {
+      const start = `chain_watcher_${series} `;
+      const line = (await ask('/metrics')).text.split('\n').find((each) => each.startsWith(start));
+      return line === undefined ? Number.NaN : Number(line.slice(start.length));
+    },
+  };
+}
