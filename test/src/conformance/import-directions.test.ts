@@ -1,15 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, relative, sep } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { findRoot } from './find-root.js';
 
 const root = findRoot();
-
-function findRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'turbo.json'))) folder = dirname(folder);
-  return folder;
-}
 
 interface Source {
   /** Path from the root, with forward slashes. */
