@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Maker, type OpenOrder, unknownMaker } from '@makerbook/domain';
 import { boundStretch } from './bound-stretch.js';
-import type { LoggedFact } from './read-facts.js';
-import { makersOf, orderOf } from './testing/generate-facts.js';
+import { type LoggedFact, readFact } from './read-facts.js';
+import { makersOf, orderOf, storedRecord } from './testing/generate-facts.js';
 
 const [maker] = makersOf(0, 1, 1) as [Maker['maker']];
 const block = { number: 1, hash: orderOf(maker, 0).orderHash, timestamp: 1 };
@@ -17,7 +17,7 @@ const submitted = (number: number): MakerEvent => ({
   cause,
 });
 const logged = (facts: MakerEvent[]): LoggedFact[] =>
-  facts.map((fact, offset) => ({ fact, offset: BigInt(offset), timeMs: 0, traceparent: undefined }));
+  facts.map((fact, offset) => readFact(storedRecord(fact, { partition: 0, offset: BigInt(offset) }), 1));
 const withOrders = (count: number): ReadonlyMap<Maker['maker'], Maker> => {
   const orders = new Map(Array.from({ length: count }, (_, index) => [`0x${index}` as const, {} as OpenOrder]));
   return new Map([[maker, { ...unknownMaker(maker), orders }]]);
@@ -35,6 +35,14 @@ describe('the bound on one commit', () => {
 
   test('orders that the stretch itself opens count', () => {
     expect(boundStretch(logged([submitted(1), submitted(2), nonce]), withOrders(0), 4)).toBe(2);
+  });
+
+  test('what is due counts with the first block, and not before it', () => {
+    const processed: MakerEvent = { type: 'BlockProcessed', block };
+    const facts = logged([submitted(1), submitted(2), processed, processed, submitted(3)]);
+    expect(boundStretch(facts, withOrders(0), 11, 6)).toBe(5);
+    expect(boundStretch(facts, withOrders(0), 11, 10)).toBe(2);
+    expect(boundStretch(facts.slice(2), withOrders(0), 11, 10)).toBe(1);
   });
 
   test('one fact is always taken', () => {

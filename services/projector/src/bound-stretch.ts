@@ -6,15 +6,18 @@ import type { LoggedFact } from './read-facts.js';
  * How many of the facts, from the first on, surely lead to no more than `transitionsMax` transitions; at least one fact.
  * A read of a maker's funds or nonce can change every open order of the maker, so that a thousand facts could make a
  * million messages: such a stretch is committed in pieces.
+ * @param dueOrders what is due for the blocks among the facts; it counts with the first of them
  */
 export function boundStretch(
   facts: readonly LoggedFact[],
   makers: ReadonlyMap<Address, Maker>,
   transitionsMax: number,
+  dueOrders = 0,
 ): number {
   const openOrders = new Map<Address, number>();
   const openOf = (maker: Address) => openOrders.get(maker) ?? makers.get(maker)?.orders.size ?? 0;
   let transitions = 0;
+  let untilBlock = dueOrders;
   for (const [index, { fact }] of facts.entries()) {
     switch (fact.type) {
       case 'BalanceChanged':
@@ -26,8 +29,11 @@ export function boundStretch(
         transitions += 1;
         openOrders.set(fact.maker, openOf(fact.maker) + 1);
         break;
+      case 'BlockProcessed':
+        transitions += 1 + untilBlock;
+        untilBlock = 0;
+        break;
       default:
-        // A block withholds and removes an order once: what it can do is bounded by the orders there are.
         transitions += 1;
     }
     if (transitions > transitionsMax && index > 0) return index;

@@ -20,9 +20,18 @@ export const projectorSettings = {
   ),
   BATCH_FACTS_MAX: integer('Facts of one partition that are committed at once', 1000, { min: 1, max: 10_000 }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Bound on the transitions of one commit: a fact about funds can change every order of a maker',
+    'Bound on the orders of one commit: on those that facts about funds change, and on those of makers for whom a block makes something due',
+    5_000,
+    { min: 1 },
+  ),
+  ORDERS_UNDER_WAY_MAX: integer(
+    'Facts and due orders that all partitions of the process fold at once; a commit of more than a tenth of `COMMIT_TRANSITIONS_MAX` waits for its turn',
     10_000,
     { min: 1 },
+  ),
+  HALTED_MAKERS_MAX: integer(
+    'Makers for whom the fold may break, in all partitions of the process; with one more it is the build that is broken, and the process stops',
+    20,
   ),
   MARK_INTERVAL_MS: integer(
     'How often it is said up to where a partition’s feeds are complete, so that a chain-watcher can start from there',

@@ -1,134 +1,64 @@
 import { describe, expect, test } from '@jest/globals';
-import { topicNames } from '@makerbook/contracts-events';
-import type { Address, Maker } from '@makerbook/domain';
-import { unknownMaker } from '@makerbook/domain';
-import type { StoredRecord } from '@makerbook/kafka';
-import type { FundingRow, HistoryRow, MakerRow, OrderRow } from '@makerbook/postgres';
 import fc from 'fast-check';
-import { boundStretch, submittedOrders } from './bound-stretch.js';
-import { describeFeeds } from './describe-feeds.js';
-import { clockAfter, foldFacts } from './fold-facts.js';
-import { makersFromRows } from './load-makers.js';
 import { type FeedTopics, packFeeds, unpackFeeds } from './publish-feeds.js';
-import { readFact } from './read-facts.js';
-import { type ChangedRows, describeRows } from './save-transitions.js';
-import { factStreams, makersOf } from './testing/generate-facts.js';
+import { factStreams, makersOf, withLateBlocks } from './testing/generate-facts.js';
+import { projectInMemory, testPartition, testPartitions, topics } from './testing/project-in-memory.js';
 
-const partition = 1;
-const partitions = 4;
-const routingGraceSeconds = 60;
+const partition = testPartition;
 type FeedName = keyof FeedTopics;
-const topics = topicNames();
-const makers = makersOf(partition, partitions, 2);
-
-/** The tables, as Postgres would hold them. */
-class Tables {
-  readonly makers = new Map<string, MakerRow>();
-  readonly funding = new Map<string, FundingRow>();
-  readonly orders = new Map<string, OrderRow>();
-  readonly history: HistoryRow[] = [];
-
-  save(rows: ChangedRows): void {
-    for (const orderHash of rows.removed) expect(this.orders.delete(orderHash)).toBe(true);
-    for (const row of rows.opened) {
-      expect(this.orders.has(row.orderHash)).toBe(false);
-      this.orders.set(row.orderHash, row);
-    }
-    for (const row of rows.changed) {
-      const before = this.orders.get(row.orderHash);
-      if (before === undefined) throw new Error(`${row.orderHash} changed and is not stored`);
-      this.orders.set(row.orderHash, { ...before, ...row });
-    }
-    for (const { maker, token } of rows.fundingDropped) expect(this.funding.delete(maker + token)).toBe(true);
-    for (const row of rows.funding) this.funding.set(row.maker + row.token, row);
-    for (const row of rows.makers) this.makers.set(row.maker, row);
-    this.history.push(...rows.history);
-  }
-
-  load(): Map<Address, Maker> {
-    const orders = [...this.orders.values()].sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset));
-    return makersFromRows({ makers: [...this.makers.values()], funding: [...this.funding.values()], orders });
-  }
-
-  dueMakers(clockSeconds: number): Address[] {
-    return [...this.makers.values()]
-      .filter(({ dueAtSeconds }) => dueAtSeconds !== null && dueAtSeconds <= clockSeconds)
-      .map(({ maker }) => maker);
-  }
-
-  sorted() {
-    const sort = <T>(rows: Map<string, T>) => [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
-    const { history } = this;
-    return { makers: sort(this.makers), funding: sort(this.funding), orders: sort(this.orders), history };
-  }
-}
-
-/** The projection without I/O: the same steps on tables in memory. `keep`: makers are kept from batch to batch. */
-function project(stream: readonly StoredRecord[], lengthOf: (batch: number) => number, keep: boolean) {
-  const tables = new Tables();
-  const kept = new Map<Address, Maker>();
-  const feeds: Buffer[] = [];
-  let clockSeconds = 0;
-  let blockNumber: number | undefined;
-  const facts = stream.map((record) => readFact(record, partitions));
-  for (let at = 0, batch = 0; at < facts.length; batch += 1) {
-    let stretch = facts.slice(at, at + lengthOf(batch));
-    const touched = new Set(stretch.flatMap(({ fact }) => (fact.type === 'BlockProcessed' ? [] : fact.maker)));
-    for (const maker of tables.dueMakers(clockAfter(stretch, clockSeconds))) touched.add(maker);
-    const stored = tables.load();
-    const loaded = new Map(
-      [...touched].map((maker) => [maker, (keep ? kept : stored).get(maker) ?? unknownMaker(maker)]),
-    );
-    stretch = stretch.slice(0, boundStretch(stretch, loaded, 20));
-    at += stretch.length;
-    const ever = new Set(tables.history.map(({ orderHash }) => orderHash));
-    const submitted = submittedOrders(stretch).map(({ orderHash }) => orderHash);
-    const accepted = new Set(submitted.filter((orderHash) => ever.has(orderHash)));
-    const folded = foldFacts({
-      facts: stretch,
-      clockSeconds,
-      blockNumber,
-      makers: loaded,
-      accepted,
-      routingGraceSeconds,
-    });
-    const rows = describeRows(loaded, folded);
-    tables.save(rows);
-    for (const [address, maker] of folded.makers) kept.set(address, maker);
-    feeds.push(...describeFeeds(folded.happened, { partition, topics, routingGraceSeconds }).map(bytesOf));
-    ({ clockSeconds, blockNumber } = folded);
-  }
-  return { ...tables.sorted(), feeds: Buffer.concat(feeds).toString(), clockSeconds, blockNumber };
-}
-
-function bytesOf(record: Parameters<typeof packFeeds>[0][number]): Buffer {
-  return packFeeds([record], topics);
-}
+const makers = makersOf(partition, testPartitions, 2);
 
 const streams = factStreams(makers, partition, { min: 1, max: 160, orders: 5 });
+/** Many makers, and blocks that make several of them due. */
+const crowdedStreams = factStreams(makersOf(partition, testPartitions, 6), partition, {
+  min: 60,
+  max: 200,
+  orders: 8,
+}).map((stream) => withLateBlocks(stream, [120, 200, 290, 400]));
 
 describe('the fold of a partition', () => {
-  test('any cut into batches, with and without makers kept in memory, gives the same rows, history and feed bytes', () => {
-    fc.assert(
-      fc.property(
+  test('any cut into batches, with and without makers kept in memory, gives the same rows, history and feed bytes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         streams,
         fc.array(fc.integer({ min: 1, max: 25 }), { minLength: 1, maxLength: 8 }),
-        (stream, lengths) => {
-          const oneByOne = project(stream, () => 1, false);
-          const cut = (batch: number) => lengths[batch % lengths.length] ?? 1;
-          expect(project(stream, cut, true)).toEqual(oneByOne);
-          expect(project(stream, cut, false)).toEqual(oneByOne);
-          expect(project(stream, () => stream.length, true)).toEqual(oneByOne);
+        async (stream, lengths) => {
+          const { output } = await projectInMemory(stream, { lengthOf: () => 1, keep: false });
+          const lengthOf = (batch: number) => lengths[batch % lengths.length] ?? 1;
+          expect((await projectInMemory(stream, { lengthOf, keep: true })).output).toEqual(output);
+          expect((await projectInMemory(stream, { lengthOf, keep: false })).output).toEqual(output);
+          expect((await projectInMemory(stream, {})).output).toEqual(output);
         },
       ),
       { numRuns: 300 },
     );
   });
 
-  test('every open order stands in the book or is withheld, and no other order does', () => {
-    fc.assert(
-      fc.property(streams, (stream) => {
-        const { orders, feeds } = project(stream, () => stream.length, true);
+  test('and so does any cut of the blocks into slices, each by another process', async () => {
+    let slicedBlocks = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        crowdedStreams,
+        fc.integer({ min: 1, max: 9 }),
+        fc.integer({ min: 1, max: 60 }),
+        async (stream, ordersMax, length) => {
+          const { output } = await projectInMemory(stream, { lengthOf: () => 1, keep: false });
+          for (const keep of [true, false]) {
+            const sliced = await projectInMemory(stream, { lengthOf: () => length, keep, ordersMax });
+            expect(sliced.output).toEqual(output);
+            slicedBlocks += sliced.slicedBlocks;
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
+    expect(slicedBlocks).toBeGreaterThan(100);
+  });
+
+  test('every open order stands in the book or is withheld, and no other order does', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, async (stream) => {
+        const { orders, feeds } = (await projectInMemory(stream, {})).output;
         const shown = { book: new Set<string>(), makers: new Set<string>(), resume: new Set<string>() };
         for (const { to, key, value } of JSON.parse(feeds.replaceAll('][', ',') || '[]')) {
           if (value === null) shown[to as FeedName].delete(key);
@@ -143,10 +73,10 @@ describe('the fold of a partition', () => {
     );
   });
 
-  test('what is stored reads back as what was folded', () => {
-    fc.assert(
-      fc.property(streams, (stream) => {
-        const { orders, history } = project(stream, () => 7, true);
+  test('what is stored reads back as what was folded', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, async (stream) => {
+        const { orders, history } = (await projectInMemory(stream, { lengthOf: () => 7 })).output;
         const opened = history.filter(({ happened }) => happened === 'OPENED').map(({ orderHash }) => orderHash);
         const removed = new Set(
           history.filter(({ happened }) => happened === 'REMOVED').map(({ orderHash }) => orderHash),
@@ -161,10 +91,10 @@ describe('the fold of a partition', () => {
     );
   });
 
-  test('the feed ends with an entry for each routable order and a tombstone for every other one', () => {
-    fc.assert(
-      fc.property(streams, (stream) => {
-        const { feeds, orders, history } = project(stream, () => 5, true);
+  test('the feed ends with an entry for each routable order and a tombstone for every other one', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, async (stream) => {
+        const { feeds, orders, history } = (await projectInMemory(stream, { lengthOf: () => 5 })).output;
         const newest = new Map<string, string | null>();
         for (const [packed] of JSON.parse(`[${feeds.replaceAll('][', '],[')}]`)) {
           if (packed.to === 'book') newest.set(packed.key, packed.value);
@@ -181,10 +111,10 @@ describe('the fold of a partition', () => {
     );
   });
 
-  test('no two feed messages of a partition share an id', () => {
-    fc.assert(
-      fc.property(streams, (stream) => {
-        const { feeds } = project(stream, () => 9, true);
+  test('no two feed messages of a partition share an id', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, async (stream) => {
+        const { feeds } = (await projectInMemory(stream, { lengthOf: () => 9 })).output;
         const ids = [...feeds.matchAll(/"ce_id":"([^"]+)"/g)].map(([, id]) => id);
         expect(new Set(ids).size).toBe(ids.length);
       }),

@@ -10,9 +10,15 @@ export interface FoldInput {
   readonly blockNumber: number | undefined;
   /** The makers that the facts are about, and those with orders that become due. */
   readonly makers: ReadonlyMap<Address, Maker>;
+  /** Those among them of whose rows some cannot be understood, and why: nothing about them can be folded. */
+  readonly unreadable: ReadonlyMap<Address, string>;
+  /** All makers of the partition for whom a block could not be folded, with its offset. */
+  readonly halted: ReadonlyMap<Address, bigint>;
   /** The submitted hashes that were accepted before the stretch, open or not. */
   readonly accepted: ReadonlySet<Hex>;
   readonly routingGraceSeconds: number;
+  /** The fold of one maker; a test puts a broken one here. */
+  readonly evolve?: typeof evolve;
 }
 
 /** One transition with the maker it is about and the fact that led to it. */
@@ -27,24 +33,28 @@ export interface Folded {
   readonly blockNumber: number | undefined;
   /** Makers after the stretch, those alone that are not what they were. */
   readonly makers: ReadonlyMap<Address, Maker>;
+  /** Those that are still halted. */
+  readonly halted: ReadonlyMap<Address, bigint>;
   /** In the order of the log; what one fact did to several makers, by their address. */
   readonly happened: readonly Happened[];
 }
 
-/** A fact that the fold cannot take: an invariant would break. */
+/** A fact that the fold cannot take: an invariant would break for this maker. */
 export class UnfoldableFact extends Error {
   override readonly name = 'UnfoldableFact';
   readonly offset: bigint;
+  readonly maker: Address;
 
-  constructor(offset: bigint, cause: unknown) {
+  constructor(offset: bigint, maker: Address, cause: unknown) {
     super(`the fold refuses it: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.offset = offset;
+    this.maker = maker;
   }
 }
 
 /**
  * Folds a stretch of one partition. Pure, and it makes no difference how the partition is cut into stretches.
- * @throws UnfoldableFact naming the first fact of a maker that cannot be folded
+ * @throws UnfoldableFact naming the first fact of a maker that cannot be folded, which may be a block
  */
 export function foldFacts(input: FoldInput): Folded {
   const { blocks, byMaker, clockSeconds, blockNumber } = sortByMaker(input);
@@ -52,13 +62,23 @@ export function foldFacts(input: FoldInput): Folded {
     routingGraceSeconds: input.routingGraceSeconds,
     wasRemoved: (orderHash) => input.accepted.has(orderHash),
   };
+  const fold = input.evolve ?? evolve;
+  for (const [address, reason] of input.unreadable) {
+    const first = byMaker.get(address)?.[0] ?? blocks[0];
+    if (first !== undefined) throw new UnfoldableFact(first.offset, address, reason);
+  }
   const makers = new Map<Address, Maker>();
+  const halted = new Map(input.halted);
   const happened: Happened[] = [];
   const sources = new Map(input.facts.map((fact) => [fact.offset, fact]));
   for (const [address, before] of input.makers) {
     const facts = mergeByOffset(byMaker.get(address) ?? [], blocks);
-    const { maker, transitions } = evolveOrName(before, facts, rules);
-    if (isChanged(before, maker, transitions)) makers.set(address, maker);
+    const wasHalted = halted.has(address);
+    const { maker, transitions, isHalted } = foldOrName(before, facts, (some) =>
+      wasHalted ? evolveHalted(before, some, rules, fold) : { ...fold(before, some, rules), isHalted: false },
+    );
+    if (wasHalted && !isHalted) halted.delete(address);
+    if (wasHalted !== isHalted || isChanged(before, maker, transitions)) makers.set(address, maker);
     for (const transition of transitions) {
       const source = sources.get(transition.offset);
       if (source === undefined) throw new Error(`a transition at offset ${transition.offset}, where no fact stands`);
@@ -70,7 +90,7 @@ export function foldFacts(input: FoldInput): Folded {
     (a, b) =>
       compare(a.transition.offset, b.transition.offset) || (a.maker === b.maker ? 0 : compare(a.maker, b.maker)),
   );
-  return { clockSeconds, blockNumber, makers, happened };
+  return { clockSeconds, blockNumber, makers, halted, happened };
 }
 
 /** The greatest block timestamp once the facts are folded, in seconds. */
@@ -113,23 +133,70 @@ function mergeByOffset(
   return [...own, ...blocks].sort((a, b) => compare(a.offset, b.offset));
 }
 
-function evolveOrName(before: Maker, facts: readonly Placed<MakerEvent>[], rules: Rules) {
+interface FoldedMaker {
+  readonly maker: Maker;
+  readonly transitions: readonly Transition[];
+  readonly isHalted: boolean;
+}
+
+/**
+ * The fold of a halted maker. Blocks pass it over until a fact about it was folded; the next one then looks at all of its
+ * orders, and if that goes well, or none is left, the maker is halted no more. One fact at a time, so that it makes no
+ * difference where stretches end.
+ */
+function evolveHalted(
+  before: Maker,
+  facts: readonly Placed<MakerEvent>[],
+  rules: Rules,
+  fold: typeof evolve,
+): FoldedMaker {
+  const removed = new Set<Hex>();
+  const ownRules: Rules = { ...rules, wasRemoved: (hash) => removed.has(hash) || rules.wasRemoved(hash) };
+  const transitions: Transition[] = [];
+  let maker = before;
+  let isHalted = true;
+  for (const placed of facts) {
+    const { fact } = placed;
+    const isBlock = fact.type === 'BlockProcessed';
+    if (isHalted && isBlock && Math.max(placed.clockSeconds, fact.block.timestamp) < maker.dueAtSeconds) continue;
+    const evolved = fold(maker, [placed], ownRules);
+    maker = evolved.maker;
+    for (const transition of evolved.transitions) {
+      transitions.push(transition);
+      if (transition.kind === 'OrderRemoved') removed.add(transition.order.orderHash);
+    }
+    if (!isHalted) continue;
+    isHalted = !isBlock && maker.orders.size > 0;
+    if (isHalted) maker = { ...maker, dueAtSeconds: 0 };
+  }
+  return { maker, transitions, isHalted };
+}
+
+function foldOrName(
+  before: Maker,
+  facts: readonly Placed<MakerEvent>[],
+  fold: (facts: readonly Placed<MakerEvent>[]) => FoldedMaker,
+): FoldedMaker {
   try {
-    return evolve(before, facts, rules);
+    return fold(facts);
   } catch {
-    throw nameUnfoldable(before, facts, rules);
+    throw nameUnfoldable(before, facts, fold);
   }
 }
 
-function nameUnfoldable(before: Maker, facts: readonly Placed<MakerEvent>[], rules: Rules): Error {
+function nameUnfoldable(
+  { maker }: Maker,
+  facts: readonly Placed<MakerEvent>[],
+  fold: (facts: readonly Placed<MakerEvent>[]) => FoldedMaker,
+): Error {
   for (let count = 1; count <= facts.length; count += 1) {
     try {
-      evolve(before, facts.slice(0, count), rules);
+      fold(facts.slice(0, count));
     } catch (error) {
-      return new UnfoldableFact(facts[count - 1]?.offset ?? -1n, error);
+      return new UnfoldableFact(facts[count - 1]?.offset ?? -1n, maker, error);
     }
   }
-  return new Error(`the facts of ${before.maker} fold one by one and not together`);
+  return new Error(`the facts of ${maker} fold one by one and not together`);
 }
 
 /** A nonce or a fund read at a newer block changes what is known and leads to no transition. */

@@ -1,4 +1,3 @@
-import type { Hex } from '@makerbook/contracts-events';
 import {
   type Address,
   type Funding,
@@ -27,6 +26,7 @@ export interface MakerCache {
   readonly get: (maker: Address) => Maker | undefined;
   /** Takes over what a commit has stored, and forgets the makers that were used longest ago where there are too many. */
   readonly store: (makers: Iterable<Maker>) => void;
+  readonly forget: (maker: Address) => void;
   /** Makers and open orders that are held. */
   readonly size: () => number;
 }
@@ -54,8 +54,16 @@ export function createMakerCache(sizeMax: number): MakerCache {
         forget(oldest);
       }
     },
+    forget,
     size: () => size,
   };
+}
+
+/** Makers as they are stored. */
+export interface LoadedMakers {
+  readonly makers: ReadonlyMap<Address, Maker>;
+  /** Those of whose rows some cannot be understood, and why. */
+  readonly unreadable: ReadonlyMap<Address, string>;
 }
 
 /** The makers, from the cache or else from Postgres, all unknown ones included. Throws PostgresUnavailable. */
@@ -63,7 +71,7 @@ export async function loadMakers(
   addresses: Iterable<Address>,
   cache: MakerCache,
   postgres: Postgres,
-): Promise<Map<Address, Maker>> {
+): Promise<LoadedMakers> {
   const makers = new Map<Address, Maker>();
   const missing: Address[] = [];
   for (const address of addresses) {
@@ -71,34 +79,38 @@ export async function loadMakers(
     if (held === undefined) missing.push(address);
     else makers.set(address, held);
   }
-  if (missing.length > 0) {
-    const stored = makersFromRows(await readMakers(postgres, missing));
-    for (const address of missing) makers.set(address, stored.get(address) ?? unknownMaker(address));
+  if (missing.length === 0) return { makers, unreadable: new Map() };
+  const stored = makersFromRows(await readMakers(postgres, missing));
+  for (const address of missing) {
+    if (!stored.unreadable.has(address)) makers.set(address, stored.makers.get(address) ?? unknownMaker(address));
   }
-  return makers;
+  return { makers, unreadable: stored.unreadable };
 }
 
-/** The makers that the rows describe. */
-export function makersFromRows(rows: MakerRows): Map<Address, Maker> {
-  const funding = groupByMaker(rows.funding, (row) => [row.token, fundingFromRow(row)]);
-  const orders = groupByMaker(rows.orders, (row) => [row.orderHash, orderFromRow(row)]);
-  return new Map(
-    rows.makers.map((row) => [row.maker, makerFromRow(row, funding.get(row.maker), orders.get(row.maker))]),
-  );
+/** The makers that the rows describe. A row that cannot be understood is a bug, and harms its maker alone. */
+export function makersFromRows(rows: MakerRows): LoadedMakers {
+  const funding = groupByMaker(rows.funding);
+  const orders = groupByMaker(rows.orders);
+  const makers = new Map<Address, Maker>();
+  const unreadable = new Map<Address, string>();
+  for (const row of rows.makers) {
+    try {
+      makers.set(row.maker, makerFromRow(row, funding.get(row.maker) ?? [], orders.get(row.maker) ?? []));
+    } catch (error) {
+      unreadable.set(row.maker, `its rows cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return { makers, unreadable };
 }
 
-function makerFromRow(
-  row: MakerRow,
-  funding: Map<Address, Funding> | undefined,
-  orders: Map<Hex, OpenOrder> | undefined,
-): Maker {
+function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: readonly OrderRow[]): Maker {
   return {
     maker: row.maker,
     admission: row.admission as Maker['admission'],
     nonce: observedOf(row.nonce, row.nonceBlock),
     nonceIsWatched: row.nonceIsWatched,
-    funding: funding ?? new Map(),
-    orders: orders ?? new Map(),
+    funding: new Map(funding.map((one) => [one.token, fundingFromRow(one)])),
+    orders: new Map(orders.map((one) => [one.orderHash, orderFromRow(one)])),
     dueAtSeconds: row.dueAtSeconds ?? Number.POSITIVE_INFINITY,
   };
 }
@@ -111,7 +123,8 @@ function fundingFromRow(row: FundingRow): Funding {
   };
 }
 
-function orderFromRow(row: OrderRow): OpenOrder {
+/** Throws where the row cannot be understood. */
+export function orderFromRow(row: OrderRow): OpenOrder {
   const { order, signature } = JSON.parse(`${row.recordStart}}`);
   return {
     orderHash: row.orderHash,
@@ -135,15 +148,12 @@ function observedOf(value: string | null, blockNumber: number | null): Observed 
   return value === null || blockNumber === null ? undefined : { value: BigInt(value), blockNumber };
 }
 
-function groupByMaker<Row extends { readonly maker: Address }, K, V>(
-  rows: readonly Row[],
-  entryOf: (row: Row) => [K, V],
-): Map<Address, Map<K, V>> {
-  const groups = new Map<Address, Map<K, V>>();
+function groupByMaker<Row extends { readonly maker: Address }>(rows: readonly Row[]): Map<Address, Row[]> {
+  const groups = new Map<Address, Row[]>();
   for (const row of rows) {
-    const group = groups.get(row.maker) ?? new Map<K, V>();
-    groups.set(row.maker, group);
-    group.set(...entryOf(row));
+    const group = groups.get(row.maker);
+    if (group === undefined) groups.set(row.maker, [row]);
+    else group.push(row);
   }
   return groups;
 }

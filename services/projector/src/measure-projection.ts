@@ -1,5 +1,5 @@
 import { metrics } from '@makerbook/telemetry';
-import type { ProjectionMeters } from './project-events.js';
+import type { ProjectionMeters } from './commit-stretch.js';
 
 /** What the gauges are read from, when they are scraped. */
 export interface ProjectionState {
@@ -9,6 +9,7 @@ export interface ProjectionState {
   readonly nowMs: () => number;
   readonly ownedPartitions: () => number;
   readonly cachedOrders: () => number;
+  readonly haltedMakers: () => number;
 }
 
 export interface ProjectorMeters extends ProjectionMeters {
@@ -94,6 +95,10 @@ export function createMeters(): ProjectorMeters {
         description: 'Makers and open orders held in memory',
       });
       cached.addCallback((result) => result.observe(state.cachedOrders()));
+      const halted = meter.createObservableGauge('projector_halted_makers', {
+        description: 'Makers for whom a block could not be folded, and whose orders are out of the book',
+      });
+      halted.addCallback((result) => result.observe(state.haltedMakers()));
     },
   };
 }

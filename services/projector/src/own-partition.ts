@@ -1,6 +1,8 @@
 import type { TopicNames } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/domain';
 import type { FencedPublisher, FencedPublisherOptions, LogRecord } from '@makerbook/kafka';
-import { type Postgres, readNextDue, readProjection } from '@makerbook/postgres';
+import { type Postgres, readHaltedMakers, readNextDue, readProjection } from '@makerbook/postgres';
+import { type HeldChanges, lostChanges } from './hold-cache-changes.js';
 import { createMakerCache, type MakerCache } from './load-makers.js';
 import { createPositionMark, type PositionMark } from './mark-position.js';
 import { publishFeeds, unpackFeeds } from './publish-feeds.js';
@@ -13,11 +15,19 @@ export interface OwnedPartition {
   readonly cache: MakerCache;
   /** As committed: the offset of the next message to be folded. */
   position: bigint;
+  /** Slices of the block at `position` that were committed. */
+  slices: number;
   clockSeconds: number;
   blockNumber: number | undefined;
   /** No order of the partition is due before the clock reaches this second. A lower bound. */
   nextDueSeconds: number;
+  /** Makers for whom a block could not be folded, with its offset. */
+  halted: ReadonlyMap<Address, bigint>;
+  /** Makers that the next block is to look at, whether anything of theirs is due or not. */
+  readonly untried: Set<Address>;
   readonly mark: PositionMark;
+  /** What the caches are told when the block that is folded in slices is done. */
+  held: HeldChanges | undefined;
   /** Committed and perhaps not published. To be published before anything else is committed. */
   unpublished: readonly LogRecord[];
 }
@@ -45,15 +55,21 @@ export async function takePartition(partition: number, parts: OwningParts): Prom
     await publisher.takeOver();
     const projection = await readProjection(postgres, partition);
     const nextDueSeconds = (await readNextDue(postgres, partition)) ?? Number.POSITIVE_INFINITY;
+    const halted = await readHaltedMakers(postgres, partition);
     const one: OwnedPartition = {
       partition,
       publisher,
       cache: createMakerCache(parts.cachedOrdersMax),
       position: projection.nextOffset,
+      slices: projection.slices,
       clockSeconds: projection.clockSeconds,
       blockNumber: projection.blockNumber,
       nextDueSeconds,
+      halted,
+      // Each once: this process may be a build in which the fold was mended.
+      untried: new Set(halted.keys()),
       mark: createPositionMark(projection.blockNumber),
+      held: projection.slices > 0 ? lostChanges : undefined,
       unpublished: projection.pending === undefined ? [] : unpackFeeds(projection.pending, partition, topics),
     };
     await publishUnpublished(one);

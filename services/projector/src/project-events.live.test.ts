@@ -6,7 +6,7 @@ import { FatalError, PoisonRecord, RetryableError, type StoredRecord } from '@ma
 import { testParts } from '@makerbook/local-stack';
 import { connectPostgres, hashReadModel, migrate, projectedPosition, readMakerList } from '@makerbook/postgres';
 import fc from 'fast-check';
-import type { Step } from './project-events.js';
+import type { Step } from './commit-stretch.js';
 import { factStreams, makersOf, orderOf, startSeconds, storedRecord } from './testing/generate-facts.js';
 import {
   batchOf,
@@ -17,6 +17,7 @@ import {
   projectAll,
   type TestDeployment,
   testPartitions,
+  withoutRepeats,
 } from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
@@ -51,17 +52,6 @@ async function feedsOf(deployment: TestDeployment) {
     book: await deployment.readFeed(deployment.topics.book),
     makers: await deployment.readFeed(deployment.topics.makers),
   };
-}
-
-/** A repeat is the same message again: the first of each id, in order. */
-function withoutRepeats(messages: readonly FeedMessage[]): FeedMessage[] {
-  const first = new Map<string, FeedMessage>();
-  for (const message of messages) {
-    const known = first.get(message.id);
-    if (known === undefined) first.set(message.id, message);
-    else expect(message).toEqual(known);
-  }
-  return [...first.values()];
 }
 
 /** Stops a projector at a step, once and for all: as a killed process, it does nothing any more. */
@@ -162,6 +152,7 @@ describe('two owners of one partition', () => {
     const projector = here.projector();
     await projector.positionOf(partition);
     const stale = {
+      ...fresh,
       heartbeat: () => {
         throw new RetryableError('given to another member');
       },

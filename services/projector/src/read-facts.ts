@@ -8,6 +8,8 @@ export interface LoggedFact {
   /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
   readonly timeMs: number;
   readonly traceparent: string | undefined;
+  /** The record as it was read, to be parked where it comes to that. */
+  readonly record: StoredRecord;
 }
 
 /**
@@ -36,5 +38,6 @@ export function readFact(record: StoredRecord, partitions: number): LoggedFact {
     offset: record.offset,
     timeMs: Number.isNaN(time) ? record.timestampMs : time,
     traceparent: record.headers['traceparent'],
+    record,
   };
 }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 
 import { type Appender, type LogRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
-import { findFreePort, testParts } from '@makerbook/local-stack';
+import { findFreePort } from '@makerbook/local-stack';
 import { hashReadModel, projectedPosition, readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
@@ -39,16 +39,7 @@ const children: ChildProcess[] = [];
 beforeEach(async () => {
   here = await deploy();
   appender = here.log.createAppender({ lingerMs: 0 });
-  environment = {
-    KAFKA_BROKERS: testParts().kafkaBrokers,
-    PARTITIONS: String(testPartitions),
-    TOPIC_PREFIX: here.prefix,
-    DATABASE_URL: here.databaseUrl,
-    REDIS_URL: testParts().redisUrl,
-    REDIS_KEY_PREFIX: here.prefix,
-    OPS_PORT: '0',
-    LOG_LEVEL: 'error',
-  };
+  environment = { ...here.environment };
 });
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');

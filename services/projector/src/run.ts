@@ -5,10 +5,12 @@ import { connectPostgres, migrate } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
 import type { Telemetry } from '@makerbook/telemetry';
 import { judgeLiveness, judgeReadiness, type Signs } from './check-health.js';
+import type { Step } from './commit-stretch.js';
 import type { ProjectorSettings } from './env.js';
 import { createMeters } from './measure-projection.js';
-import { createProjector, type Step } from './project-events.js';
+import { createProjector } from './project-events.js';
 import { createCacheRefresh } from './refresh-cache.js';
+import { createTurns } from './take-turns.js';
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -72,6 +74,8 @@ export async function runProjector(
       partitions: settings.PARTITIONS,
       routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
       commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
+      turns: createTurns(settings.ORDERS_UNDER_WAY_MAX, settings.COMMIT_TRANSITIONS_MAX / 10),
+      haltedMakersMax: settings.HALTED_MAKERS_MAX,
       markIntervalMs: settings.MARK_INTERVAL_MS,
       meters,
       nowMs: () => performance.now(),
@@ -100,6 +104,7 @@ export async function runProjector(
       nowMs: Date.now,
       ownedPartitions: () => projector.owned.size,
       cachedOrders: () => sum([...projector.owned.values()].map(({ cache }) => cache.size())),
+      haltedMakers: () => sum([...projector.owned.values()].map(({ halted }) => halted.size)),
     });
 
     const startedAtMs = Date.now();

@@ -16,7 +16,7 @@ import type { Folded, Happened } from './fold-facts.js';
 /** The rows that a fold changes: all of a commit but the position and the feeds. */
 export type ChangedRows = Pick<
   ProjectionCommit,
-  'makers' | 'funding' | 'fundingDropped' | 'opened' | 'changed' | 'removed' | 'history'
+  'makers' | 'funding' | 'fundingDropped' | 'opened' | 'changed' | 'removed' | 'history' | 'halted' | 'withheld'
 >;
 
 /** What has to be written so that the stored makers become the folded ones. An order that came and went leaves history alone. */
@@ -25,7 +25,7 @@ export function describeRows(before: ReadonlyMap<Address, Maker>, folded: Folded
   const funding: FundingRow[] = [];
   const fundingDropped: { maker: Hex; token: Hex }[] = [];
   for (const maker of folded.makers.values()) {
-    makers.push(makerRow(maker));
+    makers.push(makerRow(maker, folded.halted.get(maker.maker) ?? null));
     const known = before.get(maker.maker)?.funding;
     for (const [token, value] of maker.funding) {
       if (known?.get(token) !== value) funding.push(fundingRow(maker.maker, token, value));
@@ -91,7 +91,10 @@ function orderRows(before: ReadonlyMap<Address, Maker>, folded: Folded) {
   return { opened, changed, removed };
 }
 
-function makerRow({ maker, admission, nonce, nonceIsWatched, dueAtSeconds }: Maker): MakerRow {
+function makerRow(
+  { maker, admission, nonce, nonceIsWatched, dueAtSeconds }: Maker,
+  haltedOffset: bigint | null,
+): MakerRow {
   return {
     maker,
     admission,
@@ -99,6 +102,7 @@ function makerRow({ maker, admission, nonce, nonceIsWatched, dueAtSeconds }: Mak
     nonceBlock: nonce?.blockNumber ?? null,
     nonceIsWatched,
     dueAtSeconds: Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
+    haltedOffset,
   };
 }
 

@@ -5,6 +5,8 @@ import { byteaOf, type Postgres } from './connect-postgres.js';
 export interface Projection {
   /** The offset of the next message to be folded. */
   readonly nextOffset: bigint;
+  /** How many slices of the block at `nextOffset` were committed; 0 where it was not begun. */
+  readonly slices: number;
   /** The newest block that was folded, and the greatest block timestamp so far, in seconds; 0 before the first. */
   readonly blockNumber: number | undefined;
   readonly clockSeconds: number;
@@ -21,6 +23,8 @@ export interface MakerRow {
   readonly nonceIsWatched: boolean;
   /** Null: nothing is due. */
   readonly dueAtSeconds: number | null;
+  /** The block that could not be folded for the maker, since when it is halted. Null or left out: it is not. */
+  readonly haltedOffset?: bigint | null;
 }
 
 export interface FundingRow {
@@ -79,12 +83,16 @@ export interface MakerRows {
   readonly orders: readonly OrderRow[];
 }
 
-/** What a stretch of the log did, to be committed with the position behind it. */
+/** What a stretch of the log did, to be committed with the position behind it; or what a slice of a block did. */
 export interface ProjectionCommit {
   readonly partition: number;
   /** Where the projection must stand now. */
   readonly fromOffset: bigint;
+  /** Left out: none of the block there was committed. */
+  readonly fromSlices?: number;
+  /** Where it stands then: further on in the log, or one slice further in the block at `nextOffset`. */
   readonly nextOffset: bigint;
+  readonly slices?: number;
   readonly blockNumber: number | undefined;
   readonly clockSeconds: number;
   readonly pending: Buffer | undefined;
@@ -95,6 +103,10 @@ export interface ProjectionCommit {
   readonly changed: readonly OrderStateRow[];
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
+  /** Makers that are halted from this block on, of whose rows nothing else is written. One that was halted stays so. */
+  readonly halted?: readonly { readonly maker: Hex; readonly offset: bigint }[];
+  /** Orders that leave the book, whatever else is true of them. */
+  readonly withheld?: readonly Hex[];
 }
 
 /** The projection does not stand where the caller left it: someone else owns the partition. Nothing was written. */
@@ -106,20 +118,22 @@ export class PositionTaken extends Error {
 export async function readProjection(postgres: Postgres, partition: number): Promise<Projection> {
   const [row] = await postgres.query<{
     next_offset: bigint;
+    slices: number;
     block_number: bigint | null;
     block_timestamp: bigint;
     pending: Hex | null;
   }>(
     `with fresh as (
        insert into projections (partition) values ($1) on conflict do nothing
-       returning next_offset, block_number, block_timestamp, pending)
+       returning next_offset, slices, block_number, block_timestamp, pending)
      select * from fresh
-     union all select next_offset, block_number, block_timestamp, pending from projections where partition = $1`,
+     union all select next_offset, slices, block_number, block_timestamp, pending from projections where partition = $1`,
     [partition],
   );
   if (row === undefined) return readProjection(postgres, partition);
   return {
     nextOffset: row.next_offset,
+    slices: row.slices,
     blockNumber: numberOf(row.block_number) ?? undefined,
     clockSeconds: Number(row.block_timestamp),
     pending: row.pending === null ? undefined : Buffer.from(row.pending.slice(2), 'hex'),
@@ -135,13 +149,37 @@ export async function readNextDue(postgres: Postgres, partition: number): Promis
   return numberOf(row?.due ?? null) ?? undefined;
 }
 
-/** The makers of the partition with orders that are due at `clockSeconds`, by address. */
-export async function findDueMakers(postgres: Postgres, partition: number, clockSeconds: number): Promise<Hex[]> {
-  const rows = await postgres.query<{ maker: Hex }>(
-    'select maker from makers where partition = $1 and due_at_seconds <= $2 order by maker',
-    [partition, clockSeconds],
+/** The halted makers of the partition, with the offset of the block that could not be folded for each. */
+export async function readHaltedMakers(postgres: Postgres, partition: number): Promise<Map<Hex, bigint>> {
+  const rows = await postgres.query<{ maker: Hex; halted_offset: bigint }>(
+    'select maker, halted_offset from makers where partition = $1 and halted_offset is not null order by maker',
+    [partition],
   );
-  return rows.map(({ maker }) => maker);
+  return new Map(rows.map(({ maker, halted_offset }) => [maker, halted_offset]));
+}
+
+/** A maker with orders that are due for something, and how many are open. */
+export interface DueMaker {
+  readonly maker: Hex;
+  readonly openOrders: number;
+}
+
+/** The first `makersMax` makers of the partition, by address, with orders that are due at `clockSeconds`. */
+export async function findDueMakers(
+  postgres: Postgres,
+  partition: number,
+  clockSeconds: number,
+  makersMax: number,
+): Promise<DueMaker[]> {
+  const rows = await postgres.query<{ maker: Hex; open_orders: bigint }>(
+    `select due.maker, open_orders
+     from (select maker from makers where partition = $1 and due_at_seconds <= $2 order by maker limit $3) due
+       cross join lateral (
+         select coalesce(sum(funding.open_orders), 0) as open_orders from funding where funding.maker = due.maker) counted
+     order by due.maker`,
+    [partition, clockSeconds, makersMax],
+  );
+  return rows.map(({ maker, open_orders }) => ({ maker, openOrders: Number(open_orders) }));
 }
 
 /** What is stored of the makers. A maker of whom nothing is known has no row. */
@@ -186,6 +224,7 @@ interface StoredMaker {
   nonce_block: bigint | null;
   nonce_is_watched: boolean;
   due_at_seconds: bigint | null;
+  halted_offset: bigint | null;
 }
 
 interface StoredFunding {
@@ -222,6 +261,7 @@ function makerOf(row: StoredMaker): MakerRow {
     nonceBlock: numberOf(row.nonce_block),
     nonceIsWatched: row.nonce_is_watched,
     dueAtSeconds: numberOf(row.due_at_seconds),
+    haltedOffset: row.halted_offset,
   };
 }
 

@@ -16,6 +16,7 @@ import {
   type Postgres,
   type ProjectionCommit,
   projectedPosition,
+  readHaltedMakers,
   readMakerList,
   readMakers,
   readNextDue,
@@ -73,7 +74,15 @@ function commit(fromOffset: bigint, nextOffset: bigint, changed: Partial<Project
   };
 }
 
-const makerRow = { maker, admission: 'ADMITTED', nonce: '7', nonceBlock: 5, nonceIsWatched: true, dueAtSeconds: 1_000 };
+const makerRow = {
+  maker,
+  admission: 'ADMITTED',
+  nonce: '7',
+  nonceBlock: 5,
+  nonceIsWatched: true,
+  dueAtSeconds: 1_000,
+  haltedOffset: null,
+};
 const fundingRow = {
   maker,
   token,
@@ -112,13 +121,14 @@ describe('a commit', () => {
     });
     expect(await readProjection(postgres, 3)).toEqual({
       nextOffset: 10n,
+      slices: 0,
       blockNumber: 9,
       clockSeconds: 99,
       pending: Buffer.from('feeds'),
     });
     expect(await readNextDue(postgres, 3)).toBe(1_000);
-    expect(await findDueMakers(postgres, 3, 999)).toEqual([]);
-    expect(await findDueMakers(postgres, 3, 1_000)).toEqual([maker]);
+    expect(await findDueMakers(postgres, 3, 999, 10)).toEqual([]);
+    expect(await findDueMakers(postgres, 3, 1_000, 10)).toEqual([{ maker, openOrders: 2 }]);
   });
 
   test('changes, removes and drops rows', async () => {
@@ -163,6 +173,67 @@ describe('a commit', () => {
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(PositionTaken);
     }
+  });
+
+  test('of a slice leaves the position where it is, and of those that make the same slice one does', async () => {
+    await saveProjection(postgres, opening);
+    const slice = (number: number) =>
+      commit(10n, 10n, {
+        fromSlices: number - 1,
+        slices: number,
+        removed: [hashOf(number)],
+        history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
+      });
+    for (const number of [1, 2]) {
+      const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(postgres, slice(number))));
+      expect(owners.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      for (const owner of owners) if (owner.status === 'rejected') expect(owner.reason).toBeInstanceOf(PositionTaken);
+      expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 10n, slices: number });
+    }
+    // Who has not seen the slices cannot commit the block as a whole either.
+    const whole = { removed: [hashOf(1), hashOf(2)] };
+    await expect(saveProjection(postgres, commit(10n, 11n, whole))).rejects.toThrow(PositionTaken);
+    await saveProjection(postgres, commit(10n, 11n, { fromSlices: 2 }));
+    expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 11n, slices: 0 });
+  });
+
+  test('halts a maker: nothing of it is due, its orders leave the book, and all else of it is left as it is', async () => {
+    await saveProjection(postgres, opening);
+    const halting = { halted: [{ maker, offset: 10n }], withheld: [hashOf(1)] };
+    await saveProjection(postgres, commit(10n, 11n, halting));
+    const halted = { ...makerRow, dueAtSeconds: null, haltedOffset: 10n };
+    expect(await readMakers(postgres, [maker])).toEqual({
+      makers: [halted],
+      funding: [fundingRow],
+      orders: [order(1, { inBook: false }), order(2)],
+    });
+    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map([[maker, 10n]]));
+    expect(await readHaltedMakers(postgres, 4)).toEqual(new Map());
+    expect(await readNextDue(postgres, 3)).toBeUndefined();
+    // The block that it was halted at first stays; a maker who is well again says so with its row.
+    await saveProjection(postgres, commit(11n, 12n, { halted: [{ maker, offset: 11n }] }));
+    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map([[maker, 10n]]));
+    await saveProjection(postgres, commit(12n, 13n, { makers: [makerRow] }));
+    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map());
+  });
+
+  test('with rows that moves nothing is refused: it could be made twice', async () => {
+    await expect(saveProjection(postgres, commit(0n, 0n, { opened: [order(1)] }))).rejects.toThrow(/twice/);
+  });
+
+  test('finds the first of the makers that are due, by address, with the orders that each has open', async () => {
+    const makers = ['0c', '0a', '0b'].map((byte): Hex => `0x${byte.repeat(20)}`);
+    const funding = makers.flatMap((of, index) =>
+      [token, maker].map((sold) => ({ ...fundingRow, maker: of, token: sold, openOrders: index + 1 })),
+    );
+    await saveProjection(
+      postgres,
+      commit(0n, 1n, { makers: makers.map((of) => ({ ...makerRow, maker: of })), funding }),
+    );
+    expect(await findDueMakers(postgres, 3, 1_000, 2)).toEqual([
+      { maker: makers[1], openOrders: 4 },
+      { maker: makers[2], openOrders: 6 },
+    ]);
   });
 
   test.each<[string, Partial<ProjectionCommit>]>([

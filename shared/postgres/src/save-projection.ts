@@ -1,15 +1,19 @@
+import type { Hex } from '@makerbook/contracts-events';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PositionTaken, type ProjectionCommit } from './project-partition.js';
 
 /**
  * Commits what a stretch of the log did, and the position behind it: one statement, and so one transaction in one round
- * trip. Of two that fold the same stretch one commits; the other gets PositionTaken and has written nothing.
+ * trip. Of two that fold the same stretch, or the same slice of a block, one commits; the other gets PositionTaken and
+ * has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
 export async function saveProjection(postgres: Postgres, commit: ProjectionCommit): Promise<void> {
-  const { partition, fromOffset, nextOffset, blockNumber, clockSeconds, pending } = commit;
+  const { partition, fromOffset, fromSlices = 0, nextOffset, slices = 0, blockNumber, clockSeconds, pending } = commit;
   const parts = partsOf(commit).filter(({ rows }) => rows.length > 0);
-  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 7}`)})`);
+  const isMove = nextOffset > fromOffset || (nextOffset === fromOffset && slices > fromSlices);
+  if (parts.length > 0 && !isMove) throw new Error(`rows without a move from ${fromOffset} could be committed twice`);
+  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 9}`)})`);
   // The row of the partition is locked first, for every part asks whether it has moved. Who comes second waits for it,
   // finds another position, and writes nothing.
   const moved = await postgres.query<{ partition: number }>(
@@ -17,7 +21,9 @@ export async function saveProjection(postgres: Postgres, commit: ProjectionCommi
     [
       partition,
       fromOffset,
+      fromSlices,
       nextOffset,
+      slices,
       blockNumber ?? null,
       clockSeconds,
       pending ?? null,
@@ -25,7 +31,8 @@ export async function saveProjection(postgres: Postgres, commit: ProjectionCommi
     ],
   );
   if (moved.length === 0) {
-    throw new PositionTaken(`partition ${partition} does not stand at ${fromOffset}: another process owns it`);
+    const at = fromSlices === 0 ? `${fromOffset}` : `slice ${fromSlices} of ${fromOffset}`;
+    throw new PositionTaken(`partition ${partition} does not stand at ${at}: another process owns it`);
   }
 }
 
@@ -45,13 +52,19 @@ function partsOf(commit: ProjectionCommit): Part[] {
     { name: 'dropped', sql: dropFunding, rows: commit.fundingDropped.map(fundingKeyToJson) },
     { name: 'funded', sql: saveFunding, rows: commit.funding.map(fundingToJson) },
     { name: 'known', sql: saveMakers, rows: commit.makers.map(makerToJson) },
+    { name: 'halted', sql: haltMakers, rows: commit.halted?.map(haltToJson) ?? [] },
+    {
+      name: 'withheld',
+      sql: withholdOrders,
+      rows: commit.withheld?.map((hash) => ({ order_hash: byteaOf(hash) })) ?? [],
+    },
     { name: 'happened', sql: addHistory, rows: commit.history.map(historyToJson) },
   ];
 }
 
 const movePositionSql = `
-  update projections set next_offset = $3, block_number = $4, block_timestamp = $5, pending = $6
-  where partition = $1 and next_offset = $2 returning partition`;
+  update projections set next_offset = $4, slices = $5, block_number = $6, block_timestamp = $7, pending = $8
+  where partition = $1 and next_offset = $2 and slices = $3 returning partition`;
 
 const hasMoved = 'exists (select from moved)';
 
@@ -89,14 +102,23 @@ const saveFunding = (rows: string) => `
     allowance = excluded.allowance, allowance_block = excluded.allowance_block, open_orders = excluded.open_orders`;
 
 const saveMakers = (rows: string) => `
-  insert into makers (maker, partition, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds)
-  select maker, $1, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds
+  insert into makers (maker, partition, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds, halted_offset)
+  select maker, $1, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds, halted_offset
   from json_to_recordset(${rows}) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
-    nonce_is_watched boolean, due_at_seconds bigint)
+    nonce_is_watched boolean, due_at_seconds bigint, halted_offset bigint)
   where ${hasMoved}
   on conflict (maker) do update set admission = excluded.admission, nonce = excluded.nonce,
     nonce_block = excluded.nonce_block, nonce_is_watched = excluded.nonce_is_watched,
-    due_at_seconds = excluded.due_at_seconds`;
+    due_at_seconds = excluded.due_at_seconds, halted_offset = excluded.halted_offset`;
+
+const haltMakers = (rows: string) => `
+  update makers set due_at_seconds = null, halted_offset = coalesce(makers.halted_offset, halted.halted_offset)
+  from json_to_recordset(${rows}) as halted (maker bytea, halted_offset bigint)
+  where makers.maker = halted.maker and ${hasMoved}`;
+
+const withholdOrders = (rows: string) => `
+  update orders set in_book = false from json_to_recordset(${rows}) as withheld (order_hash bytea)
+  where orders.order_hash = withheld.order_hash and ${hasMoved}`;
 
 const addHistory = (rows: string) => `
   insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining,
@@ -147,7 +169,12 @@ function makerToJson(row: ProjectionCommit['makers'][number]): object {
     nonce_block: row.nonceBlock,
     nonce_is_watched: row.nonceIsWatched,
     due_at_seconds: row.dueAtSeconds,
+    halted_offset: row.haltedOffset == null ? null : String(row.haltedOffset),
   };
+}
+
+function haltToJson({ maker, offset }: { readonly maker: Hex; readonly offset: bigint }): object {
+  return { maker: byteaOf(maker), halted_offset: String(offset) };
 }
 
 function historyToJson(row: ProjectionCommit['history'][number]): object {

@@ -75,6 +75,16 @@ export function factStreams(
   });
 }
 
+/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due. */
+export function withLateBlocks(stream: readonly StoredRecord[], seconds: readonly number[]): StoredRecord[] {
+  const { partition = 0, offset = -1n } = stream.at(-1) ?? {};
+  const blocks = seconds.map((later, index) => {
+    const block = { number: 10_000 + later, hash: hashOf(later), timestamp: startSeconds + later };
+    return storedRecord({ type: 'BlockProcessed', block }, { partition, offset: offset + BigInt(index + 1) });
+  });
+  return [...stream, ...blocks];
+}
+
 type Step =
   | { readonly kind: 'block'; readonly seconds: number }
   | {

@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
@@ -8,6 +9,7 @@ import { silentLogger } from '@makerbook/telemetry';
 import { createProjector, type Projector, type ProjectorParts } from '../project-events.js';
 import { type LoggedFact, readFact } from '../read-facts.js';
 import { createCacheRefresh } from '../refresh-cache.js';
+import { createTurns } from '../take-turns.js';
 
 /** For live tests: one deployment's database, topics and keys on the run's real parts, projected by hand. */
 export interface TestDeployment {
@@ -18,6 +20,8 @@ export interface TestDeployment {
   readonly prefix: string;
   readonly topics: TopicNames;
   readonly refreshes: string[];
+  /** Settings of a projector on this deployment; its port is to be found out. */
+  readonly environment: Readonly<Record<string, string>>;
   /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
   readonly projector: (overrides?: Partial<ProjectorParts>) => Projector;
   /** Everything that stands on a feed of the partition now, as text. */
@@ -61,6 +65,16 @@ export async function deploy(): Promise<TestDeployment> {
     prefix,
     topics,
     refreshes,
+    environment: {
+      KAFKA_BROKERS: parts.kafkaBrokers,
+      PARTITIONS: String(testPartitions),
+      TOPIC_PREFIX: prefix,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: parts.redisUrl,
+      REDIS_KEY_PREFIX: prefix,
+      OPS_PORT: '0',
+      LOG_LEVEL: 'error',
+    },
     projector: (overrides = {}) =>
       createProjector({
         postgres,
@@ -71,6 +85,8 @@ export async function deploy(): Promise<TestDeployment> {
         partitions: testPartitions,
         routingGraceSeconds: 60,
         commitTransitionsMax: 50,
+        turns: createTurns(1000, 5),
+        haltedMakersMax: 3,
         markIntervalMs: 0,
         refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
           refreshes.push(outcome),
@@ -113,6 +129,17 @@ export async function projectAll(
     await projector.handleBatch(next, fresh);
     position = next.nextOffset;
   }
+}
+
+/** A repeat is the same message again: the first of each id, in order. Throws where it is another one. */
+export function withoutRepeats(messages: readonly FeedMessage[]): FeedMessage[] {
+  const first = new Map<string, FeedMessage>();
+  for (const message of messages) {
+    const known = first.get(message.id);
+    if (known === undefined) first.set(message.id, message);
+    else deepStrictEqual(message, known);
+  }
+  return [...first.values()];
 }
 
 async function readFeed(log: Log, topic: string): Promise<FeedMessage[]> {

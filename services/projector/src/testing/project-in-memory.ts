@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { topicNames } from '@makerbook/contracts-events';
+import { type Address, type evolve, type Maker, unknownMaker } from '@makerbook/domain';
+import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import type { DueMaker, FundingRow, HistoryRow, MakerRow, OrderRow } from '@makerbook/postgres';
+import { boundStretch, submittedOrders } from '../bound-stretch.js';
+import { describeFeeds } from '../describe-feeds.js';
+import { describeBlock, foldBlock } from '../fold-block.js';
+import { type FoldInput, foldFacts, UnfoldableFact } from '../fold-facts.js';
+import { describeHalts } from '../halt-makers.js';
+import { makersFromRows } from '../load-makers.js';
+import { ordersOf, planStretch } from '../plan-stretch.js';
+import { packFeeds } from '../publish-feeds.js';
+import { readFact } from '../read-facts.js';
+import { type ChangedRows, describeRows } from '../save-transitions.js';
+
+/** For tests: the projection of one partition without I/O, the same steps on tables in memory. */
+
+export const testPartition = 1;
+export const testPartitions = 4;
+export const topics = topicNames();
+const routingGraceSeconds = 60;
+
+export interface Cut {
+  /** How many facts a batch has. */
+  readonly lengthOf?: (batch: number) => number;
+  /** Makers are kept from commit to commit; else each is made by a process of its own, that has only the tables. */
+  readonly keep?: boolean;
+  /** Bound on one commit. */
+  readonly ordersMax?: number;
+  /** A broken fold of one maker. */
+  readonly evolve?: typeof evolve;
+}
+
+export async function projectInMemory(
+  stream: readonly StoredRecord[],
+  { lengthOf = () => stream.length, keep = true, ordersMax = 1_000, ...broken }: Cut,
+) {
+  const partition = testPartition;
+  const rules = { partition, topics, routingGraceSeconds };
+  const tables = new Tables();
+  const kept = new Map<Address, Maker>();
+  const feeds: LogRecord[] = [];
+  const parked: { readonly offset: bigint; readonly maker: Address }[] = [];
+  let clockSeconds = 0;
+  let blockNumber: number | undefined;
+  let halted: ReadonlyMap<Address, bigint> = new Map();
+  let slices = 0;
+  let slicedBlocks = 0;
+  const facts = stream.map((record) => readFact(record, testPartitions));
+  for (let at = 0, batch = 0, length = lengthOf(0); at < facts.length; ) {
+    const left = facts.slice(at, at + length);
+    const start = { clockSeconds, nextDueSeconds: 0, slices };
+    const plan = await planStretch(left, start, ordersMax, (...asked) => tables.findDue(...asked));
+    const planned = left.slice(0, plan.count);
+    const touched = new Set(planned.flatMap(({ fact }) => (fact.type === 'BlockProcessed' ? [] : fact.maker)));
+    for (const { maker } of plan.due) touched.add(maker);
+    const stored = tables.load();
+    const makers = new Map(
+      [...touched].map((maker) => [maker, (keep ? kept : stored).get(maker) ?? unknownMaker(maker)]),
+    );
+    const stretch = planned.slice(0, boundStretch(planned, makers, ordersMax, ordersOf(plan.due)));
+    const accepted = tables.accepted(submittedOrders(stretch).map(({ orderHash }) => orderHash));
+    const clock = { clockSeconds, blockNumber, halted };
+    const input = { ...clock, ...broken, facts: stretch, makers, unreadable: new Map(), accepted, routingGraceSeconds };
+    const folding = foldAll(input);
+    if (typeof folding === 'number') {
+      length = folding;
+      continue;
+    }
+    const { folded, rows, halts, messages } = folding;
+    tables.save(rows);
+    for (const [address, maker] of folded.makers) kept.set(address, maker);
+    for (const { maker } of halts) {
+      if (!halted.has(maker)) parked.push({ offset: stretch[0]?.offset ?? -1n, maker });
+      const now = tables.load().get(maker);
+      if (now !== undefined) kept.set(maker, now);
+    }
+    feeds.push(...messages);
+    halted = folded.halted;
+    if (!plan.isWhole) {
+      assert.equal(stretch.length, 1);
+      slicedBlocks += slices === 0 ? 1 : 0;
+      slices += 1;
+      continue;
+    }
+    slices = 0;
+    at += stretch.length;
+    batch += 1;
+    length = lengthOf(batch);
+    ({ clockSeconds, blockNumber } = folded);
+  }
+  const bytes = Buffer.concat(feeds.map((record) => packFeeds([record], topics))).toString();
+  const output = { ...tables.sorted(), feeds: bytes, clockSeconds, blockNumber, halted, parked };
+  return { output, slicedBlocks };
+
+  /** What the stretch does; or with how many facts to try again, where a block among them cannot be folded for all. */
+  function foldAll(input: FoldInput) {
+    const [first] = input.facts;
+    if (input.facts.length === 1 && first?.fact.type === 'BlockProcessed') {
+      const block = foldBlock(input, rules, new Map());
+      const halts = describeHalts(block.broken, tables.orderRows());
+      const { folded, rows, feeds: messages } = describeBlock(block, input.makers, halts, first, rules);
+      return { folded, rows, halts, messages };
+    }
+    try {
+      const folded = foldFacts(input);
+      const messages = describeFeeds(folded.happened, rules);
+      return { folded, rows: describeRows(input.makers, folded), halts: [], messages };
+    } catch (error) {
+      assert(error instanceof UnfoldableFact);
+      const index = input.facts.findIndex(({ offset }) => offset === error.offset);
+      assert.equal(input.facts[index]?.fact.type, 'BlockProcessed');
+      return Math.max(1, index);
+    }
+  }
+}
+
+/** The tables, as Postgres would hold them. */
+class Tables {
+  readonly makers = new Map<string, MakerRow>();
+  readonly funding = new Map<string, FundingRow>();
+  readonly orders = new Map<string, OrderRow>();
+  readonly history: HistoryRow[] = [];
+
+  save(rows: ChangedRows): void {
+    for (const orderHash of rows.removed) assert(this.orders.delete(orderHash));
+    for (const row of rows.opened) {
+      assert(!this.orders.has(row.orderHash));
+      this.orders.set(row.orderHash, row);
+    }
+    for (const row of [...rows.changed, ...(rows.withheld ?? []).map((orderHash) => ({ orderHash, inBook: false }))]) {
+      const before = this.orders.get(row.orderHash);
+      if (before === undefined) throw new Error(`${row.orderHash} changed and is not stored`);
+      this.orders.set(row.orderHash, { ...before, ...row });
+    }
+    for (const { maker, token } of rows.fundingDropped) assert(this.funding.delete(maker + token));
+    for (const row of rows.funding) this.funding.set(row.maker + row.token, row);
+    for (const row of rows.makers) this.makers.set(row.maker, row);
+    for (const { maker, offset } of rows.halted ?? []) {
+      const before = this.makers.get(maker);
+      if (before === undefined) throw new Error(`${maker} is halted and is not stored`);
+      this.makers.set(maker, { ...before, dueAtSeconds: null, haltedOffset: before.haltedOffset ?? offset });
+    }
+    this.history.push(...rows.history);
+  }
+
+  load(): ReadonlyMap<Address, Maker> {
+    const [makers, funding] = [[...this.makers.values()], [...this.funding.values()]];
+    return makersFromRows({ makers, funding, orders: this.orderRows() }).makers;
+  }
+
+  orderRows(): OrderRow[] {
+    return [...this.orders.values()].sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset));
+  }
+
+  accepted(submitted: readonly OrderRow['orderHash'][]): Set<OrderRow['orderHash']> {
+    const ever = new Set(this.history.map(({ orderHash }) => orderHash));
+    return new Set(submitted.filter((orderHash) => ever.has(orderHash)));
+  }
+
+  /** As `findDueMakers` does. */
+  async findDue(clockSeconds: number, makersMax: number): Promise<DueMaker[]> {
+    const due = [...this.makers.values()].filter(
+      ({ dueAtSeconds }) => dueAtSeconds !== null && dueAtSeconds <= clockSeconds,
+    );
+    const openOrders = (of: Address) =>
+      [...this.funding.values()].reduce((sum, row) => sum + (row.maker === of ? row.openOrders : 0), 0);
+    return due
+      .map(({ maker }) => ({ maker, openOrders: openOrders(maker) }))
+      .sort((a, b) => (a.maker < b.maker ? -1 : 1))
+      .slice(0, makersMax);
+  }
+
+  sorted() {
+    const sort = <T>(rows: Map<string, T>) => [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+    const { history } = this;
+    return { makers: sort(this.makers), funding: sort(this.funding), orders: sort(this.orders), history };
+  }
+}
