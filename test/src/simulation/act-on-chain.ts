@@ -1,7 +1,8 @@
 import { type CastToken, type Company, MAX_AMOUNT, protocolAbi, tokenAbi } from './cast-makers.js';
 import type { Chance } from './draw-chance.js';
-import type { Chain } from './drive-chain.js';
+import type { Chain, Transaction } from './drive-chain.js';
 import type { TrackedOrder } from './judge-orders.js';
+import type { Done } from './place-orders.js';
 
 /** How often each action is drawn, among the others. */
 const weights = {
@@ -12,7 +13,8 @@ const weights = {
   approveEverything: 3,
   approveNothing: 2,
   approveAStranger: 2,
-  deposit: 5,
+  deposit: 3,
+  depositByTransfer: 2,
   withdraw: 4,
   fillPart: 10,
   fillAll: 6,
@@ -23,14 +25,17 @@ const weights = {
   misbehave: 2,
 };
 
-/** Leaves one random transaction for the next block. Some revert, which is as good as any. @returns what it is, for the trace */
+/** What is done on the chain. */
+export const chainActions = Object.keys(weights);
+
+/** Leaves one random transaction for the next block. Some revert there, which is as good as any. */
 export async function actOnChain(
   chain: Chain,
   protocol: string,
   { makers, tokens, taker }: Company,
   orders: readonly TrackedOrder[],
   chance: Chance,
-): Promise<{ readonly action: string; readonly text: string }> {
+): Promise<Done> {
   const addresses = [...makers.keys()];
   const order = chance.pickAny(orders.filter(({ isGone }) => !isGone));
   // Mostly where an order hangs on it.
@@ -43,17 +48,18 @@ export async function actOnChain(
   const action = chance.pickWeighted(weights);
   const nameOf = (address: string) => `maker${addresses.indexOf(address)}`;
   const of = (kind: CastToken['kind']) => tokens.find((each) => each.kind === kind) as CastToken;
+  const done = async (text: string, transaction: Transaction): Promise<Done> => {
+    return { actions: [action], text, transaction: await chain.send(transaction) };
+  };
   const call = async (from: string, at: CastToken, method: string, args: readonly unknown[], value = 0n) => {
-    await chain.send({ from, to: at.address, data: tokenAbi.encodeFunctionData(method, args), value });
-    const who = from === taker ? 'taker' : nameOf(from);
-    return {
-      action,
-      text: `${who} ${at.label}.${method}(${args.map((arg) => describe(arg, nameOf, addresses)).join(', ')})${value > 0n ? ` value ${value}` : ''}`,
-    };
+    const words = args.map((arg) => describe(arg, nameOf, addresses)).join(', ');
+    const text = `${from === taker ? 'taker' : nameOf(from)} ${at.label}.${method}(${words})`;
+    const data = tokenAbi.encodeFunctionData(method, args);
+    return done(value > 0n ? `${text} value ${value}` : text, { from, to: at.address, data, value });
   };
   const sellers = orders.filter((each) => !each.isGone && each.token === of('wrapped').address);
   const sellerOfWrapped = chance.pickAny(sellers)?.maker ?? maker;
-  const nothing = { action: 'nothing', text: `${action} without an order` };
+  const nothing = { actions: [], text: `${action} without an order` };
   switch (action) {
     case 'mint':
       return call(taker, token, 'mint', [maker, amount]);
@@ -71,6 +77,12 @@ export async function actOnChain(
       return call(maker, token, 'approve', [taker, amount]);
     case 'deposit':
       return call(sellerOfWrapped, of('wrapped'), 'deposit', [], amount);
+    case 'depositByTransfer':
+      return done(`${nameOf(sellerOfWrapped)} sends ${amount} to wrapped`, {
+        from: sellerOfWrapped,
+        to: of('wrapped').address,
+        value: amount,
+      });
     case 'withdraw':
       return call(sellerOfWrapped, of('wrapped'), 'withdraw', [amount / 5n]);
     case 'changeFee':
@@ -89,18 +101,23 @@ export async function actOnChain(
       const { signed, label } = order;
       const part = action === 'fillAll' ? order.amount : BigInt(chance.between(1, Number(order.amount)));
       const data = protocolAbi.encodeFunctionData('fillOrder', [signed.order, signed.signature, part, MAX_AMOUNT]);
-      await chain.send({ from: taker, to: protocol, data });
-      return { action, text: `taker fills ${part} of ${label}` };
+      return done(`taker fills ${part} of ${label}`, { from: taker, to: protocol, data });
     }
     case 'cancelOrder': {
       if (order === undefined) return nothing;
       const data = protocolAbi.encodeFunctionData('cancelOrder', [order.signed.order]);
-      await chain.send({ from: order.maker, to: protocol, data });
-      return { action, text: `${nameOf(order.maker)} cancels ${order.label} on the chain` };
+      return done(`${nameOf(order.maker)} cancels ${order.label} on the chain`, {
+        from: order.maker,
+        to: protocol,
+        data,
+      });
     }
     case 'cancelAllOrders':
-      await chain.send({ from: maker, to: protocol, data: protocolAbi.encodeFunctionData('cancelAllOrders') });
-      return { action, text: `${nameOf(maker)} cancels all on the chain` };
+      return done(`${nameOf(maker)} cancels all on the chain`, {
+        from: maker,
+        to: protocol,
+        data: protocolAbi.encodeFunctionData('cancelAllOrders'),
+      });
   }
 }
 

@@ -1,11 +1,15 @@
+import { type Checked, checkActive } from './check-active.js';
 import type { Head } from './drive-chain.js';
+import { lastUpTo } from './follow-feed.js';
 import { type ChainState, judgeOrder, readChain, type TrackedOrder, type Verdict } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
+import type { Contracts } from './read-contracts.js';
 import { readList, readProjectedBlock, readStored, type StoredView } from './read-views.js';
 import { pause } from './run-services.js';
 
 /** Who takes part: makers with their keys, tokens, and every order that was posted. */
 export interface Cast {
+  readonly contracts: Contracts;
   readonly makers: ReadonlyMap<string, `0x${string}`>;
   readonly tokens: readonly string[];
   /** Tokens whose balances change with no event: only the sweep notices, a moment later. */
@@ -20,9 +24,20 @@ export interface Stretch {
   readonly blocks: readonly Head[];
   /**
    * One watcher followed them one by one. It knows nothing of a later block when it tells of an earlier one, so what the
-   * router knew is compared after each of them. One that catches up reads at the head.
+   * router knew is compared after each of them, whatever it was. One that catches up reads at the head, and one of several
+   * may be ahead: then ACTIVE alone is held to the chain.
    */
   readonly isSteady: boolean;
+  /** More than one watcher ran at some time. */
+  readonly isShared: boolean;
+}
+
+/** What a comparison found. */
+export interface Found {
+  /** How many orders were in which state. */
+  readonly states: ReadonlyMap<string, number>;
+  /** How often the router was told ACTIVE, or still knew it, and it was right; and how often it was outrun, see `Checked`. */
+  readonly active: Pick<Checked, 'held' | 'outrun'>;
 }
 
 /** The service says something that the chain does not. */
@@ -37,21 +52,18 @@ const AGREED_MS_MAX = 20_000;
  * Waits until the newest block went through the projector, and compares what Postgres, each maker's list and the
  * router's feed say of every order with what the chain says at that block.
  * What was open at an earlier comparison must be right at once, in the same moment in which the block is projected;
- * a new order may be VALIDATING until it was read.
- * @returns how many orders were found in which state
+ * a new order is right or VALIDATING. Then every ACTIVE that the router was told since the last comparison is looked at.
  * @throws Difference
  */
-export async function compareViews(
-  simulation: Simulation,
-  cast: Cast,
-  { blocks, isSteady }: Stretch,
-): Promise<ReadonlyMap<string, number>> {
-  const { chain, protocol } = simulation;
+export async function compareViews(simulation: Simulation, cast: Cast, stretch: Stretch): Promise<Found> {
+  const { chain, feed } = simulation;
+  const { contracts, silentTokens } = cast;
+  const { blocks, isSteady, isShared } = stretch;
   await untilProjected(simulation);
   const open = cast.orders.filter(({ isGone }) => !isGone);
   const makers = [...cast.makers.keys()];
   const first = await readStored(simulation.postgres, makers);
-  const state = await readChain(chain, protocol, chain.head(), { makers, tokens: cast.tokens, orders: open });
+  const state = await readChain(contracts, chain.head(), { makers, tokens: cast.tokens, orders: open });
   const verdicts = new Map(open.map((order) => [order, judgeOrder(order, state)]));
   const tooEarly = differences(first, { cast, state, verdicts, isFirstLook: true });
   if (tooEarly.length > 0) throw new Difference(`at the moment the block was projected:\n${tooEarly.join('\n')}`);
@@ -62,18 +74,26 @@ export async function compareViews(
   });
   await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, cast, stored) }));
   await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(simulation, cast, stored, verdicts) }));
+  await untilAgreed('the log', async () => ({
+    view: 0,
+    wrong: feed.clock() >= chain.head().number ? [] : [`block ${chain.head().number} does not stand in it`],
+  }));
   if (isSteady) await compareBlocks(simulation, cast, blocks, open);
+  const { headOf } = chain;
+  const active = await checkActive({ feed, contracts, orders: open, blocks, headOf, silentTokens, isShared });
+  if (active.wrong.length > 0) throw new Difference(`what the router was told:\n${active.wrong.join('\n')}`);
 
-  const found = new Map<string, number>();
+  const states = new Map<string, number>();
   for (const [order, { isRoutable }] of verdicts) {
     const { orderHash } = order.signed;
     const says = stored.orders.get(orderHash)?.says.split(' ')[0] ?? stored.removals.get(orderHash) ?? 'gone';
     const what = stored.orders.has(orderHash) && !isRoutable ? `${says} in its last minute` : says;
-    found.set(what, (found.get(what) ?? 0) + 1);
+    states.set(what, (states.get(what) ?? 0) + 1);
     order.isGone = !stored.orders.has(orderHash);
+    order.wasActive = says === 'ACTIVE';
     order.wasOpen = !order.isGone && state.nonce(order.maker) === order.nonce;
   }
-  return found;
+  return { states, active };
 }
 
 /**
@@ -81,25 +101,23 @@ export async function compareViews(
  * new, or deleted meanwhile, are left out: for them it counts how far the watcher was.
  */
 async function compareBlocks(
-  { chain, protocol, feed }: Simulation,
-  cast: Cast,
+  { feed }: Simulation,
+  { contracts, tokens, silentTokens }: Cast,
   blocks: readonly Head[],
   open: readonly TrackedOrder[],
 ): Promise<void> {
-  const orders = open.filter((order) => order.wasOpen && !order.isDeleted && !cast.silentTokens.has(order.token));
+  const orders = open.filter((order) => order.wasOpen && !order.isDeleted && !silentTokens.has(order.token));
   const makers = [...new Set(orders.map(({ maker }) => maker))];
-  await untilAgreed('the log', async () => ({
-    view: 0,
-    wrong: feed.clock() >= chain.head().number ? [] : [`block ${chain.head().number} does not stand in it`],
-  }));
   const wrong: string[] = [];
   for (const block of blocks) {
-    const state = await readChain(chain, protocol, block, { makers, tokens: cast.tokens, orders });
+    const state = await readChain(contracts, block, { makers, tokens, orders });
     for (const order of orders) {
+      const at = feed.processedAt(order.maker, block.number);
+      if (at === undefined) continue;
       const { allowed, isRoutable } = judgeOrder(order, state);
       const expected = isRoutable ? allowed : ['gone'];
-      const says = feed.says({ maker: order.maker, orderHash: order.signed.orderHash }, block.number);
-      if (says === undefined || expected.includes(says)) continue;
+      const says = lastUpTo(feed.told(order.signed.orderHash), at)?.says ?? 'gone';
+      if (expected.includes(says)) continue;
       wrong.push(`${order.label}: after block ${block.number} the router knew ${says}, the chain said ${expected}`);
     }
   }
@@ -154,11 +172,14 @@ function differences(view: StoredView, { cast, state, verdicts, isFirstLook }: J
     const stored = view.orders.get(signed.orderHash);
     if (stored !== undefined && order.wasOpen) watchedPairs.add(`${maker} ${token}`);
     if (stored !== undefined && order.wasOpen) watchedMakers.add(maker);
-    if (isFirstLook && (!order.wasOpen || isSilent)) continue;
     const says = stored?.says ?? 'gone';
+    const removal = view.removals.get(signed.orderHash);
+    // What a maker asked for may stand in the log behind the block, and a new order waits to be read.
+    const isNew = !order.wasOpen && (stored === undefined ? removal === undefined : says.startsWith('VALIDATING '));
+    const isLeaving = order.isDeleted && stored !== undefined;
+    if (isFirstLook && (isSilent || isNew || isLeaving)) continue;
     if (stored !== undefined && order.wasDenied) wrong.push(`${label}: DELETE said NOT_FOUND, and it is ${says}`);
     if (!allowed.includes(says)) wrong.push(`${label}: Postgres says ${says}, the chain ${allowed.join(' or ')}`);
-    const removal = view.removals.get(signed.orderHash);
     if (stored === undefined && !reasons.has(removal ?? '')) {
       wrong.push(
         `${label}: removed because ${removal}, but the chain says ${[...reasons].join(' or ') || 'it is not'}`,
@@ -202,7 +223,11 @@ async function listDifferences(
       serviceName,
       limitOrderProtocol: protocol,
     });
-    const listed = records.map(([orderHash, says]) => `${orderHash} ${says}`);
+    const listed = records.map(({ orderHash, says, order, signature }) => {
+      const signed = cast.orders.find((each) => each.signed.orderHash === orderHash)?.signed;
+      const isAsSigned = signed?.signature === signature && JSON.stringify(signed.order) === JSON.stringify(order);
+      return `${orderHash} ${says}${isAsSigned ? '' : ' not as it was signed'}`;
+    });
     const expected = cast.orders.flatMap(({ signed: { orderHash }, maker: itsMaker }) => {
       const order = itsMaker === maker ? stored.orders.get(orderHash) : undefined;
       return order === undefined ? [] : [`${orderHash} ${order.says.split(' ')[0]}`];
@@ -225,7 +250,7 @@ function feedDifferences(
   for (const order of cast.orders) {
     const { orderHash } = order.signed;
     const inPostgres = stored.orders.get(orderHash);
-    const told = feed.last(orderHash);
+    const told = feed.told(orderHash).at(-1);
     const says = told?.says ?? 'gone';
     const expected = inPostgres?.isInBook === true ? inPostgres.says : 'gone';
     if (says !== expected) wrong.push(`${order.label}: the feed says ${says}, Postgres ${expected}`);

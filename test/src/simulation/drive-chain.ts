@@ -1,4 +1,5 @@
 import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { openNodeGate } from './gate-node.js';
 
 type Hex = `0x${string}`;
 
@@ -13,6 +14,11 @@ export interface Call {
   readonly params: readonly unknown[];
 }
 
+/** A block that was just made, and what became of the transactions in it. */
+export interface Made extends Head {
+  readonly outcomes: readonly { readonly hash: string; readonly isReverted: boolean }[];
+}
+
 /** A transaction of an account whose key nobody needs: the chain takes it as it is. */
 export interface Transaction {
   readonly from: string;
@@ -23,17 +29,21 @@ export interface Transaction {
 
 /** A chain that makes a block when it is told to, and not before. Its clock runs an hour ahead, by the blocks alone. */
 export interface Chain {
+  /** For whoever must read what a block says exactly, see `NodeGate`. */
   readonly rpcUrl: string;
+  /** Announces new blocks. */
   readonly wsUrl: string;
   /** The newest block. */
   head(): Head;
+  /** One that was made with `mine`. */
+  headOf(block: number): Head;
   ask(method: string, ...params: unknown[]): Promise<unknown>;
   /** Many calls in one round trip; undefined for each that fails. */
   askAll(calls: readonly Call[]): Promise<unknown[]>;
   /** Leaves a transaction for the next block. It may revert there. */
   send(transaction: Transaction): Promise<Hex>;
   /** Makes a block of all that was sent, so many seconds after the one before. */
-  mine(seconds: number): Promise<Head>;
+  mine(seconds: number): Promise<Made>;
   stop(): Promise<void>;
 }
 
@@ -45,53 +55,66 @@ const CALLS_MAX = 400;
 /** @param prepare is called while each transaction still makes a block of its own */
 export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Promise<Chain> {
   const anvil: AnvilPart = await startAnvil({ extraArgs: ['--disable-block-gas-limit'] });
-  const { rpcUrl, wsUrl } = anvil;
+  const gate = await openNodeGate(anvil.rpcUrl);
   let head: Head = { number: 0, timestamp: 0 };
+  const heads = new Map<number, Head>();
 
-  async function post(body: unknown): Promise<unknown> {
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(rpcUrl, { method: 'POST', headers, body: JSON.stringify(body) });
-    return response.json();
-  }
   async function ask(method: string, ...params: unknown[]): Promise<unknown> {
-    const { result, error } = (await post({ jsonrpc: '2.0', id: 1, method, params })) as Answer;
-    if (error !== undefined) throw new Error(`${method}: ${error.message}`);
-    return result;
+    return resultOf(method, await gate.ask(bodyOf(method, ...params)));
   }
   async function askAll(calls: readonly Call[]): Promise<unknown[]> {
     const results: unknown[] = [];
     for (let from = 0; from < calls.length; from += CALLS_MAX) {
       const batch = calls.slice(from, from + CALLS_MAX).map((call, id) => ({ jsonrpc: '2.0', id, ...call }));
-      const answers = (await post(batch)) as Answer[];
+      const answers = JSON.parse(await gate.ask(JSON.stringify(batch))) as Answer[];
       for (const { id, result } of answers) results[from + id] = result;
     }
     return results;
   }
-  async function mine(seconds: number): Promise<Head> {
-    await ask('evm_setNextBlockTimestamp', head.timestamp + seconds);
-    await ask('evm_mine');
-    return readHead();
+  async function stop(): Promise<void> {
+    await gate.close();
+    await anvil.stop();
+  }
+  async function mine(seconds: number): Promise<Made> {
+    await gate.alone(async (askAlone) => {
+      const at = head.timestamp + seconds;
+      resultOf('evm_setNextBlockTimestamp', await askAlone(bodyOf('evm_setNextBlockTimestamp', at)));
+      resultOf('evm_mine', await askAlone(bodyOf('evm_mine')));
+    });
+    const { number, timestamp } = await readHead();
+    const receipts = (await ask('eth_getBlockReceipts', `0x${number.toString(16)}`)) as Receipt[];
+    const outcomes = receipts.map(({ transactionHash, status }) => ({
+      hash: transactionHash,
+      isReverted: status !== '0x1',
+    }));
+    return { number, timestamp, outcomes };
   }
   async function readHead(): Promise<Head> {
     const block = (await ask('eth_getBlockByNumber', 'latest', false)) as { number: string; timestamp: string };
     head = { number: Number(block.number), timestamp: Number(block.timestamp) };
+    heads.set(head.number, head);
     return head;
   }
 
   try {
-    await prepare(rpcUrl);
+    await prepare(gate.url);
     await ask('evm_setAutomine', false);
     await ask('anvil_autoImpersonateAccount', true);
     await readHead();
     await mine(HOUR_SECONDS);
   } catch (error) {
-    await anvil.stop();
+    await stop();
     throw error;
   }
   return {
-    rpcUrl,
-    wsUrl,
+    rpcUrl: gate.url,
+    wsUrl: anvil.wsUrl,
     head: () => head,
+    headOf(block) {
+      const known = heads.get(block);
+      if (known === undefined) throw new Error(`block ${block} was not made here`);
+      return known;
+    },
     ask,
     askAll,
     mine,
@@ -99,8 +122,23 @@ export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Pro
       const gas = to === undefined ? CREATION_GAS : GAS;
       return (await ask('eth_sendTransaction', { from, to, data, value: `0x${value.toString(16)}`, gas })) as Hex;
     },
-    stop: () => anvil.stop(),
+    stop,
   };
+}
+
+function bodyOf(method: string, ...params: unknown[]): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+}
+
+function resultOf(method: string, text: string): unknown {
+  const { result, error } = JSON.parse(text) as Answer;
+  if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
+
+interface Receipt {
+  readonly transactionHash: string;
+  readonly status: string;
 }
 
 interface Answer {

@@ -1,6 +1,6 @@
 import type { SignedOrder } from '@makerbook/client';
-import { Interface } from 'ethers';
-import type { Chain, Head } from './drive-chain.js';
+import type { Head } from './drive-chain.js';
+import type { Contracts } from './read-contracts.js';
 
 /** An order that the simulation signed, and what it knows of it beside what the chain says. */
 export interface TrackedOrder {
@@ -23,11 +23,15 @@ export interface TrackedOrder {
   wasDenied: boolean;
   /** It stood in a comparison, which found it open. */
   wasOpen: boolean;
+  /** The last comparison found it ACTIVE. */
+  wasActive: boolean;
   /** A comparison found it gone: it never comes back. */
   isGone: boolean;
+  /** How many of the feed's messages about it were held to the chain. */
+  messagesChecked: number;
 }
 
-/** What the contracts say at one block. A token that does not answer with a word counts as zero (Interface 2.4). */
+/** What the contracts say at one block. */
 export interface ChainState {
   /** That block. */
   readonly head: Head;
@@ -36,8 +40,8 @@ export interface ChainState {
   allowance(maker: string, token: string): bigint;
   filled(orderHash: string): bigint;
   isCancelled(orderHash: string): boolean;
-  /** Whether the maker's nonce was below this one at a block of the range that was asked for. */
-  wasBelow(order: TrackedOrder): boolean;
+  /** Whether the nonce of an order that is new was ahead of the maker's at a block since the last comparison. */
+  wasAhead(order: TrackedOrder): boolean;
 }
 
 /** What may be said of an order: more than one thing only while its nonce is ahead of the chain's. */
@@ -50,68 +54,51 @@ export interface Verdict {
   readonly isRoutable: boolean;
 }
 
-const GRACE_SECONDS = 60;
-/** A longer answer is taken for none: Multicall3 of `contracts/evm` does not copy it. */
-const ANSWER_BYTES_MAX = 4096;
-const CALL_GAS = '0x989680';
-const abi = new Interface([
-  'function nonce(address) view returns (uint256)',
-  'function filled(bytes32) view returns (uint256)',
-  'function cancelled(bytes32) view returns (bool)',
-  'function balanceOf(address) view returns (uint256)',
-  'function allowance(address, address) view returns (uint256)',
-]);
+/** The router's feed drops an order so long before it expires. */
+export const GRACE_SECONDS = 60;
 
-/** Asks the contracts one by one, at one block: no Multicall, no events, nothing that was known before. */
+/** Asks for all that judging these orders takes, at one block. */
 export async function readChain(
-  chain: Chain,
-  protocol: string,
+  contracts: Contracts,
   head: Head,
   { makers, tokens, orders }: { makers: readonly string[]; tokens: readonly string[]; orders: readonly TrackedOrder[] },
 ): Promise<ChainState> {
-  const wanted = new Map<string, { to: string; data: string; block: number }>();
-  const ask = (to: string, method: string, args: readonly string[], block = head.number) => {
-    wanted.set(keyOf(to, method, args, block), { to, data: abi.encodeFunctionData(method, args), block });
-  };
-  for (const maker of makers) {
-    ask(protocol, 'nonce', [maker]);
-    for (const token of tokens) {
-      ask(token, 'balanceOf', [maker]);
-      ask(token, 'allowance', [maker, protocol]);
-    }
-  }
-  for (const { signed } of orders) {
-    ask(protocol, 'filled', [signed.orderHash]);
-    ask(protocol, 'cancelled', [signed.orderHash]);
-  }
-  for (const order of orders) {
-    if (order.wasOpen) continue;
-    for (let block = order.comparedBeforeBlock; block < head.number; block += 1)
-      ask(protocol, 'nonce', [order.maker], block);
-  }
-  const calls = [...wanted.values()].map(({ to, data, block }) => ({
-    method: 'eth_call',
-    params: [{ to, data, gas: CALL_GAS }, `0x${block.toString(16)}`],
-  }));
-  const answers = await chain.askAll(calls);
-  const values = new Map([...wanted.keys()].map((key, index) => [key, firstWord(answers[index])]));
-  const wordOf = (to: string, method: string, args: readonly string[], block = head.number): bigint => {
-    const value = values.get(keyOf(to, method, args, block));
-    if (value === undefined) throw new Error(`${method} of ${to} was not asked for at block ${block}`);
-    return value;
-  };
+  const { number } = head;
+  const nonces = new Map<string, bigint>();
+  const funds = new Map<string, { readonly balance: bigint; readonly allowance: bigint }>();
+  const filled = new Map<string, bigint>();
+  const cancelled = new Set<string>();
+  const ahead = new Set<TrackedOrder>();
+  await Promise.all([
+    ...makers.map(async (maker) => nonces.set(maker, await contracts.nonce(maker, number))),
+    ...makers.flatMap((maker) =>
+      tokens.map(async (token) => {
+        const [balance, allowance] = await Promise.all([
+          contracts.balance(maker, token, number),
+          contracts.allowance(maker, token, number),
+        ]);
+        funds.set(`${maker} ${token}`, { balance, allowance });
+      }),
+    ),
+    ...orders.map(async ({ signed: { orderHash } }) => {
+      filled.set(orderHash, await contracts.filled(orderHash, number));
+      if (await contracts.isCancelled(orderHash, number)) cancelled.add(orderHash);
+    }),
+    ...orders.map(async (order) => {
+      if (order.wasOpen) return;
+      const blocks = Array.from({ length: number + 1 - order.comparedBeforeBlock }, (_, index) => number - index);
+      const nonces = await Promise.all(blocks.map((block) => contracts.nonce(order.maker, block)));
+      if (nonces.some((nonce) => nonce < order.nonce)) ahead.add(order);
+    }),
+  ]);
   return {
     head,
-    nonce: (maker) => wordOf(protocol, 'nonce', [maker]),
-    balance: (maker, token) => wordOf(token, 'balanceOf', [maker]),
-    allowance: (maker, token) => wordOf(token, 'allowance', [maker, protocol]),
-    filled: (orderHash) => wordOf(protocol, 'filled', [orderHash]),
-    isCancelled: (orderHash) => wordOf(protocol, 'cancelled', [orderHash]) !== 0n,
-    wasBelow({ maker, nonce, comparedBeforeBlock }) {
-      for (let block = comparedBeforeBlock; block <= head.number; block += 1)
-        if (wordOf(protocol, 'nonce', [maker], block) < nonce) return true;
-      return false;
-    },
+    nonce: (maker) => answered(nonces.get(maker)),
+    balance: (maker, token) => answered(funds.get(`${maker} ${token}`)).balance,
+    allowance: (maker, token) => answered(funds.get(`${maker} ${token}`)).allowance,
+    filled: (orderHash) => answered(filled.get(orderHash)),
+    isCancelled: (orderHash) => cancelled.has(orderHash),
+    wasAhead: (order) => ahead.has(order),
   };
 }
 
@@ -130,7 +117,7 @@ export function judgeOrder(order: TrackedOrder, state: ChainState): Verdict {
   if (timestamp >= expiresAt) reasons.add('EXPIRED');
   const isGone = reasons.size > 0;
   // Ahead of the chain's nonce: it waits for the block after the one that was newest when it was accepted.
-  const mayBeGone = !order.wasOpen && state.wasBelow(order);
+  const mayBeGone = !order.wasOpen && state.wasAhead(order);
   if (mayBeGone) reasons.add('NONCE_CHANGED');
   if (isGone) return { allowed: ['gone'], reasons, isRoutable: false };
 
@@ -149,11 +136,7 @@ function judgeFunds(remaining: bigint, allowance: bigint, balance: bigint): stri
   return balance < remaining ? 'INSUFFICIENT_BALANCE' : 'ACTIVE';
 }
 
-function firstWord(answer: unknown): bigint {
-  if (typeof answer !== 'string' || answer.length < 66 || answer.length > 2 + 2 * ANSWER_BYTES_MAX) return 0n;
-  return BigInt(answer.slice(0, 66));
-}
-
-function keyOf(to: string, method: string, args: readonly string[], block: number): string {
-  return `${to} ${method} ${args.join()} ${block}`;
+function answered<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('the chain was not asked for this');
+  return value;
 }

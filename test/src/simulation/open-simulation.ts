@@ -65,6 +65,7 @@ export async function openSimulation(): Promise<Simulation> {
       ORDER_BUDGET_PER_SECOND: '10000',
       CLIENT_REQUESTS_MAX: '1000000',
       POLL_INTERVAL_MS: '20',
+      HALT_LINGER_MS: '0',
       SWEEP_PAIRS_PER_SECOND: '2000',
     };
     const order = async (...words: string[]) => {

@@ -1,4 +1,5 @@
 import { createClient } from '@makerbook/client';
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 
 type Hex = `0x${string}`;
@@ -67,16 +68,19 @@ export async function readStored(postgres: Postgres, makers: readonly string[]):
   };
 }
 
-/** What a maker's GET lists: order hash and status or reason, in the order of the answer. */
+/** A record of a maker's list, and its status or reason. */
+export type ListedOrder = LimitOrderRecord & { readonly says: string };
+
+/** What a maker's GET lists, in the order of the answer. */
 export async function readList(
   options: Parameters<typeof createClient>[0],
-): Promise<{ readonly records: readonly (readonly [string, string])[]; readonly isBehind: boolean }> {
+): Promise<{ readonly records: readonly ListedOrder[]; readonly isBehind: boolean }> {
   const { records, readLag } = await createClient(options).listOrders();
   return {
-    records: records.map((record) => [
-      record.orderHash,
-      record.status === 'INACTIVE' ? (record.reason ?? 'INACTIVE without a reason') : record.status,
-    ]),
+    records: records.map((record) => ({
+      ...record,
+      says: record.status === 'INACTIVE' ? (record.reason ?? 'INACTIVE without a reason') : record.status,
+    })),
     isBehind: readLag !== 0,
   };
 }

@@ -8,12 +8,14 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** Services as processes of their own, ended and started when the simulation says so. */
 export interface Services {
-  /** Starts `services/<service>` under a name. It becomes ready later. */
+  /** Starts `services/<service>` under a name, on the ports that it had before. It becomes ready later. */
   start(name: string, service: string, settings?: Environment): Promise<void>;
   /** Sends the signal and waits until the process has ended. */
   end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Waits until each running service says that it is ready. @throws Error of one that ended by itself */
-  ready(): Promise<void>;
+  /** Waits until each of these, or each that runs, has said once that it is ready. @throws Error of one that ended by itself */
+  ready(names?: readonly string[]): Promise<void>;
+  /** Whether it says so at this moment. */
+  isReady(name: string): Promise<boolean>;
   /** @throws Error with its last lines, where a service ended though nobody ended it */
   assertAlive(): void;
   isRunning(name: string): boolean;
@@ -30,9 +32,11 @@ interface Running {
   readonly opsPort: number;
   readonly exited: Promise<void>;
   isEnding: boolean;
+  wasReady: boolean;
 }
 
 const READY_MS_MAX = 60_000;
+const READY = 'ready';
 const LINES = 12;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -40,6 +44,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 export function runServices(folder: string, environment: Environment): Services {
   const services = new Map<string, Running>();
   const names = new Set<string>();
+  const ports = new Map<string, readonly number[]>();
   let failure: Error | undefined;
   const logFile = (name: string) => join(folder, `${name}.log`);
   // They must not outlive a run that breaks off.
@@ -67,7 +72,9 @@ export function runServices(folder: string, environment: Environment): Services 
 
   return {
     async start(name, service, settings = {}) {
-      const [port = 0, opsPort = 0] = await findFreePorts(2);
+      const own = ports.get(name) ?? (await findFreePorts(2));
+      ports.set(name, own);
+      const [port = 0, opsPort = 0] = own;
       const log = openSync(logFile(name), 'a');
       const entry = join(root, 'services', service, 'dist', 'main.js');
       const env = {
@@ -90,22 +97,26 @@ export function runServices(folder: string, environment: Environment): Services 
           resolve();
         });
       });
-      const running: Running = { child, port, opsPort, exited, isEnding: false };
+      const running: Running = { child, port, opsPort, exited, isEnding: false, wasReady: false };
       services.set(name, running);
     },
     end,
-    async ready() {
+    async ready(wanted = [...services.keys()]) {
       const deadline = Date.now() + READY_MS_MAX;
-      for (const [name, { opsPort }] of [...services]) {
-        for (let answer = ''; answer !== 'ready'; await pause(30)) {
+      for (const name of wanted) {
+        const service = services.get(name);
+        if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
+        for (let answer = ''; !service.wasReady; await pause(30)) {
           assertAlive();
           if (Date.now() > deadline) throw new Error(`${name} is not ready: ${answer}\n${lastLines()}`);
-          answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
-            async (response) => (response.ok ? 'ready' : response.text()),
-            () => 'no answer',
-          );
+          answer = await askReady(service);
+          service.wasReady = answer === READY;
         }
       }
+    },
+    isReady: async (name) => {
+      const service = services.get(name);
+      return service !== undefined && (await askReady(service)) === READY;
     },
     assertAlive,
     isRunning: (name) => services.has(name),
@@ -121,6 +132,13 @@ export function runServices(folder: string, environment: Environment): Services 
       process.off('exit', killAll);
     },
   };
+}
+
+function askReady({ opsPort }: Running): Promise<string> {
+  return fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
+    async (response) => (response.ok ? READY : response.text()),
+    () => 'no answer',
+  );
 }
 
 export function pause(ms: number): Promise<void> {

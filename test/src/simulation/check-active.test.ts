@@ -1,0 +1,210 @@
+import { describe, expect, test } from '@jest/globals';
+import type { BookEntry } from '@makerbook/contracts-events';
+import { type Checked, checkActive } from './check-active.js';
+import type { Told } from './follow-feed.js';
+import type { TrackedOrder } from './judge-orders.js';
+
+const maker = `0x${'aa'.repeat(20)}` as const;
+const token = `0x${'bb'.repeat(20)}` as const;
+const orderHash = `0x${'cc'.repeat(32)}` as const;
+const signature = '0x01';
+const body = {
+  salt: '0x1',
+  nonce: '0x0',
+  expiresAt: '0x3e8',
+  making: { token, amount: '0xa' },
+  taking: { token: maker, amount: '0x1' },
+  maker,
+  permittedTaker: maker,
+} as const;
+
+/** The chain at a block; what is left out is that of the block before. */
+interface At {
+  readonly balance?: bigint;
+  readonly allowance?: bigint;
+  readonly filled?: bigint;
+  readonly nonce?: bigint;
+  readonly isCancelled?: boolean;
+  readonly timestamp?: number;
+}
+
+/** What stands in the log, by offset, and the messages of the feed. Block 1 is processed at offset 1; the order follows at 2. */
+interface Story {
+  readonly chain: Readonly<Record<number, At>>;
+  readonly told: readonly Told[];
+  /** Offsets at which blocks are processed. */
+  readonly processed?: Readonly<Record<number, bigint>>;
+  readonly readAt?: Readonly<Record<string, number>>;
+  readonly deletedAt?: bigint;
+  readonly isShared?: boolean;
+  readonly isSilent?: boolean;
+}
+
+function check(story: Story): Promise<Checked> {
+  const processed = Object.entries({ 1: 1n, ...story.processed }).map(([block, offset]) => ({
+    block: Number(block),
+    offset,
+  }));
+  const at = (block: number): Required<At> => {
+    const before = { balance: 0n, allowance: 0n, filled: 0n, nonce: 0n, isCancelled: false, timestamp: 100 };
+    for (let number = 1; number <= block; number += 1) Object.assign(before, story.chain[number]);
+    return before;
+  };
+  const order: TrackedOrder = {
+    label: '#1',
+    signed: { order: body, orderHash, signature },
+    maker,
+    token,
+    amount: 10n,
+    nonce: 0n,
+    expiresAt: 1000,
+    acceptedAtBlock: 1,
+    comparedBeforeBlock: 1,
+    isDeleted: false,
+    wasDenied: false,
+    wasOpen: false,
+    wasActive: false,
+    isGone: false,
+    messagesChecked: 0,
+  };
+  return checkActive({
+    feed: {
+      told: () => story.told,
+      processedAt: (_, block) => processed.find((each) => each.block === block)?.offset,
+      processedBefore: (_, offset) => processed.findLast((each) => each.offset < offset)?.block ?? 0,
+      readAt: (_, offset) => story.readAt?.[String(offset)] ?? 0,
+      submittedAt: () => 2n,
+      deletedAt: () => story.deletedAt,
+      recent: () => [],
+      clock: () => 0,
+      close: async () => undefined,
+    },
+    contracts: {
+      nonce: async (_, block) => at(block).nonce,
+      filled: async (_, block) => at(block).filled,
+      isCancelled: async (_, block) => at(block).isCancelled,
+      balance: async (_, __, block) => at(block).balance,
+      allowance: async (_, __, block) => at(block).allowance,
+    },
+    orders: [order],
+    blocks: processed.slice(1).map(({ block }) => ({ number: block, timestamp: at(block).timestamp })),
+    headOf: (block) => ({ number: block, timestamp: at(block).timestamp }),
+    silentTokens: new Set(story.isSilent === true ? [token] : []),
+    isShared: story.isShared ?? false,
+  });
+}
+
+/** ACTIVE at an offset, with 10 left and funds of 10 that were read at block 1, unless it is said otherwise. */
+function active(
+  offset: bigint,
+  { left = 10n, funds = {}, ...rest }: { left?: bigint; funds?: object } & Partial<BookEntry> = {},
+): Told {
+  const funding = { balance: '0xa', balanceBlock: 1, allowance: '0xa', allowanceBlock: 1, ...funds };
+  const entry = {
+    type: 'BookEntry',
+    orderHash,
+    order: body,
+    signature,
+    remainingMakingAmount: `0x${left.toString(16)}`,
+    routableUntil: 940,
+    acceptedAtMs: 0,
+    position: { partition: 0, offset: String(offset) },
+    status: 'ACTIVE',
+    funding,
+    ...rest,
+  } as BookEntry;
+  return { says: `ACTIVE ${left}`, removal: undefined, entry, offset };
+}
+
+const gone = (offset: bigint): Told => ({ says: 'gone', removal: 'FILLED', entry: undefined, offset });
+const funded = { balance: 10n, allowance: 10n };
+
+test('an order that can be filled, when it is said and with each block that is processed meanwhile', async () => {
+  const story = { chain: { 1: funded, 2: {}, 3: {} }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+  expect(await check(story)).toEqual({ wrong: [], held: 3, outrun: 0 });
+});
+
+describe('ACTIVE is wrong', () => {
+  test.each<[string, At]>([
+    ['cancelled', { isCancelled: true }],
+    ['filled', { filled: 10n }],
+    ['filled in part', { filled: 1n }],
+    ['of another nonce', { nonce: 1n }],
+    ['not funded', { balance: 9n }],
+    ['not allowed', { allowance: 9n }],
+  ])('of an order that is %s, from its first message on, and with the next block', async (_, change) => {
+    const chain = { 1: funded, 3: change };
+    const later = await check({ chain, told: [active(3n)], processed: { 2: 10n, 3: 20n } });
+    expect(later).toMatchObject({ held: 2, outrun: 0, wrong: [expect.stringContaining('with block 3 processed')] });
+    const told = [active(25n)];
+    const first = await check({ chain, told, processed: { 2: 10n, 3: 20n, 4: 30n } });
+    expect(first).toMatchObject({ held: 0, outrun: 0 });
+    expect(first.wrong).toHaveLength(2);
+  });
+
+  test('of an order in its last minute by the clock of the log', async () => {
+    const story = { chain: { 1: funded, 3: { timestamp: 940 } }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+    expect(await check(story)).toMatchObject({ held: 2, wrong: [expect.stringContaining('in its last minute')] });
+  });
+
+  test('between two facts of one block: with both of them it never could be filled', async () => {
+    const chain = { 1: { balance: 10n, allowance: 0n }, 2: { balance: 0n, allowance: 10n } };
+    const funds = { allowanceBlock: 2 };
+    const { wrong } = await check({ chain, told: [active(5n, { funds })], readAt: { 5: 2 } });
+    expect(wrong).toEqual([expect.stringMatching(/at 1 the allowance was 0; at 2 the balance was 0/)]);
+  });
+
+  test('after the order was deleted, or taken from the feed', async () => {
+    expect(await check({ chain: { 1: funded }, told: [active(5n)], deletedAt: 4n })).toMatchObject({
+      wrong: [expect.stringContaining('it was deleted')],
+    });
+    expect(await check({ chain: { 1: funded }, told: [gone(4n), active(5n)] })).toMatchObject({
+      wrong: [expect.stringContaining('it was taken from the feed')],
+    });
+  });
+
+  test.each<[string, Parameters<typeof active>[1]]>([
+    ['another order', { order: { ...body, nonce: '0x1' } }],
+    ['another signature', { signature: '0x02' }],
+    ['another time', { routableUntil: 941 }],
+    ['another balance', { funds: { balance: '0xb' } }],
+    ['another allowance', { funds: { allowance: '0xb' } }],
+  ])('where the message says %s', async (_, said) => {
+    const { wrong } = await check({ chain: { 1: funded }, told: [active(3n, said)] });
+    expect(wrong).toHaveLength(1);
+  });
+});
+
+describe('ACTIVE is right', () => {
+  test('by funds of a block that is not processed yet, and by a nonce that was read there', async () => {
+    const read = { funds: { balanceBlock: 2, allowanceBlock: 2 } };
+    expect(await check({ chain: { 1: {}, 2: funded }, told: [active(3n, read)] })).toMatchObject({
+      held: 1,
+      wrong: [],
+    });
+    const chain = { 1: { ...funded, nonce: -1n }, 2: { nonce: 0n } };
+    expect(await check({ chain, told: [active(3n)], readAt: { 3: 2 } })).toMatchObject({ held: 1, wrong: [] });
+  });
+
+  test('of what is left, and no more', async () => {
+    const chain = { 1: { balance: 4n, allowance: 4n, filled: 6n } };
+    const funds = { balance: '0x4', allowance: '0x4' };
+    expect(await check({ chain, told: [active(3n, { left: 4n, funds })] })).toMatchObject({ held: 1, wrong: [] });
+    expect((await check({ chain, told: [active(3n, { left: 5n, funds })] })).wrong).toHaveLength(1);
+  });
+
+  test('by the balance that was read, of a token that changes in silence', async () => {
+    const story = { chain: { 1: funded, 3: { balance: 0n } }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+    expect(await check({ ...story, isSilent: true })).toMatchObject({ held: 3, wrong: [] });
+    expect((await check(story)).wrong).toHaveLength(1);
+  });
+});
+
+test('with several watchers, a new order may be outrun by its first block, and by no other', async () => {
+  const chain = { 1: funded, 2: { isCancelled: true } };
+  const outrun = { chain, told: [active(3n), gone(12n)], processed: { 2: 10n, 3: 20n } };
+  expect(await check({ ...outrun, isShared: true })).toEqual({ wrong: [], held: 1, outrun: 1 });
+  expect((await check(outrun)).wrong).toHaveLength(1);
+  const late = { ...outrun, told: [active(3n), gone(22n)], isShared: true };
+  expect(await check(late)).toMatchObject({ outrun: 1, wrong: [expect.stringContaining('with block 3 processed')] });
+});

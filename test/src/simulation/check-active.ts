@@ -1,0 +1,167 @@
+import type { BookEntry } from '@makerbook/contracts-events';
+import type { Head } from './drive-chain.js';
+import { type Feed, lastUpTo, type Told } from './follow-feed.js';
+import { GRACE_SECONDS, type TrackedOrder } from './judge-orders.js';
+import type { Contracts } from './read-contracts.js';
+
+/** What the router was told between two comparisons. */
+export interface Telling {
+  readonly feed: Feed;
+  readonly contracts: Contracts;
+  /** Those that were open at the comparison before, and new ones. */
+  readonly orders: readonly TrackedOrder[];
+  /** The blocks that were made since. */
+  readonly blocks: readonly Head[];
+  readonly headOf: (block: number) => Head;
+  /** Tokens whose balances change with no event: the router knows what they were when they were read. */
+  readonly silentTokens: ReadonlySet<string>;
+  /** More than one watcher ran at some time since. */
+  readonly isShared: boolean;
+}
+
+/** What was found. */
+export interface Checked {
+  readonly wrong: readonly string[];
+  /** How often ACTIVE was found to be right. */
+  readonly held: number;
+  /**
+   * How often it was not, for an order that was new when its first block was processed, with several watchers. The one
+   * that says that the block is processed may not know the order yet, which the other has read at the block before. It
+   * reads it next, and its facts follow within milliseconds; from the next block on nothing of the kind is let pass.
+   */
+  readonly outrun: number;
+}
+
+/**
+ * Holds every message to the router to what it means. ACTIVE says that the order can be filled, with what remains, at the
+ * last processed block, or at a newer one that was read from to say so. That has to be true when the message is sent, and
+ * each time that another block is processed while the message stands: whoever wrote the facts, a watcher at work, one of
+ * several, or one that catches up; and for an order from its first message on, whatever happened to it before it was posted.
+ */
+export async function checkActive(telling: Telling): Promise<Checked> {
+  const found = await Promise.all(telling.orders.map((order) => checkOrder(order, telling)));
+  return {
+    wrong: found.flatMap(({ wrong }) => wrong),
+    held: found.reduce((sum, { held }) => sum + held, 0),
+    outrun: found.reduce((sum, { outrun }) => sum + outrun, 0),
+  };
+}
+
+async function checkOrder(order: TrackedOrder, telling: Telling): Promise<Checked> {
+  const told = telling.feed.told(order.signed.orderHash);
+  const isNew = told.slice(order.messagesChecked);
+  order.messagesChecked = told.length;
+  const wrong = (await Promise.all(isNew.map((word) => misstatementsOf(order, word, told, telling)))).flat();
+  let held = 0;
+  let outrun = 0;
+  for (const moment of momentsOf(order, told, isNew, telling)) {
+    const why = await whyNot(order, moment, telling);
+    const { word, block } = moment;
+    if (why === undefined) held += 1;
+    else if (telling.isShared && moment.isFirstBlock) outrun += 1;
+    else wrong.push(`the router knew ${word.says} (offset ${word.offset}) with block ${block} processed, but ${why}`);
+  }
+  return { wrong: wrong.map((text) => `${order.label}: ${text}`), held, outrun };
+}
+
+type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
+
+/** The router knows this of an order, with this block processed. */
+interface Moment {
+  readonly word: Told;
+  readonly entry: ActiveEntry;
+  readonly block: number;
+  /** The block was processed while the message stood, and it is the first one since the order was submitted. */
+  readonly isFirstBlock: boolean;
+}
+
+/** When ACTIVE was said, and each block that was processed while it stood. */
+function momentsOf(
+  { maker, signed }: TrackedOrder,
+  told: readonly Told[],
+  isNew: readonly Told[],
+  { feed, blocks }: Telling,
+): Moment[] {
+  const said = isNew.map((word) => ({ word, block: feed.processedBefore(maker, word.offset), isFirstBlock: false }));
+  const stood = blocks.flatMap(({ number: block }) => {
+    const at = feed.processedAt(maker, block);
+    const word = at === undefined ? undefined : lastUpTo(told, at);
+    if (at === undefined || word === undefined) return [];
+    const before = feed.processedAt(maker, feed.processedBefore(maker, at)) ?? -1n;
+    return [{ word, block, isFirstBlock: before < (feed.submittedAt(signed.orderHash) ?? -1n) }];
+  });
+  return [...said, ...stood].flatMap(({ word, ...at }) =>
+    word.entry?.status === 'ACTIVE' ? [{ word, entry: word.entry, ...at }] : [],
+  );
+}
+
+/** What a message says that is not so, whatever its status. */
+async function misstatementsOf(
+  { signed, expiresAt, maker, token }: TrackedOrder,
+  { entry, says, offset }: Told,
+  told: readonly Told[],
+  { feed, contracts }: Telling,
+): Promise<string[]> {
+  if (entry === undefined) return [];
+  const wrong: string[] = [];
+  const endedAt = told.find((each) => each.entry === undefined)?.offset;
+  const deletedAt = feed.deletedAt(signed.orderHash);
+  if (endedAt !== undefined && offset > endedAt) wrong.push('it was taken from the feed');
+  if (deletedAt !== undefined && offset > deletedAt) wrong.push('it was deleted');
+  const copy = JSON.stringify({ orderHash: entry.orderHash, order: entry.order, signature: entry.signature });
+  const original = JSON.stringify({ orderHash: signed.orderHash, order: signed.order, signature: signed.signature });
+  if (copy !== original) wrong.push(`it says ${copy}, but ${original} was signed`);
+  const until = Math.max(0, expiresAt - GRACE_SECONDS);
+  if (entry.routableUntil !== until) wrong.push(`it is routable until ${until}, not ${entry.routableUntil}`);
+  if ('funding' in entry) {
+    const { balanceBlock, allowanceBlock } = entry.funding;
+    const balance = await contracts.balance(maker, token, balanceBlock);
+    const allowance = await contracts.allowance(maker, token, allowanceBlock);
+    if (BigInt(entry.funding.balance) !== balance)
+      wrong.push(`at ${balanceBlock} the balance was ${balance}, not ${BigInt(entry.funding.balance)}`);
+    if (BigInt(entry.funding.allowance) !== allowance)
+      wrong.push(`at ${allowanceBlock} the allowance was ${allowance}, not ${BigInt(entry.funding.allowance)}`);
+  }
+  return wrong.map((why) => `the router was told ${says} (offset ${offset}), but ${why}`);
+}
+
+/** Why the order could not be filled at the block, nor at a later one up to that which was read from. */
+async function whyNot(
+  order: TrackedOrder,
+  { word, entry, block }: Moment,
+  telling: Telling,
+): Promise<string | undefined> {
+  const { balanceBlock, allowanceBlock } = entry.funding;
+  const newest = Math.max(block, balanceBlock, allowanceBlock, telling.feed.readAt(order.maker, word.offset));
+  // A message says itself until when it is good: by the clock of the log it has to be good still.
+  if (telling.headOf(block).timestamp >= entry.routableUntil) return 'it was in its last minute';
+  const reasons: string[] = [];
+  for (let at = block; at <= newest; at += 1) {
+    const reason = await whyNotAt(order, entry, at, telling);
+    if (reason === undefined) return undefined;
+    reasons.push(`at ${at} ${reason}`);
+  }
+  return reasons.join('; ');
+}
+
+async function whyNotAt(
+  { signed: { orderHash }, maker, token, amount, nonce }: TrackedOrder,
+  entry: ActiveEntry,
+  block: number,
+  { contracts, silentTokens }: Telling,
+): Promise<string | undefined> {
+  const isSilent = silentTokens.has(token);
+  const [isCancelled, itsNonce, filled, balance, allowance] = await Promise.all([
+    contracts.isCancelled(orderHash, block),
+    contracts.nonce(maker, block),
+    contracts.filled(orderHash, block),
+    contracts.balance(maker, token, isSilent ? entry.funding.balanceBlock : block),
+    contracts.allowance(maker, token, isSilent ? entry.funding.allowanceBlock : block),
+  ]);
+  const remaining = BigInt(entry.remainingMakingAmount);
+  if (isCancelled) return 'it was cancelled';
+  if (itsNonce !== nonce) return `the nonce was ${itsNonce}`;
+  if (remaining > amount - filled) return `${filled} of ${amount} were filled`;
+  if (allowance < remaining) return `the allowance was ${allowance}`;
+  return balance < remaining ? `the balance was ${balance}` : undefined;
+}

@@ -1,0 +1,27 @@
+import { chainActions } from './act-on-chain.js';
+import { doorActions } from './place-orders.js';
+import type { SeedReport } from './simulate-seed.js';
+import { stirrings } from './stir-services.js';
+
+/** In which an order may be found at a comparison, each of them often enough. */
+const states = [
+  'ACTIVE',
+  'INSUFFICIENT_ALLOWANCE',
+  'INSUFFICIENT_BALANCE',
+  'ACTIVE in its last minute',
+  'CANCELLED',
+  'CANCELLED_ONCHAIN',
+  'NONCE_CHANGED',
+  'FILLED',
+  'EXPIRED',
+];
+
+/** The kinds of actions that none of the seeds did, and the states in which none found an order: then the runs prove less than they say. */
+export function missingKinds(reports: readonly Pick<SeedReport, 'tally' | 'states'>[]): string[] {
+  const isMissing = (of: 'tally' | 'states') => (kind: string) =>
+    !reports.some((report) => (report[of][kind] ?? 0) > 0);
+  return [
+    ...[...chainActions, ...doorActions, ...stirrings].filter(isMissing('tally')),
+    ...states.filter(isMissing('states')),
+  ];
+}

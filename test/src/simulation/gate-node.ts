@@ -1,0 +1,72 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/**
+ * Nobody asks the node while it makes a block, and it makes none while somebody asks. anvil answers a read of its newest
+ * block, by hash or not, with the state after the next one where that is made meanwhile; a node of Kaia does not.
+ */
+export interface NodeGate {
+  /** Where the services ask the node. */
+  readonly url: string;
+  /** Sends a body to the node, as soon as no block is being made. @returns the answer's text */
+  ask(body: string): Promise<string>;
+  /** Does the work as soon as everybody who asked has an answer; others wait meanwhile. */
+  alone<T>(work: (ask: (body: string) => Promise<string>) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export async function openNodeGate(nodeUrl: string): Promise<NodeGate> {
+  let asking = 0;
+  let isQuiet = () => {};
+  let making: Promise<unknown> | undefined;
+
+  async function pass(body: string): Promise<string> {
+    const headers = { 'content-type': 'application/json' };
+    return (await fetch(nodeUrl, { method: 'POST', headers, body })).text();
+  }
+  async function ask(body: string): Promise<string> {
+    while (making !== undefined) await making;
+    asking += 1;
+    try {
+      return await pass(body);
+    } finally {
+      asking -= 1;
+      if (asking === 0) isQuiet();
+    }
+  }
+  async function quiet(): Promise<void> {
+    if (asking > 0)
+      await new Promise<void>((resolve) => {
+        isQuiet = resolve;
+      });
+  }
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      ask(Buffer.concat(chunks).toString()).then(
+        (answer) => response.setHeader('content-type', 'application/json').end(answer),
+        () => response.destroy(),
+      );
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ask,
+    async alone(work) {
+      while (making !== undefined) await making;
+      const made = quiet().then(() => work(pass));
+      making = made
+        .catch(() => undefined)
+        .finally(() => {
+          making = undefined;
+        });
+      return made;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
