@@ -1,32 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { WatchingCost } from './measure-watching.js';
 
 /**
  * What it costs the chain-watcher to watch 10,000 and 1,000,000 pairs: memory, and CPU per block that touches nobody.
  * Each size runs in a process of its own. The limits are relative to what the same run measures: reading the same
  * block's logs from the node's JSON, which no watcher can do without.
  */
-interface WatchingCost {
-  readonly pairs: number;
-  readonly bytesPerPair: number;
-  readonly rssMegabytes: number;
-  readonly openMicroseconds: number;
-  readonly clockMicroseconds: number;
-  readonly blockLogs: number;
-  readonly matchMicroseconds: number;
-  readonly matchTouchingMicroseconds: number;
-  readonly parseMicroseconds: number;
-}
 
-let root = dirname(fileURLToPath(import.meta.url));
-while (!existsSync(join(root, 'turbo.json'))) root = dirname(root);
-const script = join(root, 'services/chain-watcher/dist/testing/measure-watching.js');
-const measure = (pairs: number) =>
-  JSON.parse(
-    execFileSync(process.execPath, ['--expose-gc', script, String(pairs)], { encoding: 'utf8' }),
-  ) as WatchingCost;
+const script = fileURLToPath(new URL('./measure-watching.js', import.meta.url));
+const measure = (pairs: number): WatchingCost =>
+  JSON.parse(execFileSync(process.execPath, ['--expose-gc', script, String(pairs)], { encoding: 'utf8' }));
 
 const few = measure(10_000);
 const many = measure(1_000_000);

@@ -1,10 +1,9 @@
 import { logsOf } from '@makerbook/chain';
+import { matchLogs, WatchedSet } from '@makerbook/chain-watcher';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { eventTopics, type Hex } from '@makerbook/contracts-evm';
-import { WatchedSet } from '../keep-watched-set.js';
-import { matchLogs } from '../match-logs.js';
 
-/** What watching so many pairs costs, in a process of its own: run with `--expose-gc`. */
+/** What watching so many pairs costs, measured in a process of its own: `node --expose-gc measure-watching.js 10000`. */
 export interface WatchingCost {
   readonly pairs: number;
   /** Memory that the watched set holds, by pair with its order. */
@@ -96,7 +95,7 @@ function heldBytes(): number {
   return heapUsed + arrayBuffers;
 }
 
-export function measureWatching(pairs: number): WatchingCost {
+function measureWatching(pairs: number): WatchingCost {
   const block = { number: 1, hash: word(1, 32), timestamp: 1_700_000_000 };
   const before = heldBytes();
   const watched = new WatchedSet(PARTITIONS);
@@ -144,6 +143,4 @@ export function measureWatching(pairs: number): WatchingCost {
   };
 }
 
-if (process.argv[1] === import.meta.filename) {
-  console.log(JSON.stringify(measureWatching(Number(process.argv[2] ?? 10_000))));
-}
+console.log(JSON.stringify(measureWatching(Number(process.argv[2]))));
