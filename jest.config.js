@@ -10,7 +10,7 @@ const base = {
  * `unit`: no process, no port. `live`: against real Kafka, Postgres, Redis and a chain, started once for the run.
  */
 export default {
-  testTimeout: 60_000,
+  testTimeout: 240_000,
   projects: [
     {
       ...base,
@@ -22,6 +22,7 @@ export default {
       ...base,
       displayName: 'live',
       testMatch: ['**/dist/**/*.live.test.js'],
+      setupFiles: ['<rootDir>/deploy/local/dist/close-connections.js'],
       globalSetup: '<rootDir>/deploy/local/dist/start-test-parts.js',
       globalTeardown: '<rootDir>/deploy/local/dist/stop-test-parts.js',
     },
