@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isPortFree } from './find-free-ports.js';
 import { dropFromLeash, holdOnLeash, type StopSignal } from './hold-leash.js';
+import { untilFrozen } from './read-processes.js';
 
 const LOG_TAIL_LINES = 20;
 const PROBE_INTERVAL_MS = 50;
@@ -28,6 +29,8 @@ export type Part = {
   stop(): Promise<void>;
   /** Sends a signal to the whole process group (SIGKILL, SIGSTOP, SIGCONT…). */
   kill(signal: NodeJS.Signals): void;
+  /** Sends SIGSTOP, and waits until it stands still; SIGCONT lets it go on. */
+  freeze(): Promise<void>;
 };
 
 export type PartCommand = {
@@ -97,6 +100,10 @@ export function spawnPart(command: PartCommand): Part {
     },
     kill(signal) {
       signalGroup(pid, signal);
+    },
+    freeze() {
+      signalGroup(pid, 'SIGSTOP');
+      return untilFrozen(pid);
     },
   };
   livingParts.add(part);

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { askDatabase, createDatabase } from './create-database.js';
 import { leaveRoot, type PostgresRunner } from './leave-root.js';
-import { childrenOf } from './read-processes.js';
+import { childrenOf, untilFrozen } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 60_000;
@@ -66,6 +66,13 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
       for (const pid of signal === 'SIGSTOP' || signal === 'SIGCONT' ? childrenOf(part.pid) : [])
         trySignal(pid, signal);
       part.kill(signal);
+    },
+    async freeze() {
+      await part.freeze();
+      for (const pid of childrenOf(part.pid)) {
+        trySignal(pid, 'SIGSTOP');
+        await untilFrozen(pid);
+      }
     },
   };
 }
