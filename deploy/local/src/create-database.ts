@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * Creates a database unless it exists.

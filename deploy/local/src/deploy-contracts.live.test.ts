@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { Contract, JsonRpcProvider } from 'ethers';
@@ -60,7 +61,8 @@ describe('deploying the contracts', () => {
       const token = new Contract(address, deployArtifacts.TestToken.abi, anyone);
       expect(await token.getFunction('symbol')()).toBe(symbol);
       expect(await token.getFunction('decimals')()).toBe(BigInt(decimals));
-      await (await token.getFunction('mint')(signer, 12n)).wait();
+      const { hash } = await token.getFunction('mint')(signer, 12n);
+      while ((await rpc.getTransactionReceipt(hash)) === null) await delay(20);
       expect(await token.getFunction('balanceOf')(signer)).toBe(12n);
     }
     rpc.destroy();

@@ -32,7 +32,7 @@ describe('the data folder', () => {
   });
 
   test('is used again only when the last process of a killed supervisor has gone', async () => {
-    const left = spawn('/bin/sleep', ['1'], { detached: true, stdio: 'ignore' });
+    const left = spawn('/bin/sleep', ['3'], { detached: true, stdio: 'ignore' });
     const entry = { name: 'Kafka', pid: left.pid ?? 0, logFile: 'kafka.log' };
     writeProcessesFile(folder, { supervisorPid: 1, settings: {}, processes: [entry] });
     expect(readProcessesFile(folder)?.processes).toEqual([expect.objectContaining(entry)]);

@@ -65,7 +65,8 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
     // It has no more than its state to write.
     stopTimeoutMs: 10_000,
   });
-  if (options.dataDir === undefined) void part.exited.then(() => rmSync(folder, { recursive: true, force: true }));
+  if (options.dataDir === undefined)
+    void part.exited.then(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   try {
     await waitUntilReady(part, () => answersChainId(port), START_TIMEOUT_MS);
   } catch (error) {

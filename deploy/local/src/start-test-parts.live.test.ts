@@ -19,7 +19,7 @@ test('a set-up in which a part cannot start fails aloud, and leaves nothing behi
   child.stderr.on('data', (data) => {
     said += data;
   });
-  const code = await new Promise((resolve) => child.once('exit', resolve));
+  const code = await new Promise((resolve) => child.once('close', resolve));
   expect(code).toBe(1);
   expect(said).toMatch(/Java is missing|Maven is missing|cannot run as root/);
   expect(readdirSync(folder)).toEqual([]);

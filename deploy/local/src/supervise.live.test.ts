@@ -41,7 +41,7 @@ describe('supervision', () => {
     const pauses = said.flatMap((line) => /exit code 3: starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
     expect(pauses.slice(0, 3)).toEqual(['0.5', '1', '2']);
     await worker.stop();
-    expect(readFileSync(worker.current().logFile, 'utf8')).toBe('tried\ntried\ntried\n');
+    expect(readFileSync(worker.current().logFile, 'utf8')).toMatch(/^(tried\n){3,}$/);
   });
 
   test('stops for good, also while it waits to start again', async () => {
