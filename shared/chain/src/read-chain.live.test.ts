@@ -1,9 +1,18 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts, eventTopics, type Hex } from '@makerbook/contracts-evm';
 import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
-import { Contract, ContractFactory, type InterfaceAbi, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import {
+  Contract,
+  ContractFactory,
+  type InterfaceAbi,
+  JsonRpcProvider,
+  NonceManager,
+  type TransactionResponse,
+  Wallet,
+} from 'ethers';
 import {
   allowance,
   balanceOf,
@@ -32,6 +41,8 @@ let node: Node;
 let multicall: Address;
 let token: Address;
 const servers: Server[] = [];
+/** Generous: calls that burn much gas take long on a busy machine. */
+const timeoutMs = 60_000;
 
 beforeAll(async () => {
   anvil = await startAnvil();
@@ -41,7 +52,7 @@ beforeAll(async () => {
   account = wallet.address.toLowerCase() as Address;
   await provider.send('anvil_setBalance', [account, '0x3635c9adc5dea00000']);
   deployer = new NonceManager(wallet);
-  node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
+  node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0, timeoutMs });
   multicall = await deploy(deployArtifacts.Multicall3);
   token = await deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
 });
@@ -57,13 +68,17 @@ afterAll(async () => {
 
 const deploy = async (artifact: { abi: InterfaceAbi; bytecode: string }, ...args: unknown[]): Promise<Address> => {
   const contract = await new ContractFactory(artifact.abi, artifact.bytecode, deployer).deploy(...args);
-  await contract.waitForDeployment();
+  await untilMined(contract.deploymentTransaction());
   return (await contract.getAddress()).toLowerCase() as Address;
 };
 const send = async (address: Address, method: string, ...args: unknown[]) => {
   const contract = new Contract(address, deployArtifacts.IllBehavedToken.abi, deployer);
-  const sent = await contract.getFunction(method).send(...args, { gasLimit: 500_000 });
-  await sent.wait();
+  await untilMined(await contract.getFunction(method).send(...args, { gasLimit: 500_000 }));
+};
+/** `wait` alone may look just before the block is there, and then again only with the next one, which nobody makes. */
+const untilMined = async (sent: TransactionResponse | null) => {
+  while (sent !== null && (await provider.getTransactionReceipt(sent.hash)) === null) await delay(10);
+  await sent?.wait();
 };
 const head = async (): Promise<Hex> => {
   const block = await readBlock(node, 'latest');
@@ -83,11 +98,15 @@ const serve = async (answer: (body: string) => Promise<Answer> | Answer | undefi
     request.on('data', (chunk) => {
       body += chunk;
     });
-    request.on('end', async () => {
+    const respond = async () => {
       const said = await answer(body);
       if (said !== undefined) response.writeHead(said.status).end(said.body);
-    });
+    };
+    // Where the node behind does not answer, nor does this one.
+    request.on('end', () => respond().catch(() => response.destroy()));
   });
+  // Not to be closed at the very moment at which it is used again.
+  server.keepAliveTimeout = 0;
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -187,7 +206,7 @@ describe('values', () => {
       asked.push(...calls.map(({ params }) => Number(params[0].gas)));
       return forward(body);
     });
-    const counted = createNode({ urls: [url], nowMs: () => 0 });
+    const counted = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
     const reader = createStateReader({ node: counted, multicall, suspectCallsMax: 3 });
     const burner = await deploy(deployArtifacts.IllBehavedToken, 'Burner', 'BRN', 18);
     await send(burner, 'setBalanceAnswer', 5);
@@ -273,7 +292,7 @@ describe('a node that does not do its work is never taken for a token that fails
       }));
       return { status, body: JSON.stringify(Array.isArray(asked) ? answers : answers[0]) };
     });
-    const failing = createNode({ urls: [url], nowMs: () => 0 });
+    const failing = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
     const reverting = await deploy(deployArtifacts.IllBehavedToken, 'Reverting', 'REV', 18);
     await send(reverting, 'setBalanceAnswer', 1);
     await send(token, 'mint', account, 1n);
@@ -304,7 +323,7 @@ describe('a node that does not do its work is never taken for a token that fails
       sizes.push(body.length);
       return body.startsWith('[') ? forward(body) : refusal(-32000, 'response is too large')(body);
     });
-    const small = createNode({ urls: [url], nowMs: () => 0 });
+    const small = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
     const reader = createStateReader({ node: small, multicall });
     const block = await head();
     const calls = Array.from({ length: 100 }, () => balanceOf(token, account));
@@ -317,7 +336,7 @@ describe('a node that does not do its work is never taken for a token that fails
 
   test('where it can execute nothing at all', async () => {
     const url = await serve(refusal(3, 'execution reverted'));
-    const broken = createNode({ urls: [url, url], nowMs: () => 0 });
+    const broken = createNode({ urls: [url, url], nowMs: () => 0, timeoutMs });
     const reader = createStateReader({ node: broken, multicall });
     await expect(reader.read(await head(), [balanceOf(token, account)])).rejects.toThrow(
       /can execute nothing at block/,
@@ -354,21 +373,21 @@ describe('several endpoints', () => {
 
   test('are asked in turn also where one refuses what another may know', async () => {
     const behind = await serve(refusal(-32000, 'header not found'));
-    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0 });
+    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     expect(await readChainId(both)).toBe(8217);
     both.close();
   });
 
   test('are asked in turn where one does not know the method: only when all refuse, no retry helps', async () => {
     const stranger = await serve(refusal(-32601, 'the method does not exist'));
-    const both = createNode({ urls: [stranger, anvil.rpcUrl], nowMs: () => 0 });
+    const both = createNode({ urls: [stranger, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     expect(await readChainId(both)).toBe(8217);
     await expect(both.call('eth_noSuchMethod', [])).rejects.toMatchObject({ retryable: false, code: -32601 });
     expect(both.counts().failovers).toBe(2);
     both.close();
 
     const away = await serve(() => ({ status: 502, body: 'bad gateway' }));
-    const one = createNode({ urls: [away, stranger], nowMs: () => 0 });
+    const one = createNode({ urls: [away, stranger], nowMs: () => 0, timeoutMs });
     for (const attempt of ['while the other one is asked', 'while the other one rests']) {
       const failure = await readChainId(one).catch((error: unknown) => error);
       expect([attempt, failure]).toEqual([attempt, expect.objectContaining({ retryable: true, code: -32601 })]);
@@ -377,7 +396,7 @@ describe('several endpoints', () => {
   });
 
   test('are spared where the execution itself fails: all would say the same', async () => {
-    const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0 });
+    const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     const failing = { to: token, data: '0x12345678' };
     await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
     expect(both.counts().failovers).toBe(0);
@@ -387,7 +406,7 @@ describe('several endpoints', () => {
   test('answer several calls one by one: those of one request are of one endpoint, and it is named', async () => {
     const number = await provider.getBlockNumber();
     const [first, second] = [await serve(forward), await serve(forward)];
-    const both = createNode({ urls: [first, second], nowMs: () => 0 });
+    const both = createNode({ urls: [first, second], nowMs: () => 0, timeoutMs });
     expect((await readBlockAndNewest(both, number - 1)).endpoint).toBe(new URL(first).host);
     expect(await Promise.all(both.endpoints().map((each) => readBlockAndNewest(each, number - 1)))).toEqual([
       expect.objectContaining({ endpoint: new URL(first).host, newest: expect.objectContaining({ number }) }),
@@ -439,7 +458,7 @@ describe('several endpoints', () => {
     const url = await serve((body) => ({ status: 404, body: `Cannot POST /v2/0123456789abcdef: ${body}` }));
     const { host } = new URL(url);
     const urls = [`${url}/v2/0123456789abcdef`, `${url}/v2/fedcba9876543210`, anvil.rpcUrl];
-    const all = createNode({ urls, nowMs: () => 0 });
+    const all = createNode({ urls, nowMs: () => 0, timeoutMs });
     await readChainId(all);
     expect(all.counts().failuresByEndpoint).toEqual(
       new Map([
@@ -449,7 +468,7 @@ describe('several endpoints', () => {
       ]),
     );
     all.close();
-    const one = createNode({ urls: urls.slice(0, 1), nowMs: () => 0 });
+    const one = createNode({ urls: urls.slice(0, 1), nowMs: () => 0, timeoutMs });
     const failure = (await readChainId(one).catch((error: unknown) => error)) as Error;
     expect(failure.message).toMatch(new RegExp(`^${host} answered 404 with no JSON: Cannot POST …`));
     one.close();
@@ -469,9 +488,9 @@ describe('a range of logs', () => {
       };
     });
     const filter = { address: token, topics: [eventTopics.transfer] };
-    const one = createNode({ urls: [behind], nowMs: () => 0 });
+    const one = createNode({ urls: [behind], nowMs: () => 0, timeoutMs });
     await expect(readLogsOfRange(one, number, number, filter)).rejects.toThrow(/does not have block \d+ yet/);
-    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0 });
+    const both = createNode({ urls: [behind, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     expect(await readLogsOfRange(both, number, number, filter)).toHaveLength(1);
     for (const each of [one, both]) each.close();
   });
@@ -479,7 +498,6 @@ describe('a range of logs', () => {
 
 describe('a node that fails', () => {
   test.each([
-    ['hangs', () => undefined, /did not answer within 200 ms/],
     ['is not there', () => ({ status: 503, body: '<html>' }), /answered 503: <html>/],
     ['answers with HTML', () => ({ status: 200, body: '<html>' }), /answered 200 with no JSON: <html>/],
     ['says so by its status alone', () => ({ status: 500, body: '{"id":1,"result":"0x2019"}' }), /answered 500: /],
@@ -493,10 +511,18 @@ describe('a node that fails', () => {
     ['answers null', () => ({ status: 200, body: 'null' }), /without an answer/],
   ])('%s: that is an RpcUnavailable that says so', async (_what, answer, message) => {
     const url = await serve(answer);
-    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs: 200, responseBytesMax: 1000 });
+    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs: 60_000, responseBytesMax: 1000 });
     const failure = await readChainId(one).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RpcUnavailable);
     expect((failure as Error).message).toMatch(message);
+    one.close();
+  });
+
+  test('by saying nothing, is an RpcUnavailable that says so', async () => {
+    const one = createNode({ urls: [await serve(() => undefined)], nowMs: () => 0, timeoutMs: 200 });
+    const failure = await readChainId(one).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RpcUnavailable);
+    expect((failure as Error).message).toMatch(/did not answer within 200 ms/);
     one.close();
   });
 
@@ -505,7 +531,7 @@ describe('a node that fails', () => {
       status: 200,
       body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"batch too large"}}',
     }));
-    const one = createNode({ urls: [url], nowMs: () => 0 });
+    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
     await expect(readBlockAndHead(one, 1)).rejects.toMatchObject({ name: 'RpcRefused', code: -32005, retryable: true });
     one.close();
   });
@@ -515,7 +541,7 @@ describe('a node that fails', () => {
       status: 200,
       body: JSON.stringify({ id: JSON.parse(body).id, result: { number: '0x1', hash: '0x12' } }),
     }));
-    const one = createNode({ urls: [url], nowMs: () => 0 });
+    const one = createNode({ urls: [url], nowMs: () => 0, timeoutMs });
     await expect(readBlock(one, 1)).rejects.toThrow(/block.hash that is not 32 bytes/);
     one.close();
   });

@@ -2,7 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
-import { type BaseWallet, ContractFactory, type InterfaceAbi, JsonRpcProvider, Wallet } from 'ethers';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type BaseWallet,
+  ContractFactory,
+  type InterfaceAbi,
+  JsonRpcProvider,
+  type TransactionResponse,
+  Wallet,
+} from 'ethers';
 import type { Address } from '../hex.js';
 
 /** A real chain for live tests: anvil under Kaia's chain id and the EVM version that the bytecode is compiled for. */
@@ -15,7 +23,19 @@ export interface TestChain {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 90_000;
+
+/**
+ * Hands a transaction back once its block is there. `wait` alone may look just before it, and then again only with the
+ * next block, which nobody makes here.
+ */
+class MinedProvider extends JsonRpcProvider {
+  override async broadcastTransaction(signed: string): Promise<TransactionResponse> {
+    const sent = await super.broadcastTransaction(signed);
+    while ((await this.getTransactionReceipt(sent.hash)) === null) await delay(10);
+    return sent;
+  }
+}
 
 /** Starts anvil on a free port, with a block per transaction. */
 export async function startTestChain(): Promise<TestChain> {
@@ -38,7 +58,7 @@ export async function startTestChain(): Promise<TestChain> {
       resolve(Number(match[1]));
     });
   });
-  const provider = new JsonRpcProvider(`http://127.0.0.1:${port}`, 8217, { staticNetwork: true, cacheTimeout: -1 });
+  const provider = new MinedProvider(`http://127.0.0.1:${port}`, 8217, { staticNetwork: true, cacheTimeout: -1 });
   provider.pollingInterval = 20;
 
   async function createAccount(): Promise<BaseWallet> {
