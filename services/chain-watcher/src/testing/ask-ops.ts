@@ -10,8 +10,12 @@ export interface Ops {
 
 export function opsAt(port: number): Ops {
   const ask: Ops['ask'] = async (path) => {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
-    return answer === undefined ? { status: 0, text: '' } : { status: answer.status, text: await answer.text() };
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      return { status: answer.status, text: await answer.text() };
+    } catch {
+      return { status: 0, text: '' };
+    }
   };
   return {
     ask,

@@ -31,24 +31,25 @@ export type Misbehaviour = (
 export async function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour): Promise<Gate> {
   const forward = async (calls: readonly AskedCall[]) => {
     const body = JSON.stringify(calls.map((call) => ({ jsonrpc: '2.0', ...call })));
-    const answered = await fetch(nodeUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    // The node leaves connections open.
+    const headers = { 'content-type': 'application/json', connection: 'keep-alive' };
+    const answered = await fetch(nodeUrl, { method: 'POST', headers, body });
     return (await answered.json()) as RpcAnswer[];
   };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
+    const respond = async () => {
       const asked = JSON.parse(Buffer.concat(chunks).toString()) as AskedCall | AskedCall[];
-      answer([asked].flat(), forward).then(
-        (said) => {
-          if ('status' in said) response.writeHead(said.status).end('away');
-          else response.end(JSON.stringify(Array.isArray(asked) ? said : said[0]));
-        },
-        // Where the node behind is gone, so is this one.
-        () => response.destroy(),
-      );
-    });
+      const said = await answer([asked].flat(), forward);
+      if ('status' in said) response.writeHead(said.status).end('away');
+      else response.end(JSON.stringify(Array.isArray(asked) ? said : said[0]));
+    };
+    // Where the node behind is gone, so is this one.
+    request.on('end', () => respond().catch(() => response.destroy()));
   });
+  // Not to be closed at the very moment at which it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -31,7 +31,7 @@ export async function openProjector(prefix: string, partitions: number): Promise
       child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'inherit', 'inherit'] });
     },
     end: async (signal) => {
-      if (child === undefined || child.exitCode !== null) return;
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
       child.kill(signal);
       await exited;

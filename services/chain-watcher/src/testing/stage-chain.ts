@@ -40,6 +40,8 @@ import {
 } from 'ethers';
 import { watcherSettings } from '../env.js';
 import { runWatcher, type Watcher } from '../run.js';
+import { startExactNode } from './exact-node.js';
+import type { Gate } from './gate-node.js';
 
 /** What the fold of the log says of an order: its status, or why it is gone. */
 export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly reason: string } | undefined;
@@ -54,7 +56,9 @@ export interface StoredFact {
 }
 
 interface Chain {
+  /** Its `rpcUrl` is that of the gate. */
   readonly anvil: AnvilPart;
+  readonly gate: Gate;
   readonly provider: JsonRpcProvider;
   readonly deployer: NonceManager;
   readonly protocol: Address;
@@ -66,7 +70,7 @@ type Artifact = { readonly abi: InterfaceAbi; readonly bytecode: string };
 
 const SERVICE_NAME = 'Makerbook';
 const PARTITIONS = 3;
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 90_000;
 
 /** A real chain, a topic of its own on the real Kafka, and the domain's fold over that topic: for live tests. */
 export class Stage {
@@ -88,10 +92,14 @@ export class Stage {
   private readonly removed = new Map<Hex, string>();
   private readonly clocks = new Map<number, { readonly clockSeconds: number; readonly processedBlock: number }>();
   private salt = 0n;
+  /** Why the log is not read any more. */
+  private failure: Error | undefined;
 
   /** @param brokers a Kafka of the test's own; else the one of the run */
   static async open(brokers: string = testParts().kafkaBrokers): Promise<Stage> {
-    const anvil = await startAnvil();
+    const part = await startAnvil();
+    const gate = await startExactNode(part.rpcUrl);
+    const anvil = { ...part, rpcUrl: gate.url };
     const provider = new JsonRpcProvider(anvil.rpcUrl, 8217, {
       staticNetwork: true,
       cacheTimeout: -1,
@@ -102,7 +110,7 @@ export class Stage {
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
     return Stage.withLog(
-      { anvil, provider, deployer, protocol, multicall, taker: await fund(provider) },
+      { anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) },
       true,
       brokers,
     );
@@ -133,10 +141,13 @@ export class Stage {
     this.taker = chain.taker;
     this.prefix = prefix;
     this.log = log;
-    this.appender = log.createAppender();
+    this.appender = log.createAppender({ timeoutMs: 30_000 });
     this.following = log.followTopic({
       topic: topicNames(prefix).makerEvents,
       from: 'beginning',
+      onFatal: (error) => {
+        this.failure = error;
+      },
       onRecords: (partition, records) => {
         for (const record of records) {
           const fact = decodeMakerEvent(record);
@@ -186,9 +197,13 @@ export class Stage {
     return { order, orderHash, signature: wallet.signingKey.sign(orderHash).serialized as Hex };
   }
 
-  /** Puts the order into the log, as ingress does once it has accepted it. */
-  async submit({ order, orderHash, signature }: SignedOrder, acceptedAtMs = 0): Promise<Hex> {
-    await this.append({
+  /** Puts the order into the log, as ingress does once it has accepted it; and these facts of its maker right behind it. */
+  async submit(
+    { order, orderHash, signature }: SignedOrder,
+    acceptedAtMs = 0,
+    behind: readonly Exclude<MakerEvent, BlockProcessed>[] = [],
+  ): Promise<Hex> {
+    const submitted = {
       type: 'OrderSubmitted',
       maker: order.maker,
       orderHash,
@@ -196,16 +211,19 @@ export class Stage {
       signature,
       acceptedAtMs,
       cause: { kind: 'request', requestId: 'stage' },
-    });
+    } as const;
+    await this.append(submitted, ...behind);
     return orderHash;
   }
 
-  async append(fact: Exclude<MakerEvent, BlockProcessed>): Promise<void> {
-    const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
-    const partition = partitionOf(fact.maker, PARTITIONS);
-    await this.appender.append([
-      { topic: topicNames(this.prefix).makerEvents, partition, ...message, key: fact.maker },
-    ]);
+  /** Appends facts of one maker, all at once. */
+  async append(...facts: Exclude<MakerEvent, BlockProcessed>[]): Promise<void> {
+    const records = facts.map((fact) => {
+      const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
+      const partition = partitionOf(fact.maker, PARTITIONS);
+      return { topic: topicNames(this.prefix).makerEvents, partition, ...message, key: fact.maker };
+    });
+    await this.appender.append(records);
   }
 
   /** Says that the book, which is empty here, is complete up to the last block but one of each partition. */
@@ -262,6 +280,9 @@ export class Stage {
       SWEEP_PAIRS_PER_SECOND: '0',
       // Blocks come when a test mines them.
       READY_LAG_SECONDS_MAX: '0',
+      // Neither is slow, but the machine may be: what is tried again would be counted.
+      RPC_TIMEOUT_MS: '30000',
+      KAFKA_TIMEOUT_MS: '30000',
       HALT_LINGER_MS: '0',
     };
   }
@@ -299,6 +320,7 @@ export class Stage {
 
   /** Number of the newest block that stands in every partition; -1 for none. */
   processedBlock(): number {
+    if (this.failure !== undefined) throw this.failure;
     const newest = new Array<number>(PARTITIONS).fill(-1);
     for (const { partition, fact } of this.facts) {
       if (fact.type === 'BlockProcessed') newest[partition] = Math.max(newest[partition] ?? -1, fact.block.number);
@@ -321,6 +343,7 @@ export class Stage {
     await this.log.close();
     if (!this.ownsChain) return;
     this.provider.destroy();
+    await this.chain.gate.close();
     await this.anvil.stop();
   }
 
@@ -386,7 +409,7 @@ async function deployWith(deployer: NonceManager, { abi, bytecode }: Artifact, .
  * Resolves once the transaction is in a block, and throws where it was reverted. `wait` alone looks again with the next
  * block; the transaction may be in the one that came while it began to look, and here no other one need follow.
  */
-async function untilMined(sent: TransactionResponse): Promise<void> {
+export async function untilMined(sent: TransactionResponse): Promise<void> {
   const isThere = async () => (await sent.provider.getTransactionReceipt(sent.hash)) !== null;
   await until(`transaction ${sent.hash} is mined`, isThere);
   await sent.wait();
