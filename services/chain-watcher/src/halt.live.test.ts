@@ -66,7 +66,7 @@ describe('a watcher that has halted', () => {
   });
 
   test('ends with 1 by itself after HALT_LINGER_MS', async () => {
-    const halted = await run({ CHAIN_ID: '1001', HALT_LINGER_MS: '3000' });
+    const halted = await run({ CHAIN_ID: '1001', HALT_LINGER_MS: '6000' });
     const { ops, exited } = halted;
     await hasHalted(halted);
     expect(await millisecondsOf(() => exited)).toBeGreaterThan(1000);
@@ -80,7 +80,9 @@ describe('a watcher that has halted', () => {
       { id: '1', source: '/stage', timeMs: 0 },
     );
     const { resume } = topicNames(stage.prefix);
-    await stage.log.createAppender().append([{ topic: resume, partition: 0, ...record, key: record.key ?? '' }]);
+    await stage.log
+      .createAppender({ timeoutMs: 60_000 })
+      .append([{ topic: resume, partition: 0, ...record, key: record.key ?? '' }]);
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, terminate, exited } = halted;
     await hasHalted(halted);

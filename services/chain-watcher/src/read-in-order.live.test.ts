@@ -138,20 +138,14 @@ describe('beside another watcher', () => {
     await stage.provider.send('evm_setAutomine', [true]);
     await Promise.all(spending);
     await readsMore(from);
-    await stage.submit(signed);
-    const cause = { kind: 'read', occasion: 'ORDER' } as const;
     const { orderHash } = signed;
-    await stage.append({ type: 'NonceChanged', maker: account, nonce: '0x0', block, cause });
-    await stage.append({
-      type: 'AllowanceChanged',
-      maker: account,
-      token,
-      allowance: `0x${allowance.toString(16)}`,
-      block,
-      cause,
-    });
-    await stage.append({ type: 'BalanceChanged', maker: account, token, balance: '0xa', block, cause });
-    await stage.append({ type: 'OrderFilled', maker: account, orderHash, filledMakingAmount: '0x0', block, cause });
+    const read = { maker: account, block, cause: { kind: 'read', occasion: 'ORDER' } } as const;
+    await stage.submit(signed, 0, [
+      { ...read, type: 'NonceChanged', nonce: '0x0' },
+      { ...read, type: 'AllowanceChanged', token, allowance: `0x${allowance.toString(16)}` },
+      { ...read, type: 'BalanceChanged', token, balance: '0xa' },
+      { ...read, type: 'OrderFilled', orderHash, filledMakingAmount: '0x0' },
+    ]);
     await reaches(orderHash, 'ACTIVE');
     await readsMore(from + 1);
     held?.release();
@@ -172,7 +166,7 @@ describe('beside another watcher', () => {
     for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
     await stage.settled();
     // It sees that the block is there before it gets to publish it.
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await new Promise((resolve) => setTimeout(resolve, 2000));
     expect(stage.state(signed.orderHash)?.status).toBe('ACTIVE');
     held?.release();
     await reaches(signed.orderHash, 'INACTIVE');

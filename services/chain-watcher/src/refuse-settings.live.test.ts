@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { opsAt } from './testing/ask-ops.js';
 import { runWatcherProcess } from './testing/run-watcher.js';
 import { Stage, until } from './testing/stage-chain.js';
 
@@ -22,13 +23,14 @@ describe('settings that do not fit the chain', () => {
       const nobody = `0x${'12'.repeat(20)}`;
       const watcher = await stage.watch({ [name]: nobody });
       try {
+        const ops = opsAt(watcher.opsPort);
         await until('readiness says so', async () => {
-          const answer = await fetch(`http://127.0.0.1:${watcher.opsPort}/readyz`);
-          const { checks } = (await answer.json()) as { checks: Record<string, string> };
-          return answer.status === 503 && (checks['dependencies'] ?? '').includes(`no contract at ${name}=${nobody}`);
+          const why = await ops.check('/readyz', 'dependencies');
+          return why.includes(`no contract at ${name}=${nobody}`);
         });
         await stage.mine(2);
-        expect((await fetch(`http://127.0.0.1:${watcher.opsPort}/livez`)).status).toBe(200);
+        expect((await ops.ask('/readyz')).status).toBe(503);
+        expect((await ops.ask('/livez')).status).toBe(200);
         expect(stage.facts).toEqual([]);
       } finally {
         await watcher.stop();

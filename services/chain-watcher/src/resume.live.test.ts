@@ -197,8 +197,8 @@ describe('a chain that contradicts the log', () => {
     child.stdout.on('data', (chunk) => {
       stdout += chunk;
     });
-    const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
-    const [code] = await once(child, 'exit');
+    const timer = setTimeout(() => child.kill('SIGKILL'), 180_000);
+    const [code] = await once(child, 'close');
     clearTimeout(timer);
     return { code, stderr, stdout };
   };

@@ -26,7 +26,7 @@ async function open(seed: number, makers = 6): Promise<History> {
   projector.start();
   return writeHistory({
     seed,
-    appender: log.createAppender(),
+    appender: log.createAppender({ timeoutMs: 60_000 }),
     topic: topics.makerEvents,
     partitions: PARTITIONS,
     makers,
@@ -108,9 +108,10 @@ describe('a start from the book', () => {
       const below = createChance(seed * 1000);
       const history = await open(seed);
       let bounded = 0;
-      for (let round = 0; round < 6; round += 1) {
+      // And on, until a start was bounded: on a busy machine the projector may need longer to get anywhere.
+      for (let round = 0; round < 6 || bounded === 0; round += 1) {
         await history.write(100 + below(400));
-        if (below(3) === 0) {
+        if (round < 6 && below(3) === 0) {
           await projector.end(below(2) === 0 ? 'SIGTERM' : 'SIGKILL');
           projector.start();
         }
@@ -123,9 +124,8 @@ describe('a start from the book', () => {
         assertUnreadOnesAreKnown(fromBook.watched, fromBeginning.watched);
         assertNothingInvented(fromBook.watched, fromBeginning.watched);
       }
-      expect(bounded).toBeGreaterThan(0);
     },
-    180_000,
+    420_000,
   );
 
   test('reads a number of facts that does not follow the length of the log', async () => {
@@ -143,14 +143,16 @@ describe('a start from the book', () => {
     expect(fromBeginning.records).toBe(history.records());
     expect(describeWatched(fromBook.watched)).toEqual(describeWatched(fromBeginning.watched));
     expect(fromBook.watched.sizes().orders).toBe(50);
-  }, 240_000);
+  }, 420_000);
 
   test('is refused where the book is of another log', async () => {
     await open(8);
     await projector.end('SIGKILL');
     const position = { partition: 1, offset: '1000000' };
     const record = encodeResumeRecord({ type: 'BookPosition', position }, { id: '1', source: '/test', timeMs: 0 });
-    await log.createAppender().append([{ topic: topics.resume, partition: 1, ...record, key: record.key ?? '' }]);
+    await log
+      .createAppender({ timeoutMs: 60_000 })
+      .append([{ topic: topics.resume, partition: 1, ...record, key: record.key ?? '' }]);
     await expect(start(topics)).rejects.toThrow(/partition 1 of .*maker-events.* belongs to another log/);
   });
 });

@@ -5,6 +5,7 @@ import { startAnvil } from '@makerbook/local-stack';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
+import { opsAt } from './testing/ask-ops.js';
 import { freezeAt, type Gate, type Misbehaviour, refuse, startMisbehavingNode } from './testing/gate-node.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
@@ -56,8 +57,21 @@ const post = async (amount: bigint): Promise<Hex> =>
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
 const ready = async () => {
-  const answer = await fetch(`http://127.0.0.1:${watcher?.opsPort}/readyz`);
-  return { status: answer.status, checks: ((await answer.json()) as { checks: Record<string, string> }).checks };
+  const { status, text } = await opsAt(watcher?.opsPort ?? 0).ask('/readyz');
+  return { status, checks: (JSON.parse(text) as { checks: Record<string, string> }).checks };
+};
+/** Mines blocks, each as soon as the one before is published: whether all of them are by then. */
+const areFoundWithin = async (ms: number, blocks: number): Promise<boolean> => {
+  const deadline = Date.now() + ms;
+  for (let n = 0; n < blocks; n += 1) {
+    await stage.mine();
+    const head = await stage.provider.getBlockNumber();
+    while (stage.processedBlock() < head) {
+      if (Date.now() > deadline) return false;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+  return true;
 };
 
 describe('while all nodes are away', () => {
@@ -74,7 +88,7 @@ describe('while all nodes are away', () => {
     const late = await post(9n);
     await until('readiness says so', async () => /503/.test((await ready()).checks['dependencies'] ?? ''));
     expect((await ready()).status).toBe(503);
-    expect((await fetch(`http://127.0.0.1:${watcher.opsPort}/livez`)).status).toBe(200);
+    expect((await opsAt(watcher.opsPort).ask('/livez')).status).toBe(200);
     expect(stage.processedBlock()).toBe(before);
     // It may have been cancelled or filled before: nobody can tell.
     await reaches(late, 'VALIDATING');
@@ -170,7 +184,7 @@ describe('a preferred node that answers and stands still', () => {
     await mint(20n);
     const startedAtMs = Date.now();
     await reaches(orderHash, 'ACTIVE');
-    expect(Date.now() - startedAtMs).toBeLessThan(10_000);
+    expect(Date.now() - startedAtMs).toBeLessThan(45_000);
     for (let n = 0; n < 3; n += 1) {
       await stage.mine();
       await stage.settled();
@@ -231,18 +245,12 @@ describe('a node that does not do its work', () => {
 
 describe('a node that announces its blocks', () => {
   test('is followed at once, though polling is slow', async () => {
-    watcher = await stage.watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '20000' });
+    watcher = await stage.watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '600000' });
     await stage.settled();
-    await until('the subscription stands', async () => {
-      await stage.mine();
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      return stage.processedBlock() === (await stage.provider.getBlockNumber());
-    });
+    await until('the subscription stands', () => areFoundWithin(2000, 1));
     for (let n = 0; n < 5; n += 1) {
-      const startedAtMs = Date.now();
       await stage.mine();
       await stage.settled();
-      expect(Date.now() - startedAtMs).toBeLessThan(5000);
     }
   });
 });
@@ -251,7 +259,7 @@ describe('a subscription that is lost on the way', () => {
   test('leaves polling, and is taken up again', async () => {
     const sockets = new Set<Socket>();
     let isCut = false;
-    const { hostname, port } = new URL(stage.anvil.rpcUrl);
+    const { hostname, port } = new URL(stage.anvil.wsUrl);
     const cable = createServer((socket) => {
       if (isCut) return socket.destroy();
       const upstream = connect(Number(port), hostname);
@@ -269,16 +277,9 @@ describe('a subscription that is lost on the way', () => {
     const reasons: object[] = [];
     const logger: Logger = { ...silentLogger, warn: (fields) => 'reason' in fields && reasons.push(fields) };
     const RPC_WS_URL = `ws://127.0.0.1:${(cable.address() as AddressInfo).port}`;
-    watcher = await stage.watch({ RPC_WS_URL, POLL_INTERVAL_MS: '4000' }, logger);
-    /** Blocks are found so soon only where they are announced. */
-    const isAnnounced = async () => {
-      const startedAtMs = Date.now();
-      for (let n = 0; n < 4; n += 1) {
-        await stage.mine();
-        await stage.settled();
-      }
-      return Date.now() - startedAtMs < 3000;
-    };
+    watcher = await stage.watch({ RPC_WS_URL, POLL_INTERVAL_MS: '8000' }, logger);
+    /** Blocks are found so soon, one after the other, only where they are announced. */
+    const isAnnounced = () => areFoundWithin(6000, 4);
     await until('blocks are announced', isAnnounced);
     isCut = true;
     for (const socket of sockets) socket.destroy();
