@@ -21,9 +21,11 @@ import {
 } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type OrderChange, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
+import type { Wallet } from 'ethers';
 import { readEnvironment } from '../env.js';
 import { type Ingress, runIngress } from '../run.js';
 import { openTestGate, type TestGate } from './open-test-gate.js';
+import { signOrder } from './sign-test-orders.js';
 
 export const testDomain = {
   serviceName: 'Test',
@@ -42,8 +44,8 @@ export interface TestIngress {
   readonly postgres: Postgres;
   readonly partitions: number;
   readonly makerEventsTopic: string;
-  /** Writes the maker's record to `limit-orders.makers.v1` and waits until it can be seen by a reader. */
-  showMaker(view: Pick<MakerView, 'maker'> & Partial<MakerView>): Promise<void>;
+  /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service says what follows from it. */
+  showMaker(wallet: Wallet, view?: Partial<MakerView>): Promise<void>;
   /** All facts of the log so far that are not blocks, with their partition. */
   readonly facts: { partition: number; record: StoredRecord }[];
   /** Stops and starts the stand-in of the projector. */
@@ -56,6 +58,7 @@ export interface TestIngress {
 
 const partitions = 4;
 const tickMs = 200;
+const SLOW_MS = 30_000;
 
 /**
  * Starts the service on the run's Kafka, Postgres and Redis. A small stand-in for the projector keeps the read model and
@@ -70,13 +73,19 @@ export async function startTestIngress(
   const names = topicNames(`ingress-${tag}.`);
   const brokers = kafkaBrokers;
   const databaseUrl = await parts.databaseUrl();
-  await migrate({ url: databaseUrl });
-  const postgres = connectPostgres({ url: databaseUrl });
-  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: `i${tag}:`, logger: silentLogger });
-  await redis.waitUntilReady(10_000);
+  await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
+  const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
+  const redis = connectRedis({
+    url: parts.redisUrl,
+    keyPrefix: `i${tag}:`,
+    logger: silentLogger,
+    commandTimeoutMs: SLOW_MS,
+    connectTimeoutMs: SLOW_MS,
+  });
+  await redis.waitUntilReady(60_000);
   const log = connectLog({ brokers: brokers.split(','), clientId: 'ingress-test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const appender = log.createAppender();
+  const appender = log.createAppender({ timeoutMs: SLOW_MS });
 
   const gates = { redis: await openTestGate(parts.redisUrl), postgres: await openTestGate(databaseUrl) };
   const base = {
@@ -92,8 +101,11 @@ export async function startTestIngress(
     PORT: '0',
     OPS_PORT: '0',
     LOG_LEVEL: 'error',
-    // A Redis that is slow on a busy machine would count as gone.
-    REDIS_TIMEOUT_MS: '20000',
+    // What is slow on a busy machine would count as gone.
+    REDIS_TIMEOUT_MS: String(SLOW_MS),
+    PROJECTION_WAIT_MS: String(SLOW_MS),
+    COLD_WAIT_MS: String(SLOW_MS),
+    APPEND_TIMEOUT_MS: String(SLOW_MS),
   };
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
@@ -150,19 +162,27 @@ export async function startTestIngress(
     partitions,
     makerEventsTopic: names.makerEvents,
     facts,
-    async showMaker(view) {
-      const partition = partitionOf(view.maker, partitions);
+    async showMaker(wallet, view = {}) {
+      const maker = wallet.address.toLowerCase() as Hex;
+      const partition = partitionOf(maker, partitions);
       const full: MakerView = {
         type: 'MakerView',
+        maker,
         admission: 'ADMITTED',
         nonce: null,
         position: { partition, offset: '0' },
         ...view,
       };
       const message = encodeMakerView(full, { id: randomBytes(8).toString('hex'), source: '/test', timeMs: 0 });
-      await appender.append([{ topic: names.makers, partition, ...message, key: view.maker }]);
-      // The service follows the topic by itself: a fetch that waits is answered at once.
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      await appender.append([{ topic: names.makers, partition, ...message, key: maker }]);
+      // Refused either way, and for another reason once the maker is known.
+      const expired = await signOrder(wallet, { expiresAt: '0x1' });
+      const expected = full.admission === 'ADMITTED' ? 'order_expired' : 'maker_not_whitelisted';
+      await until(`the service says ${expected}`, async () => {
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(urls.url, { method: 'POST', headers, body: JSON.stringify([expired]) });
+        return ((await answer.json()) as { code?: string }).code === expected;
+      });
     },
     pauseProjection() {
       gate = new Promise((resolve) => {
@@ -194,12 +214,17 @@ export async function startTestIngress(
   };
 }
 
-async function waitUntilReady(opsUrl: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    if ((await fetch(`${opsUrl}/readyz`)).ok) return;
+function waitUntilReady(opsUrl: string): Promise<void> {
+  return until('the service is ready', async () => (await fetch(`${opsUrl}/readyz`)).ok);
+}
+
+/** Waits for a condition; fails with what was waited for. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 90_000;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`not within 90 s: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error('the service was not ready within 10 seconds');
 }
 
 async function project(
