@@ -19,6 +19,7 @@ export const domain = {
 } as const;
 const partitions = 2;
 const expiresAt = 4_000_000_000n;
+const SLOW_MS = 30_000;
 
 /** An order that the log holds. */
 export interface Placed {
@@ -39,12 +40,18 @@ export async function raiseStand(environment: Record<string, string> = {}) {
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
   const databaseUrl = await parts.databaseUrl();
-  await migrate({ url: databaseUrl });
-  const postgres = connectPostgres({ url: databaseUrl });
-  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: `q${id}:`, logger: silentLogger });
-  await redis.waitUntilReady(5_000);
+  await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
+  const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
+  const redis = connectRedis({
+    url: parts.redisUrl,
+    keyPrefix: `q${id}:`,
+    logger: silentLogger,
+    commandTimeoutMs: SLOW_MS,
+    connectTimeoutMs: SLOW_MS,
+  });
+  await redis.waitUntilReady(SLOW_MS);
   const refresher = createPartitionRefresher(redis);
-  const appender = log.createAppender({ lingerMs: 0 });
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
   const [redisCut, postgresCut] = await Promise.all([cutConnections(parts.redisUrl), cutConnections(databaseUrl)]);
   for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
 
@@ -168,7 +175,7 @@ export async function raiseStand(environment: Record<string, string> = {}) {
 
   /** Folds what was placed and cancelled into Postgres, then Redis, as the projector does. */
   async function project({ refresh = true } = {}): Promise<void> {
-    const ends = await log.endOffsets(names.makerEvents);
+    const ends = await log.endOffsets(names.makerEvents, { timeoutMs: SLOW_MS });
     const pending = unprojected;
     unprojected = [];
     for (const [partition, newPos] of ends.entries()) {
