@@ -17,7 +17,7 @@ const settings = readEnvironment({
   PARTITIONS: '4',
   TOPIC_PREFIX: prefix,
   TOPIC_REPLICATION_FACTOR: '1',
-  VISIBLE_WITHIN_MS: '2000',
+  VISIBLE_WITHIN_MS: '60000',
 });
 const maker = `0x${randomBytes(20).toString('hex')}` as Hex;
 let log: Log;
@@ -34,7 +34,7 @@ async function showMaker(view: Partial<MakerView>): Promise<void> {
   const position = { partition: partitionOf(maker, 4), offset: '0' };
   const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position, ...view };
   const message = encodeMakerView(full, { id: '1', source: '/test', timeMs: 0 });
-  const appender = log.createAppender();
+  const appender = log.createAppender({ timeoutMs: 60_000 });
   await appender.append([{ topic: names.makers, partition: position.partition, ...message, key: maker }]);
   await appender.close();
 }
@@ -51,7 +51,9 @@ describe('the operator', () => {
   });
 
   test('writes a decision to the maker’s own partition, and says where nobody sees it yet', async () => {
-    const outcome = await run('makers', 'add', maker.toUpperCase().replace('0X', '0x'));
+    const words = ['makers', 'add', maker.toUpperCase().replace('0X', '0x')];
+    const hasty = { ...settings, VISIBLE_WITHIN_MS: 2000 };
+    const outcome = await runCommand(log, words, hasty, { commandId: 'command-1', nowMs: 1_700_000_000_000 });
     expect(outcome).toEqual({ lines: [expect.stringMatching(/not yet visible.*projector/)], exitCode: 1 });
     const facts: unknown[] = [];
     const following = log.followTopic({

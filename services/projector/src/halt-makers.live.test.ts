@@ -298,7 +298,7 @@ describe('a running projector', () => {
   }
 
   test('parks the block for the maker with all that is needed to find it, counts it, stays ready, and serves the others', async () => {
-    const appender = here.log.createAppender({ lingerMs: 0 });
+    const appender = here.log.createAppender({ lingerMs: 0, timeoutMs: 60_000 });
     const append = (facts: readonly MakerEvent[]) =>
       appender.append(
         streamOf(facts).map(({ key, value, headers }) => {
@@ -325,13 +325,13 @@ describe('a running projector', () => {
       ce_type: 'makerbook.BlockProcessed.v1',
     });
     expect((await metric('projector_parked_messages_total')) - parkedBefore).toBe(1);
-    expect(await metric('projector_halted_makers')).toBe(1);
+    await until(async () => (await metric('projector_halted_makers')) === 1);
     expect((await fetch(`http://127.0.0.1:${running?.opsPort}/readyz`)).status).toBe(200);
     for (const maker of makers) expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
   });
 });
 
-async function until(condition: () => Promise<boolean>, withinMs = 30_000): Promise<void> {
+async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
   const limit = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > limit) throw new Error('it did not come about in time');

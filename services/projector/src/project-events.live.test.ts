@@ -167,7 +167,7 @@ describe('a projection', () => {
     await projectAll(here.projector(), stream, (batch) => 1 + (batch % 13));
     const url = await testParts().databaseUrl();
     await migrate({ url });
-    const empty = connectPostgres({ url });
+    const empty = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
     await projectAll(here.projector({ postgres: empty, transactionalIdPrefix: `${here.prefix}again-` }), stream);
     expect(await hashReadModel(empty)).toEqual(await here.hash());
     await empty.close();
@@ -256,7 +256,7 @@ describe('while a dependency is away', () => {
     const gate = await openGate(new URL(here.databaseUrl));
     const url = new URL(here.databaseUrl);
     url.host = `127.0.0.1:${gate.port}`;
-    const postgres = connectPostgres({ url: url.href });
+    const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
     const projector = here.projector({ postgres });
     await projectAll(projector, stream.slice(0, half));
     gate.close();
@@ -279,8 +279,10 @@ describe('while a dependency is away', () => {
       url: `redis://127.0.0.1:${gate.port}`,
       keyPrefix: here.prefix,
       logger: silentLogger,
+      commandTimeoutMs: 30_000,
+      connectTimeoutMs: 30_000,
     });
-    await redis.waitUntilReady(5_000);
+    await redis.waitUntilReady(60_000);
     const outcomes: string[] = [];
     const refreshCache = createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
       outcomes.push(outcome),
@@ -292,7 +294,7 @@ describe('while a dependency is away', () => {
     gate.close();
     await projectAll(projector, stream.slice(0, 2 * third));
     gate.open();
-    expect(await redis.waitUntilReady(5_000)).toBe(true);
+    expect(await redis.waitUntilReady(60_000)).toBe(true);
     await projectAll(projector, stream);
     const state = await here.redis.client.hgetall(here.redis.keys.partition(partition));
     expect(outcomes).toContain('skipped');

@@ -38,7 +38,7 @@ const children: ChildProcess[] = [];
 
 beforeEach(async () => {
   here = await deploy();
-  appender = here.log.createAppender({ lingerMs: 0 });
+  appender = here.log.createAppender({ lingerMs: 0, timeoutMs: 60_000 });
   environment = { ...here.environment };
 });
 afterEach(async () => {
@@ -81,7 +81,7 @@ async function append(records: readonly StoredRecord[]): Promise<void> {
 }
 
 async function projected(offset: bigint): Promise<void> {
-  await until(async () => (await projectedPosition(here.postgres, partition)) >= offset, 30_000);
+  await until(async () => (await projectedPosition(here.postgres, partition)) >= offset);
 }
 
 async function ask(projector: RunningProjector, path: string) {
@@ -162,7 +162,7 @@ describe('a running projector', () => {
       const child = await startProcess();
       const from = await projectedPosition(here.postgres, partition);
       await append(stream.slice(200 + kills * 50, 250 + kills * 50));
-      await until(async () => (await projectedPosition(here.postgres, partition)) > from, 30_000);
+      await until(async () => (await projectedPosition(here.postgres, partition)) > from);
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('exit', resolve));
     }
@@ -202,14 +202,14 @@ describe('a running projector', () => {
     const [first, second] = [await start(), await start()];
     const assigned = async (projector: RunningProjector) =>
       Number(JSON.parse((await ask(projector, '/readyz')).text).checks.assigned.split(' ')[0]);
-    await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2, 30_000);
+    await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2);
     await admitAll('MakerAdmitted');
-    await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4, 30_000);
+    await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4);
     await first.stop();
     running.shift();
-    await until(async () => (await assigned(second)) === 4, 30_000);
+    await until(async () => (await assigned(second)) === 4);
     await admitAll('MakerSuspended');
-    await until(async () => (await admissions()).filter((admission) => admission === 'SUSPENDED').length === 4, 30_000);
+    await until(async () => (await admissions()).filter((admission) => admission === 'SUSPENDED').length === 4);
   });
 });
 
@@ -223,7 +223,7 @@ async function undisturbedHash() {
   return hash;
 }
 
-async function until(condition: () => Promise<boolean>, withinMs = 15_000): Promise<void> {
+async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
   const end = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error('it did not come about in time');

@@ -232,7 +232,7 @@ describe('8,000 orders that expire in one block', () => {
   const stream = expiringStream(makers, ordersOfMaker);
 
   test('are removed once each and in order, the projector killed again and again between slices', async () => {
-    const appender = here.log.createAppender({ lingerMs: 0, timeoutMs: 30_000 });
+    const appender = here.log.createAppender({ lingerMs: 0, timeoutMs: 60_000 });
     const append = async (records: readonly StoredRecord[]) => {
       const topic = here.topics.makerEvents;
       await appender.append(records.map(({ key, value, headers }) => ({ topic, partition, key, value, headers })));
@@ -283,7 +283,7 @@ describe('8,000 orders that expire in one block', () => {
     expect(hash).toEqual(expected.hash);
     expect(book).toEqual(expected.book);
     expect(resume).toEqual(expected.resume);
-  }, 240_000);
+  }, 420_000);
 
   const isRemoval = ({ value }: FeedMessage) => value === null;
 
@@ -308,7 +308,7 @@ describe('8,000 orders that expire in one block', () => {
   }
 });
 
-async function until(condition: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
+async function until(condition: () => Promise<boolean>, withinMs = 120_000): Promise<void> {
   const end = performance.now() + withinMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error('it did not come about in time');

@@ -39,6 +39,7 @@ export interface FeedMessage {
 
 export const testPartition = 1;
 export const testPartitions = 4;
+const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
 
 const noMeters = { committed: () => {}, published: () => {}, taken: () => {} };
@@ -48,12 +49,23 @@ export async function deploy(): Promise<TestDeployment> {
   const prefix = `projector-${randomBytes(4).toString('hex')}.`;
   const topics = topicNames(prefix);
   const databaseUrl = await parts.databaseUrl();
-  await migrate({ url: databaseUrl });
-  const postgres = connectPostgres({ url: databaseUrl, poolMax: 4 });
-  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: prefix, logger: silentLogger });
+  await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
+  const postgres = connectPostgres({
+    url: databaseUrl,
+    poolMax: 4,
+    connectTimeoutMs: SLOW_MS,
+    statementTimeoutMs: SLOW_MS,
+  });
+  const redis = connectRedis({
+    url: parts.redisUrl,
+    keyPrefix: prefix,
+    logger: silentLogger,
+    commandTimeoutMs: SLOW_MS,
+    connectTimeoutMs: SLOW_MS,
+  });
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'projector-test', logger: silentLogger });
   await Promise.all([
-    redis.waitUntilReady(5_000),
+    redis.waitUntilReady(SLOW_MS),
     log.createTopics(topicSpecs(topics, testPartitions).map((spec) => ({ ...spec, replicationFactor: 1 }))),
   ]);
   const refreshes: string[] = [];
@@ -78,7 +90,9 @@ export async function deploy(): Promise<TestDeployment> {
     projector: (overrides = {}) =>
       createProjector({
         postgres,
-        createFencedPublisher: log.createFencedPublisher,
+        // By hand nothing is tried again.
+        createFencedPublisher: (options) =>
+          log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS, transactionTimeoutMs: 2 * SLOW_MS }),
         topics,
         transactionalIdPrefix: prefix,
         cachedOrdersMax: 1000,
