@@ -42,7 +42,7 @@ const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
     chainId: 8217,
     serviceName: 'Test',
     limitOrderProtocol: `0x${'12'.repeat(20)}`,
-    timeoutMs: 500,
+    timeoutMs: 60_000,
     ...options,
   });
 const quickly = { retry: { pauseMs: 1, attemptsMax: 3 } };
@@ -135,7 +135,7 @@ describe('a failure', () => {
     ['an answer that does not come', sayNothing],
   ])('by %s is `unreachable`, retryable, and of unknown outcome', async (_name, answer) => {
     answers = [answer];
-    const error = await failureOf(clientOf().listOrders());
+    const error = await failureOf(clientOf({ timeoutMs: 1000 }).listOrders());
     expect(error).toMatchObject({ code: 'unreachable', status: 0, retryable: true, mayHaveHappened: true });
   });
 

@@ -121,9 +121,9 @@ describe('following a topic', () => {
         expect(seen.slice(-3)).toEqual(['a5', 'b5', 'c5']);
         return seen.length < 18;
       },
-      90_000,
+      200_000,
     );
-  }, 120_000);
+  });
 
   test('a handler that throws ends it, and says so', async () => {
     const topic = await makeTopic(log, 1);

@@ -79,18 +79,18 @@ describe('transactions', () => {
     const transactor = openTransactor({
       connections,
       transactionalId: topic,
-      transactionTimeoutMs: 10_000,
+      transactionTimeoutMs: 300_000,
       isSole: true,
     });
     const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
-    await transactor.transact(both('first'), deadlineIn(5_000));
+    await transactor.transact(both('first'), deadlineIn(60_000));
     // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.
     await log.createFencedPublisher({ transactionalId: topic }).takeOver();
-    await expect(transactor.transact(both('fenced'), deadlineIn(5_000))).rejects.toMatchObject({
+    await expect(transactor.transact(both('fenced'), deadlineIn(60_000))).rejects.toMatchObject({
       name: 'LogUnavailable',
       mayHaveBeenAppended: false,
     });
-    await transactor.transact(both('next'), deadlineIn(5_000));
+    await transactor.transact(both('next'), deadlineIn(60_000));
     expect(await readAll(log, topic)).toEqual([
       ['first', 'next'],
       ['first', 'next'],

@@ -9,7 +9,7 @@ describe('migrations', () => {
 
   beforeEach(async () => {
     url = await testParts().databaseUrl();
-    postgres = connectPostgres({ url });
+    postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
   });
   afterEach(() => postgres.close());
 

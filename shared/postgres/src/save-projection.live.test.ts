@@ -106,7 +106,7 @@ let postgres: Postgres;
 beforeEach(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url });
-  postgres = connectPostgres({ url });
+  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
   await readProjection(postgres, 3);
 });
 afterEach(() => postgres.close());

@@ -20,7 +20,7 @@ async function show(view: Partial<MakerView> | null | 'nonsense'): Promise<void>
     { id: '1', source: '/test', timeMs: 0 },
   );
   const value = view === null ? null : view === 'nonsense' ? Buffer.from('{}') : message.value;
-  const appender = log.createAppender();
+  const appender = log.createAppender({ timeoutMs: 60_000 });
   await appender.append([{ topic: names.makers, partition, key: maker, value, headers: message.headers }]);
   await appender.close();
 }

@@ -5,9 +5,16 @@ import type { Log, Logger, LogRecord } from '../log.js';
 
 const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** A log for one live test file: on the run's shared Kafka unless told, with names of its own. */
+/** A log for one live test file: on the run's shared Kafka unless told, with names of its own. It waits long unless told. */
 export function openTestLog(brokers = testParts().kafkaBrokers): Log {
-  return connectLog({ brokers: [brokers], clientId: 'test', logger: quiet });
+  const log = connectLog({ brokers: [brokers], clientId: 'test', logger: quiet });
+  const timeoutMs = 60_000;
+  return {
+    ...log,
+    createAppender: (options) => log.createAppender({ timeoutMs, ...options }),
+    createFencedPublisher: (options) => log.createFencedPublisher({ timeoutMs, ...options }),
+    endOffsets: (topic, options) => log.endOffsets(topic, { timeoutMs, ...options }),
+  };
 }
 
 /** Makes a topic that no other test uses. */
@@ -22,7 +29,7 @@ export function recordOf(topic: string, partition: number, key: string, value = 
 }
 
 /** Waits until the condition holds, or fails naming what it waited for. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+export async function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 90_000): Promise<void> {
   const end = performance.now() + timeoutMs;
   while (!(await holds())) {
     if (performance.now() > end) {
