@@ -89,7 +89,7 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
     await chain.provider.send('anvil_setBalance', [address, toBeHex(parseEther('10'))]);
   }
   await admitMaker(wallet.address, stack.operatorEnvironment);
-  const client = createClient({ ...addresses, signer: wallet });
+  const client = createClient({ ...addresses, signer: wallet, timeoutMs: 60_000 });
   const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
   const erc20 = (index: number, holder: HDNodeWallet) =>
     new Contract(tokenAt(index), [...erc20Fragments, 'function mint(address,uint256)'], holder);
@@ -148,7 +148,7 @@ function say(record: LimitOrderRecord | undefined): string {
 }
 
 /** Asks until the answer is the expected one; fails with the last answer after a generous time. */
-export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 30_000): Promise<void> {
+export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 90_000): Promise<void> {
   const wanted = JSON.stringify(expected);
   const deadline = Date.now() + waitMs;
   let last = '';

@@ -9,6 +9,7 @@ import {
   runStack,
   type StackFile,
   testParts,
+  untilFrozen,
 } from '@makerbook/local-stack';
 
 /** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
@@ -23,7 +24,12 @@ export interface OpenStack {
   opsUrl(name: string): string;
   /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
   signal(signal: NodeJS.Signals, ...names: string[]): void;
-  /** Waits until the whole stack says that it is ready, as `/readyz` of the base URL tells it. */
+  /** Sends SIGSTOP to a process, and waits until it stands still. */
+  freeze(name: string): Promise<void>;
+  /**
+   * Waits until what was killed runs again, and the whole stack says that it is ready, as `/readyz` of the base URL tells
+   * it.
+   */
   ready(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -35,7 +41,7 @@ export interface OpenStackOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-const READY_MS_MAX = 90_000;
+const READY_MS_MAX = 180_000;
 
 /** Starts the stack that `npm start` starts, on a free port and a folder of its own. */
 export async function openStack({ ownParts, settings = {} }: OpenStackOptions): Promise<OpenStack> {
@@ -60,6 +66,7 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
   });
 
+  const killed = new Set<number>();
   const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
     const entry = processes().find(({ name }) => name === wanted);
@@ -80,14 +87,24 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
     signal(signal, ...names) {
       const pids = names.map((wanted) => processOf(wanted).pid);
       for (const pid of pids) process.kill(pid, signal);
+      if (signal === 'SIGKILL') for (const pid of pids) killed.add(pid);
+    },
+    async freeze(wanted) {
+      const { pid } = processOf(wanted);
+      process.kill(pid, 'SIGSTOP');
+      await untilFrozen(pid);
     },
     async ready() {
       const deadline = Date.now() + READY_MS_MAX;
       let last = '';
       while (Date.now() < deadline) {
-        const answer = await fetch(`${addresses.baseUrl}/readyz`).catch(() => undefined);
-        if (answer?.status === 200) return;
-        last = (await answer?.text()) ?? 'no answer';
+        const dead = processes().filter(({ pid }) => killed.has(pid));
+        last = dead.map(({ name }) => `${name} was killed`).join(', ');
+        if (dead.length === 0) {
+          const answer = await fetch(`${addresses.baseUrl}/readyz`).catch(() => undefined);
+          if (answer?.status === 200) return;
+          last = (await answer?.text().catch(() => undefined)) ?? 'no answer';
+        }
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);

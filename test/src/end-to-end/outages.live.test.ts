@@ -4,7 +4,7 @@ import { eventually, openChain, openMaker, type TestChain, type TestMaker } from
 import { type OpenStack, openStack } from './open-stack.js';
 
 const services = ['ingress', 'projector', 'query', 'chain-watcher'];
-const answerMsMax = 15_000;
+const answerMsMax = 30_000;
 const pauseMs = 40;
 /** The load of a minute must not end at a maker's limits. */
 const settings = {
@@ -19,12 +19,12 @@ let chain: TestChain;
 beforeAll(async () => {
   stack = await openStack({ ownParts: true, settings });
   chain = openChain(stack);
-}, 180_000);
+});
 
 afterAll(async () => {
   chain?.stop();
   await stack?.stop();
-}, 60_000);
+});
 
 async function funded(): Promise<TestMaker> {
   const maker = await openMaker(stack, chain);
@@ -73,12 +73,14 @@ function keepPosting(maker: TestMaker) {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   })();
+  // It is awaited below; until then a failure of it must not end the run.
+  done.catch(() => undefined);
   return {
     tries,
     async until(...outcomes: Try['outcome'][]): Promise<void> {
       const before = tries.length;
       const isThere = () => tries.slice(before + 1).some(({ outcome }) => outcomes.includes(outcome));
-      await eventually(async () => isThere() || tries.at(-1)?.outcome, true, 60_000);
+      await eventually(async () => isThere() || tries.at(-1)?.outcome, true);
     },
     async stop(): Promise<void> {
       goOn = false;
@@ -103,7 +105,6 @@ async function expectNothingLost(maker: TestMaker, tries: readonly Try[]): Promi
       return { lost: lost.length, halves: halves.length, idle };
     },
     { lost: 0, halves: 0, idle: 0 },
-    60_000,
   );
 }
 
@@ -112,7 +113,7 @@ describe('while a part is away', () => {
     const maker = await funded();
     const tries = await whilePosting(maker, async (until) => {
       await until('stored');
-      stack.signal('SIGSTOP', 'Kafka');
+      await stack.freeze('Kafka');
       await until('unavailable');
       stack.signal('SIGCONT', 'Kafka');
       await until('stored');
@@ -135,7 +136,7 @@ describe('while a part is away', () => {
       maker,
       tries.map((one) => ({ ...one, outcome: 'stored' })),
     );
-  }, 240_000);
+  }, 600_000);
 
   test('Postgres: GET goes on from Redis, POST goes on, and what was posted meanwhile becomes ACTIVE', async () => {
     const maker = await funded();
@@ -154,14 +155,14 @@ describe('while a part is away', () => {
       await until('stored');
     });
     await expectNothingLost(maker, tries);
-  }, 240_000);
+  }, 600_000);
 
   test('Redis: POST answers 503, DELETE and GET go on; and a Redis that lost everything fills anew', async () => {
     const maker = await funded();
     const [first, second, third] = (await maker.place({}, {}, {})) as [SignedOrder, SignedOrder, SignedOrder];
     await maker.lists([first, second, third], ['ACTIVE', 'ACTIVE', 'ACTIVE']);
     const cancel = ({ orderHash, order }: SignedOrder) => maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
-    stack.signal('SIGSTOP', 'Redis');
+    await stack.freeze('Redis');
     try {
       await expect(maker.place({})).rejects.toMatchObject({ code: 'unavailable', status: 503, retryable: true });
       expect(await cancel(first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
@@ -176,11 +177,11 @@ describe('while a part is away', () => {
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate' });
     expect(await cancel(second)).toEqual([{ orderHash: second.orderHash, status: 'CANCELLED' }]);
     await maker.lists([first, second, third], ['gone', 'gone', 'ACTIVE']);
-  }, 240_000);
+  }, 600_000);
 
   test('the chain’s node: orders wait as VALIDATING, and become ACTIVE when it is back', async () => {
     const maker = await funded();
-    stack.signal('SIGSTOP', 'anvil');
+    await stack.freeze('anvil');
     let orders: SignedOrder[];
     try {
       orders = await maker.place({ expiresAt: Math.floor(Date.now() / 1000) + 7200 });
@@ -189,7 +190,7 @@ describe('while a part is away', () => {
       stack.signal('SIGCONT', 'anvil');
     }
     await maker.lists(orders, ['ACTIVE']);
-  }, 120_000);
+  });
 });
 
 test('after SIGKILL of everything at once, parts and services, everything acknowledged is there', async () => {
@@ -201,4 +202,4 @@ test('after SIGKILL of everything at once, parts and services, everything acknow
   });
   await stack.ready();
   await expectNothingLost(maker, tries);
-}, 240_000);
+}, 600_000);

@@ -18,12 +18,12 @@ beforeAll(async () => {
   market = await openMarket(stack.addresses);
   issuer = createQuoteIssuer(stack.addresses, TEST_QUOTE_SIGNER_KEY);
   client = createClient({ ...stack.addresses, signer: market.trader });
-}, 180_000);
+});
 
 afterAll(async () => {
   market?.stop();
   await stack?.stop();
-}, 60_000);
+});
 
 /** Places in the calldata, as bytes from its end: the minimum's word, and the signature. */
 function changedOutside(before: Hex, after: Hex): number[] {
@@ -112,7 +112,7 @@ test('whatever the service patches the contract takes, and holds to the new mini
     expected.push(minOutput > output ? { error: 'InsufficientOutput', args: [output, minOutput] } : { output });
   }
   expect(await market.tryAll(patched)).toEqual(expected);
-}, 120_000);
+});
 
 test('past its deadline a quote is refused by the service as by the contract', async () => {
   const { quote } = await quoteWith('v1');

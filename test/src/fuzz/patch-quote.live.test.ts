@@ -26,5 +26,5 @@ test.each(seeds)(
     expect(report.acceptedByContract).toBeGreaterThan(COUNT / 100);
     expect(report.throughHttp).toBeGreaterThan(COUNT / 60);
   },
-  600_000,
+  1_800_000,
 );

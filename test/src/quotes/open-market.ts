@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, deployArtifacts, type Hex, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import {
   Contract,
@@ -6,6 +7,7 @@ import {
   JsonRpcProvider,
   MaxUint256,
   parseEther,
+  type TransactionResponse,
   toBeHex,
   Wallet,
 } from 'ethers';
@@ -58,7 +60,9 @@ export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Prom
     ['mint', trader.address, 10n ** 30n],
     ['approve', navigator, MaxUint256],
   ] as const) {
-    await (await spent.getFunction(method).send(...args)).wait();
+    const { hash }: TransactionResponse = await spent.getFunction(method).send(...args);
+    // `wait` may look just before the block is there, and then again only with the next one.
+    while ((await provider.getTransactionReceipt(hash)) === null) await delay(20);
   }
   const address = (text: string) => text.toLowerCase() as Address;
   const recipientOf = (quote: UnsignedSwapCall) => (quote.version === 'v1' ? quote.recipient : address(trader.address));

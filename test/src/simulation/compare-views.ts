@@ -45,8 +45,8 @@ export class Difference extends Error {
   override readonly name = 'Difference';
 }
 
-const PROJECTED_MS_MAX = 60_000;
-const AGREED_MS_MAX = 20_000;
+const PROJECTED_MS_MAX = 180_000;
+const AGREED_MS_MAX = 90_000;
 
 /**
  * Waits until the newest block went through the projector, and compares what Postgres, each maker's list and the

@@ -21,7 +21,8 @@ export async function openNodeGate(nodeUrl: string): Promise<NodeGate> {
   let making: Promise<unknown> | undefined;
 
   async function pass(body: string): Promise<string> {
-    const headers = { 'content-type': 'application/json' };
+    // The node leaves connections open.
+    const headers = { 'content-type': 'application/json', connection: 'keep-alive' };
     return (await fetch(nodeUrl, { method: 'POST', headers, body })).text();
   }
   async function ask(body: string): Promise<string> {
@@ -50,6 +51,8 @@ export async function openNodeGate(nodeUrl: string): Promise<NodeGate> {
       );
     });
   });
+  // Not to be closed at the very moment at which it is used again.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

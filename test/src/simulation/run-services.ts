@@ -35,7 +35,7 @@ interface Running {
   wasReady: boolean;
 }
 
-const READY_MS_MAX = 60_000;
+const READY_MS_MAX = 180_000;
 const READY = 'ready';
 const LINES = 12;
 const root = fileURLToPath(new URL('../../..', import.meta.url));
