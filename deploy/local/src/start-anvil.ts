@@ -6,7 +6,7 @@ import { findFreePort } from './find-free-ports.js';
 import { mineBlocks } from './mine-blocks.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 2_000;
 /** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
 const STATES_KEPT = 128;

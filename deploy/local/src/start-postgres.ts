@@ -18,7 +18,7 @@ import { leaveRoot, type PostgresRunner } from './leave-root.js';
 import { childrenOf, untilFrozen } from './read-processes.js';
 import { logTail, type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 90_000;
 /** Postgres lets go of a killed predecessor's shared memory when its last backend has noticed. */
 const LEFTOVER_TRIES = 20;
 const LEFTOVER_WAIT_MS = 500;

@@ -6,7 +6,7 @@ import { fetchJars, findJar } from './fetch-jars.js';
 import { readFileFromZip } from './read-zip.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 1_000;
 
 /** The binaries in the jar are named by Go's words for systems and processors. */
