@@ -1,11 +1,18 @@
 import { z } from 'zod';
-import { address, blockNumber, bytes32, milliseconds, order, quantity, seconds, signature } from './primitives.js';
+import {
+  address,
+  blockNumber,
+  bytes32,
+  milliseconds,
+  offset,
+  order,
+  quantity,
+  seconds,
+  signature,
+} from './primitives.js';
 
 /** Where in `limit-orders.maker-events.v1` the fact stands that led to a record. `offset` is a decimal string. */
-export const logPosition = z.strictObject({
-  partition: z.int().nonnegative(),
-  offset: z.string().regex(/^(0|[1-9][0-9]*)$/),
-});
+export const logPosition = z.strictObject({ partition: z.int().nonnegative(), offset });
 
 /** What the chain said of the maker's funds for the making token, each value with the block it was read at. */
 export const fundingView = z.strictObject({

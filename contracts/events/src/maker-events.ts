@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { address, blockRef, bytes32, cause, milliseconds, order, quantity, signature } from './primitives.js';
+import { address, blockRef, bytes32, cause, milliseconds, offset, order, quantity, signature } from './primitives.js';
 
 /** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of Interface 4.3. */
 export const orderSubmitted = z.strictObject({
@@ -81,8 +81,16 @@ export const makerSuspended = z.strictObject({ type: z.literal('MakerSuspended')
 /** `MakerRemoved`: an operator took the maker off the whitelist. Open orders stay until cancelled or expired. */
 export const makerRemoved = z.strictObject({ type: z.literal('MakerRemoved'), maker: address, cause });
 
-/** `BlockProcessed`: everything that this block and those before it say about any maker stands earlier in the partition. */
-export const blockProcessed = z.strictObject({ type: z.literal('BlockProcessed'), block: blockRef });
+/**
+ * `BlockProcessed`: everything that this block and those before it say about any maker stands earlier in the partition.
+ * Of orders that were submitted at `knownOffset` or later its watcher did not know when it matched the block: where another
+ * one read them at an older block, they are to be read anew. Left out: it knew of all that stand before.
+ */
+export const blockProcessed = z.strictObject({
+  type: z.literal('BlockProcessed'),
+  block: blockRef,
+  knownOffset: offset.optional(),
+});
 
 /** Every fact on `limit-orders.maker-events.v1`. */
 export const makerEvent = z.discriminatedUnion('type', [

@@ -23,6 +23,9 @@ export const signature = hex(/^0x([0-9a-f]{128}|[0-9a-f]{130})$/, 'a 64 or 65 by
 /** A block number. */
 export const blockNumber = z.int().nonnegative();
 
+/** An offset of a partition, in decimal: it may be beyond what a JSON number holds. */
+export const offset = z.string().regex(/^(0|[1-9][0-9]*)$/);
+
 /** Seconds since 1970. */
 export const seconds = z.int().nonnegative();
 

@@ -87,6 +87,9 @@ export async function commitStretch(one: OwnedPartition, stretch: FoldedStretch,
     one.untried.delete(maker);
     one.cache.forget(maker);
   }
+  for (const { transition } of folded.happened) {
+    if (transition.kind === 'OrderOpened') one.newestOffset = transition.offset;
+  }
   for (const { dueAtSeconds } of folded.makers.values()) {
     one.nextDueSeconds = Math.min(one.nextDueSeconds, dueAtSeconds);
   }

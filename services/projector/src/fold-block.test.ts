@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
-import { type Address, evolve, type Transition } from '@makerbook/domain';
+import type { Hex, MakerEvent } from '@makerbook/contracts-events';
+import { type Address, evolve, type Maker, type Placed, type Transition } from '@makerbook/domain';
 import fc from 'fast-check';
 import {
   factStreams,
@@ -17,8 +17,8 @@ const poisoned = [makers[1], makers[3]] as Address[];
 const poison = new Set(poisoned.flatMap((maker) => [2, 4].map((number) => orderOf(maker, number).orderHash)));
 
 /**
- * A fold with a bug: it cannot take a block at which something of a maker is due who has one of these orders. It hangs on
- * the state alone, as a bug would.
+ * A fold with a bug: it cannot take a block at which something of a maker is due, or that has missed an order of a maker,
+ * who has one of these orders. It hangs on the state alone, as a bug would.
  */
 const broken: typeof evolve = (before, facts, rules) => {
   const removed = new Set<Hex>();
@@ -27,7 +27,8 @@ const broken: typeof evolve = (before, facts, rules) => {
   for (const placed of facts) {
     const { fact, clockSeconds } = placed;
     const isDue = fact.type === 'BlockProcessed' && Math.max(clockSeconds, fact.block.timestamp) >= maker.dueAtSeconds;
-    if (isDue && [...maker.orders.keys()].some((hash) => poison.has(hash))) throw new Error('an invariant is broken');
+    if ((isDue || hasMissed(maker, placed)) && [...maker.orders.keys()].some((hash) => poison.has(hash)))
+      throw new Error('an invariant is broken');
     const wasRemoved = (hash: Hex) => removed.has(hash) || rules.wasRemoved(hash);
     const evolved = evolve(maker, [placed], { ...rules, wasRemoved });
     for (const one of evolved.transitions) if (one.kind === 'OrderRemoved') removed.add(one.order.orderHash);
@@ -36,6 +37,15 @@ const broken: typeof evolve = (before, facts, rules) => {
   }
   return { maker, transitions };
 };
+
+function hasMissed({ orders }: Maker, { fact, processedBlock }: Placed<MakerEvent>): boolean {
+  if (fact.type !== 'BlockProcessed' || fact.knownOffset === undefined || fact.block.number <= processedBlock)
+    return false;
+  const known = BigInt(fact.knownOffset);
+  return [...orders.values()].some(
+    ({ acceptedOffset, observedBlock = Infinity }) => acceptedOffset >= known && observedBlock < fact.block.number,
+  );
+}
 
 const streams = factStreams(makers, partition, { min: 40, max: 160, orders: 7 }).map((stream) =>
   withLateBlocks(stream, [80, 130, 200, 290, 400]),

@@ -1,5 +1,13 @@
 import type { Hex, MakerEvent } from '@makerbook/contracts-events';
-import { type Address, evolve, type Maker, type Placed, type Rules, type Transition } from '@makerbook/domain';
+import {
+  type Address,
+  evolve,
+  forgetUnrouted,
+  type Maker,
+  type Placed,
+  type Rules,
+  type Transition,
+} from '@makerbook/domain';
 import type { LoggedFact } from './read-facts.js';
 
 /** What the fold of a stretch has to be given: everything that the stretch can touch. */
@@ -8,7 +16,7 @@ export interface FoldInput {
   /** The partition's clock before the first fact: the greatest block timestamp so far, in seconds. */
   readonly clockSeconds: number;
   readonly blockNumber: number | undefined;
-  /** The makers that the facts are about, and those with orders that become due. */
+  /** The makers that the facts are about, and those with orders that become due or that a block's watcher did not know. */
   readonly makers: ReadonlyMap<Address, Maker>;
   /** Those among them of whose rows some cannot be understood, and why: nothing about them can be folded. */
   readonly unreadable: ReadonlyMap<Address, string>;
@@ -141,8 +149,9 @@ interface FoldedMaker {
 
 /**
  * The fold of a halted maker. Blocks pass it over until a fact about it was folded; the next one then looks at all of its
- * orders, and if that goes well, or none is left, the maker is halted no more. One fact at a time, so that it makes no
- * difference where stretches end.
+ * orders, and if that goes well, or none is left, the maker is halted no more. What the blocks have missed that passed it
+ * over is not known: orders that are out of the book, as all were at those blocks, are to be read anew. One fact at a
+ * time, so that it makes no difference where stretches end.
  */
 function evolveHalted(
   before: Maker,
@@ -168,6 +177,10 @@ function evolveHalted(
     if (!isHalted) continue;
     isHalted = !isBlock && maker.orders.size > 0;
     if (isHalted) maker = { ...maker, dueAtSeconds: 0 };
+    if (!isBlock || isHalted) continue;
+    const unrouted = forgetUnrouted(maker, placed.offset, ownRules);
+    maker = unrouted.maker;
+    transitions.push(...unrouted.transitions);
   }
   return { maker, transitions, isHalted };
 }

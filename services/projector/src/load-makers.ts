@@ -133,7 +133,7 @@ export function orderFromRow(row: OrderRow): OpenOrder {
     acceptedAtMs: row.acceptedAtMs,
     acceptedOffset: row.acceptedOffset,
     remaining: BigInt(row.remaining),
-    isObserved: row.isObserved,
+    observedBlock: row.observedBlock ?? undefined,
     state: stateFromRow(row),
     inBook: row.inBook,
   };

@@ -19,6 +19,8 @@ export interface OwnedPartition {
   slices: number;
   clockSeconds: number;
   blockNumber: number | undefined;
+  /** No order of the partition was accepted after this offset. An upper bound. */
+  newestOffset: bigint;
   /** No order of the partition is due before the clock reaches this second. A lower bound. */
   nextDueSeconds: number;
   /** Makers for whom a block could not be folded, with its offset. */
@@ -64,6 +66,7 @@ export async function takePartition(partition: number, parts: OwningParts): Prom
       slices: projection.slices,
       clockSeconds: projection.clockSeconds,
       blockNumber: projection.blockNumber,
+      newestOffset: projection.nextOffset - 1n,
       nextDueSeconds,
       halted,
       // Each once: this process may be a build in which the fold was mended.

@@ -1,24 +1,25 @@
 import { describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { DueMaker } from '@makerbook/postgres';
-import { planStretch } from './plan-stretch.js';
+import { type Concerned, planStretch } from './plan-stretch.js';
 import { type LoggedFact, readFact } from './read-facts.js';
 import { makersOf, storedRecord } from './testing/generate-facts.js';
 
 const [first, second, third] = makersOf(0, 1, 3) as [DueMaker['maker'], DueMaker['maker'], DueMaker['maker']];
-const blockAt = (timestamp: number): MakerEvent => ({
+const blockAt = (timestamp: number, knownOffset?: number): MakerEvent => ({
   type: 'BlockProcessed',
   block: { number: timestamp, hash: `0x${'0'.repeat(64)}`, timestamp },
+  ...(knownOffset === undefined ? {} : { knownOffset: String(knownOffset) }),
 });
 const admitted: MakerEvent = { type: 'MakerAdmitted', maker: first, cause: { kind: 'operator', commandId: 'c' } };
-const logged = (facts: MakerEvent[]): LoggedFact[] =>
-  facts.map((fact, offset) => readFact(storedRecord(fact, { partition: 0, offset: BigInt(offset) }), 1));
-const fresh = { clockSeconds: 0, nextDueSeconds: 0, slices: 0 };
+const logged = (facts: MakerEvent[], from = 0): LoggedFact[] =>
+  facts.map((fact, index) => readFact(storedRecord(fact, { partition: 0, offset: BigInt(from + index) }), 1));
+const fresh = { clockSeconds: 0, blockNumber: undefined, newestOffset: -1n, nextDueSeconds: 0, slices: 0 };
 
 /** Makers by address with the second at which they are due. */
 function findDue(...makers: (DueMaker & { at: number })[]) {
   const asked: [number, number][] = [];
-  const find = async (clockSeconds: number, makersMax: number) => {
+  const find = async ({ clockSeconds = -1 }: Concerned, makersMax: number) => {
     asked.push([clockSeconds, makersMax]);
     return makers.flatMap(({ at, ...due }) => (at <= clockSeconds ? due : [])).slice(0, makersMax);
   };
@@ -79,5 +80,50 @@ describe('a plan', () => {
       due: [{ maker: first }, { maker: second }],
       isWhole: false,
     });
+  });
+});
+
+describe('a plan for blocks whose watcher did not know all orders', () => {
+  /** Nothing is due, the newest order stands at offset 40, and the facts begin at 50. */
+  const start = { ...fresh, blockNumber: 7, newestOffset: 40n, nextDueSeconds: 1_000 };
+
+  async function plan(facts: MakerEvent[], found: readonly DueMaker[] = [], ordersMax = 10, from = start) {
+    const asked: [Concerned, number][] = [];
+    const planned = await planStretch(logged(facts, 50), from, ordersMax, async (concerned, makersMax) => {
+      asked.push([concerned, makersMax]);
+      return found;
+    });
+    return { asked, planned };
+  }
+
+  test('asks for the makers of those that were folded, and counts them with their orders', async () => {
+    const { asked, planned } = await plan([blockAt(8, 40), admitted], [{ maker: first, openOrders: 6 }]);
+    expect(asked).toEqual([[{ clockSeconds: undefined, missed: { knownOffset: 40n, blockNumber: 8 } }, 11]]);
+    expect(planned).toEqual({ count: 2, due: [{ maker: first, openOrders: 6 }], isWhole: true });
+  });
+
+  test('asks for none where no order was accepted that late, or nothing was missed', async () => {
+    const beyond = String(2n ** 64n);
+    const blocks = [blockAt(8, 41), blockAt(9), blockAt(10, 53), { ...blockAt(11), knownOffset: beyond } as MakerEvent];
+    expect((await plan(blocks)).asked).toEqual([]);
+  });
+
+  test('asks for none where the block is not the first one of its number', async () => {
+    expect((await plan([blockAt(7, 0), blockAt(8), blockAt(8, 0), blockAt(6, 0)])).asked).toEqual([]);
+  });
+
+  test('asks once for all blocks, and for what is due with it', async () => {
+    const { asked } = await plan([blockAt(8, 30), blockAt(9, 20), blockAt(10, 35), blockAt(1_001)]);
+    expect(asked).toEqual([[{ clockSeconds: 1_001, missed: { knownOffset: 20n, blockNumber: 10 } }, 11]]);
+  });
+
+  test('slices a block by them', async () => {
+    const makers = [first, second, third].map((maker) => ({ maker, openOrders: 4 }));
+    const { asked, planned } = await plan([blockAt(8, 30), admitted, blockAt(9, 20)], makers);
+    expect(planned).toEqual({ count: 1, due: makers.slice(0, 2), isWhole: false });
+    // With the one block alone, exactly what that one has missed.
+    expect(asked.at(-1)?.[0]).toEqual({ clockSeconds: undefined, missed: { knownOffset: 30n, blockNumber: 8 } });
+    const rest = await plan([blockAt(8, 30), admitted, blockAt(9, 20)], makers.slice(2), 10, { ...start, slices: 1 });
+    expect(rest.planned).toEqual({ count: 1, due: makers.slice(2), isWhole: true });
   });
 });

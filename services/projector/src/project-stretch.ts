@@ -1,6 +1,13 @@
 import type { Address } from '@makerbook/domain';
 import { FatalError, PoisonRecord, type StoredRecord } from '@makerbook/kafka';
-import { type DueMaker, findAccepted, findDueMakers, InvariantBroken, readMakers } from '@makerbook/postgres';
+import {
+  type DueMaker,
+  findAccepted,
+  findDueMakers,
+  findMissedMakers,
+  InvariantBroken,
+  readMakers,
+} from '@makerbook/postgres';
 import { boundStretch, submittedOrders } from './bound-stretch.js';
 import { type CommitParts, commitStretch } from './commit-stretch.js';
 import { describeFeeds, type FeedRules } from './describe-feeds.js';
@@ -9,7 +16,7 @@ import { type FoldInput, foldFacts, UnfoldableFact } from './fold-facts.js';
 import { describeHalts } from './halt-makers.js';
 import { type LoadedMakers, loadMakers } from './load-makers.js';
 import type { OwnedPartition } from './own-partition.js';
-import { ordersOf, planStretch, type StretchPlan } from './plan-stretch.js';
+import { type Concerned, ordersOf, planStretch, type StretchPlan } from './plan-stretch.js';
 import type { LoggedFact } from './read-facts.js';
 import { describeRows } from './save-transitions.js';
 import type { Turns } from './take-turns.js';
@@ -56,19 +63,27 @@ export async function projectStretch(
 }
 
 function planFor(one: OwnedPartition, facts: readonly LoggedFact[], parts: StretchParts): Promise<StretchPlan> {
-  const { partition, clockSeconds, slices, untried } = one;
-  const nextDueSeconds = untried.size > 0 ? 0 : one.nextDueSeconds;
-  return planStretch(facts, { clockSeconds, slices, nextDueSeconds }, parts.commitTransitionsMax, async (...asked) =>
-    withUntried(await findDueMakers(parts.postgres, partition, ...asked), untried).slice(0, asked[1]),
+  const start = { ...one, nextDueSeconds: one.untried.size > 0 ? 0 : one.nextDueSeconds };
+  return planStretch(facts, start, parts.commitTransitionsMax, (concerned, makersMax) =>
+    findConcerned(one, concerned, makersMax, parts),
   );
 }
 
 /** By address, as what one block does to several makers is told. */
-function withUntried(due: readonly DueMaker[], untried: ReadonlySet<Address>): readonly DueMaker[] {
-  if (untried.size === 0) return due;
-  const known = new Set(due.map(({ maker }) => maker));
-  const more = [...untried].flatMap((maker) => (known.has(maker) ? [] : { maker, openOrders: 0 }));
-  return [...due, ...more].sort((a, b) => (a.maker < b.maker ? -1 : 1));
+async function findConcerned(
+  { partition, untried }: OwnedPartition,
+  { clockSeconds, missed }: Concerned,
+  makersMax: number,
+  { postgres }: StretchParts,
+): Promise<readonly DueMaker[]> {
+  const found = await Promise.all([
+    clockSeconds === undefined ? [] : findDueMakers(postgres, partition, clockSeconds, makersMax),
+    missed === undefined ? [] : findMissedMakers(postgres, partition, missed, makersMax),
+  ]);
+  const tried = [...untried].map((maker) => ({ maker, openOrders: 0 }));
+  // The makers that are found come with their orders, and so win over those that are tried.
+  const makers = new Map([...tried, ...found.flat()].map((one) => [one.maker, one]));
+  return [...makers.values()].sort((a, b) => (a.maker < b.maker ? -1 : 1)).slice(0, makersMax);
 }
 
 async function projectPlanned(

@@ -119,8 +119,9 @@ function fundingRow(maker: Hex, token: Hex, funding: Maker['funding'] extends Re
 }
 
 function orderStateRow(order: OpenOrder): OrderStateRow {
-  const { orderHash, remaining, isObserved, state, inBook } = order;
-  return { orderHash, remaining: String(remaining), isObserved, ...stateColumns(state), inBook };
+  const { orderHash, remaining, observedBlock, state, inBook } = order;
+  const seen = { remaining: String(remaining), observedBlock: observedBlock ?? null };
+  return { orderHash, ...seen, ...stateColumns(state), inBook };
 }
 
 function orderRow(order: OpenOrder): OrderRow {

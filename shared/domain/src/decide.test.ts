@@ -95,7 +95,7 @@ describe('describing an order', () => {
     acceptedAtMs: 1,
     acceptedOffset: 9n,
     remaining: 40n,
-    isObserved: true,
+    observedBlock: 1,
     state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
     inBook: true,
   };

@@ -65,7 +65,7 @@ export function makerViewOf(
 }
 
 function fundingView(order: OpenOrder, funding: Funding): FundingView {
-  if (!order.isObserved || funding.balance === undefined || funding.allowance === undefined) {
+  if (order.observedBlock === undefined || funding.balance === undefined || funding.allowance === undefined) {
     throw new Error(`order ${order.orderHash} is ${order.state.status} without known funding, or was never looked at`);
   }
   return {

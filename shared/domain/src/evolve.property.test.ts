@@ -110,7 +110,14 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
-  { weight: 3, arbitrary: block.map((at): MakerEvent => ({ type: 'BlockProcessed', block: at })) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant('BlockProcessed' as const),
+      block,
+      knownOffset: fc.option(fc.nat(60).map(String), { nil: undefined }),
+    }),
+  },
 );
 
 const stream = fc.array(event, { maxLength: 60 });
@@ -210,6 +217,27 @@ describe('for any stream of facts', () => {
     );
   });
 
+  test('after a block whose watcher did not know of an order it is VALIDATING, unless it was read at that block or later', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const read = new Map<Hex, number>();
+        let processed = -1;
+        for (const [index, fact] of events.entries()) {
+          if (fact.type === 'OrderFilled' && fact.block.number >= processed) {
+            read.set(fact.orderHash, Math.max(read.get(fact.orderHash) ?? -1, fact.block.number));
+          }
+          if (fact.type !== 'BlockProcessed' || fact.block.number <= processed) continue;
+          processed = fact.block.number;
+          for (const order of fold(events.slice(0, index + 1)).maker.orders.values()) {
+            if (fact.knownOffset === undefined || order.acceptedOffset < BigInt(fact.knownOffset)) continue;
+            if ((read.get(order.orderHash) ?? -1) < processed) expect(order.state.status).toBe('VALIDATING');
+          }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   test('by the chain’s clock no expired order is open, and none in its last 60 s is in the book', () => {
     fc.assert(
       fc.property(stream, (events) => {
@@ -242,7 +270,7 @@ describe('for any stream of facts', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const once = fold(events);
-        const twice = fold(events.flatMap((fact) => [fact, fact]));
+        const twice = fold(events.flatMap((fact) => [doubled(fact), doubled(fact)]));
         const say = (folded: Folded) => folded.transitions.map(({ offset: _, ...change }) => describeChange(change));
         expect(say(twice)).toEqual(say(once));
       }),
@@ -266,6 +294,12 @@ describe('for any stream of facts', () => {
     );
   });
 });
+
+/** The fact as it stands in a log that holds every fact twice. */
+function doubled(fact: MakerEvent): MakerEvent {
+  if (fact.type !== 'BlockProcessed' || fact.knownOffset === undefined) return fact;
+  return { ...fact, knownOffset: String(2n * BigInt(fact.knownOffset)) };
+}
 
 function describeChange(change: Omit<Transition, 'offset'>): unknown {
   if (!('order' in change)) return change;

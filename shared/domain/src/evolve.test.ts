@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Hex, MakerEvent } from '@makerbook/contracts-events';
-import { evolve, type Placed, type Rules, type Transition } from './evolve.js';
+import { evolve, forgetUnrouted, type Placed, type Rules, type Transition } from './evolve.js';
 import { type Maker, unknownMaker } from './maker.js';
 import { quantity, zeroAddress } from './order.js';
 
@@ -18,6 +18,12 @@ const block = (seconds: number, number = seconds) => ({
   timestamp: start + seconds,
 });
 const mined = (seconds: number): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds) });
+/** By a watcher that knew what stands before the offset in the log when it matched the block, and nothing after it. */
+const minedKnowing = (knownOffset: number, seconds: number): MakerEvent => ({
+  type: 'BlockProcessed',
+  block: block(seconds),
+  knownOffset: String(knownOffset),
+});
 const balance = (value: bigint, at = 1, token = usd): MakerEvent => ({
   type: 'BalanceChanged',
   maker,
@@ -202,6 +208,69 @@ describe('an order that was accepted', () => {
     given(...funded)
       .when(cancelled(first), submitted(first))
       .leadsTo('OrderRemoved 11 CANCELLED');
+  });
+});
+
+describe('a block whose watcher did not know of an order that another one had read', () => {
+  const funds = [balance(100n), allowance(100n), nonce(0n)];
+  /** The order stands at offset 0, its reading at block 1 at offset 4. */
+  const active = () => given(submitted(first), ...funds, seen(first));
+
+  test('may have changed it: it is VALIDATING until it was read at that block or later', () => {
+    active()
+      .when(minedKnowing(0, 2), seen(first), seen(first, 2))
+      .leadsTo('OrderChanged 11 VALIDATING 100', 'OrderChanged 11 ACTIVE 100');
+    active()
+      .when(minedKnowing(0, 2), cancelledOnChain(first))
+      .leadsTo('OrderChanged 11 VALIDATING 100', 'OrderRemoved 11 CANCELLED_ONCHAIN');
+    active()
+      .when(minedKnowing(0, 2), filled(first, 40n, 2))
+      .leadsTo('OrderChanged 11 VALIDATING 100', 'OrderChanged 11 ACTIVE 60');
+  });
+
+  test('says nothing of those that it knew', () => {
+    active().when(minedKnowing(1, 2), mined(3)).leadsTo();
+    given(submitted(first), ...funds, seen(first), submitted(second), seen(second))
+      .when(minedKnowing(5, 2))
+      .leadsTo('OrderChanged 22 VALIDATING 100');
+  });
+
+  test('says nothing of those that were read at it, before it came into the log', () => {
+    active().when(seen(first, 2), minedKnowing(0, 2)).leadsTo('OrderObserved 11');
+  });
+
+  test('says nothing where another one has published it before: that one has read them', () => {
+    active().when(mined(2), minedKnowing(0, 2), minedKnowing(0, 1)).leadsTo();
+  });
+
+  test('has INACTIVE orders read anew, too, and those that wait for their funds', () => {
+    given(submitted(first), balance(50n), allowance(100n), nonce(0n), seen(first))
+      .when(minedKnowing(0, 2), seen(first, 2))
+      .leadsTo('OrderChanged 11 VALIDATING 100', 'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100');
+    given(submitted(first), seen(first))
+      .when(minedKnowing(0, 2), balance(100n, 2), allowance(100n, 2), nonce(0n, 2), seen(first, 2))
+      .leadsTo('OrderObserved 11', 'MakerChanged UNKNOWN 0', 'OrderChanged 11 ACTIVE 100');
+  });
+
+  test('leaves alone what it removes', () => {
+    given(submitted(first, { expiresIn: 70 }), ...funds, seen(first))
+      .when(minedKnowing(0, 70))
+      .leadsTo('OrderRemoved 11 EXPIRED');
+  });
+});
+
+describe('orders of a maker that blocks were kept from', () => {
+  test('are to be read anew where they stand out of the book, and are left alone where they stand in it', () => {
+    const { state } = given(
+      ...[balance(200n), allowance(200n), nonce(0n)],
+      ...[submitted(first, { expiresIn: 65 }), submitted(second), submitted(third, { expiresIn: 66 })],
+      ...[balance(200n), allowance(200n), nonce(0n), seen(first), seen(second)],
+      mined(7),
+    );
+    const { maker: after, transitions } = forgetUnrouted(state, 20n, rules);
+    expect(transitions.map(say)).toEqual(['OrderChanged 11 VALIDATING 100']);
+    expect(transitions[0]?.offset).toBe(20n);
+    expect([...after.orders.values()].map(({ observedBlock }) => observedBlock)).toEqual([undefined, 1, undefined]);
   });
 });
 

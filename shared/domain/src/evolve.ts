@@ -1,4 +1,4 @@
-import type { Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import type { BlockProcessed, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
 import { judge } from './judge.js';
 import type { Admission, Funding, Maker, Observed, OpenOrder, RemovalReason } from './maker.js';
 import { type Address, boundedSeconds, orderFromBody } from './order.js';
@@ -9,7 +9,7 @@ export type Change =
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
   /** Status, reason or remaining amount changed. */
   | { readonly kind: 'OrderChanged'; readonly order: OpenOrder; readonly funding: Funding }
-  /** The order was seen on the chain, and for other reasons its status is what it was. */
+  /** The order was seen on the chain, or is to be seen anew, and for other reasons its status is what it was. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
   /** Too close to its expiry for the router; the maker's list keeps it (Interface 2.4, routing grace period). */
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
@@ -52,7 +52,8 @@ export interface Evolved {
  * The fold of one maker: the state after some facts of its partition, in their order, blocks among them. Pure: the same
  * state and facts give the same result, and it makes no difference in how many calls they are handed over.
  * After a block, orders expire, leave the router's feed, or turn out to carry a nonce that the chain does not hold;
- * nothing of that happens before `maker.dueAtSeconds`, so a caller may leave earlier blocks out.
+ * nothing of that happens before `maker.dueAtSeconds`, so a caller may leave earlier blocks out, but for those that carry a
+ * `knownOffset`: the first of its number is about open orders that were accepted there or later, and seen before it.
  */
 export function evolve(maker: Maker, facts: readonly Placed<MakerEvent>[], rules: Rules): Evolved {
   const draft = new Draft(maker, rules);
@@ -60,6 +61,16 @@ export function evolve(maker: Maker, facts: readonly Placed<MakerEvent>[], rules
     draft.offset = placed.offset;
     draft.processedBlock = placed.processedBlock;
     apply(draft, placed);
+  }
+  return draft.finish();
+}
+
+/** Has the orders that stand out of the router's feed read anew, where blocks were left out that may have missed them. */
+export function forgetUnrouted(maker: Maker, offset: bigint, rules: Rules): Evolved {
+  const draft = new Draft(maker, rules);
+  draft.offset = offset;
+  for (const order of [...draft.orders.values()]) {
+    if (!order.inBook && order.observedBlock !== undefined) draft.observe({ ...order, observedBlock: undefined });
   }
   return draft.finish();
 }
@@ -80,7 +91,8 @@ export function expirySeconds({ order }: Pick<OpenOrder, 'order'>): number {
 function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
   switch (fact.type) {
     case 'BlockProcessed':
-      return advanceClock(draft, Math.max(clockSeconds, fact.block.timestamp));
+      advanceClock(draft, Math.max(clockSeconds, fact.block.timestamp));
+      return missOrders(draft, fact);
     case 'OrderSubmitted':
       return open(draft, fact, clockSeconds);
     case 'OrderCancelled':
@@ -125,7 +137,7 @@ function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
     acceptedAtMs: fact.acceptedAtMs,
     acceptedOffset: draft.offset,
     remaining: order.making.amount,
-    isObserved: false,
+    observedBlock: undefined,
     state: { status: 'VALIDATING' },
     inBook: clockSeconds < routableUntilSeconds({ order }, draft.rules),
   };
@@ -151,15 +163,31 @@ function advanceClock(draft: Draft, nowSeconds: number): void {
   draft.dueAtSeconds = dueAtSeconds;
 }
 
+/**
+ * The first `BlockProcessed` of a block says which orders its watcher did not know yet when it matched the block. What the
+ * block did to those is not in the log: where another watcher read them before it, they wait for a newer reading.
+ */
+function missOrders(draft: Draft, { block, knownOffset }: BlockProcessed): void {
+  if (knownOffset === undefined || block.number <= draft.processedBlock) return;
+  const known = BigInt(knownOffset);
+  if (draft.newestOffset < known) return;
+  for (const order of [...draft.orders.values()]) {
+    const { acceptedOffset, observedBlock } = order;
+    if (acceptedOffset < known || observedBlock === undefined || observedBlock >= block.number) continue;
+    draft.observe({ ...order, observedBlock: undefined });
+  }
+}
+
 function observeFilled(draft: Draft, orderHash: Hex, filled: Observed): void {
   const order = draft.orders.get(orderHash);
   if (order === undefined) return;
   // What is filled never becomes less: an old reading may lower what is left, and cannot raise it.
   const remaining = order.order.making.amount - filled.value;
-  const isObserved = order.isObserved || draft.isCurrent(filled);
+  const isNewer = draft.isCurrent(filled) && filled.blockNumber > (order.observedBlock ?? -1);
+  const observedBlock = isNewer ? filled.blockNumber : order.observedBlock;
   if (remaining <= 0n) draft.remove(order, 'FILLED');
-  else if (remaining < order.remaining) draft.change({ ...order, remaining, isObserved });
-  else if (isObserved && !order.isObserved) draft.observe({ ...order, isObserved });
+  else if (remaining < order.remaining) draft.change({ ...order, remaining, observedBlock });
+  else if (isNewer) draft.observe({ ...order, observedBlock });
 }
 
 function observeNonce(draft: Draft, seen: Observed): void {
@@ -208,6 +236,7 @@ class Draft {
   private readonly transitions: Transition[] = [];
   private readonly removed = new Set<Hex>();
   private admission: Maker['admission'];
+  private newest: bigint | undefined;
 
   constructor(before: Maker, rules: Rules) {
     this.before = before;
@@ -254,6 +283,7 @@ class Draft {
     const funding = { ...known, openOrders: known.openOrders + 1 };
     this.funding.set(token, funding);
     this.orders.set(order.orderHash, order);
+    this.newest = max(this.newestOffset, order.acceptedOffset);
     this.dueAtSeconds = Math.min(this.dueAtSeconds, dueAt(this, order));
     this.note({ kind: 'OrderOpened', order, funding });
   }
@@ -272,11 +302,20 @@ class Draft {
     if (!sameState(this.stateOf(order), order.state)) this.change(order);
   }
 
-  /** Replaces an order that was seen on the chain, which may be the last thing that it waited for. */
+  /** Replaces an order that was seen on the chain, or is to be seen anew: its status may follow from that alone. */
   observe(order: OpenOrder): void {
+    if (!sameState(this.stateOf(order), order.state)) return this.change(order);
     this.orders.set(order.orderHash, order);
-    if (this.stateOf(order).status === 'VALIDATING') this.note({ kind: 'OrderObserved', order });
-    else this.change(order);
+    this.note({ kind: 'OrderObserved', order });
+  }
+
+  /** No open order was accepted after this offset. An upper bound, counted once, for blocks are many; -1 without orders. */
+  get newestOffset(): bigint {
+    if (this.newest === undefined) {
+      this.newest = -1n;
+      for (const { acceptedOffset } of this.orders.values()) this.newest = max(this.newest, acceptedOffset);
+    }
+    return this.newest;
   }
 
   /** Replaces the order, judged anew: less to fill needs less funding. */
@@ -334,6 +373,10 @@ class Draft {
 
 function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
   return a.status === b.status && (a.status !== 'INACTIVE' || (b.status === 'INACTIVE' && a.reason === b.reason));
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function never(fact: never): never {

@@ -7,11 +7,11 @@ import type { Funding, OpenOrder, OrderStatus } from './maker.js';
  * @param nonce the maker's nonce where the chain is being watched for it, else undefined.
  */
 export function judge(
-  order: Pick<OpenOrder, 'order' | 'remaining' | 'isObserved'>,
+  order: Pick<OpenOrder, 'order' | 'remaining' | 'observedBlock'>,
   nonce: bigint | undefined,
   funding: Pick<Funding, 'balance' | 'allowance'> | undefined,
 ): OrderStatus {
-  const isKnown = order.isObserved && nonce === order.order.nonce;
+  const isKnown = order.observedBlock !== undefined && nonce === order.order.nonce;
   if (!isKnown || funding?.balance === undefined || funding.allowance === undefined) return { status: 'VALIDATING' };
   if (funding.allowance.value < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' };
   if (funding.balance.value < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };

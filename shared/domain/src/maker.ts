@@ -23,8 +23,11 @@ export interface OpenOrder {
   readonly acceptedOffset: bigint;
   /** What is left to fill of `order.making.amount`; always above zero. */
   readonly remaining: bigint;
-  /** Whether the chain was asked what is filled and whether it is cancelled, at a block since which nothing was missed. */
-  readonly isObserved: boolean;
+  /**
+   * The block at which the chain was asked last what is filled and whether it is cancelled, where nothing was missed since
+   * then; else undefined.
+   */
+  readonly observedBlock: number | undefined;
   readonly state: OrderStatus;
   /** False in the last seconds before expiry: still listed, no longer in the router's feed. */
   readonly inBook: boolean;

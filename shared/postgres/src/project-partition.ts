@@ -42,7 +42,8 @@ export interface FundingRow {
 export interface OrderStateRow {
   readonly orderHash: Hex;
   readonly remaining: string;
-  readonly isObserved: boolean;
+  /** The block at which it was seen on the chain last; null: it is to be looked at. */
+  readonly observedBlock: number | null;
   readonly status: string;
   readonly reason: string | null;
   readonly inBook: boolean;
@@ -158,7 +159,7 @@ export async function readHaltedMakers(postgres: Postgres, partition: number): P
   return new Map(rows.map(({ maker, halted_offset }) => [maker, halted_offset]));
 }
 
-/** A maker with orders that are due for something, and how many are open. */
+/** A maker for whose orders a block may do something, and how many are open. */
 export interface DueMaker {
   readonly maker: Hex;
   readonly openOrders: number;
@@ -178,6 +179,34 @@ export async function findDueMakers(
          select coalesce(sum(funding.open_orders), 0) as open_orders from funding where funding.maker = due.maker) counted
      order by due.maker`,
     [partition, clockSeconds, makersMax],
+  );
+  return rows.map(({ maker, open_orders }) => ({ maker, openOrders: Number(open_orders) }));
+}
+
+/**
+ * The first `makersMax` makers of the partition, by address, with orders that were accepted at `knownOffset` or later and
+ * seen last before the block; of halted makers none. What it reads is the history from that offset on.
+ */
+export async function findMissedMakers(
+  postgres: Postgres,
+  partition: number,
+  { knownOffset, blockNumber }: { readonly knownOffset: bigint; readonly blockNumber: number },
+  makersMax: number,
+): Promise<DueMaker[]> {
+  const rows = await postgres.query<{ maker: Hex; open_orders: bigint }>(
+    `select missed.maker, open_orders
+     from (
+         select distinct orders.maker
+         from order_history accepted join orders on orders.order_hash = accepted.order_hash
+         where accepted.partition = $1 and accepted.log_offset >= $2 and accepted.happened = 'OPENED'
+           and orders.observed_block < $3
+           and orders.maker not in (select maker from makers where partition = $1 and halted_offset is not null)
+         order by maker limit $4) missed
+       cross join lateral (
+         select coalesce(sum(funding.open_orders), 0) as open_orders from funding
+         where funding.maker = missed.maker) counted
+     order by missed.maker`,
+    [partition, knownOffset, blockNumber, makersMax],
   );
   return rows.map(({ maker, open_orders }) => ({ maker, openOrders: Number(open_orders) }));
 }
@@ -250,7 +279,7 @@ interface StoredOrder {
   reason: string | null;
   in_book: boolean;
   record_start: string;
-  is_observed: boolean;
+  observed_block: bigint | null;
 }
 
 function makerOf(row: StoredMaker): MakerRow {
@@ -287,7 +316,7 @@ function orderOf(row: StoredOrder): OrderRow {
     makingToken: row.making_token,
     makingAmount: row.making_amount,
     remaining: row.remaining,
-    isObserved: row.is_observed,
+    observedBlock: numberOf(row.observed_block),
     status: row.status,
     reason: row.reason,
     inBook: row.in_book,

@@ -5,6 +5,7 @@ import {
   connectPostgres,
   findAccepted,
   findDueMakers,
+  findMissedMakers,
   findOrders,
   type HistoryRow,
   hashReadModel,
@@ -40,7 +41,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     makingToken: token,
     makingAmount: uint256Max,
     remaining: uint256Max,
-    isObserved: false,
+    observedBlock: null,
     status: 'VALIDATING',
     reason: null,
     inBook: true,
@@ -135,7 +136,7 @@ describe('a commit', () => {
     await saveProjection(postgres, opening);
     const state = {
       remaining: '1',
-      isObserved: true,
+      observedBlock: 9,
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
       inBook: false,
@@ -236,11 +237,45 @@ describe('a commit', () => {
     ]);
   });
 
+  test('finds the makers of orders that were accepted late and seen before a block', async () => {
+    const makers = ['0c', '0a', '0b'].map((byte): Hex => `0x${byte.repeat(20)}`);
+    const opened = makers.flatMap((of, index) => {
+      const seen = { observedBlock: [8, 9, null][index] ?? null };
+      return [order(2 * index, { maker: of, ...seen }), order(2 * index + 1, { maker: of, observedBlock: 8 })];
+    });
+    await saveProjection(
+      postgres,
+      commit(0n, 10n, {
+        makers: makers.map((of) => ({ ...makerRow, maker: of })),
+        funding: makers.map((of) => ({ ...fundingRow, maker: of })),
+        opened,
+        history: opened.map((row) => ({ ...history(row, 'OPENED', row.acceptedOffset, null), maker: row.maker })),
+      }),
+    );
+    const find = async (knownOffset: bigint, blockNumber: number, makersMax = 10) =>
+      (await findMissedMakers(postgres, 3, { knownOffset, blockNumber }, makersMax)).map((found) => found.maker);
+    expect(await find(0n, 9)).toEqual([makers[1], makers[2], makers[0]]);
+    expect(await find(0n, 9, 2)).toEqual([makers[1], makers[2]]);
+    expect(await findMissedMakers(postgres, 3, { knownOffset: 5n, blockNumber: 9 }, 10)).toEqual([
+      { maker: makers[2], openOrders: 2 },
+    ]);
+    expect(await find(6n, 9)).toEqual([]);
+    expect(await find(0n, 8)).toEqual([]);
+    expect(await findMissedMakers(postgres, 4, { knownOffset: 0n, blockNumber: 9 }, 10)).toEqual([]);
+    // What blocks miss of a halted maker is no matter of theirs; what is to be looked at anyway is not missed.
+    await saveProjection(postgres, commit(10n, 11n, { halted: [{ maker: makers[1] as Hex, offset: 10n }] }));
+    expect(await find(0n, 9)).toEqual([makers[2], makers[0]]);
+    const state = { remaining: '1', observedBlock: null, status: 'VALIDATING', reason: null, inBook: true };
+    await saveProjection(postgres, commit(11n, 12n, { changed: [{ orderHash: hashOf(5), ...state }] }));
+    expect(await find(4n, 9)).toEqual([]);
+  });
+
   test.each<[string, Partial<ProjectionCommit>]>([
     ['nothing left to fill', { opened: [order(1, { remaining: '0' })] }],
     ['more left than was offered', { opened: [order(1, { makingAmount: '5', remaining: '6' })] }],
     ['INACTIVE without a reason', { opened: [order(1, { status: 'INACTIVE' })] }],
     ['a reason without INACTIVE', { opened: [order(1, { reason: 'INSUFFICIENT_BALANCE' })] }],
+    ['an order seen before the first block', { opened: [order(1, { observedBlock: -1 })] }],
     ['an unknown status', { opened: [order(1, { status: 'INVALID' })] }],
     ['the same order twice', { opened: [order(1), order(1)] }],
     ['funds of no order', { funding: [{ ...fundingRow, openOrders: 0 }] }],

@@ -74,18 +74,18 @@ const removeOrders = (rows: string) => `
 
 const openOrders = (rows: string) => `
   insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, is_observed, status, reason, in_book, record_start)
+    making_amount, remaining, observed_block, status, reason, in_book, record_start)
   select order_hash, maker, $1, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, is_observed, status, reason, in_book, record_start
+    making_amount, remaining, observed_block, status, reason, in_book, record_start
   from json_to_recordset(${rows}) as opened (order_hash bytea, maker bytea, accepted_offset bigint,
     accepted_at_ms bigint, expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric,
-    is_observed boolean, status text, reason text, in_book boolean, record_start text)
+    observed_block bigint, status text, reason text, in_book boolean, record_start text)
   where ${hasMoved}`;
 
 const changeOrders = (rows: string) => `
-  update orders set remaining = changed.remaining, is_observed = changed.is_observed, status = changed.status,
+  update orders set remaining = changed.remaining, observed_block = changed.observed_block, status = changed.status,
     reason = changed.reason, in_book = changed.in_book
-  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, is_observed boolean, status text,
+  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, observed_block bigint, status text,
     reason text, in_book boolean)
   where orders.order_hash = changed.order_hash and ${hasMoved}`;
 
@@ -129,8 +129,8 @@ const addHistory = (rows: string) => `
   where ${hasMoved}`;
 
 function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
-  const { orderHash, remaining, isObserved, status, reason, inBook } = row;
-  return { order_hash: byteaOf(orderHash), remaining, is_observed: isObserved, status, reason, in_book: inBook };
+  const { orderHash, remaining, observedBlock, status, reason, inBook } = row;
+  return { order_hash: byteaOf(orderHash), remaining, observed_block: observedBlock, status, reason, in_book: inBook };
 }
 
 function orderToJson(row: ProjectionCommit['opened'][number]): object {

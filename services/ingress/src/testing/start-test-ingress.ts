@@ -249,7 +249,7 @@ async function project(
       const expiresAtSeconds = Number(order.expiresAt);
       const accepted = { acceptedOffset: offset, acceptedAtMs: fact.acceptedAtMs, recordStart: start };
       const amounts = { makingToken: order.making.token, makingAmount: amount, remaining: amount };
-      const terms = { ...amounts, isObserved: false, inBook: true };
+      const terms = { ...amounts, observedBlock: null, inBook: true };
       opened.push({ ...common, ...accepted, ...terms, expiresAtSeconds });
       history.push({ ...common, offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
       const { orderHash, maker } = fact;

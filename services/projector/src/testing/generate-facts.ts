@@ -67,26 +67,34 @@ export function factStreams(
       offset += BigInt(gap === 3 ? 2 : 1);
       if (step.kind === 'block') {
         seconds += step.seconds;
-        blockNumber += 1;
+        if (!step.isRepeated) blockNumber += 1;
       }
-      const fact = factOf(step, { seconds, blockNumber });
+      const fact = factOf(step, { seconds, blockNumber, offset: offset - 1n });
       return storedRecord(fact, { partition, offset: offset - 1n }, seconds * 1000);
     });
   });
 }
 
-/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due. */
+/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due, the first one's watcher knew of no order. */
 export function withLateBlocks(stream: readonly StoredRecord[], seconds: readonly number[]): StoredRecord[] {
   const { partition = 0, offset = -1n } = stream.at(-1) ?? {};
   const blocks = seconds.map((later, index) => {
     const block = { number: 10_000 + later, hash: hashOf(later), timestamp: startSeconds + later };
-    return storedRecord({ type: 'BlockProcessed', block }, { partition, offset: offset + BigInt(index + 1) });
+    const known = index === 0 ? { knownOffset: '0' } : {};
+    return storedRecord({ type: 'BlockProcessed', block, ...known }, { partition, offset: offset + BigInt(index + 1) });
   });
   return [...stream, ...blocks];
 }
 
 type Step =
-  | { readonly kind: 'block'; readonly seconds: number }
+  | {
+      readonly kind: 'block';
+      readonly seconds: number;
+      /** By another watcher. */
+      readonly isRepeated: boolean;
+      /** How far before the block's own offset its watcher's knowledge ends. */
+      readonly unknown: number | undefined;
+    }
   | {
       readonly kind: 'order';
       readonly maker: Hex;
@@ -116,7 +124,12 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
   return fc.oneof(
     {
       weight: 2,
-      arbitrary: fc.record({ kind: fc.constant('block' as const), seconds: fc.integer({ min: -4, max: 8 }) }),
+      arbitrary: fc.record({
+        kind: fc.constant('block' as const),
+        seconds: fc.integer({ min: -4, max: 8 }),
+        isRepeated: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
+        unknown: fc.oneof(fc.constant(undefined), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 })),
+      }),
     },
     {
       weight: 6,
@@ -158,13 +171,20 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
   );
 }
 
-function factOf(step: Step, { seconds, blockNumber }: { seconds: number; blockNumber: number }): MakerEvent {
+interface Now {
+  readonly seconds: number;
+  readonly blockNumber: number;
+  readonly offset: bigint;
+}
+
+function factOf(step: Step, { seconds, blockNumber, offset }: Now): MakerEvent {
   const blockAt = (number: number) => ({ number, hash: hashOf(number), timestamp: seconds });
   const block = blockAt(blockNumber);
   const cause = { kind: 'request' as const, requestId: 'request' };
   switch (step.kind) {
     case 'block':
-      return { type: 'BlockProcessed', block };
+      if (step.unknown === undefined) return { type: 'BlockProcessed', block };
+      return { type: 'BlockProcessed', block, knownOffset: String(max(0n, offset - BigInt(step.unknown))) };
     case 'operator':
       return { type: step.type, maker: step.maker, cause: { kind: 'operator', commandId: 'command' } };
     case 'order': {
@@ -197,6 +217,10 @@ function factOf(step: Step, { seconds, blockNumber }: { seconds: number; blockNu
       return { type, maker, token, allowance: value, block: at, cause: read };
     }
   }
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function addressOf(seed: number): Hex {

@@ -9,7 +9,7 @@ import { describeBlock, foldBlock } from '../fold-block.js';
 import { type FoldInput, foldFacts, UnfoldableFact } from '../fold-facts.js';
 import { describeHalts } from '../halt-makers.js';
 import { makersFromRows } from '../load-makers.js';
-import { ordersOf, planStretch } from '../plan-stretch.js';
+import { type Concerned, ordersOf, planStretch } from '../plan-stretch.js';
 import { packFeeds } from '../publish-feeds.js';
 import { readFact } from '../read-facts.js';
 import { type ChangedRows, describeRows } from '../save-transitions.js';
@@ -42,6 +42,7 @@ export async function projectInMemory(
   const kept = new Map<Address, Maker>();
   const feeds: LogRecord[] = [];
   const parked: { readonly offset: bigint; readonly maker: Address }[] = [];
+  let newestKept = -1n;
   let clockSeconds = 0;
   let blockNumber: number | undefined;
   let halted: ReadonlyMap<Address, bigint> = new Map();
@@ -50,7 +51,8 @@ export async function projectInMemory(
   const facts = stream.map((record) => readFact(record, testPartitions));
   for (let at = 0, batch = 0, length = lengthOf(0); at < facts.length; ) {
     const left = facts.slice(at, at + length);
-    const start = { clockSeconds, nextDueSeconds: 0, slices };
+    const newestOffset = keep ? newestKept : (left[0]?.offset ?? 0n) - 1n;
+    const start = { clockSeconds, blockNumber, newestOffset, nextDueSeconds: 0, slices };
     const plan = await planStretch(left, start, ordersMax, (...asked) => tables.findDue(...asked));
     const planned = left.slice(0, plan.count);
     const touched = new Set(planned.flatMap(({ fact }) => (fact.type === 'BlockProcessed' ? [] : fact.maker)));
@@ -70,6 +72,7 @@ export async function projectInMemory(
     }
     const { folded, rows, halts, messages } = folding;
     tables.save(rows);
+    for (const { acceptedOffset } of rows.opened) if (acceptedOffset > newestKept) newestKept = acceptedOffset;
     for (const [address, maker] of folded.makers) kept.set(address, maker);
     for (const { maker } of halts) {
       if (!halted.has(maker)) parked.push({ offset: stretch[0]?.offset ?? -1n, maker });
@@ -159,10 +162,10 @@ class Tables {
     return new Set(submitted.filter((orderHash) => ever.has(orderHash)));
   }
 
-  /** As `findDueMakers` does. */
-  async findDue(clockSeconds: number, makersMax: number): Promise<DueMaker[]> {
+  /** As `findDueMakers` and `findMissedMakers` do. */
+  async findDue({ clockSeconds = -1, missed }: Concerned, makersMax: number): Promise<DueMaker[]> {
     const due = [...this.makers.values()].filter(
-      ({ dueAtSeconds }) => dueAtSeconds !== null && dueAtSeconds <= clockSeconds,
+      (row) => (row.dueAtSeconds !== null && row.dueAtSeconds <= clockSeconds) || this.isMissed(row, missed),
     );
     const openOrders = (of: Address) =>
       [...this.funding.values()].reduce((sum, row) => sum + (row.maker === of ? row.openOrders : 0), 0);
@@ -170,6 +173,17 @@ class Tables {
       .map(({ maker }) => ({ maker, openOrders: openOrders(maker) }))
       .sort((a, b) => (a.maker < b.maker ? -1 : 1))
       .slice(0, makersMax);
+  }
+
+  private isMissed({ maker, haltedOffset }: MakerRow, missed: Concerned['missed']): boolean {
+    if (missed === undefined || haltedOffset != null) return false;
+    return [...this.orders.values()].some(
+      (row) =>
+        row.maker === maker &&
+        row.acceptedOffset >= missed.knownOffset &&
+        row.observedBlock !== null &&
+        row.observedBlock < missed.blockNumber,
+    );
   }
 
   sorted() {

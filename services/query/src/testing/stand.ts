@@ -149,7 +149,7 @@ export async function raiseStand(environment: Record<string, string> = {}) {
               expiresAtSeconds,
               makingToken: order.making.token,
               makingAmount: String(order.making.amount),
-              isObserved: state.status !== 'VALIDATING',
+              observedBlock: state.status === 'VALIDATING' ? null : 1,
               recordStart: start,
             },
           ],
