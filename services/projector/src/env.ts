@@ -20,7 +20,7 @@ export const projectorSettings = {
   ),
   BATCH_FACTS_MAX: integer('Facts of one partition that are committed at once', 1000, { min: 1, max: 10_000 }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Bound on the orders of one commit: on those that facts about funds change, and on those of makers for whom a block makes something due',
+    'Bound on the orders of one commit: on those that facts about funds change, and on those of makers for whom a block makes something due or has missed an order',
     5_000,
     { min: 1 },
   ),
