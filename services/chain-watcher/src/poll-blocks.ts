@@ -67,7 +67,7 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
       }
       hasNews = false;
       const asked = await readBlockAndHead(node, number);
-      const { block: header, headNumber, endpoint } = asked;
+      const { block: header, logsBloom, headNumber, endpoint } = asked;
       head = Math.max(headNumber, header?.number ?? 0);
       if (header === undefined) {
         due.missingSinceMs ??= nowMs();
@@ -75,7 +75,8 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
         return undefined;
       }
       comparison.trust(endpoint);
-      return { header, endpoint, logs: withLogs ? await readLogs(node, header.hash, { topics: triggerTopics }) : [] };
+      if (!withLogs) return { header, endpoint, logs: [] };
+      return { header, endpoint, logs: await readLogs(node, { ...header, logsBloom }, { topics: triggerTopics }) };
     },
     waitForMore: async () => {
       if (hasNews) return;

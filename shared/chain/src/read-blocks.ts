@@ -1,6 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-evm';
-import type { Answering } from './call-node.js';
-import { RpcUnavailable } from './failures.js';
+import type { Answering, Node } from './call-node.js';
+import { RpcRefused, RpcUnavailable } from './failures.js';
+import { bloomHolds } from './match-bloom.js';
 import { bytesOf, numberOf } from './parse-hex.js';
 
 /** What the service needs of a block's header. */
@@ -33,9 +34,17 @@ export interface LogFilter {
 /** The block with this number, undefined where the node has it not (yet), beside the number of its newest one. */
 export interface BlockAndHead {
   readonly block: BlockHeader | undefined;
+  readonly logsBloom: Hex | undefined;
   readonly headNumber: number;
   /** Name of the endpoint that gave both. */
   readonly endpoint: string;
+}
+
+/** What is known of a block whose logs are asked for. Without a bloom, or with one of zeros, any logs are believed. */
+export interface LoggingBlock {
+  readonly number: number;
+  readonly hash: Hex;
+  readonly logsBloom: Hex | undefined;
 }
 
 /** The block with this number, and how far the node is that was asked for it. */
@@ -46,6 +55,7 @@ export function readBlockAndHead(node: Answering, number: number): Promise<Block
   ];
   return node.callAll(requests, ([block, head], endpoint) => ({
     block: headerOf(block, endpoint),
+    logsBloom: bloomOf(block),
     headNumber: numberOf(head, 'eth_blockNumber', endpoint),
     endpoint,
   }));
@@ -73,10 +83,47 @@ export function readBlock(node: Answering, number: number | 'latest'): Promise<B
   return node.callAll([{ method: 'eth_getBlockByNumber', params }], ([block], endpoint) => headerOf(block, endpoint));
 }
 
-/** The logs of exactly this block, in their order. */
-export function readLogs(node: Answering, blockHash: Hex, filter: LogFilter): Promise<readonly ChainLog[]> {
-  const params = [{ blockHash, ...filterParams(filter) }];
-  return node.callAll([{ method: 'eth_getLogs', params }], ([logs], endpoint) => logsOf(logs, endpoint));
+/**
+ * The logs of exactly this block, in their order. No logs at all, where the header's bloom speaks for some, are believed
+ * only once they are said twice: by another endpoint, or later.
+ */
+export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilter): Promise<readonly ChainLog[]> {
+  const params = [{ blockHash: header.hash, ...filterParams(filter) }];
+  const asked = { method: 'eth_getLogs', params };
+  const told = await node.callAll([asked], ([logs], endpoint) => ({
+    logs: logsOfBlock(logs, header, endpoint),
+    endpoint,
+  }));
+  if (told.logs.length > 0 || !mayHold(header, filter)) return told.logs;
+
+  // An endpoint that lacks the block may say that it has no logs: it must show the block.
+  const proof = { method: 'eth_getBlockByNumber', params: [hexOf(header.number), false] };
+  const askAgain = (who: Answering) =>
+    who.callAll([asked, proof], ([logs, block], endpoint) => {
+      if (headerOf(block, endpoint)?.hash === header.hash) return logsOfBlock(logs, header, endpoint);
+      throw new RpcUnavailable(`${endpoint} does not have block ${header.number} (${header.hash}) yet`);
+    });
+  for (const other of node.endpoints()) {
+    if (other.name === told.endpoint || other.isResting()) continue;
+    try {
+      return await askAgain(other);
+    } catch (error) {
+      if (!(error instanceof RpcUnavailable || error instanceof RpcRefused)) throw error;
+    }
+  }
+  await new Promise((resolve) => setTimeout(resolve, DOUBTED_MS));
+  return askAgain(node);
+}
+
+function logsOfBlock(raw: unknown, { hash, number }: LoggingBlock, endpoint: string): ChainLog[] {
+  const logs = logsOf(raw, endpoint);
+  if (logs.every((log) => log.blockHash === hash && log.blockNumber === number)) return logs;
+  throw new RpcUnavailable(`${endpoint} gave logs of another block than ${number} (${hash})`);
+}
+
+function mayHold({ logsBloom }: LoggingBlock, { address, topics }: LogFilter): boolean {
+  if (logsBloom === undefined || (address !== undefined && !bloomHolds(logsBloom, address))) return false;
+  return topics.some((topic) => bloomHolds(logsBloom, topic));
 }
 
 /**
@@ -95,7 +142,9 @@ export function readLogsOfRange(
   ];
   return node.callAll(requests, ([last, logs], endpoint) => {
     if (headerOf(last, endpoint) === undefined) throw new RpcUnavailable(`${endpoint} does not have block ${to} yet`);
-    return logsOf(logs, endpoint);
+    const told = logsOf(logs, endpoint);
+    if (told.every(({ blockNumber }) => blockNumber >= from && blockNumber <= to)) return told;
+    throw new RpcUnavailable(`${endpoint} gave logs of other blocks than ${from} to ${to}`);
   });
 }
 
@@ -129,6 +178,12 @@ export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined
   };
 }
 
+/** One in another form is none. */
+function bloomOf(raw: unknown): Hex | undefined {
+  const { logsBloom } = (raw ?? {}) as { logsBloom?: unknown };
+  return typeof logsBloom === 'string' && /^0x[0-9a-f]{512}$/i.test(logsBloom) ? (logsBloom as Hex) : undefined;
+}
+
 /**
  * Logs as any source writes them. Throws RpcUnavailable when they are none.
  * @param by who gave them
@@ -139,6 +194,7 @@ export function logsOf(raw: unknown, by = 'the node'): ChainLog[] {
     const log = each as Record<string, unknown>;
     const topics = log['topics'];
     if (!Array.isArray(topics)) throw new RpcUnavailable(`${by} gave a log without topics`);
+    if (log['removed'] === true) throw new RpcUnavailable(`${by} gave a log of a block that it has removed`);
     return {
       address: bytesOf(log['address'], 20, 'log.address', by),
       topics: topics.map((topic) => bytesOf(topic, 32, 'log.topics', by)),
@@ -158,3 +214,6 @@ function filterParams({ address, topics }: LogFilter): object {
 function hexOf(value: number): Hex {
   return `0x${value.toString(16)}`;
 }
+
+/** Before the only endpoint is asked again. */
+const DOUBTED_MS = 250;

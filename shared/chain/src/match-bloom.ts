@@ -1,0 +1,15 @@
+import { type Hex, hexToBytes, keccak256 } from '@makerbook/contracts-evm';
+
+/**
+ * Whether a block with this `logsBloom` can hold a log with this address or topic. True may be wrong, false is not: as long
+ * as the chain fills its blooms at all.
+ */
+export function bloomHolds(logsBloom: Hex, value: Hex): boolean {
+  const hash = keccak256(hexToBytes(value));
+  // Three bits, each named by eleven bits of the hash; bit 0 is the last one of the bloom.
+  return [0, 2, 4].every((at) => {
+    const bit = (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047;
+    const digit = logsBloom.at(-1 - (bit >> 2)) ?? '0';
+    return ((Number.parseInt(digit, 16) >> (bit & 3)) & 1) === 1;
+  });
+}

@@ -1,0 +1,179 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
+import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { type BaseContract, ContractFactory, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import {
+  type ChainLog,
+  createNode,
+  type LoggingBlock,
+  type Node,
+  RpcUnavailable,
+  readBlockAndHead,
+  readLogs,
+  readLogsOfRange,
+} from './index.js';
+
+type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
+/** What takes the place of the node's own result. */
+type Forge = (method: string, result: unknown, times: number) => unknown;
+
+const filter = { topics: [eventTopics.transfer] };
+let anvil: AnvilPart;
+let provider: JsonRpcProvider;
+/** Two blocks with a Transfer each, and one without logs. */
+let first: LoggingBlock;
+let second: LoggingBlock;
+let empty: LoggingBlock;
+let expected: readonly ChainLog[];
+const servers: Server[] = [];
+const nodes: Node[] = [];
+
+const nodeOf = (...urls: string[]): Node => {
+  const node = createNode({ urls, nowMs: () => 0 });
+  nodes.push(node);
+  return node;
+};
+const newest = async (): Promise<LoggingBlock> => {
+  const number = await provider.getBlockNumber();
+  const { block, logsBloom } = await readBlockAndHead(nodeOf(anvil.rpcUrl), number);
+  if (block === undefined) throw new Error('no newest block');
+  expect(logsBloom).toHaveLength(514);
+  return { number, hash: block.hash, logsBloom };
+};
+/** A node whose results are forged; `times` counts the requests to it, from 1. */
+const forging = async (forge: Forge): Promise<{ readonly url: string; readonly asked: Call[][] }> => {
+  const asked: Call[][] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    const calls = [JSON.parse(body)].flat() as Call[];
+    const times = asked.push(calls);
+    const real = await fetch(anvil.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const answers = [await real.json()].flat() as { id: number; result: unknown }[];
+    const forged = answers.map((answer) => {
+      const call = calls.find(({ id }) => id === answer.id);
+      return { ...answer, result: forge(call?.method ?? '', answer.result, times) };
+    });
+    response.end(JSON.stringify(forged.length === 1 ? forged[0] : forged));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+};
+const emptyUntil =
+  (honestFrom: number): Forge =>
+  (method, result, times) =>
+    method === 'eth_getLogs' && times < honestFrom ? [] : result;
+
+beforeAll(async () => {
+  anvil = await startAnvil();
+  provider = new JsonRpcProvider(anvil.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+  provider.pollingInterval = 20;
+  const wallet = new Wallet(Wallet.createRandom().privateKey, provider);
+  await provider.send('anvil_setBalance', [wallet.address, '0x3635c9adc5dea00000']);
+  const { abi, bytecode } = deployArtifacts.TestToken;
+  const token: BaseContract = await new ContractFactory(abi, bytecode, new NonceManager(wallet)).deploy('T', 'T', 18);
+  await token.waitForDeployment();
+  const mint = async () => {
+    await (await token.getFunction('mint').send(wallet.address, 1n)).wait();
+    return newest();
+  };
+  first = await mint();
+  second = await mint();
+  await provider.send('anvil_mine', ['0x1']);
+  empty = await newest();
+  expected = await readLogs(nodeOf(anvil.rpcUrl), second, filter);
+  expect(expected).toHaveLength(1);
+});
+afterEach(() => {
+  for (const node of nodes.splice(0)) node.close();
+});
+afterAll(async () => {
+  provider.destroy();
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  await anvil.stop();
+});
+
+describe('no logs, where the header speaks for some,', () => {
+  test('are not believed while another node gives them', async () => {
+    const liar = await forging(emptyUntil(100));
+    expect(await readLogs(nodeOf(liar.url, anvil.rpcUrl), second, filter)).toEqual(expected);
+    expect(liar.asked).toHaveLength(1);
+  });
+
+  test('are asked for again where there is one node alone', async () => {
+    const late = await forging(emptyUntil(2));
+    expect(await readLogs(nodeOf(late.url), second, filter)).toEqual(expected);
+    expect(late.asked).toHaveLength(2);
+  });
+
+  test('are asked for again where the other node lacks the block, or is away', async () => {
+    const late = await forging(emptyUntil(2));
+    const behind = await forging((method) => (method === 'eth_getLogs' ? [] : null));
+    const away = 'http://127.0.0.1:9';
+    expect(await readLogs(nodeOf(late.url, behind.url, away), second, filter)).toEqual(expected);
+    expect([late.asked.length, behind.asked.length]).toEqual([2, 1]);
+  });
+
+  test('are believed once they are said twice: a bloom may hold what no log says', async () => {
+    const full: LoggingBlock = { ...empty, logsBloom: `0x${'f'.repeat(512)}` };
+    const [one, other] = [await forging((_, result) => result), await forging((_, result) => result)];
+    expect(await readLogs(nodeOf(one.url, other.url), full, filter)).toEqual([]);
+    expect([one.asked.length, other.asked.length]).toEqual([1, 1]);
+    expect(await readLogs(nodeOf(one.url), full, filter)).toEqual([]);
+    expect(one.asked).toHaveLength(3);
+  });
+
+  test.each([
+    ['speaks for none', () => empty, 0],
+    ['has no bloom', () => ({ ...second, logsBloom: undefined }), 1],
+    ['has a bloom of zeros, on a chain that fills none', () => ({ ...second, logsBloom: `0x${'0'.repeat(512)}` }), 1],
+  ])('cost no second request where it %s', async (_what, blockOf, logs) => {
+    const header = blockOf() as LoggingBlock;
+    const honest = await forging((_, result) => result);
+    expect(await readLogs(nodeOf(honest.url), header, filter)).toHaveLength(logs);
+    const liar = await forging(emptyUntil(100));
+    expect(await readLogs(nodeOf(liar.url), header, filter)).toEqual([]);
+    expect([honest.asked.length, liar.asked.length]).toEqual([1, 1]);
+  });
+});
+
+describe('logs of another block', () => {
+  const logsOf = async ({ hash: blockHash }: LoggingBlock) =>
+    (await provider.send('eth_getLogs', [{ blockHash, topics: [[eventTopics.transfer]] }])) as object[];
+
+  test('are a failure of the node that gave them, and the next one is asked', async () => {
+    const others = await logsOf(first);
+    const wrong = await forging((method, result) => (method === 'eth_getLogs' ? others : result));
+    expect(await readLogs(nodeOf(wrong.url, anvil.rpcUrl), second, filter)).toEqual(expected);
+    const failure = await readLogs(nodeOf(wrong.url), second, filter).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(RpcUnavailable);
+    expect((failure as Error).message).toMatch(/gave logs of another block than \d+/);
+  });
+
+  test('are one by the number alone, too', async () => {
+    const moved = (await logsOf(second)).map((log) => ({ ...log, blockNumber: '0x1' }));
+    const wrong = await forging((method, result) => (method === 'eth_getLogs' ? moved : result));
+    await expect(readLogs(nodeOf(wrong.url), second, filter)).rejects.toThrow(/another block/);
+  });
+
+  test.each([
+    ['of another range', () => logsOf(first), /logs of other blocks than \d+ to \d+/],
+    [
+      'of a block that is no more',
+      async () => (await logsOf(second)).map((log) => ({ ...log, removed: true })),
+      /of a block that it has removed/,
+    ],
+  ])('in a range, %s, are one as well', async (_what, forged, message) => {
+    const logs = await forged();
+    const wrong = await forging((method, result) => (method === 'eth_getLogs' ? logs : result));
+    const range = [second.number, empty.number, filter] as const;
+    expect(await readLogsOfRange(nodeOf(wrong.url, anvil.rpcUrl), ...range)).toEqual(expected);
+    await expect(readLogsOfRange(nodeOf(wrong.url), ...range)).rejects.toThrow(message);
+  });
+});
