@@ -1,11 +1,11 @@
-import { type BlockHeader, type ChainLog, type Node, RpcRefused, readLogsOfRange } from '@makerbook/chain';
+import type { BlockHeader } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { eventTopics } from '@makerbook/contracts-evm';
 import { type CatchUpProgress, noteMatched, publishBlock, readPublished, type WatchOptions } from './keep-position.js';
 import { readHead } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
-import { protocolTopics, type Touched } from './match-logs.js';
+import type { Touched } from './match-logs.js';
 import { blockRefOf, type FactReader, readFacts } from './read-facts.js';
+import { matchMissedLogs } from './read-missed-logs.js';
 import { rereadSlots } from './reread-pairs.js';
 
 /**
@@ -38,61 +38,6 @@ export async function catchUpAtHead(options: WatchOptions, before: BlockHeader |
   state.processed = block;
   state.catchUp = undefined;
   options.onBlock(block, 0, undefined);
-}
-
-/** The open orders that the protocol's logs of the missed blocks name. A range that the node finds too large is halved. */
-async function matchMissedLogs(
-  from: number,
-  head: BlockHeader,
-  reader: FactReader,
-  options: WatchOptions,
-): Promise<Touched> {
-  const { node, watched, signal, retry } = options;
-  const touched: Touched = { pairs: [], makers: [], orders: [] };
-  const seen = new Set<number>();
-  const total = head.number - from + 1;
-  let span = RANGE_BLOCKS_MAX;
-  let ranges = 0;
-  for (let start = from; start <= head.number && !signal.aborted; ) {
-    say({ step: 'blocks', done: start - from, total }, options);
-    const { logs, blocks } = await retry(() => readRange(node, reader, start, Math.min(span, head.number - start + 1)));
-    for (const log of logs) touchOrderOf(log, touched, seen, watched);
-    start += blocks;
-    ranges += 1;
-    // What was too large may have been so for the logs in it: now and then a larger one is tried.
-    span = Math.min(RANGE_BLOCKS_MAX, ranges % 16 === 0 ? blocks * 2 : blocks);
-  }
-  return touched;
-}
-
-/** Throws RpcUnavailable, or RpcRefused where a single block is refused too. */
-async function readRange(
-  node: Node,
-  reader: FactReader,
-  start: number,
-  blocks: number,
-): Promise<{ readonly logs: readonly ChainLog[]; readonly blocks: number }> {
-  try {
-    const filter = { address: reader.protocol, topics: protocolTopics };
-    return { logs: await readLogsOfRange(node, start, start + blocks - 1, filter), blocks };
-  } catch (error) {
-    if (!(error instanceof RpcRefused) || blocks === 1) throw error;
-    return readRange(node, reader, start, Math.ceil(blocks / 2));
-  }
-}
-
-function touchOrderOf(
-  { topics: [topic, maker, orderHash], transactionHash, logIndex }: ChainLog,
-  touched: Touched,
-  seen: Set<number>,
-  watched: WatchedSet,
-): void {
-  if (topic === eventTopics.allOrdersCancelled || maker === undefined || orderHash === undefined) return;
-  const order = watched.findOpenOrder(orderHash);
-  if (order < 0 || seen.has(order)) return;
-  seen.add(order);
-  const cause: Cause = { kind: 'log', transactionHash, logIndex };
-  touched.orders.push({ maker: `0x${maker.slice(-40)}`, orderHash, cause });
 }
 
 async function publishOrders(touched: Touched, reader: FactReader, options: WatchOptions): Promise<void> {
@@ -138,4 +83,3 @@ function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): voi
 }
 
 const CHUNK = 500;
-const RANGE_BLOCKS_MAX = 5000;

@@ -1,0 +1,73 @@
+import {
+  type BlockHeader,
+  type ChainLog,
+  type Node,
+  RpcRefused,
+  RpcUnavailable,
+  readLogsOfRange,
+} from '@makerbook/chain';
+import type { Cause } from '@makerbook/contracts-events';
+import { eventTopics } from '@makerbook/contracts-evm';
+import type { WatchOptions } from './keep-position.js';
+import type { WatchedSet } from './keep-watched-set.js';
+import { protocolTopics, type Touched } from './match-logs.js';
+import { RangeSpan } from './range-span.js';
+import type { FactReader } from './read-facts.js';
+
+/** The open orders that the protocol's logs of the missed blocks name. A range that fails is halved before it is tried again. */
+export async function matchMissedLogs(
+  from: number,
+  head: BlockHeader,
+  reader: FactReader,
+  options: WatchOptions,
+): Promise<Touched> {
+  const { node, watched, state, onCatchUp, signal, retry } = options;
+  const touched: Touched = { pairs: [], makers: [], orders: [] };
+  const seen = new Set<number>();
+  const total = head.number - from + 1;
+  const span = new RangeSpan();
+  for (let start = from; start <= head.number && !signal.aborted; ) {
+    state.catchUp = { step: 'blocks', done: start - from, total };
+    onCatchUp(state.catchUp);
+    const { logs, blocks } = await retry(() => readRange(node, reader, start, head.number, span));
+    for (const log of logs) touchOrderOf(log, touched, seen, watched);
+    start += blocks;
+  }
+  return touched;
+}
+
+/** Throws RpcUnavailable, then with a smaller span for the next try, or RpcRefused where a single block is refused too. */
+async function readRange(
+  node: Node,
+  reader: FactReader,
+  start: number,
+  last: number,
+  span: RangeSpan,
+): Promise<{ readonly logs: readonly ChainLog[]; readonly blocks: number }> {
+  const blocks = Math.min(span.blocks, last - start + 1);
+  try {
+    const filter = { address: reader.protocol, topics: protocolTopics };
+    const logs = await readLogsOfRange(node, start, start + blocks - 1, filter);
+    span.gave();
+    return { logs, blocks };
+  } catch (error) {
+    const isRefused = error instanceof RpcRefused;
+    if (isRefused || error instanceof RpcUnavailable) span.failed(blocks, isRefused);
+    if (!isRefused || blocks === 1) throw error;
+    return readRange(node, reader, start, last, span);
+  }
+}
+
+function touchOrderOf(
+  { topics: [topic, maker, orderHash], transactionHash, logIndex }: ChainLog,
+  touched: Touched,
+  seen: Set<number>,
+  watched: WatchedSet,
+): void {
+  if (topic === eventTopics.allOrdersCancelled || maker === undefined || orderHash === undefined) return;
+  const order = watched.findOpenOrder(orderHash);
+  if (order < 0 || seen.has(order)) return;
+  seen.add(order);
+  const cause: Cause = { kind: 'log', transactionHash, logIndex };
+  touched.orders.push({ maker: `0x${maker.slice(-40)}`, orderHash, cause });
+}
