@@ -1,3 +1,4 @@
+export { deleteRecords } from './delete-records.js';
 export {
   type DeployedContracts,
   type DeployedPool,

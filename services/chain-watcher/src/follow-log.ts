@@ -1,6 +1,13 @@
 import { ChainContradiction } from '@makerbook/chain';
 import { type BlockRef, ceType, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
-import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
+import {
+  type Following,
+  type Log,
+  type Logger,
+  partitionOf,
+  RecordsDeleted,
+  type StoredRecord,
+} from '@makerbook/kafka';
 import type { SeededOrder, WatchedSet } from './keep-watched-set.js';
 import { type PartitionStart, readBook } from './read-book.js';
 
@@ -62,7 +69,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     const openSince = starts[partition]?.openSince;
     for (const record of batch) {
       records += 1;
-      const fact = decodeFact(record);
+      const fact = readFact(record, partitions);
       seedThose(openSince?.get(record.offset), partition, fact, watched);
       if ('unreadable' in fact) {
         // The projector parks it; nothing that is watched can follow from it.
@@ -82,6 +89,9 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     for (const waiter of waiters) if (isReached(waiter.blockNumber)) waiter.resolve();
   };
 
+  const onLogFatal = (error: Error) =>
+    onFatal(error instanceof RecordsDeleted ? new LogContradiction(error.message, { cause: error }) : error);
+
   const reading = readBook({ log, topics, partitions, logger });
   const begin = async () => {
     const read = await reading.done;
@@ -94,7 +104,8 @@ export function followLog(options: FollowLogOptions): FollowedLog {
       orders += open.length;
     });
     logger.info({ orders, partitions: starts.filter(({ from }) => from > 0n).length }, 'the book is read');
-    following = log.followTopic({ topic, from: starts.map(({ from }) => from), onRecords, onFatal });
+    const from = starts.map((start) => start.from);
+    following = log.followTopic({ topic, from, isGapless: true, onRecords, onFatal: onLogFatal });
     await following.caughtUp;
     await assertSameLog(log, topic, starts);
     starts = [];
@@ -137,7 +148,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
 function seedThose(
   orders: readonly SeededOrder[] | undefined,
   partition: number,
-  fact: ReturnType<typeof decodeFact>,
+  fact: ReturnType<typeof readFact>,
   watched: WatchedSet,
 ): void {
   for (const order of orders ?? []) {
@@ -158,6 +169,20 @@ async function assertSameLog(log: Log, topic: string, starts: readonly Partition
   throw new LogContradiction(
     `the book was made from offset ${starts[partition]?.from} of partition ${partition} of ${topic}, which ends at ${ends[partition]}: it belongs to another log`,
   );
+}
+
+/** A fact where it means something: in the partition of its maker, and of nobody else's order. */
+function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeFact> {
+  const fact = decodeFact(record);
+  if ('unreadable' in fact || fact.type === 'BlockProcessed') return fact;
+  const home = partitionOf(fact.maker, partitions);
+  if (home !== record.partition) {
+    return { unreadable: `a fact about ${fact.maker} belongs to partition ${home}, not ${record.partition}` };
+  }
+  if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
+    return { unreadable: `the order is ${fact.order.maker}'s, the fact is about ${fact.maker}` };
+  }
+  return fact;
 }
 
 /** Two watchers that follow different chains must not both go on. */

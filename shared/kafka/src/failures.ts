@@ -30,6 +30,11 @@ export class TopicsNotAsTold extends Error {
   override readonly name = 'TopicsNotAsTold';
 }
 
+/** Records that were wanted are not stored any more: retention took them, or a person did. No retry helps. */
+export class RecordsDeleted extends Error {
+  override readonly name = 'RecordsDeleted';
+}
+
 /** Thrown by a handler: the same batch may succeed later. The loop waits and hands the batch over again. */
 export class RetryableError extends Error {
   override readonly name = 'RetryableError';

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deleteRecords, testParts } from '@makerbook/local-stack';
+import { RecordsDeleted } from './failures.js';
 import type { Log } from './log.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from './testing/open-test-log.js';
 
@@ -98,6 +100,75 @@ describe('following a topic', () => {
     await until('both have the later record', () => seen.end.length === 1 && seen.given.length === 3);
     expect(seen).toEqual({ end: ['later'], given: ['6', '8', 'later'] });
     await Promise.all([atEnd.stop(), atGiven.stop()]);
+  });
+
+  test('where records are deleted it goes on from the first that is stored; where none may be missing, that is fatal', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    await deleteRecords(testParts().kafkaBrokers, topic, [0n, 3n]);
+    const follow = (from: bigint[], isGapless: boolean) => {
+      const seen: string[] = [];
+      const fatal: Error[] = [];
+      const following = log.followTopic({
+        topic,
+        from,
+        isGapless,
+        onRecords: (_, records) => void seen.push(...records.map(({ key }) => key)),
+        onFatal: (error) => void fatal.push(error),
+      });
+      return { following, seen, fatal };
+    };
+    const lenient = follow([4n, 2n], false);
+    await lenient.following.caughtUp;
+    expect([lenient.seen.sort(), lenient.fatal]).toEqual([['7', '8', '9'], []]);
+    const stored = follow([4n, 3n], true);
+    await stored.following.caughtUp;
+    expect([stored.seen.sort(), stored.fatal]).toEqual([['7', '8', '9'], []]);
+    const missing = follow([4n, 2n], true);
+    await until('it says so', () => missing.fatal.length > 0);
+    expect(missing.fatal).toEqual([expect.any(RecordsDeleted)]);
+    expect(missing.fatal[0]?.message).toBe(`${topic}/1 is stored from offset 3 on, and 2 is wanted`);
+    expect(missing.seen).toEqual([]);
+    // Beyond the end is another matter, which the caller sees.
+    const beyond = follow([5n, 6n], true);
+    await beyond.following.caughtUp;
+    expect(beyond.fatal).toEqual([]);
+    for (const { following } of [lenient, stored, missing, beyond]) await following.stop();
+  });
+
+  test('records that are deleted while it waits before them are fatal, too, where none may be missing', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender();
+    await appender.append([recordOf(topic, 0, 'first')]);
+    let goOn: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const seen: string[] = [];
+    const fatal: Error[] = [];
+    const following = log.followTopic({
+      topic,
+      from: [0n],
+      isGapless: true,
+      onRecords: async (_, records) => {
+        seen.push(...records.map(({ key }) => key));
+        await held;
+      },
+      onFatal: (error) => void fatal.push(error),
+    });
+    await until('it waits with the first', () => seen.length === 1);
+    // One is handled while the next are fetched: these are on the way already, those after them are not.
+    await appender.append([recordOf(topic, 0, 'second')]);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await appender.append([recordOf(topic, 0, 'third')]);
+    await appender.append([recordOf(topic, 0, 'fourth')]);
+    await deleteRecords(testParts().kafkaBrokers, topic, [3n]);
+    goOn();
+    await until('it says so', () => fatal.length > 0);
+    expect(fatal).toEqual([expect.any(RecordsDeleted)]);
+    expect(seen).not.toContain('fourth');
+    await following.stop();
   });
 
   test('gaps that compaction leaves do not hold it up', async () => {

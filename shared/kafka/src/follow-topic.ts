@@ -1,3 +1,4 @@
+import { RecordsDeleted } from './failures.js';
 import { openFetching, type Stretch } from './fetch-partitions.js';
 import type { Following, FollowOptions, Logger } from './log.js';
 import type { Connections } from './reach-brokers.js';
@@ -43,6 +44,9 @@ export function openFollowing(
     handle,
     onOutOfRange: async (partition, offset) => {
       const start = (await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS)))[partition] ?? 0n;
+      if (options.isGapless) {
+        assertStored(topic, partition, offset, start);
+      }
       logger.warn(
         { topic, partition, offset, start },
         'the offset is no longer stored, going on from the first that is',
@@ -50,11 +54,13 @@ export function openFollowing(
       advance(partition, start);
       return start;
     },
-    onFatal: (error) => {
-      logger.error({ topic, error: error.message, stack: error.stack }, 'following a topic has stopped');
-      options.onFatal?.(error);
-    },
+    onFatal: fail,
   });
+
+  function fail(error: Error): void {
+    logger.error({ topic, error: error.message, stack: error.stack }, 'following a topic has stopped');
+    options.onFatal?.(error);
+  }
 
   async function handle(partition: number, stretch: Stretch): Promise<void> {
     if (stretch.records.length > 0) {
@@ -81,7 +87,7 @@ export function openFollowing(
       try {
         const first = await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS));
         ends = await parts.endOffsets(topic, ASK_TIMEOUT_MS);
-        positions = startOffsets(options.from, first, ends);
+        positions = startOffsets(options, first, ends);
         if (stopping.signal.aborted) {
           return;
         }
@@ -91,6 +97,10 @@ export function openFollowing(
         checkCaughtUp();
         return;
       } catch (error) {
+        if (error instanceof RecordsDeleted) {
+          fail(error);
+          return;
+        }
         logger.warn({ topic, error: (error as Error).message }, 'a topic cannot be read yet');
         await pause(RETRY_PAUSE_MS, stopping.signal);
       }
@@ -110,7 +120,11 @@ export function openFollowing(
   };
 }
 
-function startOffsets(from: FollowOptions['from'], first: readonly bigint[], ends: readonly bigint[]): bigint[] {
+function startOffsets(
+  { topic, from, isGapless }: FollowOptions,
+  first: readonly bigint[],
+  ends: readonly bigint[],
+): bigint[] {
   if (from === 'beginning') {
     return [...first];
   }
@@ -119,6 +133,15 @@ function startOffsets(from: FollowOptions['from'], first: readonly bigint[], end
   }
   return first.map((stored, partition) => {
     const wanted = from[partition] ?? 0n;
+    if (isGapless) {
+      assertStored(topic, partition, wanted, stored);
+    }
     return wanted > stored ? wanted : stored;
   });
+}
+
+function assertStored(topic: string, partition: number, wanted: bigint, first: bigint): void {
+  if (first > wanted) {
+    throw new RecordsDeleted(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
+  }
 }

@@ -110,11 +110,13 @@ export interface FollowOptions {
    * stored any more, the first that is. Throws nothing for an offset beyond the end: the caller asks for `endOffsets`.
    */
   readonly from: 'beginning' | 'end' | readonly bigint[];
+  /** Nothing may be missing from the given offsets on: where one is not stored any more, that is fatal (RecordsDeleted). */
+  readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
   readonly onRecords: (partition: number, records: readonly StoredRecord[]) => void | Promise<void>;
   /** The next offset to be read, also where only control records or gaps were passed. */
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
-  /** The handler threw, or the topic is gone: nothing is read any more. Default: logged as an error. */
+  /** The handler threw, or records are gone that were wanted: nothing is read any more. Default: logged as an error. */
   readonly onFatal?: (error: Error) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
