@@ -20,6 +20,12 @@ export const orderCancelled = z.strictObject({
   cause,
 });
 
+/**
+ * More of what was read of the maker at the same block follows in the same batch: nothing is judged by this fact before the
+ * last of them, for what they say together may be another thing than what each says alone.
+ */
+const hasMore = z.literal(true).optional();
+
 /** `AllowanceChanged`: what the maker lets the protocol transfer of a token, as read at `block`. An absolute value. */
 export const allowanceChanged = z.strictObject({
   type: z.literal('AllowanceChanged'),
@@ -28,6 +34,7 @@ export const allowanceChanged = z.strictObject({
   allowance: quantity,
   block: blockRef,
   cause,
+  hasMore,
 });
 
 /** `BalanceChanged`: what the maker holds of a token, as read at `block`. An absolute value. */
@@ -38,6 +45,7 @@ export const balanceChanged = z.strictObject({
   balance: quantity,
   block: blockRef,
   cause,
+  hasMore,
 });
 
 /** `NonceChanged`: the maker's cancel-all counter as read at `block`. An absolute value. */
@@ -47,6 +55,7 @@ export const nonceChanged = z.strictObject({
   nonce: quantity,
   block: blockRef,
   cause,
+  hasMore,
 });
 
 /** `OrderCancelledOnChain`: the maker called `cancelOrder` for this order. */
@@ -70,6 +79,7 @@ export const orderFilled = z.strictObject({
   filledMakingAmount: quantity,
   block: blockRef,
   cause,
+  hasMore,
 });
 
 /** `MakerAdmitted`: an operator put the maker on the whitelist. */

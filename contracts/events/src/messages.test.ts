@@ -68,7 +68,10 @@ describe('messages on the log', () => {
     const entries = bookEntry.options.map((option) => `BookEntry-${option.shape.status.value}.v1.json`);
     const resume = resumeRecord.options.map((option) => `${option.shape.type.value}.v1.json`);
     const others = ['MakerView.v1.json', 'OrderFilled-nothing.v1.json', 'BlockProcessed-known.v1.json'];
-    expect(files.sort()).toEqual([...events, ...entries, ...resume, ...others].sort());
+    const more = ['AllowanceChanged', 'BalanceChanged', 'NonceChanged', 'OrderFilled'].map(
+      (type) => `${type}-more.v1.json`,
+    );
+    expect(files.sort()).toEqual([...events, ...entries, ...resume, ...others, ...more].sort());
   });
 
   test.each([

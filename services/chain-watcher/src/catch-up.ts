@@ -1,20 +1,18 @@
 import type { BlockHeader } from '@makerbook/chain';
-import type { Cause } from '@makerbook/contracts-events';
 import { type CatchUpProgress, noteMatched, publishBlock, readPublished, type WatchOptions } from './keep-position.js';
 import { readHead } from './keep-read-point.js';
-import type { WatchedSet } from './keep-watched-set.js';
-import type { Touched } from './match-logs.js';
-import { blockRefOf, type FactReader, readFacts } from './read-facts.js';
+import type { TouchedOrder } from './match-logs.js';
+import { blockRefOf, type FactReader } from './read-facts.js';
 import { matchMissedLogs } from './read-missed-logs.js';
-import { rereadSlots } from './reread-pairs.js';
+import { rereadMakers } from './reread-makers.js';
 
 /**
- * Reads all watched pairs and makers anew at the head, and of the missed blocks only the protocol's own logs: its cost
- * follows the number of pairs, not of blocks. Then the head is published as processed.
+ * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows the
+ * number of pairs, not of blocks. Then the head is published as processed.
  * @param before the last block that was processed; undefined at the very first start: then every open order is read too.
  */
 export async function catchUpAtHead(options: WatchOptions, before: BlockHeader | undefined): Promise<void> {
-  const { node, watched, log, reader, orders, state, signal, retry } = options;
+  const { node, log, reader, state, signal, retry } = options;
   state.phase = 'CATCHING_UP';
   if (before !== undefined) await log.reached(before.number, signal);
   // Of a chain that holds the block before: else a node of another chain could have its head published.
@@ -24,14 +22,11 @@ export async function catchUpAtHead(options: WatchOptions, before: BlockHeader |
   if (signal.aborted) return;
   // From here on: what joins the watched set is read at the head or later by the reader of new orders.
   noteMatched(head, head, options);
-  const settled = orders?.settled(signal);
   if (reader !== undefined) {
     const touched =
-      before === undefined ? touchAllOrders(watched) : await matchMissedLogs(before.number + 1, head, reader, options);
-    await publishOrders(touched, reader, options);
-    await publishPairs(reader, options);
+      before === undefined ? undefined : (await matchMissedLogs(before.number + 1, head, reader, options)).orders;
+    await publishMakers(touched, head, reader, options);
   }
-  await settled;
   if (signal.aborted) return;
   const block = blockRefOf(head);
   await retry(() => publishBlock([], block, options));
@@ -40,46 +35,36 @@ export async function catchUpAtHead(options: WatchOptions, before: BlockHeader |
   options.onBlock(block, 0, undefined);
 }
 
-async function publishOrders(touched: Touched, reader: FactReader, options: WatchOptions): Promise<void> {
-  const { publisher, readPoint, signal, retry } = options;
-  const total = touched.orders.length;
-  for (let from = 0; from < total && !signal.aborted; from += CHUNK) {
-    const chunk: Touched = { pairs: [], makers: [], orders: touched.orders.slice(from, from + CHUNK) };
-    await retry(async () => publisher.publish(await readFacts(reader, chunk, await readPoint.at())));
-    say({ step: 'orders', done: Math.min(from + CHUNK, total), total }, options);
-  }
-}
-
-async function publishPairs(reader: FactReader, options: WatchOptions): Promise<void> {
-  const { watched, publisher, readPoint, signal, retry } = options;
+/** @param orders that may have changed; undefined: any may have */
+async function publishMakers(
+  orders: readonly TouchedOrder[] | undefined,
+  head: BlockHeader,
+  reader: FactReader,
+  options: WatchOptions,
+): Promise<void> {
+  const { watched, publisher, readPoint, turns, signal, retry } = options;
+  const byMaker = orders && Map.groupBy(orders, ({ maker }) => maker);
   let done = 0;
-  say({ step: 'pairs', done, total: watched.sizes().pairs }, options);
   for (let from: number | undefined = 0; from !== undefined && !signal.aborted; ) {
+    say({ step: 'makers', done, total: Math.max(done, watched.sizes().makers) }, options);
     const start: number = from;
-    const { next, pairs } = await retry(async () => {
-      const reread = await rereadSlots(reader, watched, await readPoint.at(), 'CATCH_UP', start, CHUNK);
-      if (reread.facts.length > 0) await publisher.publish(reread.facts);
-      return reread;
-    });
-    done += pairs;
-    say({ step: 'pairs', done, total: Math.max(done, watched.sizes().pairs) }, options);
+    const { next, makers } = await retry(() =>
+      turns.take(async () => {
+        const at = await readPoint.at();
+        // At a later block than the one whose logs were matched, other orders may have changed.
+        const changed = at.number > head.number ? undefined : byMaker;
+        const reread = await rereadMakers(reader, watched, at, changed, start);
+        if (reread.facts.length > 0) await publisher.publish(reread.facts);
+        return reread;
+      }),
+    );
+    done += makers;
     from = next;
   }
 }
 
-function touchAllOrders(watched: WatchedSet): Touched {
-  const cause: Cause = { kind: 'read', occasion: 'CATCH_UP' };
-  const orders = watched.openOrders().map((order) => ({
-    maker: watched.makerAddress(watched.makerOf(watched.pairOf(order))),
-    orderHash: watched.orderHash(order),
-    cause,
-  }));
-  return { pairs: [], makers: [], orders };
-}
-
-function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): void {
+/** Tells how far it has come. */
+export function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): void {
   state.catchUp = progress;
   onCatchUp(progress);
 }
-
-const CHUNK = 500;

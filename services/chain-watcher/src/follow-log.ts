@@ -1,5 +1,11 @@
 import { ChainContradiction } from '@makerbook/chain';
-import { type BlockRef, ceType, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
+import {
+  type BlockProcessed,
+  type BlockRef,
+  ceType,
+  decodeMakerEvent,
+  type TopicNames,
+} from '@makerbook/contracts-events';
 import {
   type Following,
   type Log,
@@ -81,7 +87,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
         hasBlocks = true;
         assertSameChain(watched.lastBlock(partition), fact.block, partition);
       }
-      const order = watched.apply(partition, fact);
+      const order = watched.apply(partition, fact, record.offset);
       if (order >= 0 && isCaughtUp) opened.push({ order, traceparent: record.headers['traceparent'] });
     }
     if (opened.length > 0) onOpened(opened);
@@ -100,6 +106,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     let orders = 0;
     starts.forEach(({ from, open }, partition) => {
       if (from > 0n) watched.noteUnknownRemovals();
+      watched.startAt(partition, from);
       for (const { order, isJudged } of open) watched.seed(partition, order, isJudged);
       orders += open.length;
     });
@@ -199,10 +206,11 @@ const BLOCK_PROCESSED = ceType('BlockProcessed');
 function decodeFact(record: StoredRecord): ReturnType<typeof decodeMakerEvent> {
   if (record.headers['ce_type'] === BLOCK_PROCESSED && record.value !== null) {
     try {
-      const { block } = JSON.parse(record.value.toString('latin1')) as { block?: Partial<BlockRef> };
-      const { number, hash, timestamp } = block ?? {};
-      if (Number.isSafeInteger(number) && Number.isSafeInteger(timestamp) && typeof hash === 'string') {
-        return { type: 'BlockProcessed', block: { number, hash, timestamp } as BlockRef };
+      const { block, knownOffset } = JSON.parse(record.value.toString('latin1')) as Partial<BlockProcessed>;
+      const { number, hash, timestamp }: Partial<BlockRef> = block ?? {};
+      const isWhole = Number.isSafeInteger(number) && Number.isSafeInteger(timestamp) && typeof hash === 'string';
+      if (isWhole && /^\d+$/.test(knownOffset ?? '0')) {
+        return { type: 'BlockProcessed', block: { number, hash, timestamp } as BlockRef, knownOffset };
       }
     } catch {
       // Left to the schema, which says what is wrong.

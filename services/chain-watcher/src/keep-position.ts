@@ -8,6 +8,7 @@ import type { WatchedSet } from './keep-watched-set.js';
 import type { FactPublisher } from './publish-facts.js';
 import type { FactReader } from './read-facts.js';
 import type { NewOrderReader } from './read-new-orders.js';
+import type { Turns } from './take-turns.js';
 
 /** Where the watcher stands; read by metrics and readiness, written by the loop. */
 export interface WatcherState {
@@ -30,30 +31,38 @@ export interface WatchOptions {
   readonly orders: NewOrderReader | undefined;
   readonly partitions: number;
   readonly readPoint: ReadPoint;
+  /** Whoever reads and publishes takes a turn, so that no reading of one block mixes with those of another. */
+  readonly turns: Turns;
   readonly state: WatcherState;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
   readonly retry: <T>(work: () => Promise<T>) => Promise<T>;
   /** @param tookMs from the moment the block was seen to the acknowledgement of its facts; undefined after a catch-up */
   readonly onBlock: (block: BlockRef, facts: number, tookMs: number | undefined) => void;
-  /** Before each request for missed logs, and after each chunk of orders and pairs. */
+  /** Before each request for missed logs, and after each chunk of makers. */
   readonly onCatchUp: (progress: CatchUpProgress) => void;
   /** A gap of more blocks is caught up by reading all pairs at the head, where that is cheaper. */
   readonly catchUpBlocksMax: number;
 }
 
-/** How far a step of catching up has come: missed blocks whose logs are read, orders, and then the watched pairs. */
+/**
+ * How far a step of catching up has come: missed blocks whose logs are read, and then the watched makers; or, where that
+ * would cost more, missed blocks that are followed one by one.
+ */
 export interface CatchUpProgress {
-  readonly step: 'blocks' | 'orders' | 'pairs';
+  readonly step: 'blocks' | 'makers' | 'followed';
   readonly done: number;
   readonly total: number;
 }
 
 /** From now on what joins the watched set has missed the block's logs, and is read at `at`, which is not older. */
-export function noteMatched(block: BlockHeader, at: BlockHeader, { state, watched, readPoint }: WatchOptions): void {
+export function noteMatched(block: BlockHeader, at: BlockHeader, options: WatchOptions): void {
+  const { state, watched, readPoint, orders } = options;
   state.matched = block;
   readPoint.moveTo(at);
   watched.noteMatched(block.number);
+  // Those whose reading came too late in the log, or was lost with another watcher.
+  orders?.addAgain(watched.takeOverdue());
 }
 
 /** Publishes the block where it is not published yet, and elsewhere the facts that are not known there. */
@@ -65,6 +74,7 @@ export async function publishBlock(
   await publisher.publishBlock(
     facts,
     block,
+    (partition) => watched.matchedOffset(partition),
     (partition) => isPublished(partition, block, watched),
     (fact) => isNews(fact, watched),
   );

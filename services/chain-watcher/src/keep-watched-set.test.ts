@@ -78,7 +78,14 @@ const eventOf = fc.oneof(
       ? { type: 'BalanceChanged', balance: `0x${value}`, ...common }
       : { type: 'AllowanceChanged', allowance: `0x${value}`, ...common };
   }),
-  { arbitrary: fc.nat(20).map((n): MakerEvent => ({ type: 'BlockProcessed', block: blockOf(n) })), weight: 2 },
+  {
+    arbitrary: fc.record({
+      type: fc.constant('BlockProcessed' as const),
+      block,
+      knownOffset: fc.option(fc.nat(120).map(String), { nil: undefined }),
+    }),
+    weight: 2,
+  },
 );
 
 describe('the watched set', () => {
@@ -87,11 +94,12 @@ describe('the watched set', () => {
       fc.property(fc.array(eventOf, { maxLength: 120 }), (events) => {
         const watched = new WatchedSet(PARTITIONS);
         const oracle = new Oracle();
-        for (const event of events) {
+        for (const [n, event] of events.entries()) {
+          const offset = BigInt(n);
           if (event.type === 'BlockProcessed') {
-            for (let partition = 0; partition < PARTITIONS; partition += 1) watched.apply(partition, event);
-          } else watched.apply(partitionOfMaker(event.maker), event);
-          oracle.apply(event);
+            for (let partition = 0; partition < PARTITIONS; partition += 1) watched.apply(partition, event, offset);
+          } else watched.apply(partitionOfMaker(event.maker), event, offset);
+          oracle.apply(event, offset);
           expect(describeWatched(watched)).toEqual(oracle.describe());
           const unread = watched.unreadOrders().map((order) => watched.orderHash(order));
           expect(unread).toEqual(expect.arrayContaining(oracle.waiting()));
@@ -102,7 +110,7 @@ describe('the watched set', () => {
   });
 
   test('takes an order for unread until it was looked at with funds and nonce known, at the last processed block or later', () => {
-    const { watched, lasting, order, look } = unreadOrder();
+    const { watched, apply, lasting, order, look } = unreadOrder();
     expect(watched.unreadOrders()).toEqual([order]);
     look(5);
     expect(watched.unreadOrders()).toEqual([order]);
@@ -114,7 +122,7 @@ describe('the watched set', () => {
       { type: 'BalanceChanged', maker, token, balance: '0x1', block: blockOf(5), cause },
       { type: 'BlockProcessed', block: blockOf(6) },
     ] as const;
-    for (const fact of facts) watched.apply(0, fact);
+    for (const fact of facts) apply(fact);
     look(5);
     expect(watched.unreadOrders()).toEqual([order]);
     look(6);
@@ -122,8 +130,8 @@ describe('the watched set', () => {
   });
 
   test('gives an unread order again every two blocks, and none that is gone', () => {
-    const { watched, lasting, order } = unreadOrder();
-    const process = (number: number) => watched.apply(0, { type: 'BlockProcessed', block: blockOf(number) });
+    const { watched, apply, lasting, order } = unreadOrder();
+    const process = (number: number) => apply({ type: 'BlockProcessed', block: blockOf(number) });
     process(6);
     expect(watched.takeOverdue()).toEqual([]);
     process(7);
@@ -132,14 +140,44 @@ describe('the watched set', () => {
     process(9);
     expect(watched.takeOverdue()).toEqual([order]);
     process(11);
-    watched.apply(0, { type: 'OrderCancelled', maker: lasting.maker, orderHash: lasting.orderHash, cause });
+    apply({ type: 'OrderCancelled', maker: lasting.maker, orderHash: lasting.orderHash, cause });
     expect(watched.takeOverdue()).toEqual([]);
+  });
+
+  test('gives an order again with the next block that was read before a block whose watcher did not know it', () => {
+    const { watched, apply, lasting, order, look } = unreadOrder();
+    const { maker, order: terms } = lasting;
+    const common = { maker, token: terms.making.token, block: blockOf(5), cause } as const;
+    apply({ type: 'NonceChanged', maker, nonce: terms.nonce, block: blockOf(5), cause });
+    apply({ type: 'AllowanceChanged', allowance: '0x1', ...common });
+    apply({ type: 'BalanceChanged', balance: '0x1', ...common });
+    look(5);
+    const process = (number: number, knownOffset: string) => {
+      apply({ type: 'BlockProcessed', block: blockOf(number), knownOffset });
+      return watched.takeOverdue();
+    };
+    expect(process(6, '2')).toEqual([]);
+    expect(process(7, '1')).toEqual([order]);
+    expect(process(8, '2')).toEqual([]);
+    look(9);
+    expect(process(9, '1')).toEqual([]);
+    expect(watched.unreadOrders()).toEqual([]);
+  });
+
+  test('knows which orders it knew when it matched a block', () => {
+    const { watched, apply, look } = unreadOrder();
+    expect(watched.matchedOffset(0)).toBe(0n);
+    look(5);
+    watched.noteMatched(6);
+    expect(watched.matchedOffset(0)).toBe(2n);
+    apply(submitted(8));
+    expect(watched.matchedOffset(0)).toBe(2n);
   });
 
   test('keeps nothing of orders that have expired but their makers', () => {
     const watched = new WatchedSet(1);
-    for (let n = 0; n < 1000; n += 1) watched.apply(0, submitted(n));
-    watched.apply(0, { type: 'BlockProcessed', block: blockOf(100) });
+    for (let n = 0; n < 1000; n += 1) watched.apply(0, submitted(n), BigInt(n));
+    watched.apply(0, { type: 'BlockProcessed', block: blockOf(100) }, 1000n);
     expect(watched.sizes()).toEqual({ pairs: 0, makers: 0, orders: 0, hashes: 0 });
     expect(tokens.some((token) => watched.isTokenWatched(token))).toBe(false);
   });
@@ -148,13 +186,18 @@ describe('the watched set', () => {
 /** An order that lasts, opened behind block 5; `look` says that nothing of it was filled at a block. */
 function unreadOrder() {
   const watched = new WatchedSet(1);
-  watched.apply(0, { type: 'BlockProcessed', block: blockOf(5) });
+  let offset = -1n;
+  const apply = (fact: MakerEvent) => {
+    offset += 1n;
+    return watched.apply(0, fact, offset);
+  };
+  apply({ type: 'BlockProcessed', block: blockOf(5) });
   const some = submitted(7);
   const lasting = { ...some, order: { ...some.order, expiresAt: '0xffffff' as const } };
-  const order = watched.apply(0, lasting);
+  const order = apply(lasting);
   const { maker, orderHash } = lasting;
   const look = (number: number) =>
-    watched.apply(0, {
+    apply({
       type: 'OrderFilled',
       maker,
       orderHash,
@@ -162,7 +205,7 @@ function unreadOrder() {
       block: blockOf(number),
       cause,
     });
-  return { watched, lasting, order, look };
+  return { watched, apply, lasting, order, look };
 }
 
 class Oracle {
@@ -170,13 +213,11 @@ class Oracle {
   private readonly removed = new Set<Hex>();
   private clockSeconds = 0;
   private processedBlock = -1;
-  private offset = 0n;
 
-  apply(fact: MakerEvent): void {
-    this.offset += 1n;
+  apply(fact: MakerEvent, offset: bigint): void {
     for (const [address, maker] of this.makers) {
       if (fact.type !== 'BlockProcessed' && fact.maker !== address) continue;
-      const { offset, clockSeconds, processedBlock } = this;
+      const { clockSeconds, processedBlock } = this;
       const placed = { fact, offset, clockSeconds, processedBlock };
       const evolved = evolve(maker, [placed], {
         routingGraceSeconds: 60,

@@ -1,4 +1,4 @@
-import type { BlockRef, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import type { BlockProcessed, BlockRef, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
 import { KeyIndex, readWords } from './index-keys.js';
@@ -45,15 +45,18 @@ export class WatchedSet {
       ahead: new Set(),
       unread: new Map(),
       joined: new Set(),
+      knownOffset: 0n,
+      matchedOffset: 0n,
+      young: new Map(),
     }));
   }
 
   /** Applies the next fact of the partition. Returns the slot of an order that is open by it, else -1. */
-  apply(partition: number, fact: MakerEvent): number {
+  apply(partition: number, fact: MakerEvent, offset: bigint): number {
     const home = this.home(partition);
     switch (fact.type) {
       case 'OrderSubmitted':
-        return this.openOrder(home, fact);
+        return this.openOrder(home, fact, offset);
       case 'OrderCancelled':
       case 'OrderCancelledOnChain':
         this.remove(home, this.findOrder(fact.orderHash));
@@ -79,7 +82,7 @@ export class WatchedSet {
         return -1;
       }
       case 'BlockProcessed':
-        this.advanceClock(home, fact.block);
+        this.processBlock(home, fact, offset);
         return -1;
       case 'MakerAdmitted':
       case 'MakerSuspended':
@@ -110,6 +113,17 @@ export class WatchedSet {
   /** The logs of this block have been matched: what joins from now on missed them. */
   noteMatched(blockNumber: number): void {
     this.matchedBlock = blockNumber;
+    for (const home of this.partitions) home.matchedOffset = home.knownOffset;
+  }
+
+  /** The partition is read from this offset on: open orders that were submitted before it are put in by `seed`. */
+  startAt(partition: number, offset: bigint): void {
+    this.home(partition).knownOffset = offset;
+  }
+
+  /** The orders of the partition below this offset were known when the last block was matched. */
+  matchedOffset(partition: number): bigint {
+    return this.home(partition).matchedOffset;
   }
 
   /** From now on a hash may come that was removed before, unknown to this set. */
@@ -156,8 +170,8 @@ export class WatchedSet {
   }
 
   /**
-   * Those of them that a watcher at work would have read by now: before a block is published, every order is read that
-   * stands before the `BlockProcessed` of the block before it. They are given again two blocks later, if need be.
+   * Those of them that have waited for two blocks: their reading came too late in the log, or was lost with another watcher.
+   * They are given again two blocks later, if need be.
    */
   takeOverdue(): number[] {
     const overdue: number[] = [];
@@ -170,13 +184,6 @@ export class WatchedSet {
       }
     }
     return overdue;
-  }
-
-  /** Slots of all open orders. */
-  openOrders(): number[] {
-    const open: number[] = [];
-    for (let order = 0; order < this.orders.slotsEnd; order += 1) if (this.isOpen(order)) open.push(order);
-    return open;
   }
 
   /** The slot of a watched pair, or -1. Takes hex of any case: `token` an address, `account` a topic or an address. */
@@ -200,6 +207,13 @@ export class WatchedSet {
   findOpenOrder(orderHash: Hex): number {
     const order = this.findOrder(orderHash);
     return this.isOpen(order) ? order : -1;
+  }
+
+  /** Slots of the open orders of a watched maker. */
+  ordersOf(maker: number): number[] {
+    const open: number[] = [];
+    for (let order = this.makers.firstOrder(maker); order >= 0; order = at(this.orderNext, order)) open.push(order);
+    return open;
   }
 
   isOpen(order: number): boolean {
@@ -268,12 +282,14 @@ export class WatchedSet {
     return Math.max(this.pairs.slotsEnd, this.makers.slotsEnd);
   }
 
-  private openOrder(home: Partition, fact: OrderSubmitted): number {
+  private openOrder(home: Partition, fact: OrderSubmitted, offset: bigint): number {
+    home.knownOffset = offset + 1n;
     const maker = this.makers.findOrInsert(fact.maker);
     const pair = this.pairs.find(maker, fact.order.making.token);
     const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceRead(maker);
     const slot = this.insertOrder(home, fact);
     if (slot < 0) return -1;
+    home.young.set(slot, { offset, sinceBlock: processedBlock(home), readBlock: -1 });
     if (isKnown && this.removed.mayHaveForgotten) home.joined.add(this.pairOf(slot));
     return slot;
   }
@@ -307,8 +323,10 @@ export class WatchedSet {
     if (order < 0) return;
     const pair = this.pairOf(order);
     if (filled >= at(this.orderAmount, order)) this.remove(home, order);
-    else if (isCurrent(home, block) && this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) {
-      home.unread.delete(order);
+    else if (isCurrent(home, block)) {
+      const young = home.young.get(order);
+      if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
+      if (this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) home.unread.delete(order);
     }
   }
 
@@ -321,15 +339,33 @@ export class WatchedSet {
     const maker = this.makers.findOrInsert(account);
     const current = this.makers.observeNonce(maker, nonce, read.number, read.isCurrent);
     if (current === undefined) return;
-    for (let order = this.makers.firstOrder(maker), next = -1; order >= 0; order = next) {
-      next = at(this.orderNext, order);
+    for (const order of this.ordersOf(maker)) {
       if (at(this.orderNonce, order) < current) this.remove(home, order);
       else if (at(this.orderNonce, order) === current) home.ahead.delete(order);
     }
   }
 
+  private processBlock(home: Partition, { block, knownOffset }: BlockProcessed, offset: bigint): void {
+    home.knownOffset = offset + 1n;
+    const isFirst = block.number > processedBlock(home);
+    if (isFirst) home.lastBlock = block;
+    this.advanceClock(home, block);
+    if (isFirst) this.missOrders(home, block, knownOffset === undefined ? home.knownOffset : BigInt(knownOffset));
+  }
+
+  /**
+   * Of younger orders the watcher that published the block did not know when it matched it: what another one read of them
+   * before does not count any more. It reads them as soon as it knows them; should it be gone by then, they are overdue here.
+   */
+  private missOrders(home: Partition, { number }: BlockRef, knownOffset: bigint): void {
+    for (const [order, { offset, sinceBlock, readBlock }] of home.young) {
+      if (sinceBlock < number - YOUNG_BLOCKS) home.young.delete(order);
+      const isMissed = offset >= knownOffset && readBlock < number;
+      if (isMissed && !home.unread.has(order)) home.unread.set(order, number - 2);
+    }
+  }
+
   private advanceClock(home: Partition, block: BlockRef): void {
-    if (block.number > processedBlock(home)) home.lastBlock = block;
     home.clockSeconds = Math.max(home.clockSeconds, block.timestamp);
     for (let order = home.expiries.popDue(home.clockSeconds); order !== undefined; ) {
       // Whoever submitted the hash again would find it expired: it need not be remembered.
@@ -359,6 +395,7 @@ export class WatchedSet {
     this.orders.delete(order);
     home.ahead.delete(order);
     home.unread.delete(order);
+    home.young.delete(order);
     this.unlink(this.makerOf(pair), order);
     if (this.pairs.release(pair)) home.joined.delete(pair);
   }
@@ -402,7 +439,19 @@ interface Partition {
   readonly unread: Map<number, number>;
   /** See `takeJoined`. */
   readonly joined: Set<number>;
+  /** The orders below this offset are known. It follows orders and blocks, so that it hangs on nobody's pace of reading others. */
+  knownOffset: bigint;
+  /** What it was when the last block was matched. */
+  matchedOffset: bigint;
+  /** Open orders of the last blocks: their offset, the block that was processed before them, and at which they were read. */
+  readonly young: Map<number, { readonly offset: bigint; readonly sinceBlock: number; readBlock: number }>;
 }
+
+/**
+ * A watcher matches a block once it has read the log up to the block before it, so that it misses none but the youngest
+ * orders. One that caught up may have missed some more.
+ */
+const YOUNG_BLOCKS = 16;
 
 /** Some 6 MB. */
 const REMOVED_HASHES_MAX = 100_000;

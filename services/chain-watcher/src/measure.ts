@@ -158,11 +158,11 @@ export function createMeters(): WatcherMeters {
   };
 }
 
-const STEPS: readonly CatchUpProgress['step'][] = ['blocks', 'orders', 'pairs'];
-
-/** Each step counts for as much as the others. */
+/** Half for the missed blocks, half for the makers; all for blocks that are followed instead. */
 function ratioOf(progress: CatchUpProgress | undefined): number {
   if (progress === undefined) return 0;
   const { step, done, total } = progress;
-  return (STEPS.indexOf(step) + (total === 0 ? 0 : done / total)) / STEPS.length;
+  const ratio = total === 0 ? 0 : done / total;
+  if (step === 'followed') return ratio;
+  return step === 'blocks' ? ratio / 2 : (1 + ratio) / 2;
 }

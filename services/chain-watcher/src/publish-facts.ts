@@ -1,13 +1,15 @@
 import { type BlockRef, encodeMakerEvent, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+import { groupFacts } from './group-facts.js';
 
 /** Appends what the chain says to the log. Every method throws LogUnavailable; a repeat is harmless. */
 export interface FactPublisher {
-  /** Facts alone. `traceparentOf` continues the trace of a request. */
+  /** Facts of one block, alone. `traceparentOf` continues the trace of a request. */
   publish(facts: readonly MakerFact[], traceparentOf?: (fact: MakerFact) => string | undefined): Promise<void>;
   /**
    * The facts of a block and then its `BlockProcessed`, to each partition in one record batch: a partition holds all of
-   * it or nothing (facts beyond a batch's bound go before, in batches of their own).
+   * it or nothing (what is beyond a batch's bound goes before, in batches of its own, each of whole makers).
+   * @param knownOffset of each partition: the orders before it were known when the block was matched
    * @param isPublished partitions that hold the block already, from another watcher, are given no second one
    * @param isNews of the facts for such a partition those that the log does not say yet: the other watcher may not have
    * known the order when it matched the block
@@ -15,6 +17,7 @@ export interface FactPublisher {
   publishBlock(
     facts: readonly MakerFact[],
     block: BlockRef,
+    knownOffset: (partition: number) => bigint,
     isPublished: (partition: number) => boolean,
     isNews: (fact: MakerFact) => boolean,
   ): Promise<void>;
@@ -50,44 +53,58 @@ export function createFactPublisher({
   const byPartition = (
     facts: readonly MakerFact[],
     traceparentOf?: (fact: MakerFact) => string | undefined,
-  ): Map<number, LogRecord[]> => {
-    const records = new Map<number, LogRecord[]>();
-    for (const fact of facts) {
-      const partition = partitionOf(fact.maker, partitions);
-      const record = recordOf(partition, fact, idOf(fact), timestampOf(fact), traceparentOf?.(fact));
-      const list = records.get(partition);
-      if (list === undefined) records.set(partition, [record]);
-      else list.push(record);
+  ): Map<number, LogRecord[][]> => {
+    const groups = new Map<number, LogRecord[][]>();
+    for (const group of groupFacts(facts)) {
+      const [first] = group;
+      if (first === undefined) continue;
+      const partition = partitionOf(first.maker, partitions);
+      const records = group.map((fact) =>
+        recordOf(partition, fact, idOf(fact), timestampOf(fact), traceparentOf?.(fact)),
+      );
+      const others = groups.get(partition);
+      if (others === undefined) groups.set(partition, [records]);
+      else others.push(records);
     }
-    return records;
+    return groups;
   };
 
-  const appendInOrder = async (records: readonly LogRecord[]) => {
-    for (let from = 0; from < records.length; from += batchFactsMax) {
-      await appender.append(records.slice(from, from + batchFactsMax));
+  const appendInOrder = async (groups: readonly (readonly LogRecord[])[]) => {
+    let batch: LogRecord[] = [];
+    for (const group of groups) {
+      if (batch.length > 0 && batch.length + group.length > batchFactsMax) {
+        await appender.append(batch);
+        batch = [];
+      }
+      // A maker of whom there is more than a batch may hold: nothing is judged before the last fact.
+      for (const record of group) {
+        if (batch.length === batchFactsMax) {
+          await appender.append(batch);
+          batch = [];
+        }
+        batch.push(record);
+      }
     }
+    if (batch.length > 0) await appender.append(batch);
   };
 
   return {
     publish: async (facts, traceparentOf) => {
       await allDone([...byPartition(facts, traceparentOf).values()].map(appendInOrder));
     },
-    publishBlock: async (facts, block, isPublished, isNews) => {
+    publishBlock: async (facts, block, knownOffset, isPublished, isNews) => {
       const isToBeSaid = (fact: MakerFact) => !isPublished(partitionOf(fact.maker, partitions)) || isNews(fact);
-      const records = byPartition(facts.filter(isToBeSaid));
+      const groups = byPartition(facts.filter(isToBeSaid));
       const appends: Promise<void>[] = [];
       for (let partition = 0; partition < partitions; partition += 1) {
         if (isPublished(partition)) {
-          appends.push(appendInOrder(records.get(partition) ?? []));
+          appends.push(appendInOrder(groups.get(partition) ?? []));
           continue;
         }
-        const last = recordOf(
-          partition,
-          { type: 'BlockProcessed', block },
-          `${block.number}:BlockProcessed:${partition}`,
-          block.timestamp,
-        );
-        appends.push(appendInOrder([...(records.get(partition) ?? []), last]));
+        const processed = { type: 'BlockProcessed' as const, block, knownOffset: String(knownOffset(partition)) };
+        const id = `${block.number}:BlockProcessed:${partition}:${processed.knownOffset}`;
+        const last = recordOf(partition, processed, id, block.timestamp);
+        appends.push(appendInOrder([...(groups.get(partition) ?? []), [last]]));
       }
       await allDone(appends);
     },
@@ -102,12 +119,14 @@ async function allDone(appends: readonly Promise<void>[]): Promise<void> {
 
 /**
  * Fact and cause have the same id, whoever publishes them and how often. The cause belongs to it: of two watchers one may
- * have read for a log what the other one read for a new order. The values are the same, the messages are not.
+ * have read for a log what the other one read for a new order, or more of the maker. The values are the same, the messages
+ * are not.
  */
 function idOf(fact: MakerFact): string {
   const about = 'token' in fact ? `:${fact.token}` : 'orderHash' in fact ? `:${fact.orderHash}` : '';
   const number = 'block' in fact ? fact.block.number : 0;
-  return `${number}:${fact.type}:${fact.maker}${about}:${causeOf(fact)}`;
+  const more = 'hasMore' in fact ? ':more' : '';
+  return `${number}:${fact.type}:${fact.maker}${about}:${causeOf(fact)}${more}`;
 }
 
 function causeOf({ cause }: MakerFact): string {

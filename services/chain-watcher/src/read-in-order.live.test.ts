@@ -7,6 +7,7 @@ import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';
 import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
+const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
 const PARTITIONS = [0, 1, 2];
 
 let stage: Stage;
@@ -79,33 +80,32 @@ const newest = async (): Promise<BlockRef> => {
 };
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
+const lastStates = (orderHash: Hex, count: number) =>
+  stage
+    .states(orderHash)
+    .map(({ status }) => status)
+    .slice(-count);
 const readsMore = async (than: number) => until('values are asked for', () => reads > than);
 
-describe('a block is not published', () => {
-  test('while an order that stood in the log before it was matched is unread', async () => {
+describe('while a block is being read', () => {
+  test('a new order waits, so that no order is judged by values of two blocks', async () => {
     await watch();
     const signed = await openMaker(10n);
+    await stage.submit(signed);
+    await reaches(signed.orderHash, 'ACTIVE');
     await stage.settled();
-    const before = stage.processedBlock();
     hold();
     const from = reads;
-    await stage.submit(signed);
+    await spend(1n);
     await readsMore(from);
-    await stage.mine(3);
-    // Long enough for the blocks to be seen.
+    // Of its pair the log still says what was true at the block before.
+    const fresh = await stage.sign(maker, { making: { token, amount: 10n } });
+    await stage.submit(fresh);
     await new Promise((resolve) => setTimeout(resolve, 500));
-    expect(stage.processedBlock()).toBe(before);
+    expect(reads).toBe(from + 1);
     held?.release();
-    await stage.settled();
-    const partition = stage.facts.findIndex(
-      ({ fact }) => fact.type === 'OrderFilled' && fact.orderHash === signed.orderHash,
-    );
-    const next = stage.facts.findIndex(
-      ({ fact }) => fact.type === 'BlockProcessed' && fact.block.number === before + 1,
-    );
-    expect(stage.state(signed.orderHash)?.status).toBe('ACTIVE');
-    expect(partition).toBeGreaterThan(-1);
-    expect(next).toBeGreaterThan(-1);
+    await reaches(fresh.orderHash, 'INACTIVE');
+    expect(lastStates(fresh.orderHash, 2)).toEqual(['VALIDATING', 'INACTIVE']);
   });
 });
 
@@ -151,6 +151,35 @@ describe('beside another watcher', () => {
     held?.release();
     await reaches(orderHash, 'INACTIVE');
     expect(stage.state(orderHash)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
+    // By the block that changed its funds at the latest, or by a reading before it.
+    const [, active, next] = stage.states(orderHash);
+    expect(active?.status).toBe('ACTIVE');
+    expect(next?.by).toMatchObject({ block: { number: block.number + 1 } });
+    expect(stage.state(other.orderHash)?.status).toBe('INACTIVE');
+    expect(lastStates(other.orderHash, 2)).toEqual(['ACTIVE', 'INACTIVE']);
+  });
+
+  test('which published a block without knowing an order, and is gone: the order is VALIDATING until it is read here', async () => {
+    await watch();
+    const [kept, cancelled] = [await openMaker(10n), await openMaker(10n)];
+    for (const { orderHash } of [kept, cancelled]) {
+      await stage.submit(orderHash === kept.orderHash ? kept : cancelled);
+      await reaches(orderHash, 'ACTIVE');
+    }
+    await stage.settled();
+    hold();
+    const from = reads;
+    await stage.send(maker, stage.protocolAddress, PROTOCOL, 'cancelOrder', cancelled.order);
+    await readsMore(from);
+    for (const partition of PARTITIONS) await stage.publishBlockTo(partition, 0n);
+    for (const { orderHash } of [kept, cancelled]) await reaches(orderHash, 'VALIDATING');
+    held?.release();
+    await reaches(cancelled.orderHash, 'REMOVED');
+    // Nothing happened to the other one: it is read with the next block.
+    await stage.mine();
+    await reaches(kept.orderHash, 'ACTIVE');
+    expect(lastStates(kept.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'ACTIVE']);
+    expect(lastStates(cancelled.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'CANCELLED_ONCHAIN']);
   });
 
   test('what it did not know of a block that it published is told nevertheless', async () => {

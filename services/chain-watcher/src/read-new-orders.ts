@@ -4,15 +4,20 @@ import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import type { Touched } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
-import { type FactReader, readFacts } from './read-facts.js';
+import type { FactReader } from './read-facts.js';
+import { readTouched } from './read-whole.js';
+import type { Turns } from './take-turns.js';
 
 /** Reads what the chain says of orders that are new in the log, and of their pairs and makers where nothing is known. */
 export interface NewOrderReader {
+  /** Nothing is read before the first block is matched. */
   add(opened: readonly OpenedOrder[]): void;
-  /** Resolves when all orders that were added before have been read and published; or on abort. */
-  settled(signal: AbortSignal): Promise<void>;
+  /** Orders that were added before, by their slots: those that do not wait any more are to be read again. */
+  addAgain(orders: readonly number[]): void;
   /** Orders that wait to be read. */
   waiting(): number;
+  /** Since when the oldest of them has waited, in the clock's milliseconds; undefined when there is none. */
+  oldestAtMs(): number | undefined;
 }
 
 export interface NewOrderReaderOptions {
@@ -20,8 +25,12 @@ export interface NewOrderReaderOptions {
   readonly reader: FactReader;
   readonly publisher: FactPublisher;
   readonly readPoint: ReadPoint;
+  readonly turns: Turns;
+  /** Up to this block the log says what changed; -1 for none. */
+  readonly processedBlock: () => number;
   /** How long an order waits for company. */
   readonly gatherMs: number;
+  readonly nowMs: () => number;
   readonly wait: (ms: number) => Promise<void>;
   readonly retry: <T>(work: () => Promise<T>) => Promise<T>;
   readonly onFatal: (error: Error) => void;
@@ -33,43 +42,35 @@ const ORDERS_MAX = 500;
 /**
  * An order may be posted after it was partly filled or cancelled on-chain, so its own state is read too, and it stays
  * VALIDATING until then. All is read at the block whose logs were matched last, or a later one: every later block is
- * matched with the order in the watched set, so together they leave no gap.
+ * matched with the order in the watched set, so together they leave no gap. Not while a block is read and published: what
+ * is known of the maker is of the block before it then.
  */
 export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderReader {
-  const { watched, reader, publisher, readPoint, gatherMs, wait, retry, onFatal } = options;
-  let queue: OpenedOrder[] = [];
-  /** What is being read, last one first. */
-  let reading: OpenedOrder[] = [];
-  let added = 0;
-  let done = 0;
+  const { watched, reader, publisher, readPoint, turns, processedBlock, gatherMs, nowMs, wait, retry, onFatal } =
+    options;
+  /** By the order's slot, oldest first. A slot may come to hold another order while it is being read. */
+  const queue = new Map<number, OpenedOrder & { readonly addedAtMs: number }>();
   let isWorking = false;
   let hasFailed = false;
-  const waiters: { readonly upTo: number; readonly resolve: () => void }[] = [];
-
-  const take = () => {
-    if (reading.length === 0) {
-      reading = queue.reverse();
-      queue = [];
-    }
-    return reading.splice(-ORDERS_MAX).reverse();
-  };
 
   const readAll = async () => {
     await wait(gatherMs);
-    for (let batch = take(); batch.length > 0; batch = take()) {
-      await retry(async () => {
-        const block = await readPoint.at();
-        const { touched, traceparents } = touchedBy(batch, watched);
-        const facts = ordersLast(await readFacts(reader, touched, block));
-        await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
-      });
-      done += batch.length;
-      while (waiters[0] !== undefined && waiters[0].upTo <= done) waiters.shift()?.resolve();
+    while (queue.size > 0) {
+      const batch = firstOf(queue.values(), ORDERS_MAX);
+      await retry(() =>
+        turns.take(async () => {
+          const at = await readPoint.at();
+          const { touched, traceparents } = touchedBy(batch, watched);
+          const facts = await readTouched(reader, watched, touched, at, processedBlock());
+          await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
+        }),
+      );
+      for (const opened of batch) if (queue.get(opened.order) === opened) queue.delete(opened.order);
     }
   };
 
   const start = () => {
-    if (isWorking || hasFailed || queue.length === 0 || !readPoint.isKnown) return;
+    if (isWorking || hasFailed || queue.size === 0 || !readPoint.isKnown) return;
     isWorking = true;
     readAll()
       .catch((error: Error) => {
@@ -84,31 +85,26 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
 
   return {
     add: (opened) => {
-      for (const each of opened) queue.push(each);
-      added += opened.length;
+      const addedAtMs = nowMs();
+      for (const { order, traceparent } of opened) queue.set(order, { order, traceparent, addedAtMs });
       start();
     },
-    settled: (signal) => {
+    addAgain: (orders) => {
+      const addedAtMs = nowMs();
+      for (const order of orders) {
+        if (!queue.has(order)) queue.set(order, { order, traceparent: undefined, addedAtMs });
+      }
       start();
-      const upTo = added;
-      if (upTo <= done || signal.aborted) return Promise.resolve();
-      return new Promise((resolve) => {
-        const finish = () => {
-          signal.removeEventListener('abort', finish);
-          resolve();
-        };
-        signal.addEventListener('abort', finish, { once: true });
-        waiters.push({ upTo, resolve: finish });
-      });
     },
-    waiting: () => added - done,
+    waiting: () => queue.size,
+    oldestAtMs: () => queue.values().next().value?.addedAtMs,
   };
 }
 
-/** So that whatever an order is judged by is in the log before the fact that lets it be judged. */
-function ordersLast(facts: readonly MakerFact[]): MakerFact[] {
-  const isOfOrder = ({ type }: MakerFact) => type === 'OrderFilled' || type === 'OrderCancelledOnChain';
-  return [...facts.filter((fact) => !isOfOrder(fact)), ...facts.filter(isOfOrder)];
+function firstOf<T>(values: Iterable<T>, countMax: number): T[] {
+  const first: T[] = [];
+  for (const value of values) if (first.push(value) === countMax) break;
+  return first;
 }
 
 /** What to read, as of now: orders that are still open, pairs whose funds are not known, makers whose nonce is not. */

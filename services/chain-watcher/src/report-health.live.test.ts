@@ -140,17 +140,17 @@ describe('readiness', () => {
 
     const held = await holdCalls('eth_call');
     const ops = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', CATCH_UP_BLOCKS_MAX: '10' });
-    await isNotReady(ops, /^catching up at the head: 0 of 600 pairs read$/);
-    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(2 / 3);
+    await isNotReady(ops, /^catching up: 0 of 600 makers read$/);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(1 / 2);
     await until('a part of them is read', async () => {
       await held.passOne();
       // Each is asked for when the one before was read.
       await held.isAsked();
-      return /^catching up at the head: [1-9]\d* of 600 pairs read$/.test(await position(ops));
+      return /^catching up: [1-9]\d* of 600 makers read$/.test(await position(ops));
     });
     const done = Number(/(\d+) of/.exec(await position(ops))?.[1]);
     expect(done).toBeLessThan(600);
-    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(2 / 3 + done / 600 / 3);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(1 / 2 + done / 600 / 2);
     expect((await ops.ask('/readyz')).status).toBe(503);
     expect((await ops.ask('/livez')).status).toBe(200);
     expect(stage.processedBlock()).toBe(before);

@@ -59,7 +59,7 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   const { phase, catchUp, processed } = signs.state;
   if (phase === 'READING_LOG') return `reading the log: ${signs.logRecords} records so far`;
   if (catchUp !== undefined) {
-    return `catching up at the head: ${catchUp.done} of ${catchUp.total} ${catchUp.step} read`;
+    return `catching up: ${catchUp.done} of ${catchUp.total} ${DONE[catchUp.step]}`;
   }
   if (processed === undefined) return 'no block is processed yet';
   const lagBlocks = (signs.headNumber ?? processed.number) - processed.number;
@@ -70,6 +70,8 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   if (lagSecondsMax === 0 || lagMs <= lagSecondsMax * 1000) return 'ok';
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old${describeWait(signs)}`;
 }
+
+const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
 function describeWait({ awaitedPartitions }: Signs): string {
   return awaitedPartitions.length > 0 ? `: it waits for partition ${awaitedPartitions.join(', ')} of the log` : '';

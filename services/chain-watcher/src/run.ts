@@ -27,7 +27,7 @@ import { createNewOrderReader } from './read-new-orders.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
 import { retrying } from './retry.js';
 import { type SweepState, sweepPairs } from './sweep-pairs.js';
-import { timeOrders } from './time-orders.js';
+import { Turns } from './take-turns.js';
 import { watchBlocks } from './watch-blocks.js';
 import { watchHead } from './watch-head.js';
 
@@ -172,21 +172,22 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
     }
     const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
+    const turns = new Turns();
     const orders =
       reader &&
-      timeOrders(
-        createNewOrderReader({
-          watched,
-          reader,
-          publisher,
-          readPoint,
-          gatherMs: settings.ORDER_GATHER_MS,
-          wait,
-          retry: retryFor('orders'),
-          onFatal,
-        }),
+      createNewOrderReader({
+        watched,
+        reader,
+        publisher,
+        readPoint,
+        turns,
+        processedBlock: () => state.processed?.number ?? -1,
+        gatherMs: settings.ORDER_GATHER_MS,
         nowMs,
-      );
+        wait,
+        retry: retryFor('orders'),
+        onFatal,
+      });
     const followed = followLog({
       log,
       topics: names,
@@ -288,6 +289,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         orders,
         partitions,
         readPoint,
+        turns,
         state,
         signal,
         nowMs,
@@ -312,7 +314,8 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
         reader,
         publisher,
         readPoint,
-        mayRead: () => state.phase === 'FOLLOWING',
+        turns,
+        processedBlock: () => (state.phase === 'FOLLOWING' ? state.processed?.number : undefined),
         pairsPerSecond: settings.SWEEP_PAIRS_PER_SECOND,
         state: sweep,
         signal,

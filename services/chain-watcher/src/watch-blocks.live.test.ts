@@ -192,12 +192,15 @@ describe('the log', () => {
     const ids = stage.facts.filter(({ fact }) => 'block' in fact).map(({ id }) => id);
     expect(ids.length).toBeGreaterThan(20);
     for (const { fact, partition, id } of stage.facts) {
-      if (fact.type === 'BlockProcessed') expect(id).toBe(`${fact.block.number}:BlockProcessed:${partition}`);
+      if (fact.type === 'BlockProcessed') {
+        expect(id).toBe(`${fact.block.number}:BlockProcessed:${partition}:${fact.knownOffset}`);
+      }
       if (fact.type !== 'BalanceChanged') continue;
       const { cause } = fact;
       const why =
         cause.kind === 'log' ? `${cause.transactionHash}:${cause.logIndex}` : 'occasion' in cause && cause.occasion;
-      expect(id).toBe(`${fact.block.number}:${fact.type}:${fact.maker}:${fact.token}:${why}`);
+      const more = fact.hasMore === true ? ':more' : '';
+      expect(id).toBe(`${fact.block.number}:${fact.type}:${fact.maker}:${fact.token}:${why}${more}`);
     }
   });
 });

@@ -4,6 +4,7 @@ import type { BlockRef } from '@makerbook/contracts-events';
 import type { WatcherState } from './keep-position.js';
 import { ReadPoint } from './keep-read-point.js';
 import { WatchedSet } from './keep-watched-set.js';
+import { Turns } from './take-turns.js';
 import { watchBlocks } from './watch-blocks.js';
 
 const header = (number: number): BlockHeader => ({
@@ -21,7 +22,7 @@ test('a block is matched only once the log is read up to the block before it: an
       read([header(7), header(9)], 'node'),
   } as unknown as Node;
   const watched = new WatchedSet(1);
-  watched.apply(0, { type: 'BlockProcessed', block: header(7) });
+  watched.apply(0, { type: 'BlockProcessed', block: header(7) }, 0n);
   const state: WatcherState = {
     phase: 'READING_LOG',
     matched: undefined,
@@ -62,6 +63,7 @@ test('a block is matched only once the log is read up to the block before it: an
     reader: undefined,
     orders: undefined,
     partitions: 1,
+    turns: new Turns(),
     readPoint: new ReadPoint({ node, nowMs: () => 0, stateBlocksMax: 100 }),
     state,
     signal,

@@ -1,12 +1,12 @@
 import { type BlockHeader, ChainContradiction } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
 import type { SourceBlock } from './block-source.js';
-import { catchUpAtHead } from './catch-up.js';
+import { catchUpAtHead, say } from './catch-up.js';
 import { noteMatched, publishBlock, readPublished, type WatcherState, type WatchOptions } from './keep-position.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import { matchLogs } from './match-logs.js';
-import { orderFacts } from './order-facts.js';
-import { blockRefOf, readFacts } from './read-facts.js';
+import { blockRefOf } from './read-facts.js';
+import { readTouched } from './read-whole.js';
 
 /**
  * Publishes every block, from the last one that the log holds, until the signal is aborted. Throws ChainContradiction
@@ -21,11 +21,12 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
   else {
     const at = await retry(() => options.readPoint.choose(oldest, undefined));
     if (signal.aborted) return;
+    state.processed = blockRefOf(oldest);
     noteMatched(oldest, at, options);
-    // Orders that came before are read now, not only when the next block comes.
-    void options.orders?.settled(signal);
   }
 
+  /** The block from which a long gap is followed block by block. */
+  let missedFrom: number | undefined;
   while (!signal.aborted) {
     const before = matchedOf(state);
     const block = await retry(() => source.next(before.number + 1));
@@ -38,9 +39,16 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
     if (gap > options.catchUpBlocksMax) {
       state.phase = 'CATCHING_UP';
       if (isRereadCheaper(gap, options.watched)) {
+        missedFrom = undefined;
         await catchUpAtHead(options, before);
         continue;
       }
+      missedFrom ??= before.number;
+      const done = before.number - missedFrom;
+      say({ step: 'followed', done, total: done + gap }, options);
+    } else if (missedFrom !== undefined) {
+      missedFrom = undefined;
+      state.catchUp = undefined;
     }
     assertFollows(block, before);
     await processBlock(block, options);
@@ -63,31 +71,29 @@ async function resume({ watched, partitions, node }: WatchOptions): Promise<Bloc
 }
 
 async function processBlock({ header, logs }: SourceBlock, options: WatchOptions): Promise<void> {
-  const { watched, log, reader, readPoint, orders, state, signal, nowMs, retry } = options;
+  const { watched, log, reader, readPoint, turns, state, signal, nowMs, retry } = options;
   const seenAtMs = nowMs();
-  // Every order before the last block in the log is in the watched set, and read, before this block is published.
+  // Whoever published the last block knew no more of the log than this: every order before it is in the watched set.
   await log.reached(matchedOf(state).number, signal);
   if (signal.aborted) return;
   const at = await retry(() => readPoint.choose(header, options.source.headNumber()));
   if (signal.aborted) return;
-  // No await between these: what joins the watched set later is read at this block or a later one.
-  const joined = header.number % JOINED_BLOCKS === 0 ? watched.takeJoined(header.number, JOINED_PAIRS_MAX) : [];
-  const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol, joined);
-  noteMatched(header, at, options);
-  // Those whose reading came too late in the log, or was lost with another watcher.
-  orders?.add(watched.takeOverdue().map((order) => ({ order, traceparent: undefined })));
-  const settled = orders?.settled(signal);
+  await turns.take(async () => {
+    // No await between these: what joins the watched set later is read at this block or a later one.
+    const joined = header.number % JOINED_BLOCKS === 0 ? watched.takeJoined(header.number, JOINED_PAIRS_MAX) : [];
+    const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol, joined);
+    noteMatched(header, at, options);
 
-  const facts =
-    reader === undefined || touched === undefined
-      ? []
-      : await retry(async () => readFacts(reader, touched, await readPoint.at()));
-  await settled;
-  if (signal.aborted) return;
-  const block = blockRefOf(header);
-  await retry(() => publishBlock(orderFacts(facts, watched), block, options));
-  state.processed = block;
-  options.onBlock(block, facts.length, nowMs() - seenAtMs);
+    const facts =
+      reader === undefined || touched === undefined
+        ? []
+        : await retry(async () => readTouched(reader, watched, touched, await readPoint.at(), header.number));
+    if (signal.aborted) return;
+    const block = blockRefOf(header);
+    await retry(() => publishBlock(facts, block, options));
+    state.processed = block;
+    options.onBlock(block, facts.length, nowMs() - seenAtMs);
+  });
 }
 
 function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): void {

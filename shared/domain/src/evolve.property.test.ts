@@ -15,6 +15,7 @@ const blockAt = (number: number) => ({ number, hash: `0x${'00'.repeat(32)}` as H
 const hash = fc.constantFrom(...hashes);
 const token = fc.constantFrom(...tokens);
 const amount = fc.bigInt({ min: 0n, max: 6n }).map(quantity);
+const hasMore = fc.constantFrom(true as const, undefined, undefined, undefined);
 const block = fc.integer({ min: 0, max: 200 }).map(blockAt);
 
 const submitted = fc
@@ -76,6 +77,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       filledMakingAmount: amount,
       block,
       cause: fc.constant(cause),
+      hasMore,
     }),
   },
   {
@@ -87,6 +89,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       balance: amount,
       block,
       cause: fc.constant(cause),
+      hasMore,
     }),
   },
   {
@@ -98,6 +101,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       allowance: amount,
       block,
       cause: fc.constant(cause),
+      hasMore,
     }),
   },
   {
@@ -108,6 +112,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       nonce: fc.bigInt({ min: 0n, max: 2n }).map(quantity),
       block,
       cause: fc.constant(cause),
+      hasMore,
     }),
   },
   {
@@ -119,6 +124,9 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
     }),
   },
 );
+
+type Read = Extract<MakerEvent, { type: 'OrderFilled' | 'NonceChanged' | 'BalanceChanged' | 'AllowanceChanged' }>;
+const isRead = (fact: MakerEvent): fact is Read => 'hasMore' in fact;
 
 const stream = fc.array(event, { maxLength: 60 });
 
@@ -176,9 +184,10 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const { maker: state } = fold(events);
         const nonce = state.nonceIsWatched ? state.nonce?.value : undefined;
+        const isWhole = events.findLast(isRead)?.hasMore !== true;
         for (const order of state.orders.values()) {
           const funding = state.funding.get(order.order.making.token);
-          expect(order.state).toEqual(judge(order, nonce, funding));
+          if (isWhole) expect(order.state).toEqual(judge(order, nonce, funding));
           expect(order.remaining > 0n && order.remaining <= order.order.making.amount).toBe(true);
           expect(state.nonce === undefined || order.order.nonce >= state.nonce.value).toBe(true);
         }
@@ -232,6 +241,20 @@ describe('for any stream of facts', () => {
             if (fact.knownOffset === undefined || order.acceptedOffset < BigInt(fact.knownOffset)) continue;
             if ((read.get(order.orderHash) ?? -1) < processed) expect(order.state.status).toBe('VALIDATING');
           }
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('by a fact with more to come no order becomes ACTIVE but the one that it is about', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        for (const transition of fold(events).transitions) {
+          const fact = events[Number(transition.offset)];
+          if (fact === undefined || !isRead(fact) || fact.hasMore !== true) continue;
+          if (transition.kind !== 'OrderChanged' || transition.order.state.status !== 'ACTIVE') continue;
+          expect(fact).toMatchObject({ type: 'OrderFilled', orderHash: transition.order.orderHash });
         }
       }),
       { numRuns: 500 },

@@ -274,6 +274,23 @@ describe('orders of a maker that blocks were kept from', () => {
   });
 });
 
+describe('what was read of a maker at one block', () => {
+  const more = (fact: MakerEvent) => ({ ...fact, hasMore: true as const }) as MakerEvent;
+
+  test('is judged by its last fact: an order is not ACTIVE in between', () => {
+    const poor = given(submitted(first), balance(10n), allowance(100n), nonce(0n), seen(first));
+    poor.when(more(balance(100n, 2)), allowance(10n, 2)).leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE 100');
+    poor.when(more(balance(100n, 2)), nonce(1n, 2)).leadsTo('MakerChanged UNKNOWN 1', 'OrderRemoved 11 NONCE_CHANGED');
+    poor.when(more(balance(100n, 2)), allowance(100n, 2)).leadsTo('OrderChanged 11 ACTIVE 100');
+  });
+
+  test('nor is it without funds in between that paid for its own fill', () => {
+    given(submitted(first), balance(100n), allowance(100n), nonce(0n), seen(first), submitted(second), seen(second))
+      .when(more(balance(40n, 2)), more(allowance(40n, 2)), more(filled(first, 60n, 2)), filled(second, 70n, 2))
+      .leadsTo('OrderChanged 11 ACTIVE 40', 'OrderChanged 22 ACTIVE 30');
+  });
+});
+
 describe('funds', () => {
   test('too low an allowance comes before too low a balance', () => {
     given(...funded)
@@ -366,8 +383,8 @@ describe('the nonce', () => {
       .leadsTo(
         'MakerChanged UNKNOWN 1',
         'OrderRemoved 11 NONCE_CHANGED',
-        'OrderChanged 22 ACTIVE 100',
         'OrderRemoved 33 NONCE_CHANGED',
+        'OrderChanged 22 ACTIVE 100',
       );
   });
 

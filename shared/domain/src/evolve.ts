@@ -100,22 +100,12 @@ function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
     case 'OrderCancelledOnChain':
       return draft.removeByHash(fact.orderHash, 'CANCELLED_ONCHAIN');
     case 'OrderFilled':
-      return observeFilled(draft, fact.orderHash, {
-        value: BigInt(fact.filledMakingAmount),
-        blockNumber: fact.block.number,
-      });
     case 'NonceChanged':
-      return observeNonce(draft, { value: BigInt(fact.nonce), blockNumber: fact.block.number });
     case 'BalanceChanged':
-      return draft.observeFunding(fact.token, 'balance', {
-        value: BigInt(fact.balance),
-        blockNumber: fact.block.number,
-      });
     case 'AllowanceChanged':
-      return draft.observeFunding(fact.token, 'allowance', {
-        value: BigInt(fact.allowance),
-        blockNumber: fact.block.number,
-      });
+      observe(draft, fact);
+      if (fact.hasMore === undefined) draft.rejudgeAll();
+      return;
     case 'MakerAdmitted':
       return draft.admit('ADMITTED');
     case 'MakerSuspended':
@@ -178,6 +168,23 @@ function missOrders(draft: Draft, { block, knownOffset }: BlockProcessed): void 
   }
 }
 
+function observe(
+  draft: Draft,
+  fact: Extract<MakerEvent, { type: 'OrderFilled' | 'NonceChanged' | 'BalanceChanged' | 'AllowanceChanged' }>,
+): void {
+  const at = (value: Hex): Observed => ({ value: BigInt(value), blockNumber: fact.block.number });
+  switch (fact.type) {
+    case 'OrderFilled':
+      return observeFilled(draft, fact.orderHash, at(fact.filledMakingAmount));
+    case 'NonceChanged':
+      return observeNonce(draft, at(fact.nonce));
+    case 'BalanceChanged':
+      return draft.observeFunding(fact.token, 'balance', at(fact.balance));
+    case 'AllowanceChanged':
+      return draft.observeFunding(fact.token, 'allowance', at(fact.allowance));
+  }
+}
+
 function observeFilled(draft: Draft, orderHash: Hex, filled: Observed): void {
   const order = draft.orders.get(orderHash);
   if (order === undefined) return;
@@ -201,7 +208,6 @@ function observeNonce(draft: Draft, seen: Observed): void {
   draft.nonceIsWatched = isWatched;
   for (const order of [...draft.orders.values()]) {
     if (draft.nonce !== undefined && order.order.nonce < draft.nonce.value) draft.remove(order, 'NONCE_CHANGED');
-    else draft.rejudge(order);
   }
   for (const order of draft.orders.values()) draft.dueAtSeconds = Math.min(draft.dueAtSeconds, dueAt(draft, order));
 }
@@ -294,12 +300,17 @@ class Draft {
     const known = funding[what];
     if (known === undefined ? !this.isCurrent(seen) : known.blockNumber > seen.blockNumber) return;
     this.funding.set(token, { ...funding, [what]: seen });
-    for (const order of this.orders.values()) if (order.order.making.token === token) this.rejudge(order);
   }
 
-  /** Gives the order the state that nonce and funds say, and notes a change where that is another one. */
-  rejudge(order: OpenOrder): void {
-    if (!sameState(this.stateOf(order), order.state)) this.change(order);
+  /**
+   * Gives all orders the state that nonce and funds say, and notes a change where that is another one. One that lacks its
+   * funding entry is broken, and no matter of the others: whoever does something to it finds out.
+   */
+  rejudgeAll(): void {
+    for (const order of this.orders.values()) {
+      if (!this.funding.has(order.order.making.token)) continue;
+      if (!sameState(this.stateOf(order), order.state)) this.change(order);
+    }
   }
 
   /** Replaces an order that was seen on the chain, or is to be seen anew: its status may follow from that alone. */

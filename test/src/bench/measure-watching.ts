@@ -99,16 +99,21 @@ function measureWatching(pairs: number): WatchingCost {
   const block = { number: 1, hash: word(1, 32), timestamp: 1_700_000_000 };
   const before = heldBytes();
   const watched = new WatchedSet(PARTITIONS);
+  let facts = 0;
+  const apply = (partition: number, fact: MakerEvent) => {
+    watched.apply(partition, fact, BigInt(facts));
+    facts += 1;
+  };
   const openBefore = process.cpuUsage();
   for (let n = 0; n < pairs; n += 1) {
     const partition = n % PARTITIONS;
     const fact = submitted(n);
-    watched.apply(partition, fact);
+    apply(partition, fact);
     if (fact.type !== 'OrderSubmitted') continue;
     const common = { maker: fact.maker, token: fact.order.making.token, block, cause: fact.cause };
-    watched.apply(partition, { type: 'NonceChanged', maker: fact.maker, nonce: '0x0', block, cause: fact.cause });
-    watched.apply(partition, { type: 'AllowanceChanged', allowance: '0x56bc75e2d63100000', ...common });
-    watched.apply(partition, { type: 'BalanceChanged', balance: '0x56bc75e2d63100001', ...common });
+    apply(partition, { type: 'NonceChanged', maker: fact.maker, nonce: '0x0', block, cause: fact.cause });
+    apply(partition, { type: 'AllowanceChanged', allowance: '0x56bc75e2d63100000', ...common });
+    apply(partition, { type: 'BalanceChanged', balance: '0x56bc75e2d63100001', ...common });
   }
   const open = process.cpuUsage(openBefore);
   const heldPerPair = (heldBytes() - before) / pairs;
@@ -116,7 +121,7 @@ function measureWatching(pairs: number): WatchingCost {
   const clockMicroseconds = cpuMicroseconds(200, () => {
     number += 1;
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      watched.apply(partition, { type: 'BlockProcessed', block: { ...block, number } });
+      apply(partition, { type: 'BlockProcessed', block: { ...block, number } });
     }
   });
   const strangers = blockJson(false, pairs);

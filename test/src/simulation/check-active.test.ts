@@ -28,7 +28,7 @@ interface At {
   readonly timestamp?: number;
 }
 
-/** What stands in the log, by offset, and the messages of the feed. Block 1 is processed at offset 1; the order follows at 2. */
+/** What stands in the log, by offset, and the messages of the feed. Block 1 is processed at offset 1. */
 interface Story {
   readonly chain: Readonly<Record<number, At>>;
   readonly told: readonly Told[];
@@ -36,7 +36,6 @@ interface Story {
   readonly processed?: Readonly<Record<number, bigint>>;
   readonly readAt?: Readonly<Record<string, number>>;
   readonly deletedAt?: bigint;
-  readonly isShared?: boolean;
   readonly isSilent?: boolean;
 }
 
@@ -73,7 +72,6 @@ function check(story: Story): Promise<Checked> {
       processedAt: (_, block) => processed.find((each) => each.block === block)?.offset,
       processedBefore: (_, offset) => processed.findLast((each) => each.offset < offset)?.block ?? 0,
       readAt: (_, offset) => story.readAt?.[String(offset)] ?? 0,
-      submittedAt: () => 2n,
       deletedAt: () => story.deletedAt,
       recent: () => [],
       clock: () => 0,
@@ -90,7 +88,6 @@ function check(story: Story): Promise<Checked> {
     blocks: processed.slice(1).map(({ block }) => ({ number: block, timestamp: at(block).timestamp })),
     headOf: (block) => ({ number: block, timestamp: at(block).timestamp }),
     silentTokens: new Set(story.isSilent === true ? [token] : []),
-    isShared: story.isShared ?? false,
   });
 }
 
@@ -121,7 +118,7 @@ const funded = { balance: 10n, allowance: 10n };
 
 test('an order that can be filled, when it is said and with each block that is processed meanwhile', async () => {
   const story = { chain: { 1: funded, 2: {}, 3: {} }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
-  expect(await check(story)).toEqual({ wrong: [], held: 3, outrun: 0 });
+  expect(await check(story)).toEqual({ wrong: [], held: 3 });
 });
 
 describe('ACTIVE is wrong', () => {
@@ -135,10 +132,10 @@ describe('ACTIVE is wrong', () => {
   ])('of an order that is %s, from its first message on, and with the next block', async (_, change) => {
     const chain = { 1: funded, 3: change };
     const later = await check({ chain, told: [active(3n)], processed: { 2: 10n, 3: 20n } });
-    expect(later).toMatchObject({ held: 2, outrun: 0, wrong: [expect.stringContaining('with block 3 processed')] });
+    expect(later).toMatchObject({ held: 2, wrong: [expect.stringContaining('with block 3 processed')] });
     const told = [active(25n)];
     const first = await check({ chain, told, processed: { 2: 10n, 3: 20n, 4: 30n } });
-    expect(first).toMatchObject({ held: 0, outrun: 0 });
+    expect(first).toMatchObject({ held: 0 });
     expect(first.wrong).toHaveLength(2);
   });
 
@@ -198,13 +195,4 @@ describe('ACTIVE is right', () => {
     expect(await check({ ...story, isSilent: true })).toMatchObject({ held: 3, wrong: [] });
     expect((await check(story)).wrong).toHaveLength(1);
   });
-});
-
-test('with several watchers, a new order may be outrun by its first block, and by no other', async () => {
-  const chain = { 1: funded, 2: { isCancelled: true } };
-  const outrun = { chain, told: [active(3n), gone(12n)], processed: { 2: 10n, 3: 20n } };
-  expect(await check({ ...outrun, isShared: true })).toEqual({ wrong: [], held: 1, outrun: 1 });
-  expect((await check(outrun)).wrong).toHaveLength(1);
-  const late = { ...outrun, told: [active(3n), gone(22n)], isShared: true };
-  expect(await check(late)).toMatchObject({ outrun: 1, wrong: [expect.stringContaining('with block 3 processed')] });
 });

@@ -15,8 +15,6 @@ export interface Telling {
   readonly headOf: (block: number) => Head;
   /** Tokens whose balances change with no event: the router knows what they were when they were read. */
   readonly silentTokens: ReadonlySet<string>;
-  /** More than one watcher ran at some time since. */
-  readonly isShared: boolean;
 }
 
 /** What was found. */
@@ -24,12 +22,6 @@ export interface Checked {
   readonly wrong: readonly string[];
   /** How often ACTIVE was found to be right. */
   readonly held: number;
-  /**
-   * How often it was not, for an order that was new when its first block was processed, with several watchers. The one
-   * that says that the block is processed may not know the order yet, which the other has read at the block before. It
-   * reads it next, and its facts follow within milliseconds; from the next block on nothing of the kind is let pass.
-   */
-  readonly outrun: number;
 }
 
 /**
@@ -43,7 +35,6 @@ export async function checkActive(telling: Telling): Promise<Checked> {
   return {
     wrong: found.flatMap(({ wrong }) => wrong),
     held: found.reduce((sum, { held }) => sum + held, 0),
-    outrun: found.reduce((sum, { outrun }) => sum + outrun, 0),
   };
 }
 
@@ -53,15 +44,13 @@ async function checkOrder(order: TrackedOrder, telling: Telling): Promise<Checke
   order.messagesChecked = told.length;
   const wrong = (await Promise.all(isNew.map((word) => misstatementsOf(order, word, told, telling)))).flat();
   let held = 0;
-  let outrun = 0;
   for (const moment of momentsOf(order, told, isNew, telling)) {
     const why = await whyNot(order, moment, telling);
     const { word, block } = moment;
     if (why === undefined) held += 1;
-    else if (telling.isShared && moment.isFirstBlock) outrun += 1;
     else wrong.push(`the router knew ${word.says} (offset ${word.offset}) with block ${block} processed, but ${why}`);
   }
-  return { wrong: wrong.map((text) => `${order.label}: ${text}`), held, outrun };
+  return { wrong: wrong.map((text) => `${order.label}: ${text}`), held };
 }
 
 type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
@@ -71,27 +60,23 @@ interface Moment {
   readonly word: Told;
   readonly entry: ActiveEntry;
   readonly block: number;
-  /** The block was processed while the message stood, and it is the first one since the order was submitted. */
-  readonly isFirstBlock: boolean;
 }
 
 /** When ACTIVE was said, and each block that was processed while it stood. */
 function momentsOf(
-  { maker, signed }: TrackedOrder,
+  { maker }: TrackedOrder,
   told: readonly Told[],
   isNew: readonly Told[],
   { feed, blocks }: Telling,
 ): Moment[] {
-  const said = isNew.map((word) => ({ word, block: feed.processedBefore(maker, word.offset), isFirstBlock: false }));
+  const said = isNew.map((word) => ({ word, block: feed.processedBefore(maker, word.offset) }));
   const stood = blocks.flatMap(({ number: block }) => {
     const at = feed.processedAt(maker, block);
     const word = at === undefined ? undefined : lastUpTo(told, at);
-    if (at === undefined || word === undefined) return [];
-    const before = feed.processedAt(maker, feed.processedBefore(maker, at)) ?? -1n;
-    return [{ word, block, isFirstBlock: before < (feed.submittedAt(signed.orderHash) ?? -1n) }];
+    return word === undefined ? [] : [{ word, block }];
   });
-  return [...said, ...stood].flatMap(({ word, ...at }) =>
-    word.entry?.status === 'ACTIVE' ? [{ word, entry: word.entry, ...at }] : [],
+  return [...said, ...stood].flatMap(({ word, block }) =>
+    word.entry?.status === 'ACTIVE' ? [{ word, entry: word.entry, block }] : [],
   );
 }
 

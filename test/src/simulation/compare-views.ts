@@ -28,16 +28,14 @@ export interface Stretch {
    * may be ahead: then ACTIVE alone is held to the chain.
    */
   readonly isSteady: boolean;
-  /** More than one watcher ran at some time. */
-  readonly isShared: boolean;
 }
 
 /** What a comparison found. */
 export interface Found {
   /** How many orders were in which state. */
   readonly states: ReadonlyMap<string, number>;
-  /** How often the router was told ACTIVE, or still knew it, and it was right; and how often it was outrun, see `Checked`. */
-  readonly active: Pick<Checked, 'held' | 'outrun'>;
+  /** How often the router was told ACTIVE, or still knew it, and it was right. */
+  readonly active: Pick<Checked, 'held'>;
 }
 
 /** The service says something that the chain does not. */
@@ -58,7 +56,7 @@ const AGREED_MS_MAX = 90_000;
 export async function compareViews(simulation: Simulation, cast: Cast, stretch: Stretch): Promise<Found> {
   const { chain, feed } = simulation;
   const { contracts, silentTokens } = cast;
-  const { blocks, isSteady, isShared } = stretch;
+  const { blocks, isSteady } = stretch;
   await untilProjected(simulation);
   const open = cast.orders.filter(({ isGone }) => !isGone);
   const makers = [...cast.makers.keys()];
@@ -80,7 +78,7 @@ export async function compareViews(simulation: Simulation, cast: Cast, stretch: 
   }));
   if (isSteady) await compareBlocks(simulation, cast, blocks, open);
   const { headOf } = chain;
-  const active = await checkActive({ feed, contracts, orders: open, blocks, headOf, silentTokens, isShared });
+  const active = await checkActive({ feed, contracts, orders: open, blocks, headOf, silentTokens });
   if (active.wrong.length > 0) throw new Difference(`what the router was told:\n${active.wrong.join('\n')}`);
 
   const states = new Map<string, number>();

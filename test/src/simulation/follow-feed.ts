@@ -29,8 +29,7 @@ export interface Feed {
   processedBefore(maker: string, offset: bigint): number;
   /** The block that the fact at this place in the log was read at; 0 where it is not of the chain. */
   readAt(maker: string, offset: bigint): number;
-  /** Where the order was submitted, and where DELETE took it from the service. */
-  submittedAt(orderHash: string): bigint | undefined;
+  /** Where in the log DELETE took the order from the service. */
   deletedAt(orderHash: string): bigint | undefined;
   /** The last facts about a maker and the blocks between them, a line each, for whoever has to find out why. */
   recent(maker: string): readonly string[];
@@ -51,7 +50,6 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
     failure ??= error;
   };
   const told = new Map<string, Told[]>();
-  const submissions = new Map<string, bigint>();
   const deletions = new Map<string, bigint>();
   /** By partition, oldest first: blocks that were newer than all before them. */
   const clocks = Array.from({ length: partitions }, (): { readonly block: number; readonly offset: bigint }[] => []);
@@ -87,7 +85,6 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
         const lines = recent[partition] ?? [];
         lines.push({ maker: 'maker' in fact ? fact.maker : undefined, line: `${offset} ${lineOf(fact)}` });
         if (lines.length > LINES_MAX) lines.shift();
-        if (fact.type === 'OrderSubmitted' && !submissions.has(fact.orderHash)) submissions.set(fact.orderHash, offset);
         if (fact.type === 'OrderCancelled' && !deletions.has(fact.orderHash)) deletions.set(fact.orderHash, offset);
         if ('block' in fact) readAt[partition]?.set(offset, fact.block.number);
         if (fact.type !== 'BlockProcessed') continue;
@@ -100,7 +97,6 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
     processedAt: (maker, block) => clockOf(maker).findLast((processed) => processed.block === block)?.offset,
     processedBefore: (maker, offset) => clockOf(maker).findLast((processed) => processed.offset < offset)?.block ?? 0,
     readAt: (maker, offset) => readAt[partitionOf(maker, partitions)]?.get(offset) ?? 0,
-    submittedAt: (orderHash) => submissions.get(orderHash),
     deletedAt: (orderHash) => deletions.get(orderHash),
     recent: (wanted) =>
       (recent[partitionOf(wanted, partitions)] ?? [])

@@ -30,8 +30,6 @@ export interface SeedReport {
   readonly ordersCompared: number;
   /** How often the router was told ACTIVE, or knew it when a block was processed, and the order could be filled. */
   readonly activeHeld: number;
-  /** How often it could not, for some milliseconds beside another watcher: see `Checked`. */
-  readonly activeOutrun: number;
   readonly orders: number;
   /** Processes that were ended. */
   readonly endings: number;
@@ -64,7 +62,6 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     blocksCompared: 0,
     ordersCompared: 0,
     activeHeld: 0,
-    activeOutrun: 0,
   };
   let step = 0;
   /** The blocks since the last comparison. */
@@ -139,7 +136,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       if (chance.oneIn(12)) for (let left = chance.between(5, 25); left > 0; left -= 1) await mine(1);
       await unrest.settle();
       const isSteady = unrest.isSteady();
-      const found = await compareViews(simulation, cast, { blocks: made, isSteady, isShared: unrest.isShared() });
+      const found = await compareViews(simulation, cast, { blocks: made, isSteady });
       await unrest.compared();
       for (const [state, times] of found.states) {
         states[state] = (states[state] ?? 0) + times;
@@ -147,7 +144,6 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       }
       if (isSteady) report.blocksCompared += made.length;
       report.activeHeld += found.active.held;
-      report.activeOutrun += found.active.outrun;
       report.comparisons += 1;
       made = [];
       orders.comparedBlock = chain.head().number;

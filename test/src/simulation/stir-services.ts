@@ -17,8 +17,6 @@ export interface Unrest {
   compared(): Promise<void>;
   /** One watcher alone has followed every block since the last comparison. */
   isSteady(): boolean;
-  /** More than one watcher ran at some time since the last comparison. */
-  isShared(): boolean;
   /** How many processes were ended. */
   endings(): number;
 }
@@ -37,7 +35,6 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
   /** Of each running watcher: whether it reads a block that is not the newest one at a newer one. */
   const readsAtHead = new Map<string, boolean>();
   let isDisturbed = true;
-  let runningMost = 0;
   let ended = 0;
   const watchers = () => WATCHERS.filter(services.isRunning);
 
@@ -47,7 +44,6 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
     isDisturbed = true;
     note(`${name} starts ${JSON.stringify(settings)}`);
     await services.start(name, 'chain-watcher', settings);
-    runningMost = Math.max(runningMost, watchers().length);
   }
   async function end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<Done> {
     ended += 1;
@@ -107,14 +103,12 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
       await services.ready(['ingress', 'query']);
     },
     async compared() {
-      runningMost = watchers().length;
       const [only, ...others] = watchers();
       if (only === undefined || others.length > 0) return;
       // One that has just started is not ready before it has seen to a block itself.
       if (await services.isReady(only)) isDisturbed = false;
     },
     isSteady: () => !isDisturbed && watchers().length === 1 && readsAtHead.get(watchers()[0] ?? '') === false,
-    isShared: () => runningMost > 1,
     endings: () => ended,
   };
 }

@@ -90,6 +90,7 @@ export class Stage {
   private readonly following: Following;
   private readonly makers = new Map<Address, Maker>();
   private readonly removed = new Map<Hex, string>();
+  private readonly told = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
   private readonly clocks = new Map<number, { readonly clockSeconds: number; readonly processedBlock: number }>();
   private salt = 0n;
   /** Why the log is not read any more. */
@@ -243,16 +244,20 @@ export class Stage {
     }
   }
 
-  /** Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it. */
-  async publishBlockTo(partition: number): Promise<void> {
+  /**
+   * Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it.
+   * @param knownOffset the orders below it were known to that watcher; left out: all
+   */
+  async publishBlockTo(partition: number, knownOffset?: bigint): Promise<void> {
     const block = await this.provider.getBlock('latest');
     if (block === null) throw new Error('no newest block');
     const { number, timestamp } = block;
     const fact: BlockProcessed = {
       type: 'BlockProcessed',
       block: { number, timestamp, hash: block.hash as Hex },
+      ...(knownOffset === undefined ? {} : { knownOffset: String(knownOffset) }),
     };
-    const id = `${number}:BlockProcessed:${partition}`;
+    const id = `${number}:BlockProcessed:${partition}:${knownOffset}`;
     const message = encodeMakerEvent(fact, { id, source: '/stage', timeMs: 0 });
     await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
   }
@@ -302,6 +307,11 @@ export class Stage {
     }
     const reason = this.removed.get(orderHash);
     return reason === undefined ? undefined : { status: 'REMOVED', reason };
+  }
+
+  /** All states of an order so far, with the fact that led to each. */
+  states(orderHash: Hex): readonly { readonly status: string; readonly by: MakerEvent }[] {
+    return this.told.get(orderHash) ?? [];
   }
 
   /** What is left to fill of an open order, as the fold says. */
@@ -368,6 +378,12 @@ export class Stage {
     this.makers.set(address, maker);
     for (const transition of transitions) {
       if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
+      if (transition.kind === 'MakerChanged') continue;
+      const { orderHash, state } = transition.order;
+      const status = transition.kind === 'OrderRemoved' ? transition.reason : state.status;
+      const told = this.told.get(orderHash) ?? [];
+      if (told.at(-1)?.status !== status) told.push({ status, by: placed.fact });
+      this.told.set(orderHash, told);
     }
   }
 }

@@ -101,6 +101,7 @@ type Step =
       readonly type: OrderFactType;
       readonly number: number;
       readonly amount: number;
+      readonly more: MoreToCome;
     }
   | {
       readonly kind: 'chain';
@@ -109,6 +110,7 @@ type Step =
       readonly token: Hex;
       readonly amount: number;
       readonly late: boolean;
+      readonly more: MoreToCome;
     }
   | {
       readonly kind: 'operator';
@@ -119,8 +121,12 @@ type Step =
 type OrderFactType = 'OrderSubmitted' | 'OrderCancelled' | 'OrderCancelledOnChain' | 'OrderFilled';
 type ChainFactType = 'BalanceChanged' | 'AllowanceChanged' | 'NonceChanged';
 
+/** What a fact says of those that follow it. */
+type MoreToCome = { readonly hasMore?: true };
+
 function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
   const maker = fc.constantFrom(...makers);
+  const more = fc.constantFrom<MoreToCome[]>({ hasMore: true }, {}, {});
   return fc.oneof(
     {
       weight: 2,
@@ -147,6 +153,7 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
         ),
         number: fc.integer({ min: 0, max: orders - 1 }),
         amount: fc.integer({ min: 0, max: 35 }),
+        more,
       }),
     },
     {
@@ -158,6 +165,7 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
         token: fc.constantFrom(...tokens),
         amount: fc.integer({ min: 0, max: 35 }),
         late: fc.boolean(),
+        more,
       }),
     },
     {
@@ -188,7 +196,7 @@ function factOf(step: Step, { seconds, blockNumber, offset }: Now): MakerEvent {
     case 'operator':
       return { type: step.type, maker: step.maker, cause: { kind: 'operator', commandId: 'command' } };
     case 'order': {
-      const { maker, type, number, amount } = step;
+      const { maker, type, number, amount, more } = step;
       const { orderHash, order, signature } = orderOf(maker, number);
       if (type === 'OrderSubmitted') {
         return { type, maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
@@ -203,18 +211,19 @@ function factOf(step: Step, { seconds, blockNumber, offset }: Now): MakerEvent {
         filledMakingAmount: quantity(BigInt(Math.max(0, amount - 15))),
         block,
         cause: log,
+        ...more,
       };
     }
     case 'chain': {
-      const { maker, type, token, amount, late } = step;
+      const { maker, type, token, amount, late, more } = step;
       const at = late ? blockAt(blockNumber - 1) : block;
       const read = { kind: 'read' as const, occasion: 'SWEEP' as const };
       if (type === 'NonceChanged') {
-        return { type, maker, nonce: quantity(BigInt(amount > 30 ? 1 : 0)), block: at, cause: read };
+        return { type, maker, nonce: quantity(BigInt(amount > 30 ? 1 : 0)), block: at, cause: read, ...more };
       }
       const value = quantity(BigInt(amount));
-      if (type === 'BalanceChanged') return { type, maker, token, balance: value, block: at, cause: read };
-      return { type, maker, token, allowance: value, block: at, cause: read };
+      if (type === 'BalanceChanged') return { type, maker, token, balance: value, block: at, cause: read, ...more };
+      return { type, maker, token, allowance: value, block: at, cause: read, ...more };
     }
   }
 }

@@ -1,0 +1,48 @@
+import type { BlockHeader } from '@makerbook/chain';
+import type { Cause, MakerFact } from '@makerbook/contracts-events';
+import type { WatchedSet } from './keep-watched-set.js';
+import type { Touched } from './match-logs.js';
+import { type FactReader, readFacts } from './read-facts.js';
+
+/**
+ * Reads what was touched. What is read at a block newer than those whose changes are known does not fit to what the log
+ * says of the rest of the maker: then all of the maker is read, so that its orders are judged by one block.
+ * @param knownBlock up to this block the log says, or these facts will say, what changed
+ * Throws RpcUnavailable or RpcRefused.
+ */
+export function readTouched(
+  reader: FactReader,
+  watched: WatchedSet,
+  touched: Touched,
+  at: BlockHeader,
+  knownBlock: number,
+): Promise<MakerFact[]> {
+  return readFacts(reader, at.number > knownBlock ? wholeMakers(touched, watched) : touched, at);
+}
+
+const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
+
+/** Nonce, all pairs and all open orders of every maker of whom anything is touched; each once, with the cause that it has. */
+function wholeMakers(touched: Touched, watched: WatchedSet): Touched {
+  const { pairs, makers, orders } = touched;
+  const causes = new Map<string, Cause>();
+  for (const { maker, token, cause } of pairs) causes.set(`${maker}${token}`, cause);
+  for (const { maker, cause } of makers) causes.set(maker, cause);
+  for (const { orderHash, cause } of orders) causes.set(orderHash, cause);
+  const whole: Touched = { pairs: [], makers: [], orders: [] };
+  for (const maker of new Set([...orders, ...pairs, ...makers].map((one) => one.maker))) {
+    const slot = watched.findWatchedMaker(maker);
+    if (slot < 0) continue;
+    whole.makers.push({ maker, cause: causes.get(maker) ?? CAUSE });
+    const own = watched.ordersOf(slot);
+    for (const order of own) {
+      const orderHash = watched.orderHash(order);
+      whole.orders.push({ maker, orderHash, cause: causes.get(orderHash) ?? CAUSE });
+    }
+    for (const pair of new Set(own.map((order) => watched.pairOf(order)))) {
+      const token = watched.tokenAddress(pair);
+      whole.pairs.push({ maker, token, cause: causes.get(`${maker}${token}`) ?? CAUSE });
+    }
+  }
+  return whole;
+}

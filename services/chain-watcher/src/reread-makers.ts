@@ -1,0 +1,46 @@
+import type { BlockHeader } from '@makerbook/chain';
+import type { Cause, MakerFact } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-evm';
+import { isNews } from './is-news.js';
+import type { WatchedSet } from './keep-watched-set.js';
+import type { Touched, TouchedOrder } from './match-logs.js';
+import { type FactReader, readFacts } from './read-facts.js';
+
+const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
+
+/**
+ * Reads watched makers anew, each with nonce, pairs and orders at one block, and gives facts only of what the log does not
+ * already say. Goes through their slots from `from` on, until there is enough for one request or two.
+ * @param changed the orders to be read; undefined: all that are open
+ * @returns the facts, and the slot to go on from; undefined when none is left
+ */
+export async function rereadMakers(
+  reader: FactReader,
+  watched: WatchedSet,
+  header: BlockHeader,
+  changed: ReadonlyMap<Address, readonly TouchedOrder[]> | undefined,
+  from: number,
+): Promise<{ facts: MakerFact[]; next: number | undefined; makers: number }> {
+  const touched: Touched = { pairs: [], makers: [], orders: [] };
+  const end = watched.slotsEnd;
+  let slot = from;
+  for (; slot < end && touched.pairs.length + touched.orders.length < READ_MAX; slot += 1) {
+    if (!watched.isMakerWatched(slot)) continue;
+    const maker = watched.makerAddress(slot);
+    const orders = watched.ordersOf(slot);
+    touched.makers.push({ maker, cause: CAUSE });
+    for (const pair of new Set(orders.map((order) => watched.pairOf(order)))) {
+      touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });
+    }
+    if (changed !== undefined) touched.orders.push(...(changed.get(maker) ?? []));
+    else for (const order of orders) touched.orders.push({ maker, orderHash: watched.orderHash(order), cause: CAUSE });
+  }
+  const facts = await readFacts(reader, touched, header);
+  return {
+    facts: facts.filter((fact) => isNews(fact, watched)),
+    next: slot < end ? slot : undefined,
+    makers: touched.makers.length,
+  };
+}
+
+const READ_MAX = 500;
