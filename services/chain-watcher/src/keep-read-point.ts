@@ -16,7 +16,8 @@ export interface ReadPointOptions {
 
 /**
  * The block at which values are read: the one whose logs were matched last, or a newer one where a node may have
- * forgotten that state. A newer one does no harm, as every value says at which block it was read.
+ * forgotten that state. A newer one does no harm where all of a maker is read at it (`readTouched`), as every value says at
+ * which block it was read.
  */
 export class ReadPoint {
   private readonly options: ReadPointOptions;
