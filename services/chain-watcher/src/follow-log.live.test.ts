@@ -38,7 +38,7 @@ const submissionOf = ({ order, orderHash, signature }: SignedOrder): MakerEvent 
 const appendTo = async (partition: number, fact: MakerEvent, id: string, key: string) => {
   const message = encodeMakerEvent(fact, { id, source: '/test', timeMs: 0 });
   const { makerEvents: topic } = topicNames(stage.prefix);
-  await stage.log.createAppender().append([{ topic, partition, ...message, key }]);
+  await stage.log.createAppender({ timeoutMs: 60_000 }).append([{ topic, partition, ...message, key }]);
 };
 
 describe('facts that are not where they belong', () => {
@@ -88,7 +88,9 @@ describe('a log of which the beginning is gone', () => {
       { id: String(offset), source: '/test', timeMs: 0 },
     );
     const { resume: topic } = topicNames(stage.prefix);
-    await stage.log.createAppender().append([{ topic, partition, ...record, key: record.key ?? '' }]);
+    await stage.log
+      .createAppender({ timeoutMs: 60_000 })
+      .append([{ topic, partition, ...record, key: record.key ?? '' }]);
   };
   const publishBlocks = async () => {
     watcher = await stage.watch();

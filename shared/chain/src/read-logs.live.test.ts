@@ -1,9 +1,17 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
 import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
-import { type BaseContract, ContractFactory, JsonRpcProvider, NonceManager, Wallet } from 'ethers';
+import {
+  type BaseContract,
+  ContractFactory,
+  JsonRpcProvider,
+  NonceManager,
+  type TransactionResponse,
+  Wallet,
+} from 'ethers';
 import {
   type ChainLog,
   createNode,
@@ -31,7 +39,8 @@ const servers: Server[] = [];
 const nodes: Node[] = [];
 
 const nodeOf = (...urls: string[]): Node => {
-  const node = createNode({ urls, nowMs: () => 0 });
+  // Generous: a second request would be counted.
+  const node = createNode({ urls, nowMs: () => 0, timeoutMs: 60_000 });
   nodes.push(node);
   return node;
 };
@@ -45,7 +54,7 @@ const newest = async (): Promise<LoggingBlock> => {
 /** A node whose results are forged; `times` counts the requests to it, from 1. */
 const forging = async (forge: Forge): Promise<{ readonly url: string; readonly asked: Call[][] }> => {
   const asked: Call[][] = [];
-  const server = createServer(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     let body = '';
     for await (const chunk of request) body += String(chunk);
     const calls = [JSON.parse(body)].flat() as Call[];
@@ -57,7 +66,13 @@ const forging = async (forge: Forge): Promise<{ readonly url: string; readonly a
       return { ...answer, result: forge(call?.method ?? '', answer.result, times) };
     });
     response.end(JSON.stringify(forged.length === 1 ? forged[0] : forged));
+  };
+  const server = createServer((request, response) => {
+    // Where the node behind does not answer, nor does this one.
+    respond(request, response).catch(() => response.destroy());
   });
+  // Not to be closed at the very moment at which it is used again.
+  server.keepAliveTimeout = 0;
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
@@ -75,9 +90,14 @@ beforeAll(async () => {
   await provider.send('anvil_setBalance', [wallet.address, '0x3635c9adc5dea00000']);
   const { abi, bytecode } = deployArtifacts.TestToken;
   const token: BaseContract = await new ContractFactory(abi, bytecode, new NonceManager(wallet)).deploy('T', 'T', 18);
-  await token.waitForDeployment();
+  /** `wait` alone may look just before the block is there, and then again only with the next one, which nobody makes. */
+  const untilMined = async (sent: TransactionResponse | null) => {
+    while (sent !== null && (await provider.getTransactionReceipt(sent.hash)) === null) await delay(10);
+    await sent?.wait();
+  };
+  await untilMined(token.deploymentTransaction());
   const mint = async () => {
-    await (await token.getFunction('mint').send(wallet.address, 1n)).wait();
+    await untilMined(await token.getFunction('mint').send(wallet.address, 1n));
     return newest();
   };
   first = await mint();

@@ -15,13 +15,16 @@ let asked: { method: string; url: URL; body: string }[];
 beforeEach(async () => {
   answers = [];
   asked = [];
-  server = createServer(async (request, response) => {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
     let body = '';
     for await (const chunk of request) body += chunk;
     asked.push({ method: request.method ?? '', url: new URL(request.url ?? '', 'http://x'), body });
     const answer = answers[asked.length - 1];
     if (answer === undefined) response.writeHead(500).end();
     else answer(request, response);
+  };
+  server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -160,7 +160,7 @@ describe('following a topic', () => {
     await until('it waits with the first', () => seen.length === 1);
     // One is handled while the next are fetched: these are on the way already, those after them are not.
     await appender.append([recordOf(topic, 0, 'second')]);
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
     await appender.append([recordOf(topic, 0, 'third')]);
     await appender.append([recordOf(topic, 0, 'fourth')]);
     await deleteRecords(testParts().kafkaBrokers, topic, [3n]);
