@@ -37,6 +37,7 @@ interface Story {
   readonly readAt?: Readonly<Record<string, number>>;
   readonly deletedAt?: bigint;
   readonly isSilent?: boolean;
+  readonly isSuspect?: boolean;
 }
 
 function check(story: Story): Promise<Checked> {
@@ -88,6 +89,7 @@ function check(story: Story): Promise<Checked> {
     blocks: processed.slice(1).map(({ block }) => ({ number: block, timestamp: at(block).timestamp })),
     headOf: (block) => ({ number: block, timestamp: at(block).timestamp }),
     silentTokens: new Set(story.isSilent === true ? [token] : []),
+    suspectTokens: new Set(story.isSuspect === true ? [token] : []),
   });
 }
 
@@ -169,6 +171,15 @@ describe('ACTIVE is wrong', () => {
   ])('where the message says %s', async (_, said) => {
     const { wrong } = await check({ chain: { 1: funded }, told: [active(3n, said)] });
     expect(wrong).toHaveLength(1);
+  });
+
+  test('where the message says zero, but of a token that cannot always be read', async () => {
+    const poor = { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE', funds: { balance: '0x0' } } as const;
+    const story = { chain: { 1: funded }, told: [active(3n, poor)] };
+    expect((await check(story)).wrong).toHaveLength(1);
+    expect((await check({ ...story, isSuspect: true })).wrong).toEqual([]);
+    const other = { ...story, told: [active(3n, { ...poor, funds: { balance: '0x1' } })] };
+    expect((await check({ ...other, isSuspect: true })).wrong).toHaveLength(1);
   });
 });
 

@@ -14,6 +14,7 @@ export interface Cast {
   readonly tokens: readonly string[];
   /** Tokens whose balances change with no event: only the sweep notices, a moment later. */
   readonly silentTokens: ReadonlySet<string>;
+  readonly suspectTokens: ReadonlySet<string>;
   /** In the order in which they were accepted. */
   readonly orders: readonly TrackedOrder[];
 }
@@ -55,7 +56,7 @@ const AGREED_MS_MAX = 90_000;
  */
 export async function compareViews(simulation: Simulation, cast: Cast, stretch: Stretch): Promise<Found> {
   const { chain, feed } = simulation;
-  const { contracts, silentTokens } = cast;
+  const { contracts, silentTokens, suspectTokens } = cast;
   const { blocks, isSteady } = stretch;
   await untilProjected(simulation);
   const open = cast.orders.filter(({ isGone }) => !isGone);
@@ -78,7 +79,7 @@ export async function compareViews(simulation: Simulation, cast: Cast, stretch: 
   }));
   if (isSteady) await compareBlocks(simulation, cast, blocks, open);
   const { headOf } = chain;
-  const active = await checkActive({ feed, contracts, orders: open, blocks, headOf, silentTokens });
+  const active = await checkActive({ feed, contracts, orders: open, blocks, headOf, silentTokens, suspectTokens });
   if (active.wrong.length > 0) throw new Difference(`what the router was told:\n${active.wrong.join('\n')}`);
 
   const states = new Map<string, number>();

@@ -99,13 +99,14 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const orders: Orders = { accepted: [], kept: [], spoilt: [], comparedBlock: chain.head().number };
   const door = openDoor(simulation, company, contracts, orders, chance);
   const unrest = openUnrest(simulation, chance, note);
+  const tokensOf = (...kinds: readonly string[]) =>
+    new Set(company.tokens.filter(({ kind }) => kinds.includes(kind)).map(({ address }) => address));
   const cast: Cast = {
     contracts,
     makers: company.makers,
     tokens: company.tokens.map(({ address }) => address),
-    silentTokens: new Set(
-      company.tokens.filter(({ kind }) => kind === 'rebasing' || kind === 'illBehaved').map(({ address }) => address),
-    ),
+    silentTokens: tokensOf('rebasing', 'illBehaved'),
+    suspectTokens: tokensOf('illBehaved'),
     orders: orders.accepted,
   };
   const visit = () => door[chance.pickWeighted({ postNew: 12, postLate: 3, postAgain: 1, delete: 2, spoil: 8 })]();
