@@ -9,8 +9,11 @@ import { openParking } from './park-records.js';
 import { openFencedPublisher } from './publish-fenced.js';
 import { type Connections, reachBrokers } from './reach-brokers.js';
 import { endOffsetReader } from './read-end-offsets.js';
+import { lastRecordReader } from './read-last-records.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
+const LAST_RECORDS_MAX = 16;
+const LAST_RECORDS_TIMEOUT_MS = 10_000;
 const PUBLISHING_CONNECTIONS_MAX = 4;
 
 /**
@@ -39,6 +42,7 @@ export function connectLog(options: ConnectOptions): Log {
   const now = options.now ?? Date.now;
   const asking = reach();
   const readEndOffsets = endOffsetReader(asking);
+  const readLastRecords = lastRecordReader(reach(), readEndOffsets);
 
   async function partitionsOf(topic: string): Promise<number> {
     const count = (await countPartitions(asking, [{ name: topic }])).get(topic);
@@ -63,6 +67,8 @@ export function connectLog(options: ConnectOptions): Log {
     verifyTopics: (specs) => verifyTopics(asking, specs),
     partitionsOf,
     endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => readEndOffsets(topic, timeoutMs),
+    readLastRecords: (topic, partition, { recordsMax = LAST_RECORDS_MAX, timeoutMs = LAST_RECORDS_TIMEOUT_MS } = {}) =>
+      readLastRecords(topic, partition, { recordsMax, timeoutMs }),
     createAppender,
     createFencedPublisher: (publisherOptions) => openFencedPublisher(reachForPublishing(), publisherOptions),
     followTopic: (followOptions) => {

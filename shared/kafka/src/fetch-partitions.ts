@@ -1,11 +1,10 @@
-import { decodeFetched, type FetchedPartition, splitFetched } from './decode-fetched.js';
+import { decodeFetched, type FetchedPartition } from './decode-fetched.js';
+import { fetchOnce } from './fetch-once.js';
 import type { Logger, StoredRecord } from './log.js';
 import type { Connections } from './reach-brokers.js';
-import { apiKeys, codes, KafkaRefused, nameOfCode, requests } from './speak-kafka.js';
+import { codes, KafkaRefused, nameOfCode } from './speak-kafka.js';
 import { deadlineIn, pause } from './wait.js';
 
-const FETCH_VERSION = 11;
-const READ_COMMITTED = 1;
 const POLL_MS_MAX = 500;
 /** While a partition is left out of a poll because its last records are still being handled, polls are short. */
 const SHORT_POLL_MS = 20;
@@ -51,9 +50,6 @@ interface Reading {
   stopped: boolean;
   highWatermark: bigint | undefined;
 }
-
-const PARTITION_BYTES_MAX = 1024 * 1024;
-const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 
 /**
  * Reads partitions from their leaders: one poll per broker is under way, and each partition is handled on its own, so
@@ -139,26 +135,9 @@ export function openFetching(options: FetchingOptions): Fetching {
   /** False when the leaders have to be asked for again. */
   async function pollOnce(leader: number, ready: readonly Reading[], waitMs: number): Promise<boolean> {
     const asked = new Map(ready.map((reading) => [reading.partition, { reading, from: reading.fetchFrom }]));
-    const partitions = [...asked.values()].map(({ reading, from }) => ({
-      partition: reading.partition,
-      fetchOffset: from.toString(),
-      maxBytes: PARTITION_BYTES_MAX,
-    }));
-    const fetch = requests.Fetch.protocol({ version: FETCH_VERSION })({
-      isolationLevel: READ_COMMITTED,
-      maxWaitTime: waitMs,
-      minBytes: 1,
-      maxBytes: RESPONSE_BYTES_MAX,
-      topics: [{ topic, partitions: rotate(partitions) }],
-      rackId: '',
-    });
-    const answer = await connections.node(leader).send<ReturnType<typeof splitFetched>>(
-      () => ({
-        request: { ...fetch.request, apiKey: apiKeys.Fetch },
-        response: { decode: async (payload) => splitFetched(payload), parse: async (data) => data },
-      }),
-      deadlineIn(waitMs + ANSWER_MS_MAX),
-    );
+    const partitions = [...asked.values()].map(({ reading, from }) => ({ partition: reading.partition, from }));
+    const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
+    const answer = await fetchOnce(connections.node(leader), topic, rotate(partitions), waitMs, deadline);
     lastPollAtMs = options.now();
     if (answer.errorCode !== codes.none) {
       throw new KafkaRefused(`fetching ${topic}`, answer.errorCode);

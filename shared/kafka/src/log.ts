@@ -222,6 +222,16 @@ export interface Log {
    * requests. Throws LogUnavailable after `timeoutMs` (default 1000).
    */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
+  /**
+   * The newest committed records of a partition, oldest first, at most `recordsMax` (default 16): one at least, unless the
+   * partition holds none or very much was aborted behind it. Throws LogUnavailable after `timeoutMs` (default 10000), and
+   * any other error where the records cannot be read.
+   */
+  readLastRecords(
+    topic: string,
+    partition: number,
+    options?: { readonly recordsMax?: number; readonly timeoutMs?: number },
+  ): Promise<readonly StoredRecord[]>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads all partitions of a topic for this process alone. */
