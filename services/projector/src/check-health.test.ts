@@ -34,6 +34,14 @@ describe('liveness', () => {
     expect(judgeLiveness(signs(idle, 2_000_000), 60_000).isOk).toBe(true);
   });
 
+  test('a loop that has failed is not ready, and it is said why', () => {
+    const failed = { ...signs({ state: 'failed' }), failure: 'the database is older than the feeds' };
+    expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
+      isOk: false,
+      checks: { kafka: 'the consumer loop is failed: the database is older than the feeds' },
+    });
+  });
+
   test('a loop that has failed or stopped is not alive', () => {
     expect(judgeLiveness(signs({ state: 'failed' }), 60_000).isOk).toBe(false);
     expect(judgeLiveness(signs({ state: 'stopped' }), 60_000).isOk).toBe(false);

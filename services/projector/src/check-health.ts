@@ -6,6 +6,8 @@ export interface Signs {
   readonly nowMs: number;
   readonly startedAtMs: number;
   readonly consumer: ConsumerHealth;
+  /** Why the loop has failed; undefined while it has not. */
+  readonly failure?: string | undefined;
   /** Messages between the projections owned and the log's end. */
   readonly lagMessages: bigint;
 }
@@ -36,7 +38,7 @@ export function judgeReadiness(signs: Signs, postgres: string, isRedisReady: boo
   const silenceMs = silenceOf(signs);
   const kafka =
     consumer.state !== 'running'
-      ? `the consumer loop is ${consumer.state}`
+      ? `the consumer loop is ${consumer.state}${signs.failure === undefined ? '' : `: ${signs.failure}`}`
       : silenceMs > kafkaSilenceMsMax
         ? `no broker has answered for ${Math.round(silenceMs / 1000)} s`
         : 'ok';

@@ -10,6 +10,7 @@ import {
 import { bookEntryOf, makerViewOf, type OpenOrder, orderToBody, type RemovalReason } from '@makerbook/domain';
 import type { LogRecord } from '@makerbook/kafka';
 import { type Happened, UnfoldableFact } from './fold-facts.js';
+import { messageId } from './name-messages.js';
 import type { FeedTopics } from './publish-feeds.js';
 import type { LoggedFact } from './read-facts.js';
 
@@ -101,7 +102,7 @@ function placeOf({ offset, timeMs, traceparent }: LoggedFact, { partition, topic
     topics,
     position: { partition, offset: String(offset) },
     context: (key) => ({
-      id: `${partition}:${offset}:${key}`,
+      id: messageId(partition, offset, key),
       source,
       timeMs,
       ...(traceparent === undefined ? {} : { traceparent }),

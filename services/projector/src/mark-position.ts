@@ -1,5 +1,6 @@
 import { encodeResumeRecord, type TopicNames } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
+import { messageId } from './name-messages.js';
 import type { LoggedFact } from './read-facts.js';
 
 /**
@@ -62,7 +63,7 @@ export function duePosition(
   const { key, value, headers } = encodeResumeRecord(
     { type: 'BookPosition', position },
     {
-      id: `${partition}:${blockBefore.offset}:position`,
+      id: messageId(partition, blockBefore.offset, 'position'),
       source: '/makerbook/projector',
       timeMs: blockBefore.timestamp * 1000,
     },

@@ -2,6 +2,7 @@ import type { TopicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/domain';
 import type { FencedPublisher, FencedPublisherOptions, LogRecord } from '@makerbook/kafka';
 import { type Postgres, readHaltedMakers, readNextDue, readProjection } from '@makerbook/postgres';
+import { assertNotBehind, type FeedEnd } from './compare-feeds.js';
 import { type HeldChanges, lostChanges } from './hold-cache-changes.js';
 import { createMakerCache, type MakerCache } from './load-makers.js';
 import { createPositionMark, type PositionMark } from './mark-position.js';
@@ -41,11 +42,16 @@ export interface OwningParts {
   /** The partition's publisher has the transactional id `<prefix>projector-<partition>`. */
   readonly transactionalIdPrefix: string;
   readonly cachedOrdersMax: number;
+  /** How far the feeds of a partition have come; undefined where they say nothing. */
+  readonly readFeedEnd: (partition: number) => Promise<FeedEnd | undefined>;
+  /** The database as a person would look for it, for messages. */
+  readonly databaseName: string;
 }
 
 /**
  * Takes a partition: fences who published for it before, reads where it stands, and publishes what its last commit may
  * have left unpublished; the same bytes again are harmless.
+ * @throws FatalError where the database is older than the feeds
  * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
  */
 export async function takePartition(partition: number, parts: OwningParts): Promise<OwnedPartition> {
@@ -55,7 +61,10 @@ export async function takePartition(partition: number, parts: OwningParts): Prom
   });
   try {
     await publisher.takeOver();
+    // Nobody else adds to the feeds from here on.
+    const end = await parts.readFeedEnd(partition);
     const projection = await readProjection(postgres, partition);
+    assertNotBehind(partition, projection, end, parts.databaseName);
     const nextDueSeconds = (await readNextDue(postgres, partition)) ?? Number.POSITIVE_INFINITY;
     const halted = await readHaltedMakers(postgres, partition);
     const one: OwnedPartition = {

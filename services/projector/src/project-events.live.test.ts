@@ -1,6 +1,6 @@
 import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Hex, MakerEvent } from '@makerbook/contracts-events';
+import { type Hex, type MakerEvent, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type OpenOrder, recordEnd, recordStart } from '@makerbook/domain';
 import { FatalError, PoisonRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/local-stack';
@@ -163,13 +163,18 @@ describe('two owners of one partition', () => {
 });
 
 describe('a projection', () => {
-  test('replayed from zero into an empty database gives the same rows', async () => {
+  test('replayed from zero into an empty database and feeds made anew gives the same rows and messages', async () => {
     await projectAll(here.projector(), stream, (batch) => 1 + (batch % 13));
     const url = await testParts().databaseUrl();
     await migrate({ url });
     const empty = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-    await projectAll(here.projector({ postgres: empty, transactionalIdPrefix: `${here.prefix}again-` }), stream);
+    const topics = { ...topicNames(`${here.prefix}again.`), makerEvents: here.topics.makerEvents };
+    const specs = topicSpecs(topics, testPartitions).slice(1);
+    await here.log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
+    await projectAll(here.projector({ postgres: empty, topics }), stream);
     expect(await hashReadModel(empty)).toEqual(await here.hash());
+    expect(await here.readFeed(topics.book)).toEqual(await here.readFeed(here.topics.book));
+    expect(await here.readFeed(topics.makers)).toEqual(await here.readFeed(here.topics.makers));
     await empty.close();
   });
 

@@ -1,11 +1,12 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
-import { connectPostgres, migrate } from '@makerbook/postgres';
+import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
 import type { Telemetry } from '@makerbook/telemetry';
 import { judgeLiveness, judgeReadiness, type Signs } from './check-health.js';
 import type { Step } from './commit-stretch.js';
+import { assertNotBehind, readFeedEnd } from './compare-feeds.js';
 import type { ProjectorSettings } from './env.js';
 import { createMeters } from './measure-projection.js';
 import { createProjector } from './project-events.js';
@@ -24,9 +25,10 @@ export interface RunningProjector extends Running {
 }
 
 /**
- * Starts the projector: the schema is brought up to this build, the topics are checked, and the partitions that the
+ * Starts the projector: the schema is brought up to this build, topics and feeds are checked, and the partitions that the
  * group gives to this process are projected until `stop`.
- * @throws PostgresUnavailable, PostgresRefused, TopicsNotAsTold, LogUnavailable
+ * @throws PostgresUnavailable, PostgresRefused, TopicsNotAsTold, LogUnavailable; FatalError where the database is older than
+ * the feeds
  */
 export async function runProjector(
   settings: ProjectorSettings,
@@ -61,6 +63,16 @@ export async function runProjector(
     const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'makerbook-projector', logger });
     closing.push(log.close);
     await log.verifyTopics(topicSpecs(topics, settings.PARTITIONS));
+    const databaseName = nameOfDatabase(settings.DATABASE_URL);
+    const feedEndOf = (partition: number) => readFeedEnd(partition, { log, topics, logger });
+    // Before the group is joined, so that a live projector on the right database is not disturbed.
+    await Promise.all(
+      Array.from({ length: settings.PARTITIONS }, async (_, partition) => {
+        const end = await feedEndOf(partition);
+        if (end === undefined) return;
+        assertNotBehind(partition, await readProjection(postgres, partition), end, databaseName);
+      }),
+    );
     await redis.waitUntilReady(1_000);
 
     const meters = createMeters();
@@ -71,6 +83,8 @@ export async function runProjector(
       transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
       refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
       cachedOrdersMax: settings.CACHED_ORDERS_PER_PARTITION_MAX,
+      readFeedEnd: feedEndOf,
+      databaseName,
       partitions: settings.PARTITIONS,
       routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
       commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
@@ -83,8 +97,12 @@ export async function runProjector(
     });
 
     let fail: (error: Error) => void = () => {};
+    let failure: Error | undefined;
     const failed = new Promise<Error>((resolve) => {
-      fail = resolve;
+      fail = (error) => {
+        failure = error;
+        resolve(error);
+      };
     });
     const consumer = log.consumePartitions({
       groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
@@ -112,6 +130,7 @@ export async function runProjector(
       nowMs: Date.now(),
       startedAtMs,
       consumer: consumer.health(),
+      failure: failure?.message,
       lagMessages: [...consumer.lag().values()].reduce((total, lag) => total + lag, 0n),
     });
     const ops = await serveOps({
@@ -127,6 +146,13 @@ export async function runProjector(
     await stop();
     throw error;
   }
+}
+
+/** Without user and password. */
+function nameOfDatabase(url: string): string {
+  if (!URL.canParse(url)) return 'of DATABASE_URL';
+  const { host, pathname } = new URL(url);
+  return `${decodeURIComponent(pathname.slice(1))} on ${host}`;
 }
 
 function answerOf(check: Promise<void>): Promise<string> {

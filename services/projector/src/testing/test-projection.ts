@@ -6,6 +6,7 @@ import { testParts } from '@makerbook/local-stack';
 import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
+import { readFeedEnd } from '../compare-feeds.js';
 import { createProjector, type Projector, type ProjectorParts } from '../project-events.js';
 import { type LoggedFact, readFact } from '../read-facts.js';
 import { createCacheRefresh } from '../refresh-cache.js';
@@ -96,6 +97,9 @@ export async function deploy(): Promise<TestDeployment> {
         topics,
         transactionalIdPrefix: prefix,
         cachedOrdersMax: 1000,
+        readFeedEnd: (partition) =>
+          readFeedEnd(partition, { log, topics: overrides.topics ?? topics, logger: silentLogger }),
+        databaseName: 'of the test',
         partitions: testPartitions,
         routingGraceSeconds: 60,
         commitTransitionsMax: 50,
