@@ -36,7 +36,10 @@ const bookEntryBase = {
 
 /**
  * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it.
- * Only `ACTIVE` entries can be filled. The order's removal, or its last 60 seconds, is a tombstone.
+ * Only `ACTIVE` entries can be filled. The order's removal, or its last 60 seconds, is a tombstone, and final.
+ * The last messages of a partition may come again. A reader should keep the highest `position` that it has seen of each key
+ * (a tombstone has it in the headers `position_partition` and `position_offset`), and leave out an entry that does not stand
+ * above it.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.strictObject({ ...bookEntryBase, status: z.literal('VALIDATING') }),
