@@ -11,6 +11,8 @@ import { type Deadline, deadlineIn, pause } from './wait.js';
 const REACH = 16n;
 const REACH_FACTOR = 16n;
 const REACH_MAX = 65_536n;
+/** A process that starts asks for all its partitions at once, over one connection. */
+const READINGS_MAX = 8;
 
 /** Hands back the newest committed records of one partition; see `Log.readLastRecords`. */
 export function lastRecordReader(
@@ -67,12 +69,7 @@ export function lastRecordReader(
     return last;
   }
 
-  return async (
-    topic: string,
-    partition: number,
-    { recordsMax, timeoutMs }: { readonly recordsMax: number; readonly timeoutMs: number },
-  ): Promise<readonly StoredRecord[]> => {
-    const deadline = deadlineIn(timeoutMs);
+  async function readOrRetry(topic: string, partition: number, recordsMax: number, deadline: Deadline) {
     for (;;) {
       try {
         return await read(topic, partition, recordsMax, deadline);
@@ -88,6 +85,28 @@ export function lastRecordReader(
         }
         await pause(20);
       }
+    }
+  }
+
+  const waiting: (() => void)[] = [];
+  let readings = 0;
+  return async (
+    topic: string,
+    partition: number,
+    { recordsMax, timeoutMs }: { readonly recordsMax: number; readonly timeoutMs: number },
+  ): Promise<readonly StoredRecord[]> => {
+    const deadline = deadlineIn(timeoutMs);
+    if (readings >= READINGS_MAX) {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve);
+      });
+    }
+    readings += 1;
+    try {
+      return await readOrRetry(topic, partition, recordsMax, deadline);
+    } finally {
+      readings -= 1;
+      waiting.shift()?.();
     }
   };
 }
