@@ -259,11 +259,11 @@ describe('watchers that are killed', () => {
     const from = await scene.begin();
     await process.kill();
     for (let round = 0; round < 5; round += 1) {
+      const before = saidOfBlocks();
       const one = runWatcherProcess(stage);
       process = one;
       await change(4);
       await act(4);
-      const before = saidOfBlocks();
       await until('something of a block is in the log', () => saidOfBlocks() > before);
       await one.kill();
       await act(2);

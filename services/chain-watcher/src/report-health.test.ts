@@ -36,6 +36,11 @@ describe('the watcher', () => {
     ['a node is away', { failures: ['blocks: gone'] }, /blocks: gone/],
     ['it reads the log', { state: { ...well.state, phase: 'READING_LOG' } }, /reading the log: 7 records/],
     ['it catches up', { state: { ...well.state, catchUp: { step: 'makers', done: 3, total: 9 } } }, /3 of 9 makers/],
+    [
+      'it follows',
+      { state: { ...well.state, catchUp: { step: 'followed', done: 3, total: 9 } } },
+      /3 of 9 blocks foll/,
+    ],
     ['it is far behind', { headNumber: 200 }, /100 blocks behind/],
     ['nothing is processed', { state: { ...well.state, processed: undefined } }, /no block is processed yet/],
     ['the node is behind the log', { headNumber: 80 }, /the node is 20 blocks behind block 100/],

@@ -302,7 +302,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
           lastTurnAtMs = nowMs();
           if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
           saidAtMs = lastTurnAtMs;
-          logger.info({ ...progress, head: state.matched?.number }, 'catching up at the head');
+          logger.info({ ...progress, head: state.matched?.number }, 'catching up');
         },
         catchUpBlocksMax: settings.CATCH_UP_BLOCKS_MAX,
       });

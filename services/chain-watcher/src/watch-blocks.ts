@@ -32,6 +32,8 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
     const block = await retry(() => source.next(before.number + 1));
     if (block === undefined) {
       state.phase = 'FOLLOWING';
+      state.catchUp = undefined;
+      missedFrom = undefined;
       await source.waitForMore();
       continue;
     }
@@ -44,11 +46,10 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
         continue;
       }
       missedFrom ??= before.number;
+    }
+    if (missedFrom !== undefined) {
       const done = before.number - missedFrom;
       say({ step: 'followed', done, total: done + gap }, options);
-    } else if (missedFrom !== undefined) {
-      missedFrom = undefined;
-      state.catchUp = undefined;
     }
     assertFollows(block, before);
     await processBlock(block, options);
