@@ -21,8 +21,8 @@ export const orderCancelled = z.strictObject({
 });
 
 /**
- * More of what was read of the maker at the same block follows in the same batch: nothing is judged by this fact before the
- * last of them, for what they say together may be another thing than what each says alone.
+ * More of what was read of the maker at the same block follows: nothing is judged by this fact before the last of them, for
+ * what they say together may be another thing than what each says alone.
  */
 const hasMore = z.literal(true).optional();
 

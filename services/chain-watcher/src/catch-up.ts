@@ -1,9 +1,10 @@
 import type { BlockHeader } from '@makerbook/chain';
 import { type CatchUpProgress, noteMatched, publishBlock, readPublished, type WatchOptions } from './keep-position.js';
 import { readHead } from './keep-read-point.js';
-import type { TouchedOrder } from './match-logs.js';
+import type { Touched, TouchedOrder } from './match-logs.js';
 import { blockRefOf, type FactReader } from './read-facts.js';
 import { matchMissedLogs } from './read-missed-logs.js';
+import { readTouched } from './read-whole.js';
 import { rereadMakers } from './reread-makers.js';
 
 /**
@@ -26,6 +27,7 @@ export async function catchUpAtHead(options: WatchOptions, before: BlockHeader |
     const touched =
       before === undefined ? undefined : (await matchMissedLogs(before.number + 1, head, reader, options)).orders;
     await publishMakers(touched, head, reader, options);
+    await publishOutdated(reader, options);
   }
   if (signal.aborted) return;
   const block = blockRefOf(head);
@@ -62,6 +64,32 @@ async function publishMakers(
     from = next;
   }
 }
+
+/** Of what was not said, as the log said it already, an older value may have come from another watcher meanwhile. */
+async function publishOutdated(reader: FactReader, options: WatchOptions): Promise<void> {
+  const { watched, publisher, readPoint, turns, signal, retry } = options;
+  while (!signal.aborted) {
+    const pairs = watched.takeOutdated(OUTDATED_MAX);
+    if (pairs.length === 0) return;
+    const touched: Touched = { pairs: [], makers: [], orders: [] };
+    for (const pair of pairs) {
+      const maker = watched.makerAddress(watched.makerOf(pair));
+      touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: { kind: 'read', occasion: 'CATCH_UP' } });
+    }
+    await retry(() =>
+      turns.take(async () => {
+        const at = await readPoint.at();
+        await publisher.publish(await readTouched(reader, watched, touched, at, matchedOf(options)));
+      }),
+    );
+  }
+}
+
+function matchedOf({ state }: WatchOptions): number {
+  return state.matched?.number ?? -1;
+}
+
+const OUTDATED_MAX = 500;
 
 /** Tells how far it has come. */
 export function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): void {

@@ -62,6 +62,11 @@ export class Makers {
     return this.isNonceWatched(maker) && (this.nonceBlock[maker] ?? -1) >= (this.sinceBlock[maker] ?? -1);
   }
 
+  /** What was read of its nonce before this block does not count any more. */
+  missBlock(maker: number, blockNumber: number): void {
+    this.sinceBlock[maker] = Math.max(this.sinceBlock[maker] ?? -1, blockNumber);
+  }
+
   /** The highest nonce that the log says the maker had. */
   nonceOf(maker: number): bigint | undefined {
     return this.nonces[maker];

@@ -67,6 +67,12 @@ export class Pairs {
     return Math.min(this.balanceBlock[pair] ?? -1, this.allowanceBlock[pair] ?? -1) >= (this.sinceBlock[pair] ?? -1);
   }
 
+  /** What was read of it before this block does not count any more. */
+  missBlock(pair: number, blockNumber: number): void {
+    this.isHeld[pair] = false;
+    this.sinceBlock[pair] = Math.max(this.sinceBlock[pair] ?? -1, blockNumber);
+  }
+
   /** The fold knows the pair's funds; what they are is not known here. */
   hold(pair: number): void {
     this.isHeld[pair] = true;
@@ -104,14 +110,17 @@ export class Pairs {
     return true;
   }
 
-  /** @param processed the newest block that was processed: an older first reading does not count */
-  observeBalance(pair: number, value: bigint, { number }: BlockRef, processed: number): void {
-    observe(pair, value, number, processed, this.balance, this.balanceBlock);
+  /**
+   * @param processed the newest block that was processed: an older first reading does not count
+   * @returns whether another value is known now
+   */
+  observeBalance(pair: number, value: bigint, { number }: BlockRef, processed: number): boolean {
+    return observe(pair, value, number, processed, this.balance, this.balanceBlock);
   }
 
-  /** @param processed the newest block that was processed: an older first reading does not count */
-  observeAllowance(pair: number, value: bigint, { number }: BlockRef, processed: number): void {
-    observe(pair, value, number, processed, this.allowance, this.allowanceBlock);
+  /** As `observeBalance`. */
+  observeAllowance(pair: number, value: bigint, { number }: BlockRef, processed: number): boolean {
+    return observe(pair, value, number, processed, this.allowance, this.allowanceBlock);
   }
 
   private forget(pair: number): void {
@@ -129,7 +138,7 @@ export class Pairs {
   }
 }
 
-/** An older block never overrules a newer one. */
+/** An older block never overrules a newer one. Says whether another value is known now. */
 function observe(
   pair: number,
   value: bigint,
@@ -137,8 +146,10 @@ function observe(
   processed: number,
   values: (bigint | undefined)[],
   blocks: number[],
-): void {
-  if (pair < 0 || block < (values[pair] === undefined ? processed : (blocks[pair] ?? 0))) return;
+): boolean {
+  const known = values[pair];
+  if (pair < 0 || block < (known === undefined ? processed : (blocks[pair] ?? 0))) return false;
   values[pair] = value;
   blocks[pair] = block;
+  return value !== known;
 }

@@ -63,6 +63,7 @@ export function noteMatched(block: BlockHeader, at: BlockHeader, options: WatchO
   watched.noteMatched(block.number);
   // Those whose reading came too late in the log, or was lost with another watcher.
   orders?.addAgain(watched.takeOverdue());
+  orders?.addAgain(watched.takeUnjudged());
 }
 
 /** Publishes the block where it is not published yet, and elsewhere the facts that are not known there. */

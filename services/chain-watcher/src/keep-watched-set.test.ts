@@ -146,12 +146,10 @@ describe('the watched set', () => {
 
   test('gives an order again with the next block that was read before a block whose watcher did not know it', () => {
     const { watched, apply, lasting, order, look } = unreadOrder();
-    const { maker, order: terms } = lasting;
-    const common = { maker, token: terms.making.token, block: blockOf(5), cause } as const;
-    apply({ type: 'NonceChanged', maker, nonce: terms.nonce, block: blockOf(5), cause });
-    apply({ type: 'AllowanceChanged', allowance: '0x1', ...common });
-    apply({ type: 'BalanceChanged', balance: '0x1', ...common });
+    fundsOf(lasting, 5).forEach(apply);
     look(5);
+    const pair = watched.pairOf(order);
+    expect(watched.isFunded(pair)).toBe(true);
     const process = (number: number, knownOffset: string) => {
       apply({ type: 'BlockProcessed', block: blockOf(number), knownOffset });
       return watched.takeOverdue();
@@ -159,17 +157,47 @@ describe('the watched set', () => {
     expect(process(6, '2')).toEqual([]);
     expect(process(7, '1')).toEqual([order]);
     expect(process(8, '2')).toEqual([]);
+    // Nor does what was read of its pair and its maker before that block count any more.
+    expect([watched.isFunded(pair), watched.isNonceRead(watched.makerOf(pair))]).toEqual([false, false]);
+    fundsOf(lasting, 9).forEach(apply);
     look(9);
     expect(process(9, '1')).toEqual([]);
     expect(watched.unreadOrders()).toEqual([]);
   });
 
+  test('names a pair whose value came later than a block that was matched, and is older and another one', () => {
+    const { watched, apply, lasting, order } = unreadOrder();
+    fundsOf(lasting, 5).forEach(apply);
+    watched.noteMatched(9);
+    fundsOf(lasting, 8).forEach(apply);
+    expect(watched.takeOutdated(5)).toEqual([]);
+    fundsOf(lasting, 8, '0x2').forEach(apply);
+    expect(watched.takeOutdated(5)).toEqual([watched.pairOf(order)]);
+    expect(watched.takeOutdated(5)).toEqual([]);
+    fundsOf(lasting, 9, '0x3').forEach(apply);
+    fundsOf(lasting, 8, '0x4').forEach(apply);
+    expect(watched.takeOutdated(5)).toEqual([]);
+  });
+
+  test('names an order of a maker of whom more was to follow, and did not', () => {
+    const { watched, apply, lasting, order, look } = unreadOrder();
+    const [nonce] = fundsOf(lasting, 5) as [MakerEvent];
+    apply({ ...nonce, hasMore: true } as MakerEvent);
+    expect(watched.takeUnjudged()).toEqual([order]);
+    expect(watched.takeUnjudged()).toEqual([]);
+    apply({ ...nonce, hasMore: true } as MakerEvent);
+    look(5);
+    expect(watched.takeUnjudged()).toEqual([]);
+  });
+
   test('knows which orders it knew when it matched a block', () => {
-    const { watched, apply, look } = unreadOrder();
+    const { watched, apply, order, look } = unreadOrder();
     expect(watched.matchedOffset(0)).toBe(0n);
     look(5);
+    expect(watched.hasMissedMatch(order)).toBe(true);
     watched.noteMatched(6);
     expect(watched.matchedOffset(0)).toBe(2n);
+    expect(watched.hasMissedMatch(order)).toBe(false);
     apply(submitted(8));
     expect(watched.matchedOffset(0)).toBe(2n);
   });
@@ -182,6 +210,16 @@ describe('the watched set', () => {
     expect(tokens.some((token) => watched.isTokenWatched(token))).toBe(false);
   });
 });
+
+/** The nonce of an order's maker and funds for it, as read at a block. */
+function fundsOf({ maker, order }: ReturnType<typeof submitted>, block: number, value: Hex = '0x1'): MakerEvent[] {
+  const common = { maker, token: order.making.token, block: blockOf(block), cause };
+  return [
+    { type: 'NonceChanged', maker, nonce: order.nonce, block: blockOf(block), cause },
+    { type: 'AllowanceChanged', allowance: value, ...common },
+    { type: 'BalanceChanged', balance: value, ...common },
+  ];
+}
 
 /** An order that lasts, opened behind block 5; `look` says that nothing of it was filled at a block. */
 function unreadOrder() {

@@ -31,6 +31,13 @@ export class WatchedSet {
   private readonly orderPrevious: number[] = [];
   private readonly orderPlaceInQueue: number[] = [];
 
+  /** Orders that joined after the last block was matched. */
+  private readonly joinedSinceMatch = new Set<number>();
+  /** Makers of whose last fact more was to follow: their orders are not judged by it yet. */
+  private readonly unjudged = new Set<number>();
+  /** Pairs of which a value came into the log that is older than the last block that was matched, and another one. */
+  private readonly outdated = new Set<number>();
+
   private readonly partitions: Partition[];
   private readonly key = new Uint32Array(8);
   private matchedBlock = -1;
@@ -61,24 +68,29 @@ export class WatchedSet {
       case 'OrderCancelledOnChain':
         this.remove(home, this.findOrder(fact.orderHash));
         return -1;
-      case 'OrderFilled': {
+      case 'OrderFilled':
+        this.noteGroup(fact);
         this.observeFilled(home, this.findOrder(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
         return -1;
-      }
       case 'NonceChanged':
+        this.noteGroup(fact);
         this.observeNonce(home, fact.maker, BigInt(fact.nonce), {
           number: fact.block.number,
           isCurrent: isCurrent(home, fact.block),
         });
         return -1;
       case 'BalanceChanged': {
+        this.noteGroup(fact);
         const pair = this.findPair(fact.token, fact.maker);
-        this.pairs.observeBalance(pair, BigInt(fact.balance), fact.block, processedBlock(home));
+        const isOther = this.pairs.observeBalance(pair, BigInt(fact.balance), fact.block, processedBlock(home));
+        if (isOther && fact.block.number < this.matchedBlock) this.outdated.add(pair);
         return -1;
       }
       case 'AllowanceChanged': {
+        this.noteGroup(fact);
         const pair = this.findPair(fact.token, fact.maker);
-        this.pairs.observeAllowance(pair, BigInt(fact.allowance), fact.block, processedBlock(home));
+        const isOther = this.pairs.observeAllowance(pair, BigInt(fact.allowance), fact.block, processedBlock(home));
+        if (isOther && fact.block.number < this.matchedBlock) this.outdated.add(pair);
         return -1;
       }
       case 'BlockProcessed':
@@ -113,6 +125,7 @@ export class WatchedSet {
   /** The logs of this block have been matched: what joins from now on missed them. */
   noteMatched(blockNumber: number): void {
     this.matchedBlock = blockNumber;
+    this.joinedSinceMatch.clear();
     for (const home of this.partitions) home.matchedOffset = home.knownOffset;
   }
 
@@ -147,6 +160,38 @@ export class WatchedSet {
       }
     }
     return taken;
+  }
+
+  /**
+   * Slots of watched pairs of which the log holds another value since they were read at the last block that was matched, or
+   * found untouched by it: another watcher read it before that block, and says so late. They are to be read once more. At
+   * most so many, each given once.
+   */
+  takeOutdated(countMax: number): number[] {
+    const taken: number[] = [];
+    for (const pair of this.outdated) {
+      if (taken.length === countMax) break;
+      this.outdated.delete(pair);
+      if (this.isPairWatched(pair)) taken.push(pair);
+    }
+    return taken;
+  }
+
+  /**
+   * An order of each maker whose facts ended in one with more to follow, each given once: whoever wrote them has died in
+   * between. Any fact that comes last has the maker's orders judged.
+   */
+  takeUnjudged(): number[] {
+    const taken = [...this.unjudged]
+      .map((maker) => this.makers.firstOrder(maker))
+      .filter((order) => this.isOpen(order));
+    this.unjudged.clear();
+    return taken;
+  }
+
+  /** Whether the order joined after the last block was matched. */
+  hasMissedMatch(order: number): boolean {
+    return this.joinedSinceMatch.has(order);
   }
 
   /** How much there is, for metrics. `hashes` counts the removed orders that are remembered, too. */
@@ -289,6 +334,7 @@ export class WatchedSet {
     const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceRead(maker);
     const slot = this.insertOrder(home, fact);
     if (slot < 0) return -1;
+    this.joinedSinceMatch.add(slot);
     home.young.set(slot, { offset, sinceBlock: processedBlock(home), readBlock: -1 });
     if (isKnown && this.removed.mayHaveForgotten) home.joined.add(this.pairOf(slot));
     return slot;
@@ -360,9 +406,19 @@ export class WatchedSet {
   private missOrders(home: Partition, { number }: BlockRef, knownOffset: bigint): void {
     for (const [order, { offset, sinceBlock, readBlock }] of home.young) {
       if (sinceBlock < number - YOUNG_BLOCKS) home.young.delete(order);
-      const isMissed = offset >= knownOffset && readBlock < number;
-      if (isMissed && !home.unread.has(order)) home.unread.set(order, number - 2);
+      if (offset < knownOffset || readBlock >= number) continue;
+      if (!home.unread.has(order)) home.unread.set(order, number - 2);
+      // Nor does what was read of its pair and maker, unless the watcher of the block knew them by another order.
+      const pair = this.pairOf(order);
+      this.pairs.missBlock(pair, number);
+      this.makers.missBlock(this.makerOf(pair), number);
     }
+  }
+
+  private noteGroup({ maker, hasMore }: { readonly maker: Address; readonly hasMore?: true | undefined }): void {
+    const slot = this.makers.find(maker);
+    if (hasMore === undefined) this.unjudged.delete(slot);
+    else if (slot >= 0) this.unjudged.add(slot);
   }
 
   private advanceClock(home: Partition, block: BlockRef): void {
@@ -396,8 +452,11 @@ export class WatchedSet {
     home.ahead.delete(order);
     home.unread.delete(order);
     home.young.delete(order);
+    this.joinedSinceMatch.delete(order);
     this.unlink(this.makerOf(pair), order);
-    if (this.pairs.release(pair)) home.joined.delete(pair);
+    if (!this.pairs.release(pair)) return;
+    home.joined.delete(pair);
+    this.outdated.delete(pair);
   }
 
   private link(maker: number, order: number): void {

@@ -1,4 +1,5 @@
 import type { Cause, MakerFact } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-evm';
 import type { OpenedOrder } from './follow-log.js';
 import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
@@ -50,23 +51,47 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
     options;
   /** By the order's slot, oldest first. A slot may come to hold another order while it is being read. */
   const queue = new Map<number, OpenedOrder & { readonly addedAtMs: number }>();
+  /** Makers of whom all was read and published at this block. */
+  const whole = new Set<Address>();
+  let wholeAt = -1;
   let isWorking = false;
   let hasFailed = false;
 
   const readAll = async () => {
     await wait(gatherMs);
     while (queue.size > 0) {
-      const batch = firstOf(queue.values(), ORDERS_MAX);
-      await retry(() =>
+      const batch = await retry(() =>
         turns.take(async () => {
           const at = await readPoint.at();
-          const { touched, traceparents } = touchedBy(batch, watched);
-          const facts = await readTouched(reader, watched, touched, at, processedBlock());
+          const processed = processedBlock();
+          if (at.number !== wholeAt) whole.clear();
+          wholeAt = at.number;
+          const taken =
+            at.number > processed ? takeWhole() : firstOf(queue.values(), (_, count) => count === ORDERS_MAX);
+          const { touched, traceparents } = touchedBy(taken, watched);
+          const facts = await readTouched(reader, watched, touched, at, processed, (maker) => whole.has(maker));
           await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
+          if (at.number > processed) for (const { maker } of touched.orders) whole.add(maker);
+          return taken;
         }),
       );
       for (const opened of batch) if (queue.get(opened.order) === opened) queue.delete(opened.order);
     }
+  };
+
+  /** The first orders of the queue, with few enough others of their makers that are to be read with them. */
+  const takeWhole = () => {
+    const makers = new Set<number>();
+    let orders = 0;
+    return firstOf(queue.values(), (taken) => {
+      const { order } = taken;
+      if (!watched.isOpen(order)) return false;
+      const maker = watched.makerOf(watched.pairOf(order));
+      const isCounted = makers.has(maker) || whole.has(watched.makerAddress(maker));
+      orders += isCounted ? 1 : watched.ordersOf(maker).length;
+      makers.add(maker);
+      return orders >= ORDERS_MAX;
+    });
   };
 
   const start = () => {
@@ -101,9 +126,10 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
   };
 }
 
-function firstOf<T>(values: Iterable<T>, countMax: number): T[] {
+/** The first values up to one with which it is enough. */
+function firstOf<T>(values: Iterable<T>, isEnough: (value: T, count: number) => boolean): T[] {
   const first: T[] = [];
-  for (const value of values) if (first.push(value) === countMax) break;
+  for (const value of values) if (isEnough(value, first.push(value))) break;
   return first;
 }
 

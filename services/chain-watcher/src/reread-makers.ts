@@ -11,7 +11,8 @@ const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 /**
  * Reads watched makers anew, each with nonce, pairs and orders at one block, and gives facts only of what the log does not
  * already say. Goes through their slots from `from` on, until there is enough for one request or two.
- * @param changed the orders to be read; undefined: all that are open
+ * @param changed the orders to be read, beside those that joined since the last block was matched; undefined: all that
+ * are open
  * @returns the facts, and the slot to go on from; undefined when none is left
  */
 export async function rereadMakers(
@@ -32,8 +33,13 @@ export async function rereadMakers(
     for (const pair of new Set(orders.map((order) => watched.pairOf(order)))) {
       touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });
     }
-    if (changed !== undefined) touched.orders.push(...(changed.get(maker) ?? []));
-    else for (const order of orders) touched.orders.push({ maker, orderHash: watched.orderHash(order), cause: CAUSE });
+    const named = changed?.get(maker) ?? [];
+    touched.orders.push(...named);
+    for (const order of orders) {
+      const orderHash = watched.orderHash(order);
+      if (changed !== undefined && !watched.hasMissedMatch(order)) continue;
+      if (named.every((each) => each.orderHash !== orderHash)) touched.orders.push({ maker, orderHash, cause: CAUSE });
+    }
   }
   const facts = await readFacts(reader, touched, header);
   return {

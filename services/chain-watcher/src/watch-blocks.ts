@@ -82,6 +82,7 @@ async function processBlock({ header, logs }: SourceBlock, options: WatchOptions
   await turns.take(async () => {
     // No await between these: what joins the watched set later is read at this block or a later one.
     const joined = header.number % JOINED_BLOCKS === 0 ? watched.takeJoined(header.number, JOINED_PAIRS_MAX) : [];
+    joined.push(...watched.takeOutdated(JOINED_PAIRS_MAX));
     const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol, joined);
     noteMatched(header, at, options);
 
