@@ -225,8 +225,8 @@ function withExpiry(record: StoredRecord): StoredRecord {
   return { ...record, value: Buffer.from(JSON.stringify({ ...fact, order })) };
 }
 
-describe('8,000 orders that expire in one block', () => {
-  const ordersOfMaker = 400;
+describe('4,000 orders that expire in one block', () => {
+  const ordersOfMaker = 200;
   const count = 20 * ordersOfMaker;
   const makers = makersOf(partition, testPartitions, 20);
   const stream = expiringStream(makers, ordersOfMaker);
@@ -255,12 +255,12 @@ describe('8,000 orders that expire in one block', () => {
         await kill();
         const { slices, nextOffset } = await stands();
         if (nextOffset < end && slices > 0) betweenSlices += 1;
-        await startProcess('400');
+        await startProcess('200');
       }
       await until(async () => (await stands()).nextOffset === end);
     }
     await kill();
-    await startProcess('400');
+    await startProcess('200');
     // Whoever takes the partition publishes what was left.
     await until(async () => {
       const removals = (await here.readFeed(here.topics.resume)).filter(isRemoval);
