@@ -48,11 +48,12 @@ function steps(words: readonly string[]): { title: string; args: string[] }[] {
     { title: 'unit tests', args: ['--selectProjects', 'unit'] },
     {
       title: 'live tests: real Kafka, Postgres, Redis and chains',
-      args: ['--selectProjects', 'live', '--maxWorkers=2', '--', ...parts],
+      // They wait more than they reckon.
+      args: ['--selectProjects', 'live', '--maxWorkers=3', '--', ...parts],
     },
     {
       title: 'end-to-end tests: the whole stack',
-      args: ['--selectProjects', 'live', '--', patternOf('test/dist/(?!fuzz/).*')],
+      args: ['--selectProjects', 'live', '--maxWorkers=2', '--', patternOf('test/dist/(?!fuzz/).*')],
     },
   ];
 }
