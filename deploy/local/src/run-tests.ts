@@ -45,7 +45,7 @@ function steps(words: readonly string[]): { title: string; args: string[] }[] {
     return [{ title: `tests: ${words.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...words] }];
   const parts = ['contracts', 'shared', 'services', 'deploy', 'test/dist/fuzz'].map(patternOf);
   return [
-    { title: 'unit tests', args: ['--selectProjects', 'unit'] },
+    { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] },
     {
       title: 'live tests: real Kafka, Postgres, Redis and chains',
       // They wait more than they reckon.
