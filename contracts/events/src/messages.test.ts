@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { bookEntry, resumeRecord } from './feeds.js';
-import { makerEvent } from './maker-events.js';
+import { type MakerEvent, makerEvent } from './maker-events.js';
 import {
   decodeBookEntry,
   decodeMakerEvent,
@@ -11,6 +11,7 @@ import {
   encodeMakerEvent,
   encodeMakerView,
   encodeResumeRecord,
+  misplacement,
 } from './messages.js';
 import { jsonSchemas } from './schemas.js';
 
@@ -54,6 +55,14 @@ function recode(message: Golden) {
   }
 }
 
+function factOf<T extends 'OrderSubmitted' | 'BlockProcessed'>(file: `${T}.v1.json`) {
+  const [, message] = golden.find(([name]) => name === file) ?? [];
+  if (message === undefined) throw new Error(`no golden message ${file}`);
+  const fact = decodeMakerEvent({ headers: message.headers, value: Buffer.from(message.value) });
+  if ('unreadable' in fact) throw new Error(fact.unreadable);
+  return fact as Extract<MakerEvent, { type: T }>;
+}
+
 describe('messages on the log', () => {
   test.each(golden)('%s is read, and written again byte for byte', (_file, message) => {
     const again = recode(message);
@@ -91,6 +100,19 @@ describe('messages on the log', () => {
   ])('a message with %s is unreadable and says why', (_name, headers: Record<string, string>, value, reason) => {
     const event = decodeMakerEvent({ headers, value: value === null ? null : Buffer.from(value) });
     expect('unreadable' in event && event.unreadable).toMatch(reason);
+  });
+
+  test('a fact stands in the partition of its maker, and is of no other maker: else it says what is wrong', () => {
+    const submitted = factOf('OrderSubmitted.v1.json');
+    const { maker } = submitted;
+    const other = `0x${'5'.repeat(40)}` as const;
+    const homeOf = (one: string) => (one === maker ? 3 : 1);
+    expect(misplacement(submitted, 3, homeOf)).toBeUndefined();
+    expect(misplacement(submitted, 1, homeOf)).toBe(`a fact about ${maker} belongs to partition 3, not 1`);
+    expect(misplacement({ ...submitted, maker: other }, 1, homeOf)).toBe(
+      `the order is ${maker}'s, the fact is about ${other}`,
+    );
+    expect(misplacement(factOf('BlockProcessed.v1.json'), 0, homeOf)).toBeUndefined();
   });
 
   test.each(Object.entries(jsonSchemas()))('the JSON Schema of %s is the one in schema/', (name, schema) => {

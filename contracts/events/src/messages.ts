@@ -63,6 +63,25 @@ export function decodeMakerEvent(
   return decode(makerEvent, message);
 }
 
+/**
+ * Why a fact means nothing where it stands, for the person who looks at the parked message; undefined where it does. A
+ * maker's facts stand in the maker's partition, or their order means nothing, and tell of nobody else's order.
+ * @param homeOf the partition of a maker
+ */
+export function misplacement(
+  fact: MakerEvent,
+  partition: number,
+  homeOf: (maker: string) => number,
+): string | undefined {
+  if (fact.type === 'BlockProcessed') return undefined;
+  const home = homeOf(fact.maker);
+  if (home !== partition) return `a fact about ${fact.maker} belongs to partition ${home}, not ${partition}`;
+  if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
+    return `the order is ${fact.order.maker}'s, the fact is about ${fact.maker}`;
+  }
+  return undefined;
+}
+
 /** Reads a message of `limit-orders.book.v1` that is not a tombstone, or says why it cannot be read. */
 export function decodeBookEntry(message: Pick<Message, 'headers'> & { value: Buffer | null }): BookEntry | Unreadable {
   return decode(bookEntry, message);

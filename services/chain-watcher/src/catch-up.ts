@@ -1,7 +1,8 @@
 import type { BlockHeader } from '@makerbook/chain';
-import { type CatchUpProgress, noteMatched, publishBlock, readPublished, type WatchOptions } from './keep-position.js';
+import type { Cause } from '@makerbook/contracts-events';
+import { noteMatched, publishBlock, readPublished, say, type WatchOptions } from './keep-position.js';
 import { readHead } from './keep-read-point.js';
-import type { Touched, TouchedOrder } from './match-logs.js';
+import { pairAt, type Touched, type TouchedOrder } from './match-logs.js';
 import { blockRefOf, type FactReader } from './read-facts.js';
 import { matchMissedLogs } from './read-missed-logs.js';
 import { readTouched } from './read-whole.js';
@@ -24,10 +25,9 @@ export async function catchUpAtHead(options: WatchOptions, before: BlockHeader |
   // From here on: what joins the watched set is read at the head or later by the reader of new orders.
   noteMatched(head, head, options);
   if (reader !== undefined) {
-    const touched =
-      before === undefined ? undefined : (await matchMissedLogs(before.number + 1, head, reader, options)).orders;
+    const touched = before === undefined ? undefined : await matchMissedLogs(before.number + 1, head, reader, options);
     await publishMakers(touched, head, reader, options);
-    await publishOutdated(reader, options);
+    await publishOutdated(head, reader, options);
   }
   if (signal.aborted) return;
   const block = blockRefOf(head);
@@ -66,33 +66,20 @@ async function publishMakers(
 }
 
 /** Of what was not said, as the log said it already, an older value may have come from another watcher meanwhile. */
-async function publishOutdated(reader: FactReader, options: WatchOptions): Promise<void> {
+async function publishOutdated(head: BlockHeader, reader: FactReader, options: WatchOptions): Promise<void> {
   const { watched, publisher, readPoint, turns, signal, retry } = options;
   while (!signal.aborted) {
     const pairs = watched.takeOutdated(OUTDATED_MAX);
     if (pairs.length === 0) return;
-    const touched: Touched = { pairs: [], makers: [], orders: [] };
-    for (const pair of pairs) {
-      const maker = watched.makerAddress(watched.makerOf(pair));
-      touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: { kind: 'read', occasion: 'CATCH_UP' } });
-    }
+    const touched: Touched = { pairs: pairs.map((pair) => pairAt(pair, watched, CAUSE)), makers: [], orders: [] };
     await retry(() =>
       turns.take(async () => {
         const at = await readPoint.at();
-        await publisher.publish(await readTouched(reader, watched, touched, at, matchedOf(options)));
+        await publisher.publish(await readTouched(reader, watched, touched, at, head.number));
       }),
     );
   }
 }
 
-function matchedOf({ state }: WatchOptions): number {
-  return state.matched?.number ?? -1;
-}
-
+const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const OUTDATED_MAX = 500;
-
-/** Tells how far it has come. */
-export function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): void {
-  state.catchUp = progress;
-  onCatchUp(progress);
-}

@@ -4,6 +4,7 @@ import {
   type BlockRef,
   ceType,
   decodeMakerEvent,
+  misplacement,
   type TopicNames,
 } from '@makerbook/contracts-events';
 import {
@@ -178,18 +179,12 @@ async function assertSameLog(log: Log, topic: string, starts: readonly Partition
   );
 }
 
-/** A fact where it means something: in the partition of its maker, and of nobody else's order. */
+/** A fact where it means something. */
 function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeFact> {
   const fact = decodeFact(record);
-  if ('unreadable' in fact || fact.type === 'BlockProcessed') return fact;
-  const home = partitionOf(fact.maker, partitions);
-  if (home !== record.partition) {
-    return { unreadable: `a fact about ${fact.maker} belongs to partition ${home}, not ${record.partition}` };
-  }
-  if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
-    return { unreadable: `the order is ${fact.order.maker}'s, the fact is about ${fact.maker}` };
-  }
-  return fact;
+  if ('unreadable' in fact) return fact;
+  const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
+  return misplaced === undefined ? fact : { unreadable: misplaced };
 }
 
 /** Two watchers that follow different chains must not both go on. */

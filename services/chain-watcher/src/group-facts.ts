@@ -8,13 +8,7 @@ import type { MakerFact } from '@makerbook/contracts-events';
  * @returns a group for each maker, to be stored all or none; every fact but the last says that more follows
  */
 export function groupFacts(facts: readonly MakerFact[]): MakerFact[][] {
-  const groups = new Map<string, MakerFact[]>();
-  for (const fact of facts) {
-    const group = groups.get(fact.maker);
-    if (group === undefined) groups.set(fact.maker, [fact]);
-    else group.push(fact);
-  }
-  return [...groups.values()].map(inOrder);
+  return [...Map.groupBy(facts, ({ maker }) => maker).values()].map(inOrder);
 }
 
 function inOrder(group: readonly MakerFact[]): MakerFact[] {

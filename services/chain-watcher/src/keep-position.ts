@@ -55,6 +55,12 @@ export interface CatchUpProgress {
   readonly total: number;
 }
 
+/** Tells how far catching up has come. */
+export function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOptions): void {
+  state.catchUp = progress;
+  onCatchUp(progress);
+}
+
 /** From now on what joins the watched set has missed the block's logs, and is read at `at`, which is not older. */
 export function noteMatched(block: BlockHeader, at: BlockHeader, options: WatchOptions): void {
   const { state, watched, readPoint, orders } = options;
@@ -62,8 +68,7 @@ export function noteMatched(block: BlockHeader, at: BlockHeader, options: WatchO
   readPoint.moveTo(at);
   watched.noteMatched(block.number);
   // Those whose reading came too late in the log, or was lost with another watcher.
-  orders?.addAgain(watched.takeOverdue());
-  orders?.addAgain(watched.takeUnjudged());
+  orders?.addAgain([...watched.takeOverdue(), ...watched.takeUnjudged()]);
 }
 
 /** Publishes the block where it is not published yet, and elsewhere the facts that are not known there. */

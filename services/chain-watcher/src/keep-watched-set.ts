@@ -1,4 +1,12 @@
-import type { BlockProcessed, BlockRef, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import type {
+  AllowanceChanged,
+  BalanceChanged,
+  BlockProcessed,
+  BlockRef,
+  Hex,
+  MakerEvent,
+  OrderSubmitted,
+} from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
 import { KeyIndex, readWords } from './index-keys.js';
@@ -79,20 +87,11 @@ export class WatchedSet {
           isCurrent: isCurrent(home, fact.block),
         });
         return -1;
-      case 'BalanceChanged': {
+      case 'BalanceChanged':
+      case 'AllowanceChanged':
         this.noteGroup(fact);
-        const pair = this.findPair(fact.token, fact.maker);
-        const isOther = this.pairs.observeBalance(pair, BigInt(fact.balance), fact.block, processedBlock(home));
-        if (isOther && fact.block.number < this.matchedBlock) this.outdated.add(pair);
+        this.observeFunds(home, fact);
         return -1;
-      }
-      case 'AllowanceChanged': {
-        this.noteGroup(fact);
-        const pair = this.findPair(fact.token, fact.maker);
-        const isOther = this.pairs.observeAllowance(pair, BigInt(fact.allowance), fact.block, processedBlock(home));
-        if (isOther && fact.block.number < this.matchedBlock) this.outdated.add(pair);
-        return -1;
-      }
       case 'BlockProcessed':
         this.processBlock(home, fact, offset);
         return -1;
@@ -254,6 +253,11 @@ export class WatchedSet {
     return this.isOpen(order) ? order : -1;
   }
 
+  /** Slots of the pairs of a watched maker, each once. */
+  pairsOf(maker: number): Set<number> {
+    return new Set(this.ordersOf(maker).map((order) => this.pairOf(order)));
+  }
+
   /** Slots of the open orders of a watched maker. */
   ordersOf(maker: number): number[] {
     const open: number[] = [];
@@ -263,11 +267,6 @@ export class WatchedSet {
 
   isOpen(order: number): boolean {
     return this.orderIsOpen[order] === true;
-  }
-
-  /** The making amount of an open order, filled or not. */
-  amountOf(order: number): bigint {
-    return at(this.orderAmount, order);
   }
 
   pairOf(order: number): number {
@@ -374,6 +373,16 @@ export class WatchedSet {
       if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
       if (this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) home.unread.delete(order);
     }
+  }
+
+  private observeFunds(home: Partition, fact: BalanceChanged | AllowanceChanged): void {
+    const pair = this.findPair(fact.token, fact.maker);
+    const processed = processedBlock(home);
+    const isOther =
+      fact.type === 'BalanceChanged'
+        ? this.pairs.observeBalance(pair, BigInt(fact.balance), fact.block, processed)
+        : this.pairs.observeAllowance(pair, BigInt(fact.allowance), fact.block, processed);
+    if (isOther && fact.block.number < this.matchedBlock) this.outdated.add(pair);
   }
 
   private observeNonce(

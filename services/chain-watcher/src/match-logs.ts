@@ -57,8 +57,7 @@ export function matchLogs(
   const touchPair = (pair: number, cause: Cause) => {
     if (pair < 0 || pairs.has(pair)) return;
     pairs.add(pair);
-    const maker = watched.makerAddress(watched.makerOf(pair));
-    touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause });
+    touched.pairs.push(pairAt(pair, watched, cause));
   };
   const touchMaker = (maker: number, cause: Cause) => {
     if (maker < 0 || makers.has(maker)) return;
@@ -106,6 +105,11 @@ export function matchLogs(
     touchMaker(watched.makerOf(pair), JOINED);
   }
   return touched;
+}
+
+/** The watched pair with this slot. */
+export function pairAt(pair: number, watched: WatchedSet, cause: Cause): TouchedPair {
+  return { maker: watched.makerAddress(watched.makerOf(pair)), token: watched.tokenAddress(pair), cause };
 }
 
 const JOINED: Cause = { kind: 'read', occasion: 'ORDER' };

@@ -55,16 +55,13 @@ export function createFactPublisher({
     traceparentOf?: (fact: MakerFact) => string | undefined,
   ): Map<number, LogRecord[][]> => {
     const groups = new Map<number, LogRecord[][]>();
-    for (const group of groupFacts(facts)) {
-      const [first] = group;
-      if (first === undefined) continue;
-      const partition = partitionOf(first.maker, partitions);
-      const records = group.map((fact) =>
-        recordOf(partition, fact, idOf(fact), timestampOf(fact), traceparentOf?.(fact)),
+    for (const [partition, own] of Map.groupBy(facts, ({ maker }) => partitionOf(maker, partitions))) {
+      const toRecord = (fact: MakerFact) =>
+        recordOf(partition, fact, idOf(fact), timestampOf(fact), traceparentOf?.(fact));
+      groups.set(
+        partition,
+        groupFacts(own).map((group) => group.map(toRecord)),
       );
-      const others = groups.get(partition);
-      if (others === undefined) groups.set(partition, [records]);
-      else others.push(records);
     }
     return groups;
   };

@@ -23,9 +23,8 @@ export interface FactReader {
 }
 
 /**
- * Reads everything that was touched, at exactly this block, and gives it as facts with absolute values. Orders come
- * first, then nonces, then funds: an order that was filled is gone before its funds are seen to be. What is filled of an
- * order is said when it is nothing, too: it says that the order was looked at.
+ * Reads everything that was touched, at exactly this block, and gives it as facts with absolute values; `groupFacts`
+ * puts them in order. What is filled of an order is said when it is nothing, too: it says that the order was looked at.
  * Throws RpcUnavailable or RpcRefused.
  */
 export async function readFacts(reader: FactReader, touched: Touched, header: BlockHeader): Promise<MakerFact[]> {
@@ -56,7 +55,6 @@ export async function readFacts(reader: FactReader, touched: Touched, header: Bl
   for (const { maker, orderHash, cause } of touched.orders) {
     const filled = takeOfProtocol();
     const isCancelled = takeOfProtocol() !== 0n;
-    // First, for what is filled makes an order ACTIVE that waited to be looked at.
     if (isCancelled) facts.push({ type: 'OrderCancelledOnChain', maker, orderHash, block, cause });
     facts.push({ type: 'OrderFilled', maker, orderHash, filledMakingAmount: quantity(filled), block, cause });
   }

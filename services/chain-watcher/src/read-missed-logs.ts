@@ -8,9 +8,9 @@ import {
 } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
-import type { WatchOptions } from './keep-position.js';
+import { say, type WatchOptions } from './keep-position.js';
 import type { WatchedSet } from './keep-watched-set.js';
-import { protocolTopics, type Touched } from './match-logs.js';
+import { protocolTopics, type TouchedOrder } from './match-logs.js';
 import { RangeSpan } from './range-span.js';
 import type { FactReader } from './read-facts.js';
 
@@ -20,20 +20,18 @@ export async function matchMissedLogs(
   head: BlockHeader,
   reader: FactReader,
   options: WatchOptions,
-): Promise<Touched> {
-  const { node, watched, state, onCatchUp, signal, retry } = options;
-  const touched: Touched = { pairs: [], makers: [], orders: [] };
-  const seen = new Set<number>();
+): Promise<TouchedOrder[]> {
+  const { node, watched, signal, retry } = options;
+  const touched = new Map<number, TouchedOrder>();
   const total = head.number - from + 1;
   const span = new RangeSpan();
   for (let start = from; start <= head.number && !signal.aborted; ) {
-    state.catchUp = { step: 'blocks', done: start - from, total };
-    onCatchUp(state.catchUp);
+    say({ step: 'blocks', done: start - from, total }, options);
     const { logs, blocks } = await retry(() => readRange(node, reader, start, head.number, span));
-    for (const log of logs) touchOrderOf(log, touched, seen, watched);
+    for (const log of logs) touchOrderOf(log, touched, watched);
     start += blocks;
   }
-  return touched;
+  return [...touched.values()];
 }
 
 /** Throws RpcUnavailable, then with a smaller span for the next try, or RpcRefused where a single block is refused too. */
@@ -60,14 +58,12 @@ async function readRange(
 
 function touchOrderOf(
   { topics: [topic, maker, orderHash], transactionHash, logIndex }: ChainLog,
-  touched: Touched,
-  seen: Set<number>,
+  touched: Map<number, TouchedOrder>,
   watched: WatchedSet,
 ): void {
   if (topic === eventTopics.allOrdersCancelled || maker === undefined || orderHash === undefined) return;
   const order = watched.findOpenOrder(orderHash);
-  if (order < 0 || seen.has(order)) return;
-  seen.add(order);
+  if (order < 0 || touched.has(order)) return;
   const cause: Cause = { kind: 'log', transactionHash, logIndex };
-  touched.orders.push({ maker: `0x${maker.slice(-40)}`, orderHash, cause });
+  touched.set(order, { maker: `0x${maker.slice(-40)}`, orderHash, cause });
 }

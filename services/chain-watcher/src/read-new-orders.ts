@@ -3,7 +3,7 @@ import type { Address } from '@makerbook/contracts-evm';
 import type { OpenedOrder } from './follow-log.js';
 import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
-import type { Touched } from './match-logs.js';
+import { pairAt, type Touched } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
 import type { FactReader } from './read-facts.js';
 import { readTouched } from './read-whole.js';
@@ -152,7 +152,7 @@ function touchedBy(
     if (!makers.has(makerSlot) && !watched.isNonceRead(makerSlot)) touched.makers.push({ maker, cause: CAUSE });
     makers.add(makerSlot);
     if (!pairs.has(pair) && !watched.isFunded(pair)) {
-      touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });
+      touched.pairs.push(pairAt(pair, watched, CAUSE));
     }
     pairs.add(pair);
   }

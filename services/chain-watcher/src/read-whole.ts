@@ -2,7 +2,7 @@ import type { BlockHeader } from '@makerbook/chain';
 import type { Cause, MakerFact } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import type { WatchedSet } from './keep-watched-set.js';
-import type { Touched } from './match-logs.js';
+import { pairAt, type Touched } from './match-logs.js';
 import { type FactReader, readFacts } from './read-facts.js';
 
 /**
@@ -42,14 +42,13 @@ function wholeMakers(touched: Touched, watched: WatchedSet, isWhole: (maker: Add
     const slot = watched.findWatchedMaker(maker);
     if (slot < 0 || isWhole(maker)) continue;
     whole.makers.push({ maker, cause: causes.get(maker) ?? CAUSE });
-    const own = watched.ordersOf(slot);
-    for (const order of own) {
+    for (const order of watched.ordersOf(slot)) {
       const orderHash = watched.orderHash(order);
       whole.orders.push({ maker, orderHash, cause: causes.get(orderHash) ?? CAUSE });
     }
-    for (const pair of new Set(own.map((order) => watched.pairOf(order)))) {
-      const token = watched.tokenAddress(pair);
-      whole.pairs.push({ maker, token, cause: causes.get(`${maker}${token}`) ?? CAUSE });
+    for (const pair of watched.pairsOf(slot)) {
+      const cause = causes.get(`${maker}${watched.tokenAddress(pair)}`) ?? CAUSE;
+      whole.pairs.push(pairAt(pair, watched, cause));
     }
   }
   return whole;

@@ -3,7 +3,7 @@ import type { Cause, MakerFact } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import { isNews } from './is-news.js';
 import type { WatchedSet } from './keep-watched-set.js';
-import type { Touched, TouchedOrder } from './match-logs.js';
+import { pairAt, type Touched, type TouchedOrder } from './match-logs.js';
 import { type FactReader, readFacts } from './read-facts.js';
 
 const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
@@ -28,14 +28,11 @@ export async function rereadMakers(
   for (; slot < end && touched.pairs.length + touched.orders.length < READ_MAX; slot += 1) {
     if (!watched.isMakerWatched(slot)) continue;
     const maker = watched.makerAddress(slot);
-    const orders = watched.ordersOf(slot);
     touched.makers.push({ maker, cause: CAUSE });
-    for (const pair of new Set(orders.map((order) => watched.pairOf(order)))) {
-      touched.pairs.push({ maker, token: watched.tokenAddress(pair), cause: CAUSE });
-    }
+    for (const pair of watched.pairsOf(slot)) touched.pairs.push(pairAt(pair, watched, CAUSE));
     const named = changed?.get(maker) ?? [];
     touched.orders.push(...named);
-    for (const order of orders) {
+    for (const order of watched.ordersOf(slot)) {
       const orderHash = watched.orderHash(order);
       if (changed !== undefined && !watched.hasMissedMatch(order)) continue;
       if (named.every((each) => each.orderHash !== orderHash)) touched.orders.push({ maker, orderHash, cause: CAUSE });

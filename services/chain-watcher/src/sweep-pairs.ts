@@ -1,9 +1,10 @@
 import { accountIn, type BlockHeader } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-evm';
 import { isNews } from './is-news.js';
 import type { ReadPoint } from './keep-read-point.js';
 import type { WatchedSet } from './keep-watched-set.js';
-import type { Touched, TouchedPair } from './match-logs.js';
+import { pairAt, type Touched, type TouchedPair } from './match-logs.js';
 import type { FactPublisher } from './publish-facts.js';
 import { type FactReader, readFacts } from './read-facts.js';
 import type { Turns } from './take-turns.js';
@@ -87,16 +88,16 @@ function nextPairs(
   countMax: number,
 ): { readonly touched: Touched; readonly next: number | undefined } {
   const touched: Touched = { pairs: [], makers: [], orders: [] };
-  const makers = new Set<number>();
+  const makers = new Set<Address>();
   const end = watched.slotsEnd;
   let slot = from;
   for (; slot < end && touched.pairs.length < countMax; slot += 1) {
     if (!watched.isPairWatched(slot)) continue;
-    const makerSlot = watched.makerOf(slot);
-    const maker = watched.makerAddress(makerSlot);
-    touched.pairs.push({ maker, token: watched.tokenAddress(slot), cause: CAUSE });
-    if (!makers.has(makerSlot)) touched.makers.push({ maker, cause: CAUSE });
-    makers.add(makerSlot);
+    const pair = pairAt(slot, watched, CAUSE);
+    touched.pairs.push(pair);
+    const { maker } = pair;
+    if (!makers.has(maker)) touched.makers.push({ maker, cause: CAUSE });
+    makers.add(maker);
   }
   return { touched, next: slot < end ? slot : undefined };
 }

@@ -1,8 +1,15 @@
 import { type BlockHeader, ChainContradiction } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
 import type { SourceBlock } from './block-source.js';
-import { catchUpAtHead, say } from './catch-up.js';
-import { noteMatched, publishBlock, readPublished, type WatcherState, type WatchOptions } from './keep-position.js';
+import { catchUpAtHead } from './catch-up.js';
+import {
+  noteMatched,
+  publishBlock,
+  readPublished,
+  say,
+  type WatcherState,
+  type WatchOptions,
+} from './keep-position.js';
 import type { WatchedSet } from './keep-watched-set.js';
 import { matchLogs } from './match-logs.js';
 import { blockRefOf } from './read-facts.js';

@@ -89,8 +89,8 @@ export async function loadMakers(
 
 /** The makers that the rows describe. A row that cannot be understood is a bug, and harms its maker alone. */
 export function makersFromRows(rows: MakerRows): LoadedMakers {
-  const funding = groupByMaker(rows.funding);
-  const orders = groupByMaker(rows.orders);
+  const funding = Map.groupBy(rows.funding, ({ maker }) => maker);
+  const orders = Map.groupBy(rows.orders, ({ maker }) => maker);
   const makers = new Map<Address, Maker>();
   const unreadable = new Map<Address, string>();
   for (const row of rows.makers) {
@@ -146,16 +146,6 @@ function stateFromRow({ status, reason }: OrderRow): OrderStatus {
 
 function observedOf(value: string | null, blockNumber: number | null): Observed | undefined {
   return value === null || blockNumber === null ? undefined : { value: BigInt(value), blockNumber };
-}
-
-function groupByMaker<Row extends { readonly maker: Address }>(rows: readonly Row[]): Map<Address, Row[]> {
-  const groups = new Map<Address, Row[]>();
-  for (const row of rows) {
-    const group = groups.get(row.maker);
-    if (group === undefined) groups.set(row.maker, [row]);
-    else group.push(row);
-  }
-  return groups;
 }
 
 function sizeOf(maker: Maker): number {

@@ -1,4 +1,4 @@
-import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { decodeMakerEvent, type MakerEvent, misplacement } from '@makerbook/contracts-events';
 import { PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
 
 /** A fact of the log with what its consequences carry on from its message. */
@@ -14,24 +14,14 @@ export interface LoggedFact {
 
 /**
  * Reads a record of `limit-orders.maker-events.v1`.
- * @param partitions how many the topic has: a maker's facts stand in the maker's partition, or their order means nothing
+ * @param partitions how many the topic has
  * @throws PoisonRecord when it can never be understood, with the reason for the person who looks at the parked record
  */
 export function readFact(record: StoredRecord, partitions: number): LoggedFact {
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable, { offset: record.offset });
-  if (fact.type !== 'BlockProcessed') {
-    const home = partitionOf(fact.maker, partitions);
-    if (home !== record.partition) {
-      const reason = `a fact about ${fact.maker} belongs to partition ${home}, not ${record.partition}`;
-      throw new PoisonRecord(reason, { offset: record.offset });
-    }
-  }
-  if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
-    throw new PoisonRecord(`the order is ${fact.order.maker}'s, the fact is about ${fact.maker}`, {
-      offset: record.offset,
-    });
-  }
+  const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
+  if (misplaced !== undefined) throw new PoisonRecord(misplaced, { offset: record.offset });
   const time = Date.parse(record.headers['ce_time'] ?? '');
   return {
     fact,
