@@ -9,8 +9,9 @@ import type {
 } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
-import { KeyIndex, readWords } from './index-keys.js';
+import { readWords } from './index-keys.js';
 import { Makers } from './keep-makers.js';
+import { type KeptOrder, Orders } from './keep-orders.js';
 import { type PairFunding, Pairs } from './keep-pairs.js';
 import { ExpiryQueue } from './queue-expiries.js';
 import { RemovedHashes } from './remember-removed.js';
@@ -27,17 +28,10 @@ export type SeededOrder = Pick<OrderSubmitted, 'maker' | 'orderHash' | 'order' |
 export class WatchedSet {
   private readonly makers = new Makers();
   private readonly pairs = new Pairs();
-
-  private readonly orders = new KeyIndex(8);
+  private readonly orders = new Orders();
   private readonly removed: RemovedHashes;
-  private readonly orderIsOpen: boolean[] = [];
-  private readonly orderPair: number[] = [];
-  private readonly orderNonce: bigint[] = [];
-  private readonly orderAmount: bigint[] = [];
-  private readonly orderAcceptedAtMs: number[] = [];
-  private readonly orderNext: number[] = [];
-  private readonly orderPrevious: number[] = [];
-  private readonly orderPlaceInQueue: number[] = [];
+  /** By order, see `ExpiryQueue`. */
+  private readonly placesInQueue: number[] = [];
 
   /** Orders that joined after the last block was matched. */
   private readonly joinedSinceMatch = new Set<number>();
@@ -56,7 +50,7 @@ export class WatchedSet {
     this.partitions = Array.from({ length: partitions }, () => ({
       lastBlock: undefined,
       clockSeconds: 0,
-      expiries: new ExpiryQueue(this.orderPlaceInQueue),
+      expiries: new ExpiryQueue(this.placesInQueue),
       ahead: new Set(),
       unread: new Map(),
       joined: new Set(),
@@ -74,11 +68,11 @@ export class WatchedSet {
         return this.openOrder(home, fact, offset);
       case 'OrderCancelled':
       case 'OrderCancelledOnChain':
-        this.remove(home, this.findOrder(fact.orderHash));
+        this.remove(home, this.orders.find(fact.orderHash));
         return -1;
       case 'OrderFilled':
         this.noteGroup(fact);
-        this.observeFilled(home, this.findOrder(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
+        this.observeFilled(home, this.orders.find(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
         return -1;
       case 'NonceChanged':
         this.noteGroup(fact);
@@ -249,8 +243,7 @@ export class WatchedSet {
 
   /** The slot of an open order, or -1. */
   findOpenOrder(orderHash: Hex): number {
-    const order = this.findOrder(orderHash);
-    return this.isOpen(order) ? order : -1;
+    return this.orders.find(orderHash);
   }
 
   /** Slots of the pairs of a watched maker, each once. */
@@ -260,17 +253,15 @@ export class WatchedSet {
 
   /** Slots of the open orders of a watched maker. */
   ordersOf(maker: number): number[] {
-    const open: number[] = [];
-    for (let order = this.makers.firstOrder(maker); order >= 0; order = at(this.orderNext, order)) open.push(order);
-    return open;
+    return this.orders.linkedFrom(this.makers.firstOrder(maker));
   }
 
   isOpen(order: number): boolean {
-    return this.orderIsOpen[order] === true;
+    return this.orders.isOpen(order);
   }
 
   pairOf(order: number): number {
-    return at(this.orderPair, order);
+    return this.orders.pairOf(order);
   }
 
   makerOf(pair: number): number {
@@ -286,7 +277,7 @@ export class WatchedSet {
   }
 
   orderHash(order: number): Hex {
-    return this.orders.hexAt(order);
+    return this.orders.hash(order);
   }
 
   funding(pair: number): PairFunding {
@@ -341,21 +332,23 @@ export class WatchedSet {
 
   /** Returns the slot of an order that is open now and was not before, else -1. */
   private insertOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: SeededOrder): number {
-    if (this.findOrder(orderHash) >= 0 || this.removed.has(readWords(orderHash, 2, 8, this.key))) return -1;
+    if (this.orders.find(orderHash) >= 0 || this.removed.has(readWords(orderHash, 2, 8, this.key))) return -1;
     const makerSlot = this.makers.findOrInsert(maker);
     const known = this.makers.nonceOf(makerSlot);
     const nonce = BigInt(order.nonce);
     const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
     if (home.clockSeconds >= expiresAtSeconds) return -1;
 
-    const slot = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
-    this.orderIsOpen[slot] = true;
-    this.orderPair[slot] = this.pairs.add(makerSlot, order.making.token, this.matchedBlock);
-    // One object for all orders with the maker's nonce.
-    this.orderNonce[slot] = known === nonce ? known : nonce;
-    this.orderAmount[slot] = BigInt(order.making.amount);
-    this.orderAcceptedAtMs[slot] = acceptedAtMs;
-    this.link(makerSlot, slot);
+    const kept: KeptOrder = {
+      pair: this.pairs.add(makerSlot, order.making.token, this.matchedBlock),
+      // One object for all orders with the maker's nonce.
+      nonce: known === nonce ? known : nonce,
+      amount: BigInt(order.making.amount),
+      acceptedAtMs,
+    };
+    const slot = this.orders.insert(orderHash, kept, this.makers.firstOrder(makerSlot));
+    this.makers.linkFirst(makerSlot, slot);
+    this.makers.add(makerSlot, this.matchedBlock);
     home.expiries.push(slot, expiresAtSeconds);
     home.unread.set(slot, processedBlock(home));
     if (known === undefined || nonce > known) home.ahead.add(slot);
@@ -367,7 +360,7 @@ export class WatchedSet {
   private observeFilled(home: Partition, order: number, filled: bigint, block: BlockRef): void {
     if (order < 0) return;
     const pair = this.pairOf(order);
-    if (filled >= at(this.orderAmount, order)) this.remove(home, order);
+    if (filled >= this.orders.amountOf(order)) this.remove(home, order);
     else if (isCurrent(home, block)) {
       const young = home.young.get(order);
       if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
@@ -395,8 +388,8 @@ export class WatchedSet {
     const current = this.makers.observeNonce(maker, nonce, read.number, read.isCurrent);
     if (current === undefined) return;
     for (const order of this.ordersOf(maker)) {
-      if (at(this.orderNonce, order) < current) this.remove(home, order);
-      else if (at(this.orderNonce, order) === current) home.ahead.delete(order);
+      if (this.orders.nonceOf(order) < current) this.remove(home, order);
+      else if (this.orders.nonceOf(order) === current) home.ahead.delete(order);
     }
   }
 
@@ -439,7 +432,7 @@ export class WatchedSet {
     }
     for (const order of home.ahead) {
       const maker = this.makerOf(this.pairOf(order));
-      const isDue = home.clockSeconds * 1000 >= at(this.orderAcceptedAtMs, order);
+      const isDue = home.clockSeconds * 1000 >= this.orders.acceptedAtMs(order);
       if (isDue && this.isNonceWatched(maker)) this.remove(home, order);
     }
   }
@@ -448,46 +441,22 @@ export class WatchedSet {
   private remove(home: Partition, order: number): void {
     if (!this.isOpen(order)) return;
     home.expiries.remove(order);
-    this.removed.add(readWords(this.orders.hexAt(order), 2, 8, this.key));
+    this.removed.add(readWords(this.orders.hash(order), 2, 8, this.key));
     this.drop(home, order);
   }
 
   private drop(home: Partition, order: number): void {
     const pair = this.pairOf(order);
-    this.orderIsOpen[order] = false;
-    this.orderNonce[order] = 0n;
-    this.orderAmount[order] = 0n;
-    this.orders.delete(order);
+    const maker = this.makerOf(pair);
+    this.makers.linkFirst(maker, this.orders.delete(order, this.makers.firstOrder(maker)));
+    this.makers.release(maker);
     home.ahead.delete(order);
     home.unread.delete(order);
     home.young.delete(order);
     this.joinedSinceMatch.delete(order);
-    this.unlink(this.makerOf(pair), order);
     if (!this.pairs.release(pair)) return;
     home.joined.delete(pair);
     this.outdated.delete(pair);
-  }
-
-  private link(maker: number, order: number): void {
-    const first = this.makers.firstOrder(maker);
-    this.orderPrevious[order] = -1;
-    this.orderNext[order] = first;
-    if (first >= 0) this.orderPrevious[first] = order;
-    this.makers.linkFirst(maker, order);
-    this.makers.add(maker, this.matchedBlock);
-  }
-
-  private unlink(maker: number, order: number): void {
-    const previous = at(this.orderPrevious, order);
-    const next = at(this.orderNext, order);
-    if (previous >= 0) this.orderNext[previous] = next;
-    else this.makers.linkFirst(maker, next);
-    if (next >= 0) this.orderPrevious[next] = previous;
-    this.makers.release(maker);
-  }
-
-  private findOrder(orderHash: Hex): number {
-    return this.orders.find(readWords(orderHash, 2, 8, this.key));
   }
 
   private home(partition: number): Partition {
@@ -531,12 +500,6 @@ function processedBlock({ lastBlock }: Partition): number {
 /** Whether a first reading at this block counts: one that is older than the last `BlockProcessed` comes too late. */
 function isCurrent(home: Partition, block: BlockRef): boolean {
   return block.number >= processedBlock(home);
-}
-
-function at<T>(column: readonly T[], slot: number): T {
-  const value = column[slot];
-  if (value === undefined) throw new Error(`no slot ${slot}`);
-  return value;
 }
 
 function never(fact: never): never {
