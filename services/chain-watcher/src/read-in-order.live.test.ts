@@ -71,6 +71,21 @@ const openMaker = async (amount: bigint): Promise<SignedOrder> => {
   await mint(amount);
   return stage.sign(maker, { making: { token, amount: 10n } });
 };
+/** A maker with an order that is ACTIVE and uses all of its balance. */
+const openActive = async (): Promise<SignedOrder> => {
+  const signed = await openMaker(10n);
+  await stage.submit(signed);
+  await reaches(signed.orderHash, 'ACTIVE');
+  return signed;
+};
+/** Spends something, and lets nothing be read of the block in which it happens. Gives how many readings there were before. */
+const spendUnread = async (): Promise<number> => {
+  hold();
+  const before = reads;
+  await spend(1n);
+  await readsMore(before);
+  return before;
+};
 const mint = (amount: bigint) => stage.send(stage.taker, token, ERC20, 'mint', addressOf(maker), amount);
 const spend = (amount: bigint) => stage.send(maker, token, ERC20, 'transfer', addressOf(stage.taker), amount);
 const newest = async (): Promise<BlockRef> => {
@@ -90,14 +105,9 @@ const readsMore = async (than: number) => until('values are asked for', () => re
 describe('while a block is being read', () => {
   test('a new order waits, so that no order is judged by values of two blocks', async () => {
     await watch();
-    const signed = await openMaker(10n);
-    await stage.submit(signed);
-    await reaches(signed.orderHash, 'ACTIVE');
+    await openActive();
     await stage.settled();
-    hold();
-    const from = reads;
-    await spend(1n);
-    await readsMore(from);
+    const from = await spendUnread();
     // Of its pair the log still says what was true at the block before.
     const fresh = await stage.sign(maker, { making: { token, amount: 10n } });
     await stage.submit(fresh);
@@ -113,9 +123,7 @@ describe('beside another watcher', () => {
   test('an order whose funds the other one read before the block that was just matched is read anew', async () => {
     // It looks at a new order when the block is published, and after this time: then the other one's facts are in the log.
     await watch({ ORDER_GATHER_MS: '500' });
-    const other = await openMaker(10n);
-    await stage.submit(other);
-    await reaches(other.orderHash, 'ACTIVE');
+    const other = await openActive();
     const first = maker;
     const signed = await openMaker(10n);
     const account = addressOf(maker);
@@ -160,11 +168,8 @@ describe('beside another watcher', () => {
 
   test('which published a block without knowing an order, and is gone: the order is VALIDATING until it is read here', async () => {
     await watch();
-    const [kept, cancelled] = [await openMaker(10n), await openMaker(10n)];
-    for (const { orderHash } of [kept, cancelled]) {
-      await stage.submit(orderHash === kept.orderHash ? kept : cancelled);
-      await reaches(orderHash, 'ACTIVE');
-    }
+    const kept = await openActive();
+    const cancelled = await openActive();
     await stage.settled();
     hold();
     const from = reads;
@@ -183,14 +188,9 @@ describe('beside another watcher', () => {
 
   test('what it did not know of a block that it published is told nevertheless', async () => {
     await watch();
-    const signed = await openMaker(10n);
-    await stage.submit(signed);
-    await reaches(signed.orderHash, 'ACTIVE');
+    const signed = await openActive();
     await stage.settled();
-    hold();
-    const from = reads;
-    await spend(1n);
-    await readsMore(from);
+    await spendUnread();
     for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
     await stage.settled();
     // It sees that the block is there before it gets to publish it.
@@ -213,9 +213,7 @@ describe('beside another watcher', () => {
 describe('where the node has forgotten the state of the blocks that were missed', () => {
   test('they are followed with values of the head, and a new order does not wait for ever', async () => {
     await watch();
-    const known = await openMaker(10n);
-    await stage.submit(known);
-    await reaches(known.orderHash, 'ACTIVE');
+    const known = await openActive();
     await stage.settled();
     await watcher?.stop();
     await spend(1n);
