@@ -33,6 +33,17 @@ describe('the bound on one commit', () => {
     expect(boundStretch(logged([submitted(1), nonce, nonce]), withOrders(10), 12)).toBe(1);
   });
 
+  test('of what was read of a maker the last fact can, and a nonce: the others wait for it', () => {
+    const of = { maker, block, cause };
+    const funds: MakerEvent = { ...of, type: 'BalanceChanged', token: maker, balance: '0x1' };
+    const filled: MakerEvent = { ...of, type: 'OrderFilled', orderHash: block.hash, filledMakingAmount: '0x0' };
+    const more = { hasMore: true } as const;
+    const group = logged([{ ...funds, ...more }, { ...filled, ...more }, filled, funds]);
+    expect(boundStretch(group, withOrders(10), 13)).toBe(3);
+    expect(boundStretch(group, withOrders(10), 12)).toBe(2);
+    expect(boundStretch(logged([submitted(1), { ...nonce, ...more }]), withOrders(10), 12)).toBe(1);
+  });
+
   test('orders that the stretch itself opens count', () => {
     expect(boundStretch(logged([submitted(1), submitted(2), nonce]), withOrders(0), 4)).toBe(2);
   });

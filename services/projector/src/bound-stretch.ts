@@ -4,8 +4,8 @@ import type { LoggedFact } from './read-facts.js';
 
 /**
  * How many of the facts, from the first on, surely lead to no more than `transitionsMax` transitions; at least one fact.
- * A read of a maker's funds or nonce can change every open order of the maker, so that a thousand facts could make a
- * million messages: such a stretch is committed in pieces.
+ * The last fact of what was read of a maker can change every open order of the maker, and so can a nonce that moved, so
+ * that a thousand facts could make a million messages: such a stretch is committed in pieces.
  * @param dueOrders what is due for the blocks among the facts; it counts with the first of them
  */
 export function boundStretch(
@@ -20,10 +20,13 @@ export function boundStretch(
   let untilBlock = dueOrders;
   for (const [index, { fact }] of facts.entries()) {
     switch (fact.type) {
-      case 'BalanceChanged':
-      case 'AllowanceChanged':
       case 'NonceChanged':
         transitions += 1 + openOf(fact.maker);
+        break;
+      case 'BalanceChanged':
+      case 'AllowanceChanged':
+      case 'OrderFilled':
+        transitions += fact.hasMore === undefined ? 1 + openOf(fact.maker) : 1;
         break;
       case 'OrderSubmitted':
         transitions += 1;
