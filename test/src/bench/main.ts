@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
+import { endWithUsage, readOptions } from '../read-options.js';
 
 /**
- * `npm run bench -- <name>`: runs one bench and prints its tables. `--quick` takes a tenth of the samples, to see that it
- * works. The exit code tells of errors, and of a bench's own limits where it names some; README.md says which.
+ * Runs one bench and prints its tables. The exit code tells of errors, and of a bench's own limits where it names some;
+ * README.md says which.
  */
 const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> = {
   verify: async (isQuick) => (await import('./verify.js')).benchVerify(isQuick),
@@ -14,13 +14,9 @@ const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> 
   'watch-pairs': () => import('./watch-pairs.js'),
 };
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
-});
-const bench = positionals.length === 1 ? benches[positionals[0] ?? ''] : undefined;
-if (bench === undefined) {
-  console.error(`npm run bench -- <name> [--quick], where <name> is one of: ${Object.keys(benches).join(', ')}`);
-  process.exit(1);
-}
+const USAGE = `npm run bench -- <name> [--quick]
+  name: ${Object.keys(benches).join(', ')}; --quick: a tenth of the samples, to see that it works`;
+const { values, name } = readOptions(USAGE, { quick: { type: 'boolean', default: false } }, true);
+const bench = name === undefined ? undefined : benches[name];
+if (bench === undefined) endWithUsage(USAGE, 'which bench?');
 await bench(values.quick);

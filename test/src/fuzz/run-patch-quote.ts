@@ -1,19 +1,18 @@
-import { parseArgs } from 'node:util';
+import { readOptions, readWhole } from '../read-options.js';
 import { fuzzPatchQuote } from './patch-quote.js';
 
-/** `npm run fuzz:patch -- --seed 1 --count 200000`; `--only N` repeats payload N of that seed alone. */
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: '1' },
-    count: { type: 'string', default: '200000' },
-    only: { type: 'string' },
-  },
+const USAGE = `npm run fuzz:patch -- [--seed N] [--count N] [--only N]
+  seed 1 and 200000 payloads if not said; --only: payload N of the seed alone`;
+const { values } = readOptions(USAGE, {
+  seed: { type: 'string', default: '1' },
+  count: { type: 'string', default: '200000' },
+  only: { type: 'string' },
 });
 const startedAt = performance.now();
 const { failures, ...report } = await fuzzPatchQuote({
-  seed: Number(values.seed),
-  count: Number(values.count),
-  ...(values.only === undefined ? {} : { only: Number(values.only) }),
+  seed: readWhole(USAGE, '--seed', values.seed),
+  count: readWhole(USAGE, '--count', values.count, 1),
+  ...(values.only === undefined ? {} : { only: readWhole(USAGE, '--only', values.only) }),
 });
 console.log(JSON.stringify({ ...report, seconds: Math.round((performance.now() - startedAt) / 1000) }, undefined, 2));
 for (const failure of failures) console.error(failure);

@@ -1,25 +1,28 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/local-stack';
+import { readOptions, readWhole } from '../read-options.js';
 import { missingKinds } from './count-kinds.js';
 import { openSimulation, type Simulation } from './open-simulation.js';
 import { readSeeds } from './read-seeds.js';
 import { type SeedReport, simulateSeed } from './simulate-seed.js';
 
 /**
- * `npm run simulate:chain -- --seed N`, `--seeds A..B`, or neither: every seed of seeds.txt; `--steps N` comparisons each.
- * It brings its own Kafka, Postgres and Redis. Exits with 1 when a seed found a difference, or when there was a kind of
- * action that none of the seeds of seeds.txt did.
+ * Runs the simulation of chain and makers. It brings its own Kafka, Postgres and Redis. Exits with 1 when a seed found a
+ * difference, or when there was a kind of action that none of the seeds of seeds.txt did.
  */
-const { values } = parseArgs({
-  options: { seed: { type: 'string' }, seeds: { type: 'string' }, steps: { type: 'string', default: '25' } },
+const USAGE = `npm run simulate:chain -- [--seed N | --seeds A..B] [--steps N]
+  without a seed: every one of seeds.txt; --steps: comparisons for each seed, 25 if not said`;
+const { values } = readOptions(USAGE, {
+  seed: { type: 'string' },
+  seeds: { type: 'string' },
+  steps: { type: 'string', default: '25' },
 });
 const isEverySeed = values.seed === undefined && values.seeds === undefined;
 const seeds = readSeedsWanted();
 const reports: SeedReport[] = [];
-const steps = Number(values.steps);
+const steps = readWhole(USAGE, '--steps', values.steps, 1);
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-simulation-'));
 const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
 let isStopping = false;
@@ -89,16 +92,9 @@ function sumUp(): void {
 }
 
 function readSeedsWanted(): number[] {
-  if (values.seed !== undefined) return [toSeed(values.seed)];
+  if (values.seed !== undefined) return [readWhole(USAGE, '--seed', values.seed)];
   if (values.seeds === undefined) return readSeeds();
   const [first = '', last = first] = values.seeds.split('..');
-  const from = toSeed(first);
-  return Array.from({ length: toSeed(last) - from + 1 }, (_, index) => from + index);
-}
-
-function toSeed(text: string): number {
-  const seed = Number(text);
-  if (Number.isSafeInteger(seed) && seed >= 0) return seed;
-  console.error(`${text} is no seed: a whole number, as in --seed 7, --seeds 1..20`);
-  process.exit(1);
+  const from = readWhole(USAGE, '--seeds', first);
+  return Array.from({ length: readWhole(USAGE, '--seeds', last, from) - from + 1 }, (_, index) => from + index);
 }
