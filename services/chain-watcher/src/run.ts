@@ -15,21 +15,16 @@ import type { Telemetry } from '@makerbook/telemetry';
 import type { BlockSource } from './block-source.js';
 import type { WatcherSettings } from './env.js';
 import { followBlockgroups } from './follow-blockgroups.js';
-import { followLog, LogContradiction } from './follow-log.js';
+import { LogContradiction } from './follow-log.js';
 import type { WatcherState } from './keep-position.js';
-import { ReadPoint } from './keep-read-point.js';
-import { WatchedSet } from './keep-watched-set.js';
 import { createMeters } from './measure.js';
 import { pollBlocks } from './poll-blocks.js';
-import { createFactPublisher } from './publish-facts.js';
 import type { FactReader } from './read-facts.js';
-import { createNewOrderReader } from './read-new-orders.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
 import { retrying } from './retry.js';
-import { type SweepState, sweepPairs } from './sweep-pairs.js';
-import { Turns } from './take-turns.js';
-import { watchBlocks } from './watch-blocks.js';
+import type { SweepState } from './sweep-pairs.js';
 import { watchHead } from './watch-head.js';
+import { type Reader, wireWork } from './wire-work.js';
 
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
@@ -42,9 +37,6 @@ export interface Watcher extends Running {
   /** Where it stands, for tests. */
   readonly state: Readonly<WatcherState>;
 }
-
-/** What reads the chain on its own: each fails and is tried again by itself. */
-type Reader = 'orders' | 'blocks' | 'sweep';
 
 /** What the process brings: its telemetry, and a clock that tests may set. */
 export interface WatcherParts {
@@ -63,8 +55,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   const startedAtMs = nowMs();
   const partitions = settings.PARTITIONS;
   const names = topicNames(settings.TOPIC_PREFIX);
-  const topic = names.makerEvents;
-  const readTopics = [topic, names.book, names.resume];
+  const readTopics = [names.makerEvents, names.book, names.resume];
   const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
   const multicall = settings.MULTICALL_ADDRESS;
   const stopping = new AbortController();
@@ -146,8 +137,6 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
   try {
     await log.verifyTopics(topicSpecs(names, partitions).filter(({ name }) => readTopics.includes(name)));
     const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
-    const publisher = createFactPublisher({ appender, topic, partitions });
-    const watched = new WatchedSet(partitions);
     const stateReader = createStateReader({
       node,
       multicall,
@@ -171,34 +160,6 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     if (reader === undefined) {
       logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
     }
-    const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
-    const turns = new Turns();
-    const orders =
-      reader &&
-      createNewOrderReader({
-        watched,
-        reader,
-        publisher,
-        readPoint,
-        turns,
-        processedBlock: () => state.processed?.number ?? -1,
-        gatherMs: settings.ORDER_GATHER_MS,
-        nowMs,
-        wait,
-        retry: retryFor('orders'),
-        onFatal,
-      });
-    const followed = followLog({
-      log,
-      topics: names,
-      partitions,
-      watched,
-      logger,
-      onCaughtUp: () => orders?.add(watched.unreadOrders().map((order) => ({ order, traceparent: undefined }))),
-      onOpened: (opened) => orders?.add(opened),
-      onFatal,
-    });
-    closing.push(() => followed.stop());
     const polled = pollBlocks({
       node,
       withLogs: reader !== undefined,
@@ -234,6 +195,37 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     }
     const source = watchHead(blocks, { node, nowMs, wait, signal });
     closing.push(() => source.stop());
+
+    let saidAtMs = 0;
+    const work = wireWork({
+      log,
+      appender,
+      topics: names,
+      node,
+      source,
+      reader,
+      state,
+      sweep,
+      settings,
+      logger,
+      signal,
+      nowMs,
+      wait,
+      retryFor,
+      onFatal,
+      onBlock: ({ number }, facts, tookMs) => {
+        meters.blockProcessed(facts, tookMs);
+        logger.debug({ block: number, facts, tookMs }, 'block processed');
+      },
+      onCatchUp: (progress) => {
+        lastTurnAtMs = nowMs();
+        if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
+        saidAtMs = lastTurnAtMs;
+        logger.info({ ...progress, head: state.matched?.number }, 'catching up');
+      },
+    });
+    const { watched, followed, orders } = work;
+    closing.push(() => followed.stop());
 
     const signs = (): Signs => ({
       nowMs: nowMs(),
@@ -272,59 +264,15 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       serveMetrics,
     });
 
-    let saidAtMs = 0;
     const watch = async () => {
       await Promise.race([followed.caughtUp, aborted(signal)]);
       state.phase = 'CATCHING_UP';
       noteTurn('blocks');
       await retryBlocks(() => verifyChain(node, settings, reader !== undefined));
       logger.info({ ...watched.sizes(), records: followed.counts().records }, 'the log is read');
-      await watchBlocks({
-        node,
-        source,
-        watched,
-        log: followed,
-        publisher,
-        reader,
-        orders,
-        partitions,
-        readPoint,
-        turns,
-        state,
-        signal,
-        nowMs,
-        retry: retryBlocks,
-        onBlock: ({ number }, facts, tookMs) => {
-          meters.blockProcessed(facts, tookMs);
-          logger.debug({ block: number, facts, tookMs }, 'block processed');
-        },
-        onCatchUp: (progress) => {
-          lastTurnAtMs = nowMs();
-          if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
-          saidAtMs = lastTurnAtMs;
-          logger.info({ ...progress, head: state.matched?.number }, 'catching up');
-        },
-        catchUpBlocksMax: settings.CATCH_UP_BLOCKS_MAX,
-      });
+      await work.watch();
     };
-    const sweeping = async () => {
-      if (reader === undefined) return;
-      await sweepPairs({
-        watched,
-        reader,
-        publisher,
-        readPoint,
-        turns,
-        processedBlock: () => (state.phase === 'FOLLOWING' ? state.processed?.number : undefined),
-        pairsPerSecond: settings.SWEEP_PAIRS_PER_SECOND,
-        state: sweep,
-        signal,
-        nowMs,
-        wait,
-        retry: retryFor('sweep'),
-      });
-    };
-    const working = Promise.all([watch(), sweeping()].map((work) => work.catch(onFatal)));
+    const working = Promise.all([watch(), work.sweep()].map((each) => each.catch(onFatal)));
     closing.push(async () => {
       await working;
     });
