@@ -21,6 +21,8 @@ export interface Services {
   isRunning(name: string): boolean;
   running(): string[];
   url(name: string): string;
+  /** The process of a service, and where it tells its health and metrics. */
+  processOf(name: string): { readonly pid: number; readonly opsUrl: string };
   /** The last lines that each service wrote. */
   lastLines(): string;
   stop(): Promise<void>;
@@ -60,6 +62,11 @@ export function runServices(folder: string, environment: Environment): Services 
     service.child.kill(signal);
     await service.exited;
   }
+  const runningOne = (name: string): Running => {
+    const service = services.get(name);
+    if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
+    return service;
+  };
   const lastLines = () =>
     [...names]
       .map(
@@ -104,8 +111,7 @@ export function runServices(folder: string, environment: Environment): Services 
     async ready(wanted = [...services.keys()]) {
       const deadline = Date.now() + READY_MS_MAX;
       for (const name of wanted) {
-        const service = services.get(name);
-        if (service === undefined) throw new Error(`${name} does not run\n${lastLines()}`);
+        const service = runningOne(name);
         for (let answer = ''; !service.wasReady; await pause(30)) {
           assertAlive();
           if (Date.now() > deadline) throw new Error(`${name} is not ready: ${answer}\n${lastLines()}`);
@@ -121,10 +127,10 @@ export function runServices(folder: string, environment: Environment): Services 
     assertAlive,
     isRunning: (name) => services.has(name),
     running: () => [...services.keys()],
-    url(name) {
-      const service = services.get(name);
-      if (service === undefined) throw new Error(`${name} does not run`);
-      return `http://127.0.0.1:${service.port}`;
+    url: (name) => `http://127.0.0.1:${runningOne(name).port}`,
+    processOf(name) {
+      const { child, opsPort } = runningOne(name);
+      return { pid: child.pid ?? 0, opsUrl: `http://127.0.0.1:${opsPort}` };
     },
     lastLines,
     async stop() {

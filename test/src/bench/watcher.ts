@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { BlockRef } from '@makerbook/contracts-events';
+import { type Address, erc20Fragments } from '@makerbook/contracts-evm';
+import { connectLog, type Log } from '@makerbook/kafka';
+import { type DeployedContracts, deployContracts, findFreePort, startKafka } from '@makerbook/local-stack';
+import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
+import { type Chain, openChain } from '../simulation/drive-chain.js';
+import { pause, runServices, type Services } from '../simulation/run-services.js';
+import { readCpu, readMemory } from './read-processes.js';
+import { type SeededLog, seedLog, TAIL_BLOCKS } from './seed-log.js';
+import { printTable, round } from './summarise.js';
+
+const PARTITIONS = 48;
+const OLD_RECORDS = 1_000_000;
+const OLD_ORDERS = 1_000;
+const STRANGERS_TRANSFERS = 20;
+const MISSED_BLOCKS = 500;
+const IDLE_MS = 10_000;
+const BLOCK_MS = 100;
+const PROCESSED_MS_MAX = 60_000;
+const STRANGER = '0x00000000000000000000000000000000000057a1';
+const WATCHER = 'watcher';
+const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
+const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+interface Parts {
+  readonly log: Log;
+  readonly chain: Chain;
+  readonly services: Services;
+  readonly token: Address;
+}
+
+/**
+ * The chain-watcher as a process of its own, on a log with so many open orders: what its start takes, what memory it
+ * needs, and what a block costs that touches none of them.
+ */
+export async function benchWatcher(isQuick: boolean): Promise<void> {
+  const scale = isQuick ? 50 : 1;
+  await withParts(async (parts) => {
+    const rows: Record<string, object> = {};
+    for (const pairs of [10_000, 1_000_000]) {
+      rows[`${pairs / scale} pairs`] = await measurePairs(parts, pairs / scale, isQuick ? 50 : 300);
+    }
+    printTable(
+      `A watcher with open orders of so many makers, started from the book. Of each block CPU above that of an idle process, and requests to the node; ${STRANGERS_TRANSFERS} transfers are of the watched token, between strangers.`,
+      rows,
+    );
+    const blocks = Math.ceil(OLD_RECORDS / scale / PARTITIONS);
+    const old = { orders: OLD_ORDERS, blocks };
+    printTable(
+      `A start, until it is ready, with ${OLD_ORDERS} open orders and a log of ${blocks * PARTITIONS} blocks' records.`,
+      {
+        'from the book': await measureStart(parts, { ...old, holds: { log: true, book: true } }),
+        'from the beginning of the log': await measureStart(parts, { ...old, holds: { log: true, book: false } }),
+      },
+    );
+  });
+}
+
+async function measurePairs(parts: Parts, pairs: number, blocks: number): Promise<object> {
+  const { services, chain } = parts;
+  const settings = await seed(parts, { orders: pairs, blocks: 2 * TAIL_BLOCKS, holds: { log: false, book: true } });
+  const startMs = await startWatcher(services, settings);
+  const { pid } = services.processOf(WATCHER);
+  const started = readMemory(pid);
+  const before = readCpu([pid])[0] ?? 0;
+  await pause(IDLE_MS);
+  const idlePerMs = ((readCpu([pid])[0] ?? 0) - before) / IDLE_MS;
+  const empty = await measureBlocks(parts, blocks, 0, idlePerMs);
+  const strange = await measureBlocks(parts, blocks, STRANGERS_TRANSFERS, idlePerMs);
+  const { rssMb } = readMemory(pid);
+  await services.end(WATCHER, 'SIGTERM');
+  const canCatchUp = pairs * 3 < MISSED_BLOCKS * 2 * 100;
+  if (canCatchUp) for (let missed = 0; missed < MISSED_BLOCKS; missed += 1) await chain.mine(1);
+  const caughtUpMs = canCatchUp ? await startWatcher(services, settings) : undefined;
+  await services.end(WATCHER, 'SIGTERM');
+  return {
+    'start, s': round(startMs / 1000, 1),
+    'RSS then, MB': round(started.rssMb),
+    'RSS later, MB': round(rssMb),
+    'idle, ms of CPU per s': round(idlePerMs, 1),
+    'empty block, ms of CPU': round(empty.cpuMs, 2),
+    [`block of ${STRANGERS_TRANSFERS} transfers, ms of CPU`]: round(strange.cpuMs, 2),
+    'requests per block': round(empty.requests, 1),
+    [`start ${MISSED_BLOCKS} blocks later, s`]: caughtUpMs === undefined ? '' : round(caughtUpMs / 1000, 1),
+  };
+}
+
+async function measureBlocks(
+  { services, chain, token }: Parts,
+  blocks: number,
+  transfers: number,
+  idlePerMs: number,
+): Promise<{ readonly cpuMs: number; readonly requests: number }> {
+  const { pid, opsUrl } = services.processOf(WATCHER);
+  const startedAt = performance.now();
+  const cpu = readCpu([pid])[0] ?? 0;
+  const requests = await readMetric(opsUrl, 'rpc_requests_total');
+  const data = erc20.encodeFunctionData('transfer', [token, 1]);
+  for (let block = 0; block < blocks; block += 1) {
+    for (let n = 0; n < transfers; n += 1) await chain.send({ from: STRANGER, to: token, data });
+    await chain.mine(1);
+    await pause(BLOCK_MS);
+  }
+  const deadline = performance.now() + PROCESSED_MS_MAX;
+  while ((await readMetric(opsUrl, 'processed_block_number')) < chain.head().number) {
+    if (performance.now() > deadline) throw new Error(`block ${chain.head().number} is not processed`);
+    await pause(BLOCK_MS);
+  }
+  const used = (readCpu([pid])[0] ?? 0) - cpu - idlePerMs * (performance.now() - startedAt);
+  return {
+    cpuMs: used / 1000 / blocks,
+    requests: ((await readMetric(opsUrl, 'rpc_requests_total')) - requests) / blocks,
+  };
+}
+
+async function measureStart(parts: Parts, seeded: Pick<SeededLog, 'orders' | 'blocks' | 'holds'>): Promise<object> {
+  const { services } = parts;
+  const settings = await seed(parts, seeded);
+  const startMs = await startWatcher(services, settings);
+  const { pid, opsUrl } = services.processOf(WATCHER);
+  const [cpu = 0] = readCpu([pid]);
+  const row = {
+    'start, s': round(startMs / 1000, 1),
+    'ms of CPU': round(cpu / 1000),
+    'facts read': await readMetric(opsUrl, 'log_records_total'),
+    'RSS, MB': round(readMemory(pid).rssMb),
+  };
+  await services.end(WATCHER, 'SIGTERM');
+  return row;
+}
+
+/** @returns the settings of a watcher for this log */
+async function seed(
+  { log, chain, token }: Parts,
+  seeded: Pick<SeededLog, 'orders' | 'blocks' | 'holds'>,
+): Promise<Record<string, string>> {
+  const prefix = `bench-${randomBytes(4).toString('hex')}.`;
+  const head = await headOf(chain);
+  await seedLog(log, { ...seeded, prefix, partitions: PARTITIONS, token, head });
+  return { TOPIC_PREFIX: prefix };
+}
+
+/** @returns milliseconds from the start of the process until it says that it is ready */
+async function startWatcher(services: Services, settings: Record<string, string>): Promise<number> {
+  const startedAt = performance.now();
+  await services.start(WATCHER, 'chain-watcher', settings);
+  await services.ready([WATCHER]);
+  return performance.now() - startedAt;
+}
+
+async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
+  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => void close().finally(() => process.exit(1)));
+  }
+  try {
+    const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
+    closing.push(() => kafka.stop());
+    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: quiet });
+    closing.push(() => log.close());
+    let contracts: DeployedContracts | undefined;
+    const chain = await openChain(async (rpcUrl) => {
+      contracts = await deployContracts({ rpcUrl, serviceName: 'Bench', quoteSigners: [] });
+      const provider = new JsonRpcProvider(rpcUrl);
+      await provider.send('anvil_mine', [toBeHex(Math.ceil(OLD_RECORDS / PARTITIONS))]);
+      provider.destroy();
+    });
+    closing.push(chain.stop);
+    const token = contracts?.tokens[0]?.address as Address;
+    await chain.ask('anvil_setBalance', STRANGER, toBeHex(10n ** 24n));
+    const data = erc20.encodeFunctionData('mint', [STRANGER, 10n ** 30n]);
+    await chain.send({ from: STRANGER, to: token, data });
+    await chain.mine(1);
+    const services = runServices(folder, {
+      KAFKA_BROKERS: kafka.brokers,
+      PARTITIONS: String(PARTITIONS),
+      RPC_URL: chain.rpcUrl,
+      RPC_WS_URL: chain.wsUrl,
+      LIMIT_ORDER_PROTOCOL_ADDRESS: contracts?.limitOrderProtocol ?? '',
+      MULTICALL_ADDRESS: contracts?.multicall ?? '',
+      // The chain makes blocks when it is told to, and nothing that is silent changes.
+      READY_LAG_SECONDS_MAX: '0',
+      SWEEP_PAIRS_PER_SECOND: '0',
+    });
+    closing.push(() => services.stop());
+    await work({ log, chain, services, token });
+  } finally {
+    await close();
+  }
+}
+
+async function headOf(chain: Chain): Promise<BlockRef> {
+  const block = (await chain.ask('eth_getBlockByNumber', 'latest', false)) as Record<
+    'number' | 'hash' | 'timestamp',
+    `0x${string}`
+  >;
+  return { number: Number(block.number), hash: block.hash, timestamp: Number(block.timestamp) };
+}
+
+/** The sum of its series. */
+async function readMetric(opsUrl: string, name: string): Promise<number> {
+  const scrape = await (await fetch(`${opsUrl}/metrics`)).text();
+  const series = scrape.matchAll(new RegExp(`^chain_watcher_${name}(?:\\{.*\\})? ([0-9.e+-]+)`, 'gm'));
+  return [...series].reduce((sum, [, value]) => sum + Number(value), 0);
+}
+
+function nothing(): void {
+  // The bench says what it found, and no more.
+}
