@@ -63,11 +63,15 @@ export function say(progress: CatchUpProgress, { state, onCatchUp }: WatchOption
 
 /** From now on what joins the watched set has missed the block's logs, and is read at `at`, which is not older. */
 export function noteMatched(block: BlockHeader, at: BlockHeader, options: WatchOptions): void {
-  const { state, watched, readPoint, orders } = options;
+  const { state, watched, readPoint } = options;
   state.matched = block;
   readPoint.moveTo(at);
   watched.noteMatched(block.number);
-  // Those whose reading came too late in the log, or was lost with another watcher.
+  readAgain(options);
+}
+
+/** Has those orders read whose reading came too late in the log, or was lost with another watcher. */
+export function readAgain({ watched, orders }: WatchOptions): void {
   orders?.addAgain([...watched.takeOverdue(), ...watched.takeUnjudged()]);
 }
 

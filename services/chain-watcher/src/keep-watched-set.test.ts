@@ -144,6 +144,23 @@ describe('the watched set', () => {
     expect(watched.takeOverdue()).toEqual([]);
   });
 
+  test('gives an order again at once whose reading came too late: where the block it came behind was matched', () => {
+    const { watched, order, apply, lasting, look } = unreadOrder();
+    const process = (number: number) => apply({ type: 'BlockProcessed', block: blockOf(number) });
+    process(6);
+    watched.noteMatched(6);
+    expect(look(5)).toBe(order);
+    expect(watched.takeOverdue()).toEqual([]);
+    process(7);
+    expect(look(6)).toBe(-1);
+    expect(watched.takeOverdue()).toEqual([order]);
+    expect(watched.takeOverdue()).toEqual([]);
+    // One that was read in time is not read again for what comes late.
+    fundsOf(lasting, 7).forEach(apply);
+    expect([look(7), look(6)]).toEqual([-1, -1]);
+    expect(watched.takeOverdue()).toEqual([]);
+  });
+
   test('gives an order again with the next block that was read before a block whose watcher did not know it', () => {
     const { watched, apply, lasting, order, look } = unreadOrder();
     fundsOf(lasting, 5).forEach(apply);

@@ -60,7 +60,10 @@ export class WatchedSet {
     }));
   }
 
-  /** Applies the next fact of the partition. Returns the slot of an order that is open by it, else -1. */
+  /**
+   * Applies the next fact of the partition. Returns the slot of an order that is to be read: it is open by the fact, or the
+   * fact is what was read of it and comes too late to count. Else -1.
+   */
   apply(partition: number, fact: MakerEvent, offset: bigint): number {
     const home = this.home(partition);
     switch (fact.type) {
@@ -72,8 +75,7 @@ export class WatchedSet {
         return -1;
       case 'OrderFilled':
         this.noteGroup(fact);
-        this.observeFilled(home, this.orders.find(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
-        return -1;
+        return this.observeFilled(home, this.orders.find(fact.orderHash), BigInt(fact.filledMakingAmount), fact.block);
       case 'NonceChanged':
         this.noteGroup(fact);
         this.observeNonce(home, fact.maker, BigInt(fact.nonce), {
@@ -208,15 +210,15 @@ export class WatchedSet {
   }
 
   /**
-   * Those of them that have waited for two blocks: their reading came too late in the log, or was lost with another watcher.
-   * They are given again two blocks later, if need be.
+   * Those of them that have waited for two blocks, or need not: their reading came too late in the log, or was lost with
+   * another watcher. They are given again two blocks later, if need be.
    */
   takeOverdue(): number[] {
     const overdue: number[] = [];
     for (const home of this.partitions) {
       const processed = processedBlock(home);
       for (const [order, sinceBlock] of home.unread) {
-        if (processed < sinceBlock + 2) continue;
+        if (processed < sinceBlock + OVERDUE_BLOCKS) continue;
         home.unread.set(order, processed);
         overdue.push(order);
       }
@@ -357,15 +359,27 @@ export class WatchedSet {
     return -1;
   }
 
-  private observeFilled(home: Partition, order: number, filled: bigint, block: BlockRef): void {
-    if (order < 0) return;
-    const pair = this.pairOf(order);
-    if (filled >= this.orders.amountOf(order)) this.remove(home, order);
-    else if (isCurrent(home, block)) {
-      const young = home.young.get(order);
-      if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
-      if (this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) home.unread.delete(order);
+  private observeFilled(home: Partition, order: number, filled: bigint, block: BlockRef): number {
+    if (order < 0) return -1;
+    if (filled >= this.orders.amountOf(order)) {
+      this.remove(home, order);
+      return -1;
     }
+    if (!isCurrent(home, block)) return this.missReading(home, order);
+    const pair = this.pairOf(order);
+    const young = home.young.get(order);
+    if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
+    if (this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) home.unread.delete(order);
+    return -1;
+  }
+
+  /** Read again it would come too late again, where this watcher has not got to the partition's block: then it waits for that. */
+  private missReading(home: Partition, order: number): number {
+    if (!home.unread.has(order)) return -1;
+    const processed = processedBlock(home);
+    if (this.matchedBlock >= processed) return order;
+    home.unread.set(order, processed - OVERDUE_BLOCKS);
+    return -1;
   }
 
   private observeFunds(home: Partition, fact: BalanceChanged | AllowanceChanged): void {
@@ -409,7 +423,7 @@ export class WatchedSet {
     for (const [order, { offset, sinceBlock, readBlock }] of home.young) {
       if (sinceBlock < number - YOUNG_BLOCKS) home.young.delete(order);
       if (offset < knownOffset || readBlock >= number) continue;
-      if (!home.unread.has(order)) home.unread.set(order, number - 2);
+      if (!home.unread.has(order)) home.unread.set(order, number - OVERDUE_BLOCKS);
       // Nor does what was read of its pair and maker, unless the watcher of the block knew them by another order.
       const pair = this.pairOf(order);
       this.pairs.missBlock(pair, number);
@@ -489,6 +503,9 @@ interface Partition {
  * orders. One that caught up may have missed some more.
  */
 const YOUNG_BLOCKS = 16;
+
+/** After so many blocks an order that is still unread is read again. */
+const OVERDUE_BLOCKS = 2;
 
 /** Some 6 MB. */
 const REMOVED_HASHES_MAX = 100_000;

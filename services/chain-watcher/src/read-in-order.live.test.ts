@@ -179,11 +179,29 @@ describe('beside another watcher', () => {
     for (const { orderHash } of [kept, cancelled]) await reaches(orderHash, 'VALIDATING');
     held?.release();
     await reaches(cancelled.orderHash, 'REMOVED');
-    // Nothing happened to the other one: it is read with the next block.
-    await stage.mine();
+    // Nothing happened to the other one: it is read again, and no further block is needed.
     await reaches(kept.orderHash, 'ACTIVE');
     expect(lastStates(kept.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'ACTIVE']);
     expect(lastStates(cancelled.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'CANCELLED_ONCHAIN']);
+  });
+
+  test('a new order is read again whose reading comes behind a block of the other one, and no further block is needed', async () => {
+    await watch();
+    const signed = await openMaker(10n);
+    await stage.settled();
+    hold();
+    const from = reads;
+    await stage.submit(signed);
+    await readsMore(from);
+    await stage.mine();
+    for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
+    held?.release();
+    await reaches(signed.orderHash, 'ACTIVE');
+    const readings = stage.facts.flatMap(({ fact }) =>
+      fact.type === 'OrderFilled' && fact.orderHash === signed.orderHash ? [fact.block.number] : [],
+    );
+    const { number } = await newest();
+    expect(readings).toEqual([number - 1, number]);
   });
 
   test('what it did not know of a block that it published is told nevertheless', async () => {

@@ -5,6 +5,7 @@ import { catchUpAtHead } from './catch-up.js';
 import {
   noteMatched,
   publishBlock,
+  readAgain,
   readPublished,
   say,
   type WatcherState,
@@ -41,6 +42,7 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
       state.phase = 'FOLLOWING';
       state.catchUp = undefined;
       missedFrom = undefined;
+      readAgain(options);
       await source.waitForMore();
       continue;
     }
