@@ -14,8 +14,8 @@ export interface TestChain {
   warp(seconds: number): Promise<void>;
   /** From now on each block has the timestamp of the one before it: all of them are older than what is posted. */
   stopClock(): Promise<void>;
-  /** Ends that with a block of the present. */
-  startClock(): Promise<void>;
+  /** Ends that with a block of the present, or so many seconds later. */
+  startClock(aheadSeconds?: number): Promise<void>;
   stop(): void;
 }
 
@@ -37,7 +37,9 @@ export function openChain({ addresses }: OpenStack): TestChain {
       if (block === null || block.timestamp * 1000 > Date.now()) throw new Error('the chain is ahead of this machine');
       await provider.send('anvil_setBlockTimestampInterval', [0]);
     },
-    async startClock() {
+    async startClock(aheadSeconds = 0) {
+      // Before the clock goes on, or a block of the present might come in between.
+      if (aheadSeconds > 0) await provider.send('evm_increaseTime', [toBeHex(aheadSeconds)]);
       await provider.send('anvil_removeBlockTimestampInterval', []);
       await provider.send('evm_mine', []);
     },
@@ -57,6 +59,9 @@ export interface Terms {
   readonly token?: number;
 }
 
+/** Hash of a transaction that stands in a block. */
+type Mined = string;
+
 /** A maker that is on the whitelist, with coins for gas. */
 export interface TestMaker {
   readonly wallet: HDNodeWallet;
@@ -68,17 +73,17 @@ export interface TestMaker {
   statuses(...orders: SignedOrder[]): Promise<string[]>;
   /** Waits until the list says this. */
   lists(orders: readonly SignedOrder[], expected: readonly string[]): Promise<void>;
-  mint(amount: bigint, token?: number): Promise<void>;
-  approve(amount: bigint, token?: number): Promise<void>;
+  mint(amount: bigint, token?: number): Promise<Mined>;
+  approve(amount: bigint, token?: number): Promise<Mined>;
   /** Sends tokens away. */
-  spend(amount: bigint, token?: number): Promise<void>;
+  spend(amount: bigint, token?: number): Promise<Mined>;
   /** Coins become tokens of a wrapped native token, and coins again. */
-  deposit(amount: bigint, token: number): Promise<void>;
-  withdraw(amount: bigint, token: number): Promise<void>;
-  cancelOnChain(order: SignedOrder): Promise<void>;
-  cancelAllOnChain(): Promise<void>;
+  deposit(amount: bigint, token: number): Promise<Mined>;
+  withdraw(amount: bigint, token: number): Promise<Mined>;
+  cancelOnChain(order: SignedOrder): Promise<Mined>;
+  cancelAllOnChain(): Promise<Mined>;
   /** A stranger fills part of the order. */
-  fill(order: SignedOrder, makingAmount: bigint): Promise<void>;
+  fill(order: SignedOrder, makingAmount: bigint): Promise<Mined>;
 }
 
 export async function openMaker(stack: OpenStack, chain: TestChain): Promise<TestMaker> {
@@ -129,17 +134,18 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
       const wanted = erc20(order.taking.token === tokenAt(0) ? 0 : 1, taker);
       await send(wanted, 'mint', taker.address, 1_000n);
       await send(wanted, 'approve', addresses.limitOrderProtocol, 1_000n);
-      await send(protocol.connect(taker) as Contract, 'fillOrder', order, signature, makingAmount, 1_000n);
+      return send(protocol.connect(taker) as Contract, 'fillOrder', order, signature, makingAmount, 1_000n);
     },
   };
 }
 
 /** Sends a transaction and mines it at once: a test need not wait for the next block. */
-async function send(contract: Contract, method: string, ...args: unknown[]): Promise<void> {
+async function send(contract: Contract, method: string, ...args: unknown[]): Promise<Mined> {
   const transaction = await contract.getFunction(method).send(...args);
   const provider = contract.runner?.provider as JsonRpcProvider;
   await provider.send('evm_mine', []);
   await transaction.wait();
+  return transaction.hash;
 }
 
 function say(record: LimitOrderRecord | undefined): string {
