@@ -1,83 +1,45 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
-import { type BookEntry, decodeBookEntry, topicNames } from '@makerbook/contracts-events';
-import { connectLog, type Log } from '@makerbook/kafka';
-import { byteaOf, connectPostgres, findOrders, type Postgres } from '@makerbook/postgres';
+import { eventTopics } from '@makerbook/contracts-evm';
+import { connectPostgres, findOrders, type Postgres } from '@makerbook/postgres';
 import { admitMaker } from '../demo/admit-maker.js';
+import { checkOrders, type OrderChecks, type Told } from './check-orders.js';
+import { type FollowedOrders, followOrders } from './follow-orders.js';
 import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 import { type OpenStack, openStack } from './open-stack.js';
 
-const noReason = 'no reason';
+const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
+const submitted: Told = ['VALIDATING', 'OrderSubmitted', 'request'];
+const found = (status: string): Told => [status, 'OrderFilled 0', 'ORDER'];
 let stack: OpenStack;
 let chain: TestChain;
-let log: Log;
+let feed: FollowedOrders;
 let postgres: Postgres;
-/** What the router was told last of each order. */
-const book = new Map<string, string>();
-const entries = new Map<string, BookEntry>();
-const everActive = new Set<string>();
+let check: OrderChecks;
 
 beforeAll(async () => {
   // Without the sweep, which finds in some seconds what a log of the chain should have told at once.
   stack = await openStack({ ownParts: false, settings: { SWEEP_PAIRS_PER_SECOND: '0' } });
   chain = openChain(stack);
   postgres = connectPostgres({ url: stack.addresses.databaseUrl, applicationName: 'test', onConnectionLost() {} });
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-  log = connectLog({ brokers: stack.addresses.kafkaBrokers.split(','), clientId: 'router', logger: quiet });
-  log.followTopic({
-    topic: topicNames(stack.topicPrefix).book,
-    from: 'beginning',
-    onRecords: (_partition, records) => {
-      for (const { key, value, headers } of records) {
-        if (value === null) {
-          book.set(key, `gone ${headers['removal'] ?? noReason}`);
-          continue;
-        }
-        const entry = decodeBookEntry({ value, headers });
-        if ('unreadable' in entry) throw new Error(entry.unreadable);
-        book.set(key, entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status);
-        entries.set(key, entry);
-        if (entry.status === 'ACTIVE') everActive.add(key);
-      }
-    },
-  });
+  feed = followOrders(stack);
+  check = checkOrders(feed, postgres);
 });
 
 afterAll(async () => {
   chain?.stop();
-  await log?.close();
+  await feed?.close();
   await postgres?.close();
   await stack?.stop();
 });
 
-/** Waits until the maker's list and the router's feed say the same. */
-async function both(maker: TestMaker, orders: SignedOrder[], expected: string[], told = expected): Promise<void> {
-  await maker.lists(orders, expected);
-  await eventually(async () => orders.map(({ orderHash }) => book.get(orderHash) ?? 'nothing'), told);
-}
-
-/** Waits until the history, which nothing leaves, says why each order was removed; `open` for one that was not. */
-async function remembered(orders: readonly SignedOrder[], expected: readonly string[]): Promise<void> {
-  const ask = async () => {
-    const rows = await postgres.query<{ order_hash: string; reason: string }>(
-      `select order_hash, reason from order_history where happened = 'REMOVED' and order_hash = any($1::bytea[])`,
-      [orders.map(({ orderHash }) => byteaOf(orderHash))],
-    );
-    return orders.map(
-      ({ orderHash }) =>
-        rows
-          .filter(({ order_hash }) => order_hash === orderHash)
-          .map(({ reason }) => reason)
-          .join() || 'open',
-    );
-  };
-  await eventually(ask, [...expected]);
-}
-
-async function funded(amount = 1000n): Promise<TestMaker> {
+/** With funds that the log's clock has passed, so that an order is found with them. */
+async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
   const maker = await openMaker(stack, chain);
   await maker.mint(amount);
-  await maker.approve(amount);
+  await maker.approve(allowance);
+  const block = await chain.provider.getBlockNumber();
+  await eventually(async () => feed.block() >= block, true);
   return maker;
 }
 
@@ -92,40 +54,89 @@ describe('an order, from POST to the router', () => {
     expect((await maker.client.listOrders()).records.map(({ orderHash }) => orderHash)).toEqual(
       orders.map(({ orderHash }) => orderHash),
     );
-    await both(maker, orders, ['ACTIVE', 'ACTIVE']);
-    const found = await findOrders(
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    for (const order of orders) await check.story(order, submitted, found('ACTIVE'));
+    const stored = await findOrders(
       postgres,
       orders.map(({ orderHash }) => orderHash),
     );
-    expect([...found.keys()].sort()).toEqual(orders.map(({ orderHash }) => orderHash).sort());
+    expect([...stored.keys()].sort()).toEqual(orders.map(({ orderHash }) => orderHash).sort());
   });
 
   test('without funds is INACTIVE, allowance first, judged alone, and follows each of them there and back', async () => {
     const maker = await openMaker(stack, chain);
     // The funds will do for either of the first two, never for both; nor for the third.
     const orders = (await maker.place({}, {}, { amount: 101n })) as [SignedOrder, SignedOrder, SignedOrder];
-    const [first, second] = orders;
-    const [allowance, balance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'];
-    await both(maker, orders, [allowance, allowance, allowance]);
-    await maker.approve(100n);
-    await both(maker, orders, [balance, balance, allowance]);
-    await maker.mint(100n);
-    await both(maker, orders, ['ACTIVE', 'ACTIVE', allowance]);
-    await maker.spend(1n);
-    await both(maker, orders, [balance, balance, allowance]);
-    await maker.mint(1n);
-    await both(maker, orders, ['ACTIVE', 'ACTIVE', allowance]);
-    await maker.approve(99n);
-    await both(maker, orders, [allowance, allowance, allowance]);
-    await maker.approve(101n);
-    await both(maker, orders, ['ACTIVE', 'ACTIVE', balance]);
-    await maker.spend(1n);
+    const [first, second, third] = orders;
+    await check.both(maker, orders, [noAllowance, noAllowance, noAllowance]);
+    const approval = await maker.approve(100n);
+    await check.both(maker, orders, [noBalance, noBalance, noAllowance]);
+    const minting = await maker.mint(100n);
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noAllowance]);
+    const spending = await maker.spend(1n);
+    await check.both(maker, orders, [noBalance, noBalance, noAllowance]);
+    const refill = await maker.mint(1n);
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noAllowance]);
+    const lowering = await maker.approve(99n);
+    await check.both(maker, orders, [noAllowance, noAllowance, noAllowance]);
+    const raising = await maker.approve(101n);
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noBalance]);
+    const lastSpending = await maker.spend(1n);
     // What cannot be filled can still be cancelled.
-    await both(maker, orders, [balance, balance, balance]);
+    await check.both(maker, orders, [noBalance, noBalance, noBalance]);
     await maker.client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
-    await maker.cancelOnChain(second);
-    await both(maker, orders, ['gone', 'gone', balance], ['gone CANCELLED', 'gone CANCELLED_ONCHAIN', balance]);
-    await remembered(orders, ['CANCELLED', 'CANCELLED_ONCHAIN', 'open']);
+    const cancel = await maker.cancelOnChain(second);
+    await check.both(
+      maker,
+      orders,
+      ['gone', 'gone', noBalance],
+      ['gone CANCELLED', 'gone CANCELLED_ONCHAIN', noBalance],
+    );
+    await check.remembered(orders, ['CANCELLED', 'CANCELLED_ONCHAIN', 'open']);
+    const inCommon: Told[] = [
+      submitted,
+      found(noAllowance),
+      [noBalance, 'AllowanceChanged 100', approval],
+      ['ACTIVE', 'BalanceChanged 100', minting],
+      [noBalance, 'BalanceChanged 99', spending],
+      ['ACTIVE', 'BalanceChanged 100', refill],
+      [noAllowance, 'AllowanceChanged 99', lowering],
+      ['ACTIVE', 'AllowanceChanged 101', raising],
+      [noBalance, 'BalanceChanged 99', lastSpending],
+    ];
+    await check.story(first, ...inCommon, ['gone CANCELLED', 'OrderCancelled', 'request']);
+    await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', cancel]);
+    await check.story(third, submitted, found(noAllowance), [noBalance, 'AllowanceChanged 101', raising]);
+  });
+
+  test('loses its allowance by the fill of another order of its maker, of which no Approval tells', async () => {
+    const maker = await funded(1000n, 150n);
+    const orders = await maker.place({}, {});
+    const [first, second] = orders as [SignedOrder, SignedOrder];
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    const filling = await maker.fill(first, 60n);
+    // Of the first one 40 are left to fill, for which the allowance of 90 does.
+    await check.both(maker, orders, ['ACTIVE', noAllowance]);
+    const receipt = await chain.provider.getTransactionReceipt(filling);
+    expect(receipt?.logs.map(({ topics }) => topics[0])).not.toContain(eventTopics.approval);
+    const rest = await maker.fill(first, 40n);
+    await check.both(maker, orders, ['gone', noAllowance], ['gone FILLED', noAllowance]);
+    const approval = await maker.approve(100n);
+    await check.both(maker, [second], ['ACTIVE']);
+    await check.story(
+      first,
+      submitted,
+      found('ACTIVE'),
+      ['ACTIVE', 'OrderFilled 60', filling],
+      ['gone FILLED', 'OrderFilled 100', rest],
+    );
+    await check.story(
+      second,
+      submitted,
+      found('ACTIVE'),
+      [noAllowance, 'AllowanceChanged 90', filling],
+      ['ACTIVE', 'AllowanceChanged 100', approval],
+    );
   });
 
   test('cancelled by DELETE is gone from the list at once, and from the feed', async () => {
@@ -134,59 +145,72 @@ describe('an order, from POST to the router', () => {
     const ask = { orderHash: first.orderHash, salt: first.order.salt };
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
     expect((await maker.statuses(first, second))[0]).toBe('gone');
-    await both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED', 'ACTIVE']);
-    await remembered([first, second], ['CANCELLED', 'open']);
+    await check.both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED', 'ACTIVE']);
+    await check.remembered([first, second], ['CANCELLED', 'open']);
+    const last = { says: 'gone CANCELLED', facts: ['OrderCancelled'], cause: 'request' };
+    await eventually(async () => feed.steps(first).at(-1), last);
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
   });
 
   test('cancelled on the chain, one and all, is gone', async () => {
     const maker = await funded();
-    const [first, second, later] = (await maker.place({}, {}, { nonce: 0n })) as [
-      SignedOrder,
-      SignedOrder,
-      SignedOrder,
-    ];
-    await both(maker, [first, second, later], ['ACTIVE', 'ACTIVE', 'ACTIVE']);
-    await maker.cancelOnChain(first);
-    await both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED_ONCHAIN', 'ACTIVE']);
-    await maker.cancelAllOnChain();
-    await both(maker, [second, later], ['gone', 'gone'], ['gone NONCE_CHANGED', 'gone NONCE_CHANGED']);
-    await remembered([first, second, later], ['CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'NONCE_CHANGED']);
+    const orders = await maker.place({}, {}, { amount: 2000n });
+    const [first, second, poor] = orders as [SignedOrder, SignedOrder, SignedOrder];
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noAllowance]);
+    const one = await maker.cancelOnChain(first);
+    await check.both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED_ONCHAIN', 'ACTIVE']);
+    const all = await maker.cancelAllOnChain();
+    await check.both(maker, [second, poor], ['gone', 'gone'], ['gone NONCE_CHANGED', 'gone NONCE_CHANGED']);
+    await check.remembered(orders, ['CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'NONCE_CHANGED']);
+    await check.story(first, submitted, found('ACTIVE'), ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', one]);
+    await check.story(second, submitted, found('ACTIVE'), ['gone NONCE_CHANGED', 'NonceChanged 1', all]);
+    await check.story(poor, submitted, found(noAllowance), ['gone NONCE_CHANGED', 'NonceChanged 1', all]);
     await eventually(() => maker.place({ nonce: 0n }).catch(({ code }: { code: string }) => code), 'order_cancelled');
     const next = await maker.place({ nonce: 1n });
-    await both(maker, next, ['ACTIVE']);
+    await check.both(maker, next, ['ACTIVE']);
   });
 
   test('with a nonce ahead of the chain’s is VALIDATING until a block that is not older decides', async () => {
     const maker = await funded();
-    let waiting: [SignedOrder, SignedOrder, SignedOrder];
+    let waiting: SignedOrder[] = [];
+    let all = '';
     await chain.stopClock();
     try {
-      const [now] = (await maker.place({})) as [SignedOrder];
-      await both(maker, [now], ['ACTIVE']);
-      waiting = (await maker.place({ nonce: 1n }, { nonce: 2n }, { nonce: 1n })) as typeof waiting;
-      const [, , dropped] = waiting;
+      const now = await maker.place({});
+      await check.both(maker, now, ['ACTIVE']);
+      waiting = await maker.place({ nonce: 1n }, { nonce: 1n, amount: 2000n }, { nonce: 2n }, { nonce: 1n });
+      const [, , , dropped] = waiting as [SignedOrder, SignedOrder, SignedOrder, SignedOrder];
+      const orders = [...now, ...waiting];
       // Blocks go on, and are seen; each of them is older than these orders.
       await maker.approve(99n);
-      await both(maker, [now, ...waiting], ['INACTIVE INSUFFICIENT_ALLOWANCE', ...Array(3).fill('VALIDATING')]);
+      await check.both(maker, orders, [noAllowance, ...Array(4).fill('VALIDATING')]);
       await maker.approve(1000n);
-      await both(maker, [now, ...waiting], ['ACTIVE', ...Array(3).fill('VALIDATING')]);
+      await check.both(maker, orders, ['ACTIVE', ...Array(4).fill('VALIDATING')]);
       await maker.client.cancelOrders([{ orderHash: dropped.orderHash, salt: dropped.order.salt }]);
-      await both(maker, [dropped], ['gone'], ['gone CANCELLED']);
-      await maker.cancelAllOnChain();
-      await both(
+      await check.both(maker, [dropped], ['gone'], ['gone CANCELLED']);
+      all = await maker.cancelAllOnChain();
+      await check.both(
         maker,
-        [now, ...waiting],
-        ['gone', 'ACTIVE', 'VALIDATING', 'gone'],
-        ['gone NONCE_CHANGED', 'ACTIVE', 'VALIDATING', 'gone CANCELLED'],
+        orders,
+        ['gone', 'ACTIVE', noAllowance, 'VALIDATING', 'gone'],
+        ['gone NONCE_CHANGED', 'ACTIVE', noAllowance, 'VALIDATING', 'gone CANCELLED'],
       );
     } finally {
       await chain.startClock();
     }
-    await both(maker, waiting, ['ACTIVE', 'gone', 'gone'], ['ACTIVE', 'gone NONCE_CHANGED', 'gone CANCELLED']);
-    await remembered(waiting, ['open', 'NONCE_CHANGED', 'CANCELLED']);
-    expect(waiting.map(({ orderHash }) => everActive.has(orderHash))).toEqual([true, false, false]);
+    await check.both(
+      maker,
+      waiting,
+      ['ACTIVE', noAllowance, 'gone', 'gone'],
+      ['ACTIVE', noAllowance, 'gone NONCE_CHANGED', 'gone CANCELLED'],
+    );
+    await check.remembered(waiting, ['open', 'open', 'NONCE_CHANGED', 'CANCELLED']);
+    const [next, poor, ahead, dropped] = waiting;
+    await check.story(next, submitted, ['ACTIVE', 'NonceChanged 1', all]);
+    await check.story(poor, submitted, [noAllowance, 'NonceChanged 1', all]);
+    await check.story(ahead, submitted, ['gone NONCE_CHANGED', 'BlockProcessed', 'not older']);
+    await check.story(dropped, submitted, ['gone CANCELLED', 'OrderCancelled', 'request']);
   });
 
   test('that has expired by the clock of the server is hidden from its maker, and removed once a block says so', async () => {
@@ -196,13 +220,28 @@ describe('an order, from POST to the router', () => {
     try {
       orders = await maker.place({ expiresIn: 12 }, {});
       // Less than 60 s before its expiry: the router never hears of the first one.
-      await both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
-      await remembered(orders, ['open', 'open']);
+      await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
+      await check.remembered(orders, ['open', 'open']);
     } finally {
       await chain.startClock();
     }
-    await remembered(orders, ['EXPIRED', 'open']);
-    await both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
+    await check.remembered(orders, ['EXPIRED', 'open']);
+    await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
+  });
+
+  test('with a nonce ahead of the chain’s has expired where no block came before its expiry to say that', async () => {
+    const maker = await funded();
+    let orders: SignedOrder[] = [];
+    await chain.stopClock();
+    try {
+      orders = await maker.place({ nonce: 1n, expiresIn: 600 }, {});
+      await check.both(maker, orders, ['VALIDATING', 'ACTIVE']);
+    } finally {
+      await chain.startClock(700);
+    }
+    await check.both(maker, orders, ['gone', 'ACTIVE'], ['gone EXPIRED', 'ACTIVE']);
+    await check.remembered(orders, ['EXPIRED', 'open']);
+    await check.story(orders[0], submitted, ['gone EXPIRED', 'BlockProcessed', 'expired']);
   });
 
   test('partly filled needs less, its record stays as it was signed, and filled it is gone', async () => {
@@ -210,55 +249,70 @@ describe('an order, from POST to the router', () => {
     const orders = await maker.place({ amount: 100n });
     const [order] = orders as [SignedOrder];
     const record = { order: order.order, orderHash: order.orderHash, signature: order.signature };
-    const entry = () => entries.get(order.orderHash);
-    await both(maker, orders, ['ACTIVE']);
-    await maker.fill(order, 60n);
+    const entry = () => feed.entry(order.orderHash);
+    await check.both(maker, orders, ['ACTIVE']);
+    const part = await maker.fill(order, 60n);
     await eventually(async () => entry()?.remainingMakingAmount, '0x28');
-    await both(maker, orders, ['ACTIVE']);
+    await check.both(maker, orders, ['ACTIVE']);
     expect((await maker.client.listOrders()).records).toEqual([{ ...record, status: 'ACTIVE' }]);
     expect(entry()).toMatchObject(record);
-    await maker.spend(1n);
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
+    const spending = await maker.spend(1n);
+    await check.both(maker, orders, [noBalance]);
     expect((await maker.client.listOrders()).records).toEqual([
       { ...record, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
     ]);
-    await maker.mint(1n);
-    await both(maker, orders, ['ACTIVE']);
-    await maker.fill(order, 40n);
-    await both(maker, orders, ['gone'], ['gone FILLED']);
-    await remembered(orders, ['FILLED']);
+    const minting = await maker.mint(1n);
+    await check.both(maker, orders, ['ACTIVE']);
+    const rest = await maker.fill(order, 40n);
+    await check.both(maker, orders, ['gone'], ['gone FILLED']);
+    await check.remembered(orders, ['FILLED']);
+    await check.story(
+      order,
+      submitted,
+      found('ACTIVE'),
+      ['ACTIVE', 'OrderFilled 60', part],
+      [noBalance, 'BalanceChanged 39', spending],
+      ['ACTIVE', 'BalanceChanged 40', minting],
+      ['gone FILLED', 'OrderFilled 100', rest],
+    );
   });
 
   test('that was cancelled or filled on the chain before it was posted is never told to the router as ACTIVE', async () => {
     const maker = await funded();
     // The maker's funds are known, so that the order itself is all that has to be looked at.
     const known = await maker.place({});
-    await both(maker, known, ['ACTIVE']);
+    await check.both(maker, known, ['ACTIVE']);
     const [cancelled, filled] = [await maker.sign(), await maker.sign()];
     await maker.cancelOnChain(cancelled);
     await maker.fill(filled, 100n);
     await maker.client.placeOrders([cancelled, filled]);
-    await both(maker, [cancelled, filled], ['gone', 'gone'], ['gone CANCELLED_ONCHAIN', 'gone FILLED']);
-    expect([...known, cancelled, filled].map(({ orderHash }) => everActive.has(orderHash))).toEqual([
-      true,
-      false,
-      false,
-    ]);
+    await check.both(maker, [cancelled, filled], ['gone', 'gone'], ['gone CANCELLED_ONCHAIN', 'gone FILLED']);
+    await check.story(cancelled, submitted, ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', 'ORDER']);
+    await check.story(filled, submitted, ['gone FILLED', 'OrderFilled 100', 'ORDER']);
   });
 
   test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {
     const maker = await funded();
-    const orders = await maker.place({ expiresIn: 600 });
-    await both(maker, orders, ['ACTIVE']);
+    const orders = await maker.place({ expiresIn: 600 }, { expiresIn: 600, amount: 2000n });
+    const inGrace = ['gone GRACE_PERIOD', 'gone GRACE_PERIOD'];
+    await check.both(maker, orders, ['ACTIVE', noAllowance]);
     await chain.warp(550);
-    await both(maker, orders, ['ACTIVE'], ['gone GRACE_PERIOD']);
-    await remembered(orders, ['open']);
-    // The router still has this one when a block jumps over all of its last minute.
-    orders.push(...(await maker.place({ expiresIn: 300 })));
-    await both(maker, orders, ['ACTIVE', 'ACTIVE'], ['gone GRACE_PERIOD', 'ACTIVE']);
+    await check.both(maker, orders, ['ACTIVE', noAllowance], inGrace);
+    // The list follows the funds until the end, and the router hears no more of it.
+    await maker.approve(2000n);
+    await check.both(maker, orders, ['ACTIVE', noBalance], inGrace);
+    await check.remembered(orders, ['open', 'open']);
+    // The router still has these when a block jumps over all of their last minute.
+    orders.push(...(await maker.place({ expiresIn: 300 }, { expiresIn: 300, amount: 2000n })));
+    await check.both(maker, orders, ['ACTIVE', noBalance, 'ACTIVE', noBalance], [...inGrace, 'ACTIVE', noBalance]);
     await chain.warp(400);
-    await both(maker, orders, ['gone', 'gone'], ['gone GRACE_PERIOD', 'gone EXPIRED']);
-    await remembered(orders, ['EXPIRED', 'EXPIRED']);
+    await check.both(maker, orders, Array(4).fill('gone'), [...inGrace, 'gone EXPIRED', 'gone EXPIRED']);
+    await check.remembered(orders, Array(4).fill('EXPIRED'));
+    const [good, poor, late, latePoor] = orders;
+    await check.story(good, submitted, found('ACTIVE'), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+    await check.story(poor, submitted, found(noAllowance), ['gone GRACE_PERIOD', 'BlockProcessed', 'last minute']);
+    await check.story(late, submitted, found('ACTIVE'), ['gone EXPIRED', 'BlockProcessed', 'expired']);
+    await check.story(latePoor, submitted, found(noBalance), ['gone EXPIRED', 'BlockProcessed', 'expired']);
   });
 
   test('in a wrapped-native token follows deposits and withdrawals', async () => {
@@ -267,13 +321,21 @@ describe('an order, from POST to the router', () => {
     const maker = await openMaker(stack, chain);
     await maker.approve(1000n, native);
     const orders = await maker.place({ token: native });
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
-    await maker.deposit(100n, native);
-    await both(maker, orders, ['ACTIVE']);
-    await maker.withdraw(1n, native);
-    await both(maker, orders, ['INACTIVE INSUFFICIENT_BALANCE']);
-    await maker.deposit(1n, native);
-    await both(maker, orders, ['ACTIVE']);
+    await check.both(maker, orders, [noBalance]);
+    const deposit = await maker.deposit(100n, native);
+    await check.both(maker, orders, ['ACTIVE']);
+    const withdrawal = await maker.withdraw(1n, native);
+    await check.both(maker, orders, [noBalance]);
+    const another = await maker.deposit(1n, native);
+    await check.both(maker, orders, ['ACTIVE']);
+    await check.story(
+      orders[0],
+      submitted,
+      found(noBalance),
+      ['ACTIVE', 'BalanceChanged 100', deposit],
+      [noBalance, 'BalanceChanged 99', withdrawal],
+      ['ACTIVE', 'BalanceChanged 100', another],
+    );
   });
 
   test('of a maker who is not on the whitelist is refused, and one who was taken off is refused again', async () => {
@@ -294,9 +356,9 @@ test('after SIGKILL of all four services at once, everything acknowledged is the
   const orders = await maker.place({}, {}, {});
   stack.signal('SIGKILL', 'ingress', 'projector', 'query', 'chain-watcher');
   await stack.ready();
-  await both(maker, orders, ['ACTIVE', 'ACTIVE', 'ACTIVE']);
+  await check.both(maker, orders, ['ACTIVE', 'ACTIVE', 'ACTIVE']);
   await maker.spend(1000n);
-  await both(maker, orders, Array(3).fill('INACTIVE INSUFFICIENT_BALANCE'));
+  await check.both(maker, orders, Array(3).fill(noBalance));
   const [next] = (await maker.place({ amount: 1n })) as [SignedOrder];
-  await both(maker, [next], ['INACTIVE INSUFFICIENT_BALANCE']);
+  await check.both(maker, [next], [noBalance]);
 });
