@@ -118,7 +118,7 @@ export function followOrders({ addresses, topicPrefix, operatorEnvironment }: Op
         if (isOthers || partition !== partitionOf(order.maker, partitions)) {
           throw new Error(`${partition}:${offset}, which led to ${says}, is not about ${order.maker}`);
         }
-        return { says, facts: all.map(describe), cause: causeOf(fact, entry) };
+        return { says, facts: all.map((one) => describe(one, orderHash)), cause: causeOf(fact, entry) };
       }),
     isObserved: (orderHash) => orThrow(observed.has(orderHash)),
     factAt: (partition, offset) => orThrow(factAt(partition, offset)),
@@ -144,8 +144,9 @@ function isKnown(message: Told, last: Told | undefined): boolean {
   return !message.says.startsWith('gone') || last.says.startsWith('gone');
 }
 
-function describe(fact: MakerEvent): string {
+function describe(fact: MakerEvent, orderHash: string): string {
   const { type } = fact;
+  if ('orderHash' in fact && fact.orderHash !== orderHash) return `${type} of another order`;
   switch (type) {
     case 'AllowanceChanged':
       return `${type} ${BigInt(fact.allowance)}`;
