@@ -111,7 +111,7 @@ export class Pairs {
   }
 
   /**
-   * @param processed the newest block that was processed: an older first reading does not count
+   * @param processed the newest block that was processed: an older reading does not count
    * @returns whether another value is known now
    */
   observeBalance(pair: number, value: bigint, { number }: BlockRef, processed: number): boolean {
@@ -138,7 +138,7 @@ export class Pairs {
   }
 }
 
-/** An older block never overrules a newer one. Says whether another value is known now. */
+/** An older block never overrules a newer one, nor the last processed one. Says whether another value is known now. */
 function observe(
   pair: number,
   value: bigint,
@@ -148,7 +148,7 @@ function observe(
   blocks: number[],
 ): boolean {
   const known = values[pair];
-  if (pair < 0 || block < (known === undefined ? processed : (blocks[pair] ?? 0))) return false;
+  if (pair < 0 || block < Math.max(processed, known === undefined ? 0 : (blocks[pair] ?? 0))) return false;
   values[pair] = value;
   blocks[pair] = block;
   return value !== known;

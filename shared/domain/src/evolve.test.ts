@@ -312,6 +312,15 @@ describe('funds', () => {
       .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100');
   });
 
+  test('read at a block before the last processed one count for nothing: what changed since stands before it', () => {
+    given(...funded, mined(3))
+      .when(balance(50n, 2), allowance(50n, 2))
+      .leadsTo();
+    given(...funded, mined(3))
+      .when(balance(50n, 3))
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100');
+  });
+
   test('an older block never overrules a newer one, and a repeat changes nothing', () => {
     given(...funded, balance(0n, 5))
       .when(balance(100n, 4), balance(0n, 5))

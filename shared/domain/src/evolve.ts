@@ -266,8 +266,8 @@ class Draft {
   }
 
   /**
-   * Whether a first reading counts. What changed since an older block has been published before the log got to its
-   * `BlockProcessed`, when nobody kept it yet: such a reading comes late, from a watcher that lags behind another.
+   * Whether a reading counts that may go down, or is the first one. What changed since an older block has been published
+   * before the log got to its `BlockProcessed`: such a reading comes late, from a watcher that lags behind another.
    */
   isCurrent(seen: Observed): boolean {
     return seen.blockNumber >= this.processedBlock;
@@ -298,7 +298,7 @@ class Draft {
     const funding = this.funding.get(token);
     if (funding === undefined) return;
     const known = funding[what];
-    if (known === undefined ? !this.isCurrent(seen) : known.blockNumber > seen.blockNumber) return;
+    if (!this.isCurrent(seen) || (known?.blockNumber ?? -1) > seen.blockNumber) return;
     this.funding.set(token, { ...funding, [what]: seen });
   }
 
