@@ -77,7 +77,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     for (const record of batch) {
       records += 1;
       const fact = readFact(record, partitions);
-      seedThose(openSince?.get(record.offset), partition, fact, watched);
+      seedThose(openSince?.get(record.offset), record, fact, watched);
       if ('unreadable' in fact) {
         // The projector parks it; nothing that is watched can follow from it.
         unreadable += 1;
@@ -108,7 +108,7 @@ export function followLog(options: FollowLogOptions): FollowedLog {
     starts.forEach(({ from, open }, partition) => {
       if (from > 0n) watched.noteUnknownRemovals();
       watched.startAt(partition, from);
-      for (const { order, isJudged } of open) watched.seed(partition, order, isJudged);
+      for (const { order, offset, isJudged } of open) watched.seed(partition, order, offset, isJudged);
       orders += open.length;
     });
     logger.info({ orders, partitions: starts.filter(({ from }) => from > 0n).length }, 'the book is read');
@@ -155,13 +155,13 @@ export function followLog(options: FollowLogOptions): FollowedLog {
 /** Orders of the book that are known to be open by this fact; but where the fact itself opens the order, it does so. */
 function seedThose(
   orders: readonly SeededOrder[] | undefined,
-  partition: number,
+  { partition, offset }: StoredRecord,
   fact: ReturnType<typeof readFact>,
   watched: WatchedSet,
 ): void {
   for (const order of orders ?? []) {
     const isItsOwn = 'type' in fact && fact.type === 'OrderSubmitted' && fact.orderHash === order.orderHash;
-    if (!isItsOwn) watched.seed(partition, order, false);
+    if (!isItsOwn) watched.seed(partition, order, offset, false);
   }
 }
 

@@ -67,6 +67,11 @@ export class Makers {
     this.sinceBlock[maker] = Math.max(this.sinceBlock[maker] ?? -1, blockNumber);
   }
 
+  /** The fold of the domain does not take it for the chain's any more. */
+  unwatchNonce(maker: number): void {
+    this.nonceIsWatched[maker] = false;
+  }
+
   /** The highest nonce that the log says the maker had. */
   nonceOf(maker: number): bigint | undefined {
     return this.nonces[maker];

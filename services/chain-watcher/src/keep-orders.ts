@@ -9,6 +9,8 @@ export interface KeptOrder {
   /** The making amount, filled or not. */
   readonly amount: bigint;
   readonly acceptedAtMs: number;
+  /** Where its `OrderSubmitted` stands in its partition. */
+  readonly offset: number;
 }
 
 /** Open orders in columns by their slot; those of one maker are linked with each other. */
@@ -19,6 +21,8 @@ export class Orders {
   private readonly nonces: bigint[] = [];
   private readonly amounts: bigint[] = [];
   private readonly acceptedAt: number[] = [];
+  private readonly offsets: number[] = [];
+  private readonly observedBlocks: number[] = [];
   private readonly next: number[] = [];
   private readonly previous: number[] = [];
   private readonly key = new Uint32Array(8);
@@ -34,13 +38,15 @@ export class Orders {
   }
 
   /** @param first the maker's open order that is linked first, or -1: this one comes before it */
-  insert(orderHash: Hex, { pair, nonce, amount, acceptedAtMs }: KeptOrder, first: number): number {
+  insert(orderHash: Hex, { pair, nonce, amount, acceptedAtMs, offset }: KeptOrder, first: number): number {
     const order = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
     this.openOnes[order] = true;
     this.pairs[order] = pair;
     this.nonces[order] = nonce;
     this.amounts[order] = amount;
     this.acceptedAt[order] = acceptedAtMs;
+    this.offsets[order] = offset;
+    this.observedBlocks[order] = UNOBSERVED;
     this.previous[order] = NONE;
     this.next[order] = first;
     if (first >= 0) this.previous[first] = order;
@@ -94,9 +100,27 @@ export class Orders {
   acceptedAtMs(order: number): number {
     return at(this.acceptedAt, order);
   }
+
+  offsetOf(order: number): number {
+    return at(this.offsets, order);
+  }
+
+  /** The block at which the fold of the domain saw it on the chain, -1 where it is to be seen (anew). */
+  observedBlock(order: number): number {
+    return at(this.observedBlocks, order);
+  }
+
+  observe(order: number, blockNumber: number): void {
+    this.observedBlocks[order] = blockNumber;
+  }
+
+  forgetObserved(order: number): void {
+    this.observedBlocks[order] = UNOBSERVED;
+  }
 }
 
 const NONE = -1;
+const UNOBSERVED = -1;
 
 function at<T>(column: readonly T[], slot: number): T {
   const value = column[slot];

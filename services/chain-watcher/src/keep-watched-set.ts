@@ -103,15 +103,17 @@ export class WatchedSet {
   /**
    * Puts in an order that is open, where its fact is not read. What was removed before is not known then, so joined pairs
    * are to be confirmed from now on.
+   * @param offset where its fact stands, or a later one
    * @param isJudged it is ACTIVE or INACTIVE: it was read, the fold of the domain knows the pair's funds, and the maker's
    * nonce is the order's
    */
-  seed(partition: number, order: SeededOrder, isJudged: boolean): void {
+  seed(partition: number, order: SeededOrder, offset: bigint, isJudged: boolean): void {
     this.removed.noteUnknown();
     const home = this.home(partition);
-    const slot = this.insertOrder(home, order);
+    const slot = this.insertOrder(home, order, offset);
     if (slot < 0 || !isJudged) return;
     home.unread.delete(slot);
+    this.orders.observe(slot, Math.max(0, this.matchedBlock));
     this.pairs.hold(this.pairOf(slot));
     const { maker, order: terms } = order;
     this.observeNonce(home, maker, BigInt(terms.nonce), { number: this.matchedBlock, isCurrent: true });
@@ -324,16 +326,16 @@ export class WatchedSet {
     const maker = this.makers.findOrInsert(fact.maker);
     const pair = this.pairs.find(maker, fact.order.making.token);
     const isKnown = (pair >= 0 && this.isFunded(pair)) || this.isNonceRead(maker);
-    const slot = this.insertOrder(home, fact);
+    const slot = this.insertOrder(home, fact, offset);
     if (slot < 0) return -1;
     this.joinedSinceMatch.add(slot);
-    home.young.set(slot, { offset, sinceBlock: processedBlock(home), readBlock: -1 });
+    home.young.set(slot, processedBlock(home));
     if (isKnown && this.removed.mayHaveForgotten) home.joined.add(this.pairOf(slot));
     return slot;
   }
 
   /** Returns the slot of an order that is open now and was not before, else -1. */
-  private insertOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: SeededOrder): number {
+  private insertOrder(home: Partition, { maker, orderHash, order, acceptedAtMs }: SeededOrder, offset: bigint): number {
     if (this.orders.find(orderHash) >= 0 || this.removed.has(readWords(orderHash, 2, 8, this.key))) return -1;
     const makerSlot = this.makers.findOrInsert(maker);
     const known = this.makers.nonceOf(makerSlot);
@@ -347,6 +349,7 @@ export class WatchedSet {
       nonce: known === nonce ? known : nonce,
       amount: BigInt(order.making.amount),
       acceptedAtMs,
+      offset: Number(offset),
     };
     const slot = this.orders.insert(orderHash, kept, this.makers.firstOrder(makerSlot));
     this.makers.linkFirst(makerSlot, slot);
@@ -367,8 +370,7 @@ export class WatchedSet {
     }
     if (!isCurrent(home, block)) return this.missReading(home, order);
     const pair = this.pairOf(order);
-    const young = home.young.get(order);
-    if (young !== undefined) young.readBlock = Math.max(young.readBlock, block.number);
+    if (block.number > this.orders.observedBlock(order)) this.orders.observe(order, block.number);
     if (this.isFunded(pair) && this.isNonceRead(this.makerOf(pair))) home.unread.delete(order);
     return -1;
   }
@@ -411,18 +413,20 @@ export class WatchedSet {
     home.knownOffset = offset + 1n;
     const isFirst = block.number > processedBlock(home);
     if (isFirst) home.lastBlock = block;
-    this.advanceClock(home, block);
-    if (isFirst) this.missOrders(home, block, knownOffset === undefined ? home.knownOffset : BigInt(knownOffset));
+    this.advanceClock(home, block, knownOffset);
+    if (isFirst) this.missOrders(home, block, Number(knownOffset ?? home.knownOffset));
   }
 
   /**
    * Of younger orders the watcher that published the block did not know when it matched it: what another one read of them
    * before does not count any more. It reads them as soon as it knows them; should it be gone by then, they are overdue here.
    */
-  private missOrders(home: Partition, { number }: BlockRef, knownOffset: bigint): void {
-    for (const [order, { offset, sinceBlock, readBlock }] of home.young) {
+  private missOrders(home: Partition, block: BlockRef, knownOffset: number): void {
+    const { number } = block;
+    for (const [order, sinceBlock] of home.young) {
       if (sinceBlock < number - YOUNG_BLOCKS) home.young.delete(order);
-      if (offset < knownOffset || readBlock >= number) continue;
+      if (this.isKnown(order, block, knownOffset)) continue;
+      this.orders.forgetObserved(order);
       if (!home.unread.has(order)) home.unread.set(order, number - OVERDUE_BLOCKS);
       // Nor does what was read of its pair and maker, unless the watcher of the block knew them by another order.
       const pair = this.pairOf(order);
@@ -431,23 +435,47 @@ export class WatchedSet {
     }
   }
 
+  /** Whether what the block did to the order is in the log: its watcher knew the order, or another one read it since. */
+  private isKnown(order: number, { number }: BlockRef, knownOffset: number): boolean {
+    return this.orders.offsetOf(order) < knownOffset || this.orders.observedBlock(order) >= number;
+  }
+
+  /** Whether the maker's nonce was kept up to the block: by whoever has seen one of its orders, and did not miss it since. */
+  private isNonceKept(maker: number, block: BlockRef, knownOffset: string | undefined): boolean {
+    if (knownOffset === undefined) return true;
+    return this.ordersOf(maker).some(
+      (order) => this.orders.observedBlock(order) >= 0 && this.isKnown(order, block, Number(knownOffset)),
+    );
+  }
+
   private noteGroup({ maker, hasMore }: { readonly maker: Address; readonly hasMore?: true | undefined }): void {
     const slot = this.makers.find(maker);
     if (hasMore === undefined) this.unjudged.delete(slot);
     else if (slot >= 0) this.unjudged.add(slot);
   }
 
-  private advanceClock(home: Partition, block: BlockRef): void {
+  private advanceClock(home: Partition, block: BlockRef, knownOffset: string | undefined): void {
     home.clockSeconds = Math.max(home.clockSeconds, block.timestamp);
+    const ahead: { readonly order: number; readonly isNonceKept: boolean }[] = [];
+    for (const order of home.ahead) {
+      const maker = this.makerOf(this.pairOf(order));
+      const isDue = home.clockSeconds * 1000 >= this.orders.acceptedAtMs(order);
+      if (!isDue || !this.isNonceWatched(maker)) continue;
+      ahead.push({ order, isNonceKept: this.isNonceKept(maker, block, knownOffset) });
+    }
     for (let order = home.expiries.popDue(home.clockSeconds); order !== undefined; ) {
       // Whoever submitted the hash again would find it expired: it need not be remembered.
       this.drop(home, order);
       order = home.expiries.popDue(home.clockSeconds);
     }
-    for (const order of home.ahead) {
-      const maker = this.makerOf(this.pairOf(order));
-      const isDue = home.clockSeconds * 1000 >= this.orders.acceptedAtMs(order);
-      if (isDue && this.isNonceWatched(maker)) this.remove(home, order);
+    for (const { order, isNonceKept } of ahead) {
+      if (!this.isOpen(order)) continue;
+      if (isNonceKept) {
+        this.remove(home, order);
+        continue;
+      }
+      this.makers.unwatchNonce(this.makerOf(this.pairOf(order)));
+      home.unread.set(order, block.number - OVERDUE_BLOCKS);
     }
   }
 
@@ -494,8 +522,8 @@ interface Partition {
   knownOffset: bigint;
   /** What it was when the last block was matched. */
   matchedOffset: bigint;
-  /** Open orders of the last blocks: their offset, the block that was processed before them, and at which they were read. */
-  readonly young: Map<number, { readonly offset: bigint; readonly sinceBlock: number; readBlock: number }>;
+  /** Open orders of the last blocks, and the block that was processed before them. */
+  readonly young: Map<number, number>;
 }
 
 /**

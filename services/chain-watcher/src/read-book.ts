@@ -12,8 +12,8 @@ import type { SeededOrder } from './keep-watched-set.js';
 export interface PartitionStart {
   /** The first fact to read: a `BlockProcessed`, with a later one behind it. 0 where the book says nothing: read all. */
   readonly from: bigint;
-  /** Orders that were open at `from` and have not changed since. */
-  readonly open: readonly { readonly order: SeededOrder; readonly isJudged: boolean }[];
+  /** Orders that were open at `from` and have not changed since the offset: their fact stands there or before. */
+  readonly open: readonly { readonly order: SeededOrder; readonly offset: bigint; readonly isJudged: boolean }[];
   /** Orders that changed since, by the offset of the fact by which they are known to be open. */
   readonly openSince: ReadonlyMap<bigint, readonly SeededOrder[]>;
 }
@@ -125,7 +125,7 @@ function startsOf(
 ): PartitionStart[] {
   const starts = Array.from({ length: partitions }, (_, partition) => ({
     from: positions.get(partition) ?? 0n,
-    open: [] as { order: SeededOrder; isJudged: boolean }[],
+    open: [] as { order: SeededOrder; offset: bigint; isJudged: boolean }[],
     openSince: new Map<bigint, SeededOrder[]>(),
   }));
   for (const feed of feeds) {
@@ -133,7 +133,7 @@ function startsOf(
       const start = starts[position.partition];
       if (start === undefined || !positions.has(position.partition)) continue;
       const offset = BigInt(position.offset);
-      if (offset < start.from) start.open.push({ order, isJudged: status !== 'VALIDATING' });
+      if (offset < start.from) start.open.push({ order, offset, isJudged: status !== 'VALIDATING' });
       else start.openSince.set(offset, [...(start.openSince.get(offset) ?? []), order]);
     }
   }

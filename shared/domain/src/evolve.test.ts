@@ -252,6 +252,24 @@ describe('a block whose watcher did not know of an order that another one had re
       .leadsTo('OrderObserved 11', 'MakerChanged UNKNOWN 0', 'OrderChanged 11 ACTIVE 100');
   });
 
+  test('may have changed the nonce of a maker of whom it knew no order: one that looks ahead of it is not removed', () => {
+    const ahead = given(submitted(first, { nonce: 1n }), ...funds, seen(first));
+    ahead
+      .when(minedKnowing(0, 2), mined(3), nonce(1n, 3), seen(first, 3))
+      .leadsTo('OrderObserved 11', 'MakerChanged UNKNOWN 1', 'OrderChanged 11 ACTIVE 100');
+    ahead.when(minedKnowing(0, 2), nonce(0n, 2), mined(3)).leadsTo('OrderObserved 11', 'OrderRemoved 11 NONCE_CHANGED');
+    ahead.when(minedKnowing(1, 2)).leadsTo('OrderRemoved 11 NONCE_CHANGED');
+  });
+
+  test('nor is one removed where the block’s watcher knew orders of the maker, and none that was seen since it knew them', () => {
+    // It was seen before a block whose watcher did not know it, and may have changed the nonce.
+    const missed = given(submitted(first), ...funds, seen(first), minedKnowing(0, 2), submitted(second, { nonce: 1n }));
+    missed.when(minedKnowing(1, 3)).leadsTo();
+    missed
+      .when(nonce(0n, 2), seen(first, 2), minedKnowing(1, 3))
+      .leadsTo('OrderChanged 11 ACTIVE 100', 'OrderRemoved 22 NONCE_CHANGED');
+  });
+
   test('leaves alone what it removes', () => {
     given(submitted(first, { expiresIn: 70 }), ...funds, seen(first))
       .when(minedKnowing(0, 70))

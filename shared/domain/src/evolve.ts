@@ -91,7 +91,7 @@ export function expirySeconds({ order }: Pick<OpenOrder, 'order'>): number {
 function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
   switch (fact.type) {
     case 'BlockProcessed':
-      advanceClock(draft, Math.max(clockSeconds, fact.block.timestamp));
+      advanceClock(draft, Math.max(clockSeconds, fact.block.timestamp), fact);
       return missOrders(draft, fact);
     case 'OrderSubmitted':
       return open(draft, fact, clockSeconds);
@@ -137,13 +137,14 @@ function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
     draft.removeByHash(fact.orderHash, 'NONCE_CHANGED');
 }
 
-function advanceClock(draft: Draft, nowSeconds: number): void {
+function advanceClock(draft: Draft, nowSeconds: number, processed: BlockProcessed): void {
   if (nowSeconds < draft.dueAtSeconds) return;
+  const isNonceMissed = missNonce(draft, nowSeconds, processed);
   let dueAtSeconds = Number.POSITIVE_INFINITY;
   for (const order of [...draft.orders.values()]) {
     if (nowSeconds >= expirySeconds(order)) {
       draft.remove(order, 'EXPIRED');
-    } else if (isAheadOfNonce(draft, order) && nowSeconds * 1000 >= order.acceptedAtMs) {
+    } else if (isAheadOfNonce(draft, order) && isDueAsAhead(order, nowSeconds)) {
       draft.remove(order, 'NONCE_CHANGED');
     } else {
       const withheld = order.inBook && nowSeconds >= routableUntilSeconds(order, draft.rules);
@@ -151,19 +152,39 @@ function advanceClock(draft: Draft, nowSeconds: number): void {
     }
   }
   draft.dueAtSeconds = dueAtSeconds;
+  if (isNonceMissed) draft.rejudgeAll();
+}
+
+/**
+ * A maker's nonce is kept by whoever has seen one of its orders on the chain, and knew that order ever since. Where no such
+ * order is left, one that is ahead of what was read before may not be ahead of the chain: it is not removed, which would be
+ * for good, and the nonce waits to be read anew.
+ */
+function missNonce(draft: Draft, nowSeconds: number, processed: BlockProcessed): boolean {
+  if (processed.knownOffset === undefined) return false;
+  const orders = [...draft.orders.values()];
+  const isDue = orders.some((order) => isAheadOfNonce(draft, order) && isDueAsAhead(order, nowSeconds));
+  if (!isDue || orders.some((order) => order.observedBlock !== undefined && isKnown(order, processed))) return false;
+  draft.nonceIsWatched = false;
+  return true;
+}
+
+/** Whether what the block did to the order is in the log: its watcher knew the order, or another one read it since. */
+function isKnown({ acceptedOffset, observedBlock }: OpenOrder, { block, knownOffset }: BlockProcessed): boolean {
+  if (knownOffset === undefined || acceptedOffset < BigInt(knownOffset)) return true;
+  return observedBlock !== undefined && observedBlock >= block.number;
 }
 
 /**
  * The first `BlockProcessed` of a block says which orders its watcher did not know yet when it matched the block. What the
  * block did to those is not in the log: where another watcher read them before it, they wait for a newer reading.
  */
-function missOrders(draft: Draft, { block, knownOffset }: BlockProcessed): void {
+function missOrders(draft: Draft, processed: BlockProcessed): void {
+  const { block, knownOffset } = processed;
   if (knownOffset === undefined || block.number <= draft.processedBlock) return;
-  const known = BigInt(knownOffset);
-  if (draft.newestOffset < known) return;
+  if (draft.newestOffset < BigInt(knownOffset)) return;
   for (const order of [...draft.orders.values()]) {
-    const { acceptedOffset, observedBlock } = order;
-    if (acceptedOffset < known || observedBlock === undefined || observedBlock >= block.number) continue;
+    if (order.observedBlock === undefined || isKnown(order, processed)) continue;
     draft.observe({ ...order, observedBlock: undefined });
   }
 }
@@ -212,9 +233,13 @@ function observeNonce(draft: Draft, seen: Observed): void {
   for (const order of draft.orders.values()) draft.dueAtSeconds = Math.min(draft.dueAtSeconds, dueAt(draft, order));
 }
 
-/** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
 function isAheadOfNonce(draft: Pick<Draft, 'nonce' | 'nonceIsWatched'>, order: OpenOrder): boolean {
   return draft.nonceIsWatched && draft.nonce !== undefined && order.order.nonce > draft.nonce.value;
+}
+
+/** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
+function isDueAsAhead({ acceptedAtMs }: OpenOrder, nowSeconds: number): boolean {
+  return nowSeconds * 1000 >= acceptedAtMs;
 }
 
 /**
