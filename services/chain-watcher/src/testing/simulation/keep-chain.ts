@@ -1,0 +1,78 @@
+import type { BlockHeader, ChainLog, StateCall } from '@makerbook/chain';
+import type { Address, Hex } from '@makerbook/contracts-evm';
+
+export interface Block {
+  readonly header: BlockHeader;
+  readonly logs: readonly ChainLog[];
+  /** What each call returns after the block; 0 where nothing was ever set. */
+  readonly values: ReadonlyMap<string, bigint>;
+}
+
+/** A chain in memory: what its contracts would say after each block, and the logs. */
+export class Chain {
+  private readonly blocks: Block[] = [];
+  private readonly values = new Map<string, bigint>();
+  private logs: { readonly address: Address; readonly topics: readonly Hex[] }[] = [];
+
+  /** Throws before the first block. */
+  get head(): Block {
+    return this.at(this.blocks.length - 1);
+  }
+
+  /** Throws where there is no such block. */
+  at(number: number): Block {
+    const block = this.blocks[number];
+    if (block === undefined) throw new Error(`the chain has no block ${number}`);
+    return block;
+  }
+
+  find(hash: Hex): Block | undefined {
+    return this.blocks[Number.parseInt(hash.slice(-8), 16)];
+  }
+
+  /** What the call returns by what the next block did so far. */
+  value(call: StateCall): bigint {
+    return this.values.get(keyOf(call)) ?? 0n;
+  }
+
+  set(call: StateCall, value: bigint): void {
+    this.values.set(keyOf(call), value);
+  }
+
+  emit(address: Address, ...topics: readonly Hex[]): void {
+    this.logs.push({ address, topics });
+  }
+
+  mine(timestamp: number): Block {
+    const number = this.blocks.length;
+    const header = { number, hash: hashOf(number), parentHash: hashOf(Math.max(0, number - 1)), timestamp };
+    const logs = this.logs.map(
+      ({ address, topics }, logIndex): ChainLog => ({
+        address,
+        topics,
+        data: '0x',
+        blockNumber: number,
+        blockHash: header.hash,
+        transactionHash: hashOf(1_000_000 * (logIndex + 1) + number),
+        logIndex,
+      }),
+    );
+    const block: Block = { header, logs, values: new Map(this.values) };
+    this.logs = [];
+    this.blocks.push(block);
+    return block;
+  }
+}
+
+/** What the call returned after the block. */
+export function valueAt({ values }: Block, call: StateCall): bigint {
+  return values.get(keyOf(call)) ?? 0n;
+}
+
+function keyOf({ to, data }: StateCall): string {
+  return to + data;
+}
+
+function hashOf(number: number): Hex {
+  return `0x${number.toString(16).padStart(64, '0')}`;
+}

@@ -1,0 +1,101 @@
+/** Time that passes only when everybody waits: works are done one after the other, at the moment for which they were put off. */
+export class VirtualTime {
+  nowMs: number;
+  /** The next one stands last. */
+  private readonly due: { readonly atMs: number; readonly work: () => void }[] = [];
+
+  constructor(startMs: number) {
+    this.nowMs = startMs;
+  }
+
+  /** Of those that are due at one moment the one comes first that was put off first. */
+  after(ms: number, work: () => void): void {
+    const atMs = this.nowMs + ms;
+    let place = this.due.length;
+    while (place > 0 && (this.due[place - 1]?.atMs ?? 0) <= atMs) place -= 1;
+    this.due.splice(place, 0, { atMs, work });
+  }
+
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve));
+  }
+
+  /** Lets time pass until this has come to its end. */
+  async runUntil<T>(end: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    end.then(over, over);
+    for (;;) {
+      await drained();
+      if (isOver) return end;
+      const next = this.due.pop();
+      if (next === undefined) throw new Error('nothing is to come, and the end has not come');
+      this.nowMs = next.atMs;
+      next.work();
+    }
+  }
+}
+
+/** Once nothing is left that can go on by itself: ticks come when no promise is left to be settled. */
+function drained(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}
+
+/** A process on virtual time. Once it is over nothing of it goes on, wherever it stood. */
+export class Life {
+  readonly name: string;
+  isOver = false;
+  private readonly time: VirtualTime;
+  private readonly stopping = new AbortController();
+  private readonly sleepers = new Set<() => void>();
+
+  constructor(name: string, time: VirtualTime) {
+    this.name = name;
+    this.time = time;
+  }
+
+  get signal(): AbortSignal {
+    return this.stopping.signal;
+  }
+
+  nowMs(): number {
+    return this.time.nowMs;
+  }
+
+  after(ms: number, work: () => void): void {
+    this.time.after(ms, () => {
+      if (!this.isOver) work();
+    });
+  }
+
+  /** For what comes from outside. */
+  delay(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve));
+  }
+
+  /** Resolves at once on abort. */
+  wait(ms: number): Promise<void> {
+    if (this.signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const wake = () => {
+        this.sleepers.delete(wake);
+        resolve();
+      };
+      this.sleepers.add(wake);
+      this.after(ms, wake);
+    });
+  }
+
+  kill(): void {
+    this.isOver = true;
+  }
+
+  /** Asks it to stop, and ends it some time later. */
+  stop(withinMs: number): void {
+    this.stopping.abort();
+    for (const wake of this.sleepers) wake();
+    this.after(withinMs, () => this.kill());
+  }
+}
