@@ -40,6 +40,8 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
   let oldest: number | undefined;
   let firstAtMs = 0;
   let lastAtMs = nowMs();
+  /** Blocks that were handed out within `silenceMsMax`, in their order. */
+  const recent: { readonly number: number; readonly atMs: number }[] = [];
   let wake: () => void = () => undefined;
 
   const keep = (block: SourceBlock) => {
@@ -56,9 +58,24 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
       blocks.delete(due === undefined ? Math.min(...blocks.keys()) : Math.max(...blocks.keys()));
     if (due === undefined || number === due) wake();
   };
+  const isSilent = () => nowMs() - lastAtMs >= silenceMsMax;
+  const noteHandedOut = (number: number) => {
+    recent.push({ number, atMs: nowMs() });
+    if (recent.length > blocksMax) recent.shift();
+  };
+  /**
+   * A block that is not wanted any more. Where JSON-RPC gives all, one that it gave just now is looked at all the same: it
+   * shows that the topic is there again. Much older ones, which the node makes up for, show nothing of the next.
+   */
+  const isPast = (number: number) => {
+    if (due === undefined || number >= due) return false;
+    if (!isSilent()) return true;
+    while (recent[0] !== undefined && nowMs() - recent[0].atMs >= silenceMsMax) recent.shift();
+    return number < (recent[0]?.number ?? due);
+  };
   const onRecords = (partition: number, records: readonly StoredRecord[]) => {
     for (const { key, value, headers, offset } of records) {
-      if (due !== undefined && Number(key) < due) continue;
+      if (isPast(Number(key))) continue;
       const message = joiner.add({ partition, key, value, headers });
       if (message === undefined) continue;
       const block = Buffer.isBuffer(message) ? parseBlockgroup(message) : message;
@@ -95,7 +112,7 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
 
   /** Whether a block that is not there need not be waited for any longer. */
   const isOverdue = (number: number) => {
-    if (newest === undefined || oldest === undefined || newest < number) return nowMs() - lastAtMs >= silenceMsMax;
+    if (newest === undefined || oldest === undefined || newest < number) return isSilent();
     // Of the time before the topic was followed nothing will come, but for what came out of order at the very start.
     return nowMs() - (number < oldest ? firstAtMs : missingSinceMs) >= gapMsMax;
   };
@@ -104,6 +121,7 @@ export function followBlockgroups(options: BlockgroupOptions): BlockSource {
     next: async (number) => {
       if (toVerify !== undefined) await verify(toVerify);
       if (due !== number) {
+        if (due !== undefined) noteHandedOut(due);
         due = number;
         missingSinceMs = nowMs();
         for (const held of blocks.keys()) if (held < number) blocks.delete(held);
