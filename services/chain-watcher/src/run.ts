@@ -10,7 +10,7 @@ import {
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
-import { connectLog } from '@makerbook/kafka';
+import { connectLog, LogUnavailable } from '@makerbook/kafka';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { BlockSource } from './block-source.js';
 import type { WatcherSettings } from './env.js';
@@ -46,7 +46,8 @@ export interface WatcherParts {
 
 /**
  * Starts the service that follows the chain and appends what it says about each maker. Resolves when it runs; it is
- * ready once it has read the log and caught up with the chain. A node may be away, now and later.
+ * ready once it has read the log and caught up with the chain. A node may be away, now and later, and so may the Kafka of
+ * the Kaia node.
  * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
  */
 export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
@@ -179,7 +180,13 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
       const kaiaLog = connectLog({ brokers, clientId: 'chain-watcher', logger });
       closing.push(() => kaiaLog.close());
-      await kaiaLog.partitionsOf(settings.KAIA_TOPIC);
+      try {
+        await kaiaLog.partitionsOf(settings.KAIA_TOPIC, { timeoutMs: KAIA_ANSWER_MS_MAX });
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) throw error;
+        const reason = error.message;
+        logger.warn({ reason }, 'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there');
+      }
       blocks = followBlockgroups({
         log: kaiaLog,
         topic: settings.KAIA_TOPIC,
@@ -331,6 +338,8 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+/** At the start: nothing is published meanwhile, and JSON-RPC has the blocks. */
+const KAIA_ANSWER_MS_MAX = 3000;
 /** Held while earlier ones are missing; those beyond are asked of JSON-RPC when they are due. */
 const KAIA_BLOCKS_MAX = 500;
 const TOLD_TOKENS_MAX = 10_000;

@@ -44,8 +44,8 @@ export function connectLog(options: ConnectOptions): Log {
   const readEndOffsets = endOffsetReader(asking);
   const readLastRecords = lastRecordReader(reach(), readEndOffsets);
 
-  async function partitionsOf(topic: string): Promise<number> {
-    const count = (await countPartitions(asking, [{ name: topic }])).get(topic);
+  async function partitionsOf(topic: string, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<number> {
+    const count = (await countPartitions(asking, [{ name: topic }], timeoutMs)).get(topic);
     if (count === undefined) {
       throw new TopicsNotAsTold(`topic ${topic} is missing`);
     }

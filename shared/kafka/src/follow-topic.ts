@@ -83,6 +83,8 @@ export function openFollowing(
   }
 
   async function begin(): Promise<void> {
+    /** What is tried again all the time is said once. */
+    const told = new Set<string>();
     while (!stopping.signal.aborted) {
       try {
         const first = await readStartOffsets(connections, topic, deadlineIn(ASK_TIMEOUT_MS));
@@ -94,6 +96,9 @@ export function openFollowing(
         positions.forEach((offset, partition) => {
           fetching.start(partition, offset);
         });
+        if (told.size > 0) {
+          logger.info({ topic }, 'the topic can be read now');
+        }
         checkCaughtUp();
         return;
       } catch (error) {
@@ -101,7 +106,11 @@ export function openFollowing(
           fail(error);
           return;
         }
-        logger.warn({ topic, error: (error as Error).message }, 'a topic cannot be read yet');
+        const reason = (error as Error).message;
+        if (!told.has(reason) && !stopping.signal.aborted) {
+          told.add(reason);
+          logger.warn({ topic, error: reason }, 'a topic cannot be read yet: it is tried until it can');
+        }
         await pause(RETRY_PAUSE_MS, stopping.signal);
       }
     }

@@ -215,8 +215,11 @@ export interface Log {
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
   /** Throws TopicsNotAsTold when a topic is missing or has other partitions than told. */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
-  /** How many partitions the topic has. Throws TopicsNotAsTold when it is missing. */
-  partitionsOf(topic: string): Promise<number>;
+  /**
+   * How many partitions the topic has. Throws TopicsNotAsTold when it is missing, LogUnavailable after `timeoutMs`
+   * (default 15000).
+   */
+  partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;
   /**
    * The high watermarks by partition, as of some moment after the call began. N concurrent callers cost at most two
    * requests. Throws LogUnavailable after `timeoutMs` (default 1000).

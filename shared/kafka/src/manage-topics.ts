@@ -89,12 +89,13 @@ export async function verifyTopics(connections: Connections, specs: readonly Top
 export async function countPartitions(
   connections: Connections,
   topics: readonly { readonly name: string }[],
+  timeoutMs = TIMEOUT_MS,
 ): Promise<ReadonlyMap<string, number>> {
   if (topics.length === 0) {
     return new Map();
   }
   const names = topics.map(({ name }) => name);
-  const answer = await connections.metadata(names, deadlineIn(TIMEOUT_MS));
+  const answer = await connections.metadata(names, deadlineIn(timeoutMs));
   return new Map(
     answer.topicMetadata
       .filter(({ topicErrorCode, partitionMetadata }) => topicErrorCode === codes.none && partitionMetadata.length > 0)

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectLog, type Log } from '@makerbook/kafka';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { silentLogger } from '@makerbook/telemetry';
+import type { Ops } from './testing/ask-ops.js';
+import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
+import { feedTopic } from './testing/feed-topic.js';
+import { runObservedWatcher, type WatcherProcess } from './testing/run-watcher.js';
+import { Stage, until } from './testing/stage-chain.js';
+
+const TOPIC = 'local.klaytn.chaindatafetcher.en-0.blockgroup.v1';
+
+let stage: Stage;
+let folder: string;
+let port: number;
+/** The Kafka of the Kaia node: another one than that of the log. */
+let kafka: KafkaPart | undefined;
+let kaiaLog: Log;
+let watcher: WatcherProcess & { readonly ops: Ops };
+
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'makerbook-kaia-kafka-'));
+  port = await findFreePort();
+  kaiaLog = connectLog({ brokers: [`127.0.0.1:${port}`], clientId: 'kaia-node', logger: silentLogger });
+});
+afterEach(async () => {
+  await watcher.terminate();
+  await kaiaLog.close();
+  await kafka?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+afterAll(() => stage.close());
+
+const start = async () => {
+  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+};
+const gaps = () => watcher.ops.metric('topic_gap_blocks_total');
+/** Blocks that the topic does not hold are published, and nothing speaks against it. */
+const goOnWithout = async () => {
+  const before = await gaps();
+  await stage.mine(3);
+  await stage.settled();
+  expect((await gaps()) - before).toBeGreaterThanOrEqual(3);
+  expect(await watcher.ops.ask('/readyz')).toMatchObject({ status: 200 });
+};
+/** A block comes into the topic, and from nowhere else to the watcher. */
+const isFollowed = async () => {
+  const before = await gaps();
+  await stage.mine();
+  const number = await stage.provider.getBlockNumber();
+  const message = await readBlockgroup(stage.provider, number);
+  await feedTopic(kaiaLog, TOPIC, cutBlockgroup(number, message, { segmentBytes: 700, producerId: 'producer' }));
+  await stage.settled();
+  return (await gaps()) === before;
+};
+
+describe('without the Kafka of the Kaia node', () => {
+  test('the watcher starts, says so once, and takes up the topic when it is there; killed, it is missed as little', async () => {
+    watcher = await runObservedWatcher(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
+    await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
+    await goOnWithout();
+    await start();
+    await kaiaLog.createTopics([{ name: TOPIC, partitions: 1, replicationFactor: 1, config: {} }]);
+    await until('the topic is followed', isFollowed);
+
+    kafka?.kill('SIGKILL');
+    await kafka?.stop();
+    await goOnWithout();
+    await start();
+    await until('the topic is followed again', isFollowed);
+
+    await watcher.terminate();
+    const { stdout } = await watcher.exited;
+    const lines = (message: string) => stdout.split('\n').filter((line) => line.includes(message)).length;
+    expect(lines('the Kafka of the Kaia node is away')).toBe(1);
+    expect(lines('the topic can be read now')).toBe(1);
+  });
+});
