@@ -1,15 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
-import type { LogRecord } from '@makerbook/kafka';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { type LogRecord, partitionOf, TopicsNotAsTold } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
+import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
+import { opsAt } from './testing/ask-ops.js';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
+import { feedTopic } from './testing/feed-topic.js';
 import { type Gate, startGate } from './testing/gate-node.js';
+import { mineTogether } from './testing/mine-together.js';
 import { readGoldenBlockgroups } from './testing/read-golden-blockgroups.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
+const ALL = [...ERC20, ...deployArtifacts.WrappedNative.abi, ...PROTOCOL].filter(({ type }) => type !== 'constructor');
+/** Of maker-events, and of the node's topic. */
+const PARTITIONS = 3;
 
 let polling: Stage;
 let following: Stage;
@@ -27,7 +35,7 @@ beforeAll(async () => {
     blocksAsked += calls.filter(({ method }) => method === 'eth_getLogs').length;
     return undefined;
   });
-  await following.log.createTopics([{ name: topic, partitions: 1, replicationFactor: 1, config: {} }]);
+  await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config: {} }]);
 });
 afterAll(async () => {
   for (const watcher of watchers) await watcher.stop();
@@ -48,15 +56,21 @@ function shuffle<T>(list: readonly T[]): T[] {
     .map(({ each }) => each);
 }
 
-const feed = async (records: readonly Omit<LogRecord, 'topic'>[]) => {
-  // Headers are appended as UTF-8, which would make two bytes of one above 0x7f.
-  expect(records.flatMap(({ headers }) => Object.values(headers)).join('')).toMatch(/^[\0-\x7f]*$/);
-  const appender = following.log.createAppender({ timeoutMs: 60_000 });
-  // At once, so that a slow machine leaves no gap between them.
-  for (let from = 0; from < records.length; from += 100) {
-    await appender.append(records.slice(from, from + 100).map((record) => ({ topic, ...record })));
+const feed = (records: readonly Omit<LogRecord, 'topic'>[]) => feedTopic(following.log, topic, records);
+/** The records of a block as the node writes it: in one form, in the legacy form, or in both, as by two nodes. */
+const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buffer) => {
+  const regular = { segmentBytes: 700, producerId: 'producer-a' };
+  const legacy = { segmentBytes: 333, producerId: undefined };
+  const cuts = { regular: [regular], legacy: [legacy], both: [regular, legacy] };
+  const records = cuts[form].flatMap((cut) => cutBlockgroup(number, message, cut));
+  return records.map((record) => ({ ...record, partition: number % PARTITIONS }));
+};
+/** A maker whose facts stand in this partition. */
+const createMakerIn = async (partition: number): Promise<NonceManager> => {
+  for (;;) {
+    const maker = await polling.createAccount();
+    if (partitionOf(addressOf(maker), PARTITIONS) === partition) return maker;
   }
-  await appender.close();
 };
 /** The names of an object, in their order, each with the kind of its value. */
 const formOf = (object: object) =>
@@ -99,25 +113,45 @@ describe('blocks of a Kaia node’s topic', () => {
     const taker = polling.taker;
     await polling.send(taker, taking, ERC20, 'mint', addressOf(taker), 10n ** 30n);
     await polling.send(taker, taking, ERC20, 'approve', polling.protocolAddress, 10n ** 30n);
-    const makers = [await polling.createAccount(), await polling.createAccount(), await polling.createAccount()];
+    const makers: NonceManager[] = [];
+    for (let partition = 0; partition < PARTITIONS; partition += 1) makers.push(await createMakerIn(partition));
+    const [first, second, third] = makers as [NonceManager, NonceManager, NonceManager];
     const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '5000', RPC_URL: gate.url };
     watchers.push(await polling.watch(), await following.watch({ ...ofTopic, KAIA_SILENCE_MS_MAX: '600000' }));
     await polling.settled();
     await following.settled();
     const from = await polling.provider.getBlockNumber();
 
-    const orders = [];
-    for (const maker of makers) {
-      for (const making of [token, wrapped]) {
-        const terms = { making: { token: making, amount: 100n }, taking: { token: taking, amount: 100n } };
-        const signed = await polling.sign(maker, terms);
-        orders.push({ maker, signed });
-        for (const stage of [polling, following]) {
-          await stage.submit(signed);
-          await until('the order is read', () => stage.state(signed.orderHash)?.status === 'INACTIVE');
-        }
+    const post = async (maker: NonceManager, making: Address) => {
+      const terms = { making: { token: making, amount: 100n }, taking: { token: taking, amount: 100n } };
+      const signed = await polling.sign(maker, terms);
+      for (const stage of [polling, following]) {
+        await stage.submit(signed);
+        await until('the order is read', () => stage.state(signed.orderHash)?.status === 'INACTIVE');
       }
-    }
+      return { maker, signed };
+    };
+    const orders = [];
+    for (const maker of makers) for (const making of [token, wrapped]) orders.push(await post(maker, making));
+    const { signed: filled } = await post(third, token);
+    const { signed: cancelled } = await post(second, token);
+
+    // Each of several transactions in a block touches another maker, token or order. Wrapping emits no Transfer.
+    const deposit = { to: wrapped, method: 'deposit', args: [] } as const;
+    const wrapping = await mineTogether(polling, ALL, [
+      { ...deposit, signer: first, value: 70n },
+      { ...deposit, signer: second, value: 80n },
+      { signer: taker, to: token, method: 'mint', args: [addressOf(third), 5n] },
+      { ...deposit, signer: third, value: 90n },
+      { signer: third, to: token, method: 'approve', args: [polling.protocolAddress, 7n] },
+    ]);
+    const fill = [filled.order, filled.signature, 5n, 10n ** 30n];
+    const mixed = await mineTogether(polling, ALL, [
+      { signer: first, to: wrapped, method: 'withdraw', args: [30n] },
+      { signer: taker, to: polling.protocolAddress, method: 'fillOrder', args: fill },
+      { signer: second, to: polling.protocolAddress, method: 'cancelOrder', args: [cancelled.order] },
+      { signer: second, to: wrapped, method: 'withdraw', args: [80n] },
+    ]);
     for (const [n, { maker, signed }] of orders.entries()) {
       const making = signed.order.making.token;
       await polling.send(maker, making, ERC20, 'approve', polling.protocolAddress, 1000n);
@@ -134,26 +168,72 @@ describe('blocks of a Kaia node’s topic', () => {
     const records: Omit<LogRecord, 'topic'>[] = [];
     for (let number = from + 1; number <= head; number += 1) {
       if (number === from + 4) continue;
-      const message = await readBlockgroup(polling.provider, number);
-      records.push(...cutBlockgroup(number, message, { segmentBytes: 700, producerId: 'producer-a' }));
-      if (number % 2 === 0) {
-        records.push(...cutBlockgroup(number, message, { segmentBytes: 333, producerId: undefined }));
-      }
+      const form = (['regular', 'legacy', 'both', 'regular'] as const)[(number - from) % 4] ?? 'regular';
+      records.push(...cutAs(form, number, await readBlockgroup(polling.provider, number)));
     }
     blocksAsked = 0;
     await feed(shuffle([...records, ...records.slice(0, 30)]));
     await polling.settled();
     await following.settled();
     let count = 0;
-    for (const partition of [0, 1, 2]) {
+    for (const [partition, maker] of makers.entries()) {
       const expected = blockFacts(polling, from, partition);
       expect(blockFacts(following, from, partition)).toEqual(expected);
+      expect(expected.join()).toContain(addressOf(maker));
       count += expected.length;
     }
+    /** Makers of whom the block told so, and of which token. */
+    const makersIn = (hash: Hex, type: MakerEvent['type'], token?: Address) => {
+      const facts = following.facts
+        .map(({ fact }) => fact)
+        .filter((fact) => 'block' in fact && fact.block.hash === hash);
+      const told = facts.filter((fact) => fact.type === type && ('token' in fact ? fact.token : undefined) === token);
+      return new Set(told.map((fact) => ('maker' in fact ? fact.maker : undefined)));
+    };
+    const these = (...some: NonceManager[]) => new Set(some.map(addressOf));
+    expect(makersIn(wrapping, 'BalanceChanged', wrapped)).toEqual(these(first, second, third));
+    expect(makersIn(wrapping, 'AllowanceChanged', token)).toEqual(these(third));
+    expect(makersIn(mixed, 'BalanceChanged', wrapped)).toEqual(these(first, second));
+    expect(makersIn(mixed, 'OrderFilled')).toContain(addressOf(third));
+    expect(makersIn(mixed, 'OrderCancelledOnChain')).toEqual(these(second));
     expect(count).toBeGreaterThan(3 * (head - from) + 20);
     // One block is missing in the topic, and one of it is compared with JSON-RPC.
     expect(blocksAsked).toBeLessThanOrEqual(2);
     for (const { signed } of orders) expect(following.state(signed.orderHash)).toEqual(polling.state(signed.orderHash));
+  });
+
+  test('are followed only where there is such a topic', async () => {
+    await expect(following.watch({ KAIA_TOPIC: `${topic}x` })).rejects.toThrow(TopicsNotAsTold);
+  });
+
+  test('in a compression that cannot be read are said once, and JSON-RPC gives all', async () => {
+    const compressed = `${topic}.lz4`;
+    const config = { 'compression.type': 'lz4' };
+    await following.log.createTopics([{ name: compressed, partitions: 1, replicationFactor: 1, config }]);
+    const told: string[] = [];
+    const logger = { ...silentLogger, error: (_: unknown, text: string) => void told.push(text) };
+    const ofTopic = { KAIA_TOPIC: compressed, KAIA_SILENCE_MS_MAX: '200' };
+    const watcher = await following.watch(ofTopic, logger);
+    const said = () => told.filter((text) => text.includes('cannot be followed: JSON-RPC gives all')).length;
+    const append = async () => {
+      await polling.mine();
+      const number = await polling.provider.getBlockNumber();
+      const cut = { segmentBytes: 1_000_000, producerId: 'producer-a' };
+      const records = cutBlockgroup(number, await readBlockgroup(polling.provider, number), cut);
+      await feedTopic(following.log, compressed, records);
+    };
+    try {
+      await until('it is said', async () => {
+        await append();
+        return said() > 0;
+      });
+      await append();
+      await following.settled();
+      await until('it is ready', async () => (await opsAt(watcher.opsPort).ask('/readyz')).status === 200);
+      expect(said()).toBe(1);
+    } finally {
+      await watcher.stop();
+    }
   });
 
   test('that do not come at all are asked of JSON-RPC', async () => {

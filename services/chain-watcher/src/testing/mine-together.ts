@@ -7,6 +7,8 @@ export interface Transaction {
   readonly to: Address;
   readonly method: string;
   readonly args: readonly unknown[];
+  /** Coins that go with it; left out: none. */
+  readonly value?: bigint;
 }
 
 /** Sends transactions so that one block takes them all. Hands back its hash. */
@@ -18,8 +20,8 @@ export async function mineTogether(
   await provider.send('evm_setAutomine', [false]);
   try {
     const sent = [];
-    for (const { signer, to, method, args } of transactions) {
-      sent.push(await new Contract(to, abi, signer).getFunction(method).send(...args, { gasLimit: 400_000 }));
+    for (const { signer, to, method, args, value = 0n } of transactions) {
+      sent.push(await new Contract(to, abi, signer).getFunction(method).send(...args, { gasLimit: 400_000, value }));
     }
     await provider.send('anvil_mine', []);
     const blocks = new Set<string | null>();
