@@ -203,7 +203,12 @@ describe('blocks of a Kaia node’s topic', () => {
   });
 
   test('are followed only where there is such a topic', async () => {
-    await expect(following.watch({ KAIA_TOPIC: `${topic}x` })).rejects.toThrow(TopicsNotAsTold);
+    const watching = following.watch({ KAIA_TOPIC: `${topic}x` });
+    watching.then(
+      (watcher) => watchers.push(watcher),
+      () => undefined,
+    );
+    await expect(watching).rejects.toThrow(TopicsNotAsTold);
   });
 
   test('in a compression that cannot be read are said once, and JSON-RPC gives all', async () => {
