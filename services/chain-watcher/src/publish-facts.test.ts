@@ -131,18 +131,17 @@ describe('the facts of a block', () => {
     ]);
   });
 
-  test('wait for the batch before them', async () => {
-    let answer: () => void = () => undefined;
-    const answered = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    const { publishBlock, appends } = setUp(() => answered, 1);
-    const published = publishBlock([balance(makerOf(1))], [0, 2]);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(appends.map(briefOf)).toEqual([[`1:BalanceChanged:${makerOf(1)}`]]);
-    answer();
+  test('wait for the batch before them, of the same maker and of another one', async () => {
+    const answers: (() => void)[] = [];
+    const { publishBlock, appends } = setUp(() => new Promise((resolve) => answers.push(resolve)), 1);
+    const published = publishBlock([balance(makerOf(1)), nonce(makerOf(1)), balance(makerOf(1, 1))], [0, 2]);
+    for (const batches of [1, 2, 3, 4]) {
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(appends).toHaveLength(batches);
+      answers[batches - 1]?.();
+    }
     await published;
-    expect(briefOf(appends[1] ?? [])).toEqual(['1:BlockProcessed']);
+    expect(briefOf(appends[3] ?? [])).toEqual(['1:BlockProcessed']);
   });
 });
 
