@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type BaseWallet, Contract, type ContractTransactionResponse, Interface } from 'ethers';
+import { type BaseWallet, Contract, type ContractTransactionResponse, getAddress, Interface } from 'ethers';
 import { type Address, deployArtifacts, erc20Fragments, multicall3Fragments, wrappedNativeFragments } from './index.js';
 import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
@@ -137,13 +137,16 @@ describe('tokens for tests', () => {
     expect(await token.getFunction('balanceOf')(badAddress)).toBe(500n);
   });
 
-  test('the fee-on-transfer token delivers less than was sent', async () => {
+  test('the fee-on-transfer token delivers less than was sent, and than its Transfer tells', async () => {
     const address = await chain.deploy(deployArtifacts.FeeOnTransferToken, 'Fee', 'FEE', 18);
     const token = new Contract(address, deployArtifacts.FeeOnTransferToken.abi, account);
     await (await token.getFunction('mint').send(account.address, 1000n)).wait();
     await (await token.getFunction('setFeeBasisPoints').send(1000n)).wait();
-    await (await token.getFunction('transfer').send(badAddress, 1000n)).wait();
+    const receipt = await (await token.getFunction('transfer').send(badAddress, 1000n)).wait();
+    const told = receipt?.logs.map((log) => token.interface.parseLog(log)?.args.toArray());
+    expect(told).toEqual([[account.address, getAddress(badAddress), 1000n]]);
     expect(await token.getFunction('balanceOf')(account.address)).toBe(0n);
     expect(await token.getFunction('balanceOf')(badAddress)).toBe(900n);
+    expect(await token.getFunction('totalSupply')()).toBe(900n);
   });
 });
