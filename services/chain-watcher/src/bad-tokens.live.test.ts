@@ -37,7 +37,9 @@ afterAll(async () => {
 });
 
 /** A token that behaves so far, of which the maker has and allows more than enough. */
-const deployToken = async (artifact: 'IllBehavedToken' | 'RebasingToken' = 'IllBehavedToken') => {
+const deployToken = async (
+  artifact: 'IllBehavedToken' | 'RebasingToken' | 'FeeOnTransferToken' = 'IllBehavedToken',
+) => {
   const token = await stage.deploy(deployArtifacts[artifact], 'Token', 'TOK', 18);
   await stage.send(maker, token, ILL_BEHAVED, 'mint', addressOf(maker), 1000n);
   await stage.send(maker, token, ILL_BEHAVED, 'approve', stage.protocolAddress, 1000n);
@@ -55,6 +57,15 @@ const reaches = (orderHash: Hex, status: string) =>
     const state = stage.state(orderHash);
     return `${state?.status}${state !== undefined && 'reason' in state ? ` ${state.reason}` : ''}` === status;
   });
+/** An order that is ACTIVE and not read again for being new: what changes from now on is found for another reason. */
+const postRead = async (token: Address, amount?: bigint): Promise<Hex> => {
+  await stage.settled();
+  const order = await post(token, amount);
+  await reaches(order, 'ACTIVE');
+  await stage.mine(2);
+  await stage.settled();
+  return order;
+};
 
 describe('a token that answers badly counts as zero, and harms only its own orders', () => {
   test.each([
@@ -153,12 +164,46 @@ describe('a token that answers well again, and says nothing', () => {
   });
 });
 
+describe('a token whose Transfers tell more than arrives', () => {
+  test('is read where a log told of it: an order follows what arrived, without a sweep', async () => {
+    watcher = await stage.watch();
+    const { taker } = stage;
+    const fee = await deployToken('FeeOnTransferToken');
+    const order = await postRead(fee, 1000n);
+    const transfer = (from: NonceManager, to: NonceManager, amount: bigint) =>
+      stage.send(from, fee, ILL_BEHAVED, 'transfer', addressOf(to), amount);
+    await stage.send(taker, fee, ILL_BEHAVED, 'mint', addressOf(taker), 1000n);
+    await transfer(maker, taker, 500n);
+    await transfer(taker, maker, 500n);
+    await stage.settled();
+    expect(stage.funding(addressOf(maker), fee)).toMatchObject({ balance: { value: 995n } });
+    expect(stage.state(order)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
+    // Of so little there is no fee.
+    await transfer(taker, maker, 5n);
+    await reaches(order, 'ACTIVE');
+    expect(stage.states(order).map(({ status }) => status)).toEqual(['VALIDATING', 'ACTIVE', 'INACTIVE', 'ACTIVE']);
+    expect(sweptFacts(fee)).toEqual([]);
+  });
+});
+
 describe('the sweep', () => {
+  test('finds an allowance that changes and says nothing, and that it is back', async () => {
+    watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
+    const silent = await deployToken();
+    const order = await postRead(silent);
+    await stage.send(maker, silent, ILL_BEHAVED, 'setAllowanceAnswer', REVERTS);
+    await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+    await stage.send(maker, silent, ILL_BEHAVED, 'setAllowanceAnswer', HONEST);
+    await reaches(order, 'ACTIVE');
+    expect(sweptFacts(silent)).toEqual(
+      ['0x0', '0x3e8'].map((allowance) => expect.objectContaining({ type: 'AllowanceChanged', allowance })),
+    );
+  });
+
   test('finds what a rebasing token says to nobody, and publishes nothing where nothing changed', async () => {
     watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
     const rebasing = await deployToken('RebasingToken');
-    const order = await post(rebasing, 600n);
-    await reaches(order, 'ACTIVE');
+    const order = await postRead(rebasing, 600n);
     await stage.send(maker, rebasing, deployArtifacts.RebasingToken.abi, 'setIndex', 5n * 10n ** 17n);
     await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
     await stage.send(maker, rebasing, deployArtifacts.RebasingToken.abi, 'setIndex', 10n ** 18n);
