@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { findFreePort } from '@makerbook/local-stack';
+import type { Logger } from '@makerbook/telemetry';
 import { opsAt } from './testing/ask-ops.js';
 import { runWatcherProcess } from './testing/run-watcher.js';
 import { Stage, until } from './testing/stage-chain.js';
@@ -37,4 +40,62 @@ describe('settings that do not fit the chain', () => {
       }
     },
   );
+});
+
+describe('a start that fails', () => {
+  test.each<[string, () => Promise<Record<string, string>>, RegExp]>([
+    [
+      'as Kafka is away',
+      async () => ({ KAFKA_BROKERS: `127.0.0.1:${await findFreePort()}` }),
+      /LogUnavailable: no broker of 127\.0\.0\.1:\d+ answered/,
+    ],
+    [
+      'as its topics are missing',
+      async () => ({ TOPIC_PREFIX: `${stage.prefix}nowhere.` }),
+      /topic \S+nowhere\.limit-orders\.maker-events\.v1 is missing.* are made by /,
+    ],
+    [
+      'as its topics have other partitions',
+      async () => ({ PARTITIONS: '4' }),
+      /topic \S+\.limit-orders\.maker-events\.v1 has 3 partitions and not 4 as told/,
+    ],
+    [
+      'as the topic of the Kaia node is missing',
+      async () => ({ KAIA_TOPIC: `${stage.prefix}blockgroup.v1` }),
+      /topic \S+\.blockgroup\.v1 is missing/,
+    ],
+  ])('%s says so on standard error, and exits with 1', async (_what, settings, sentence) => {
+    const { code, stderr } = await runWatcherProcess(stage, await settings()).exited;
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(sentence) });
+    expect(stage.facts).toEqual([]);
+  });
+});
+
+describe('without the protocol’s address', () => {
+  test('that is said once, nothing is read, and orders stay VALIDATING until they expire', async () => {
+    const said: string[] = [];
+    const tell = (_fields: object, text?: string) => void said.push(text ?? '');
+    const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell };
+    const watcher = await stage.watch({ LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS }, logger);
+    try {
+      const newest = await stage.provider.getBlock('latest');
+      const maker = await stage.createAccount();
+      const making = { token: `0x${'b1'.repeat(20)}`, amount: 1n } as const;
+      const soon = BigInt((newest?.timestamp ?? 0) + 3600);
+      const expiring = await stage.submit(await stage.sign(maker, { making, expiresAt: soon }));
+      const lasting = await stage.submit(await stage.sign(maker, { making }));
+      await stage.mine(3);
+      await stage.settled();
+      expect(stage.state(expiring)).toEqual({ status: 'VALIDATING' });
+      await stage.provider.send('evm_increaseTime', [4000]);
+      await stage.mine(2);
+      await stage.settled();
+      expect(stage.state(expiring)).toEqual({ status: 'REMOVED', reason: 'EXPIRED' });
+      expect(stage.state(lasting)).toEqual({ status: 'VALIDATING' });
+      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(new Set(['OrderSubmitted', 'BlockProcessed']));
+      expect(said.filter((text) => text.startsWith('LIMIT_ORDER_PROTOCOL_ADDRESS is zero'))).toHaveLength(1);
+    } finally {
+      await watcher.stop();
+    }
+  });
 });

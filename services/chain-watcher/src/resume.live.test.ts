@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
 import { partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/local-stack';
 import { Contract, type NonceManager } from 'ethers';
@@ -150,23 +150,6 @@ describe('several watchers', () => {
     for (const partition of [0, 1, 2]) {
       const since = [...new Set(blocksIn(partition))].filter((number) => number >= from).sort((a, b) => a - b);
       expect(since).toEqual(since.map((_, index) => from + index));
-    }
-  });
-});
-
-describe('without the protocol’s address', () => {
-  test('blocks are published and nothing is read', async () => {
-    const other = await Stage.open();
-    try {
-      const watcher = await other.watch({ LIMIT_ORDER_PROTOCOL_ADDRESS: ZERO_ADDRESS });
-      const seller = await other.createAccount();
-      const orderHash = await other.submit(await other.sign(seller, { making: { token, amount: 1n } }));
-      await other.mine(3);
-      await other.settled();
-      expect(other.state(orderHash)).toEqual({ status: 'VALIDATING' });
-      await watcher.stop();
-    } finally {
-      await other.close();
     }
   });
 });
