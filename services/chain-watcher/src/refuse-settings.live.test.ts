@@ -65,7 +65,11 @@ describe('a start that fails', () => {
       /topic \S+\.blockgroup\.v1 is missing/,
     ],
   ])('%s says so on standard error, and exits with 1', async (_what, settings, sentence) => {
-    const { code, stderr } = await runWatcherProcess(stage, await settings()).exited;
+    const { exited, kill } = runWatcherProcess(stage, await settings());
+    // One that starts all the same would stay.
+    const timer = setTimeout(() => void kill(), 120_000);
+    const { code, stderr } = await exited;
+    clearTimeout(timer);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(sentence) });
     expect(stage.facts).toEqual([]);
   });
