@@ -1,5 +1,6 @@
 import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
 import { openNodeGate } from './gate-node.js';
+import { openSpareNode, type SpareNode } from './spare-node.js';
 
 type Hex = `0x${string}`;
 
@@ -31,6 +32,8 @@ export interface Transaction {
 export interface Chain {
   /** For whoever must read what a block says exactly, see `NodeGate`. */
   readonly rpcUrl: string;
+  /** Another node of the chain, which may fail or lag. */
+  readonly spare: SpareNode;
   /** Announces new blocks. */
   readonly wsUrl: string;
   /** The newest block. */
@@ -58,6 +61,11 @@ export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Pro
   const gate = await openNodeGate(anvil.rpcUrl);
   let head: Head = { number: 0, timestamp: 0 };
   const heads = new Map<number, Head>();
+  const numbers = new Map<string, number>();
+  const spare = await openSpareNode(gate, {
+    headNumber: () => head.number,
+    numberOf: (blockHash) => numbers.get(blockHash),
+  });
 
   async function ask(method: string, ...params: unknown[]): Promise<unknown> {
     return resultOf(method, await gate.ask(bodyOf(method, ...params)));
@@ -72,6 +80,7 @@ export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Pro
     return results;
   }
   async function stop(): Promise<void> {
+    await spare.close();
     await gate.close();
     await anvil.stop();
   }
@@ -90,9 +99,13 @@ export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Pro
     return { number, timestamp, outcomes };
   }
   async function readHead(): Promise<Head> {
-    const block = (await ask('eth_getBlockByNumber', 'latest', false)) as { number: string; timestamp: string };
+    const block = (await ask('eth_getBlockByNumber', 'latest', false)) as Record<
+      'number' | 'hash' | 'timestamp',
+      string
+    >;
     head = { number: Number(block.number), timestamp: Number(block.timestamp) };
     heads.set(head.number, head);
+    numbers.set(block.hash, head.number);
     return head;
   }
 
@@ -108,6 +121,7 @@ export async function openChain(prepare: (rpcUrl: string) => Promise<void>): Pro
   }
   return {
     rpcUrl: gate.url,
+    spare,
     wsUrl: anvil.wsUrl,
     head: () => head,
     headOf(block) {

@@ -41,21 +41,9 @@ export async function openNodeGate(nodeUrl: string): Promise<NodeGate> {
         isQuiet = resolve;
       });
   }
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      ask(Buffer.concat(chunks).toString()).then(
-        (answer) => response.setHeader('content-type', 'application/json').end(answer),
-        () => response.destroy(),
-      );
-    });
-  });
-  // Not to be closed at the very moment at which it is used again.
-  server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { url, close } = await serveNode(ask);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     ask,
     async alone(work) {
       while (making !== undefined) await making;
@@ -67,7 +55,30 @@ export async function openNodeGate(nodeUrl: string): Promise<NodeGate> {
         });
       return made;
     },
-    async close() {
+    close,
+  };
+}
+
+/** Answers like a node over HTTP. @param answer a body: undefined for 503; where it rejects, the request is broken off */
+export async function serveNode(
+  answer: (body: string) => Promise<string | undefined>,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      answer(Buffer.concat(chunks).toString()).then(
+        (said) => response.writeHead(said === undefined ? 503 : 200, { 'content-type': 'application/json' }).end(said),
+        () => response.destroy(),
+      );
+    });
+  });
+  // Not to be closed at the very moment at which it is used again.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     },
