@@ -27,7 +27,9 @@ export function openSigning(
   let count = 0;
   return async ({ maker, nonce, token, amount = BigInt(chance.between(1, 80)), isLasting = false }) => {
     const { timestamp } = chain.head();
-    const making = tokens.find(({ address }) => address === token) ?? (chance.pickAny(tokens) as CastToken);
+    // The wrapped token changes balances with events of its own: more often than one of seven.
+    const wrapped = chance.oneIn(6) ? tokens.find(({ kind }) => kind === 'wrapped') : undefined;
+    const making = tokens.find(({ address }) => address === token) ?? wrapped ?? (chance.pickAny(tokens) as CastToken);
     const taking = chance.pickAny(tokens.filter(({ kind }) => kind === 'plain')) as CastToken;
     const lifetime = isLasting ? 'long' : chance.pickWeighted({ long: 6, medium: 4, grace: 2, over: 1 });
     const seconds = {
