@@ -2,21 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { BookEntry } from '@makerbook/contracts-events';
 import { type Checked, checkActive } from './check-active.js';
 import type { Told } from './follow-feed.js';
-import type { TrackedOrder } from './judge-orders.js';
+import { trackedOrder } from './testing/track-order.js';
 
-const maker = `0x${'aa'.repeat(20)}` as const;
-const token = `0x${'bb'.repeat(20)}` as const;
-const orderHash = `0x${'cc'.repeat(32)}` as const;
-const signature = '0x01';
-const body = {
-  salt: '0x1',
-  nonce: '0x0',
-  expiresAt: '0x3e8',
-  making: { token, amount: '0xa' },
-  taking: { token: maker, amount: '0x1' },
-  maker,
-  permittedTaker: maker,
-} as const;
+const { token, signed } = trackedOrder();
+const { order: body, orderHash, signature } = signed;
 
 /** The chain at a block; what is left out is that of the block before. */
 interface At {
@@ -50,23 +39,6 @@ function check(story: Story): Promise<Checked> {
     for (let number = 1; number <= block; number += 1) Object.assign(before, story.chain[number]);
     return before;
   };
-  const order: TrackedOrder = {
-    label: '#1',
-    signed: { order: body, orderHash, signature },
-    maker,
-    token,
-    amount: 10n,
-    nonce: 0n,
-    expiresAt: 1000,
-    acceptedAtBlock: 1,
-    comparedBeforeBlock: 1,
-    isDeleted: false,
-    wasDenied: false,
-    wasOpen: false,
-    wasActive: false,
-    isGone: false,
-    messagesChecked: 0,
-  };
   return checkActive({
     feed: {
       told: () => story.told,
@@ -74,9 +46,6 @@ function check(story: Story): Promise<Checked> {
       processedBefore: (_, offset) => processed.findLast((each) => each.offset < offset)?.block ?? 0,
       readAt: (_, offset) => story.readAt?.[String(offset)] ?? 0,
       deletedAt: () => story.deletedAt,
-      recent: () => [],
-      clock: () => 0,
-      close: async () => undefined,
     },
     contracts: {
       nonce: async (_, block) => at(block).nonce,
@@ -85,7 +54,7 @@ function check(story: Story): Promise<Checked> {
       balance: async (_, __, block) => at(block).balance,
       allowance: async (_, __, block) => at(block).allowance,
     },
-    orders: [order],
+    orders: [trackedOrder()],
     blocks: processed.slice(1).map(({ block }) => ({ number: block, timestamp: at(block).timestamp })),
     headOf: (block) => ({ number: block, timestamp: at(block).timestamp }),
     silentTokens: new Set(story.isSilent === true ? [token] : []),

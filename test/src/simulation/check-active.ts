@@ -6,9 +6,9 @@ import type { Contracts } from './read-contracts.js';
 
 /** What the router was told between two comparisons. */
 export interface Telling {
-  readonly feed: Feed;
+  readonly feed: Pick<Feed, 'told' | 'processedAt' | 'processedBefore' | 'readAt' | 'deletedAt'>;
   readonly contracts: Contracts;
-  /** Those that were open at the comparison before, and new ones. */
+  /** Every order that was accepted: of one that is gone, what is told after that. */
   readonly orders: readonly TrackedOrder[];
   /** The blocks that were made since. */
   readonly blocks: readonly Head[];

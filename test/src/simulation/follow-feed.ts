@@ -31,12 +31,22 @@ export interface Feed {
   readAt(maker: string, offset: bigint): number;
   /** Where in the log DELETE took the order from the service. */
   deletedAt(orderHash: string): bigint | undefined;
+  /**
+   * Whether the log says that whoever processed the block did not know the order when it looked for what the block did:
+   * then the order waits to be read anew.
+   */
+  wasMissed(maker: string, orderHash: string, block: number): boolean;
+  /** What the log says up to this place of the funds of a pair, by the newest block of which it does; undefined where it says nothing. */
+  fundsAt(maker: string, token: string, offset: bigint): Record<Fund, bigint | undefined>;
   /** The last facts about a maker and the blocks between them, a line each, for whoever has to find out why. */
   recent(maker: string): readonly string[];
   /** The newest block that stands in every partition of the log, as far as it was read. @throws Error of a message that no reader understands */
   clock(): number;
   close(): Promise<void>;
 }
+
+/** What decides whether an order can be filled. */
+export type Fund = 'balance' | 'allowance';
 
 const LINES_MAX = 80;
 
@@ -51,8 +61,11 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
   };
   const told = new Map<string, Told[]>();
   const deletions = new Map<string, bigint>();
+  const submissions = new Map<string, bigint>();
+  /** By maker, token and kind, in the order of the log. */
+  const funds = new Map<string, Observed[]>();
   /** By partition, oldest first: blocks that were newer than all before them. */
-  const clocks = Array.from({ length: partitions }, (): { readonly block: number; readonly offset: bigint }[] => []);
+  const clocks = Array.from({ length: partitions }, (): Processed[] => []);
   /** By partition. */
   const recent = Array.from(
     { length: partitions },
@@ -86,9 +99,19 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
         lines.push({ maker: 'maker' in fact ? fact.maker : undefined, line: `${offset} ${lineOf(fact)}` });
         if (lines.length > LINES_MAX) lines.shift();
         if (fact.type === 'OrderCancelled' && !deletions.has(fact.orderHash)) deletions.set(fact.orderHash, offset);
-        if ('block' in fact) readAt[partition]?.set(offset, fact.block.number);
-        if (fact.type !== 'BlockProcessed') continue;
-        if (fact.block.number > (clock.at(-1)?.block ?? -1)) clock.push({ block: fact.block.number, offset });
+        if (fact.type === 'OrderSubmitted' && !submissions.has(fact.orderHash)) submissions.set(fact.orderHash, offset);
+        if (!('block' in fact)) continue;
+        const { number: block } = fact.block;
+        readAt[partition]?.set(offset, block);
+        const fund = fundOf(fact);
+        if (fund !== undefined) {
+          const observed = { value: fund.value, block, offset };
+          const before = funds.get(fund.name);
+          if (before === undefined) funds.set(fund.name, [observed]);
+          else before.push(observed);
+        }
+        if (fact.type !== 'BlockProcessed' || block <= (clock.at(-1)?.block ?? -1)) continue;
+        clock.push({ block, offset, known: fact.knownOffset === undefined ? undefined : BigInt(fact.knownOffset) });
       }
     },
   });
@@ -98,6 +121,17 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
     processedBefore: (maker, offset) => clockOf(maker).findLast((processed) => processed.offset < offset)?.block ?? 0,
     readAt: (maker, offset) => readAt[partitionOf(maker, partitions)]?.get(offset) ?? 0,
     deletedAt: (orderHash) => deletions.get(orderHash),
+    wasMissed: (maker, orderHash, block) => {
+      const known = clockOf(maker).findLast((processed) => processed.block === block)?.known;
+      return known !== undefined && (submissions.get(orderHash) ?? -1n) >= known;
+    },
+    fundsAt: (maker, token, offset) => {
+      const newest = (fund: Fund) =>
+        (funds.get(nameOf(maker, token, fund)) ?? [])
+          .filter((observed) => observed.offset <= offset)
+          .reduce<Observed | undefined>((best, each) => (each.block >= (best?.block ?? 0) ? each : best), undefined);
+      return { balance: newest('balance')?.value, allowance: newest('allowance')?.value };
+    },
     recent: (wanted) =>
       (recent[partitionOf(wanted, partitions)] ?? [])
         .filter(({ maker }) => maker === undefined || maker === wanted)
@@ -108,6 +142,31 @@ export function followFeed(kafkaBrokers: string, topicPrefix: string, partitions
     },
     close: () => log.close(),
   };
+}
+
+interface Processed {
+  readonly block: number;
+  readonly offset: bigint;
+  /** Orders from this place on were not known to whoever processed the block; undefined where all were. */
+  readonly known: bigint | undefined;
+}
+
+interface Observed {
+  readonly value: bigint;
+  readonly block: number;
+  readonly offset: bigint;
+}
+
+function fundOf(fact: MakerEvent): { readonly name: string; readonly value: bigint } | undefined {
+  if (fact.type === 'BalanceChanged')
+    return { name: nameOf(fact.maker, fact.token, 'balance'), value: BigInt(fact.balance) };
+  if (fact.type === 'AllowanceChanged')
+    return { name: nameOf(fact.maker, fact.token, 'allowance'), value: BigInt(fact.allowance) };
+  return undefined;
+}
+
+function nameOf(maker: string, token: string, fund: Fund): string {
+  return `${maker} ${token} ${fund}`;
 }
 
 function lineOf(fact: MakerEvent): string {

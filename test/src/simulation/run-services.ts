@@ -14,8 +14,6 @@ export interface Services {
   end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Waits until each of these, or each that runs, has said once that it is ready. @throws Error of one that ended by itself */
   ready(names?: readonly string[]): Promise<void>;
-  /** Whether it says so at this moment. */
-  isReady(name: string): Promise<boolean>;
   /** @throws Error with its last lines, where a service ended though nobody ended it */
   assertAlive(): void;
   isRunning(name: string): boolean;
@@ -119,10 +117,6 @@ export function runServices(folder: string, environment: Environment): Services 
           service.wasReady = answer === READY;
         }
       }
-    },
-    isReady: async (name) => {
-      const service = services.get(name);
-      return service !== undefined && (await askReady(service)) === READY;
     },
     assertAlive,
     isRunning: (name) => services.has(name),

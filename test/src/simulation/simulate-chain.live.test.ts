@@ -25,6 +25,7 @@ test.each(SEEDS)(
     expect(report.comparisons).toBe(STEPS);
     expect(report.actions).toBeGreaterThan(50);
     expect(report.ordersCompared).toBeGreaterThan(10);
+    expect(report.blocksCompared).toBeGreaterThan(0);
   },
   600_000,
 );
@@ -34,6 +35,8 @@ test('among them were ends of processes, and orders that were cancelled or fille
     reports.reduce((total, report) => total + (figure(report) ?? 0), 0);
   expect(sum(({ endings }) => endings)).toBeGreaterThan(2);
   expect(sum(({ activeHeld }) => activeHeld)).toBeGreaterThan(100);
+  // Not after the last block of each step alone.
+  expect(sum(({ blocksCompared }) => blocksCompared)).toBeGreaterThan(sum(({ comparisons }) => comparisons));
   for (const kind of ['postCancelled', 'postFilled', 'postPartlyFilled'])
     expect(sum(({ tally }) => tally[kind])).toBeGreaterThan(0);
 });

@@ -1,7 +1,9 @@
 import type { Chance } from './draw-chance.js';
+import type { Chain } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import type { Done } from './place-orders.js';
 import { pause } from './run-services.js';
+import { nodeStates } from './spare-node.js';
 
 /** Processes that end and start at random moments, while the chain and the makers go on. */
 export interface Unrest {
@@ -14,8 +16,11 @@ export interface Unrest {
   /** Starts what a comparison needs: a projector, a watcher, and all that answers. */
   settle(): Promise<void>;
   /** To be called after a comparison. */
-  compared(): Promise<void>;
-  /** One watcher alone has followed every block since the last comparison. */
+  compared(): void;
+  /**
+   * Every watcher that ran since the last comparison follows all blocks one by one, and reads at the block that it has come
+   * to, however often it ended and however many ran beside it.
+   */
   isSteady(): boolean;
   /** How many processes were ended. */
   endings(): number;
@@ -23,31 +28,33 @@ export interface Unrest {
 
 const WATCHERS = ['chain-watcher', 'second-watcher', 'third-watcher'];
 /** More endings than starts, so that one watcher alone is not rare. */
-const weights = { endWatcher: 6, startWatcher: 4, endProjector: 3, endIngress: 2, endQuery: 1 };
+const weights = { endWatcher: 6, startWatcher: 4, endProjector: 3, endIngress: 2, endQuery: 1, changeNode: 4 };
 
 export const stirrings = [
   'startWatcher',
   ...['watcher', 'projector', 'ingress', 'query'].flatMap((name) => [`SIGKILL ${name}`, `SIGTERM ${name}`]),
   'SIGKILL ingress under a request',
+  ...nodeStates.map((state) => `the spare node ${state}`),
 ];
 
 export function openUnrest({ chain, services }: Simulation, chance: Chance, note: (text: string) => void): Unrest {
-  /** Of each running watcher: whether it reads a block that is not the newest one at a newer one. */
-  const readsAtHead = new Map<string, boolean>();
-  let isDisturbed = true;
+  /** The settings of each watcher since it started last. */
+  const settings = new Map<string, WatcherSettings>();
+  /** In a half of the seeds every watcher follows block by block, in the others they are of all kinds. */
+  const isOrderly = chance.oneIn(2);
+  let isSteady = true;
   let ended = 0;
   const watchers = () => WATCHERS.filter(services.isRunning);
 
   async function startWatcher(name: string): Promise<void> {
-    const settings = watcherSettings(chance, chain.wsUrl);
-    readsAtHead.set(name, settings['STATE_BLOCKS_MAX'] === '1');
-    isDisturbed = true;
-    note(`${name} starts ${JSON.stringify(settings)}`);
-    await services.start(name, 'chain-watcher', settings);
+    const own = drawSettings(chance, chain, isOrderly);
+    settings.set(name, own);
+    isSteady &&= followsEachBlock(own);
+    note(`${name} starts ${JSON.stringify(own)}`);
+    await services.start(name, 'chain-watcher', own);
   }
   async function end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<Done> {
     ended += 1;
-    if (WATCHERS.includes(name)) isDisturbed = true;
     await services.end(name, signal);
     return { actions: [`${signal} ${WATCHERS.includes(name) ? 'watcher' : name}`], text: `${signal} for ${name}` };
   }
@@ -55,6 +62,7 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
   return {
     async begin() {
       await Promise.all(watchers().map((name) => services.end(name, 'SIGTERM')));
+      chain.spare.become('works');
       for (const name of WATCHERS.slice(0, chance.between(1, 2))) await startWatcher(name);
     },
     async stir() {
@@ -80,6 +88,12 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
           await services.start(name, name);
           return stirred;
         }
+        case 'changeNode': {
+          const state = chance.pick(nodeStates);
+          chain.spare.become(state);
+          const isAsked = watchers().some((name) => settings.get(name)?.RPC_URL !== undefined);
+          return { actions: isAsked ? [`the spare node ${state}`] : [], text: `the spare node ${state}` };
+        }
       }
     },
     async killIngressUnder(visit) {
@@ -102,22 +116,32 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
       if (watchers().length === 0) await startWatcher(WATCHERS[0] as string);
       await services.ready(['ingress', 'query']);
     },
-    async compared() {
-      const [only, ...others] = watchers();
-      if (only === undefined || others.length > 0) return;
-      // One that has just started is not ready before it has seen to a block itself.
-      if (await services.isReady(only)) isDisturbed = false;
+    compared() {
+      isSteady = watchers().every((name) => followsEachBlock(settings.get(name)));
     },
-    isSteady: () => !isDisturbed && watchers().length === 1 && readsAtHead.get(watchers()[0] ?? '') === false,
+    isSteady: () => isSteady,
     endings: () => ended,
   };
 }
 
-function watcherSettings(chance: Chance, wsUrl: string): Record<string, string> {
+type WatcherSettings = Readonly<Record<string, string>> & { readonly RPC_URL?: string };
+
+/** @param isOrderly it follows block by block */
+function drawSettings(chance: Chance, chain: Chain, isOrderly: boolean): WatcherSettings {
   return {
-    CATCH_UP_BLOCKS_MAX: chance.pick(['120', '120', '3', '0']),
-    STATE_BLOCKS_MAX: chance.pick(['100', '100', '100', '1']),
+    CATCH_UP_BLOCKS_MAX: isOrderly ? MANY_BLOCKS : chance.pick([MANY_BLOCKS, MANY_BLOCKS, '3', '0']),
+    STATE_BLOCKS_MAX: isOrderly ? MANY_BLOCKS : chance.pick([MANY_BLOCKS, MANY_BLOCKS, MANY_BLOCKS, '1']),
     MULTICALL_CALLS_MAX: chance.pick(['200', '3']),
-    ...(chance.oneIn(2) ? { RPC_WS_URL: wsUrl } : {}),
+    SUSPECT_CALLS_MAX: chance.pick(['8', '8', '8', '2']),
+    ...(chance.oneIn(2) ? { RPC_WS_URL: chain.wsUrl } : {}),
+    // That which fails is asked first, and is given up soon where it only lags.
+    ...(chance.oneIn(2) ? { RPC_URL: `${chain.spare.url},${chain.rpcUrl}`, NODE_SILENCE_MS_MAX: '100' } : {}),
   };
+}
+
+/** More than lie between two comparisons. */
+const MANY_BLOCKS = '100';
+
+function followsEachBlock(settings: WatcherSettings | undefined): boolean {
+  return settings?.['CATCH_UP_BLOCKS_MAX'] === MANY_BLOCKS && settings['STATE_BLOCKS_MAX'] === MANY_BLOCKS;
 }
