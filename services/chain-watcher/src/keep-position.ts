@@ -101,6 +101,9 @@ function isPublished(partition: number, block: BlockRef, watched: WatchedSet): b
   return last !== undefined && last.number >= block.number;
 }
 
+/** A node that lacks a published block is asked last for so long. */
+const PASSED_OVER_MS = 5000;
+
 /**
  * The chain's own header of a block that the log holds, and the newest block of the same node, so that both are of one
  * chain. Throws ChainContradiction when the chain has another block of that number.
@@ -111,6 +114,8 @@ export async function readPublished(
 ): Promise<{ readonly header: BlockHeader; readonly newest: BlockHeader }> {
   const { block: header, newest, endpoint } = await readBlockAndNewest(node, number);
   if (header === undefined) {
+    // Another one has it perhaps: nothing else compares them before the first block comes.
+    node.passOver(endpoint, PASSED_OVER_MS);
     throw new RpcUnavailable(`${endpoint} does not have block ${number} yet, which was published before`);
   }
   if (header.hash !== hash) {

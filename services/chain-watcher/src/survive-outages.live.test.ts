@@ -205,6 +205,19 @@ describe('a preferred node that answers and stands still', () => {
   });
 });
 
+describe('a preferred node that stands still behind what is published', () => {
+  test.each(['120', '0'])('is passed over by a watcher that starts, with CATCH_UP_BLOCKS_MAX=%s', async (blocksMax) => {
+    const settings = { RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
+    watcher = await stage.watch(settings);
+    await stage.settled();
+    behaviour = freezeAt((await stage.provider.getBlockNumber()) - 1);
+    await watcher.stop();
+    watcher = await stage.watch(settings);
+    await stage.mine();
+    await stage.settled();
+  });
+});
+
 describe('a node that does not do its work', () => {
   test.each([
     ['lags behind, behind a balancer with one that does not', 'eth_call', -32000, 'header not found'],
