@@ -39,7 +39,7 @@ export interface SeedReport {
   readonly states: Readonly<Record<string, number>>;
 }
 
-const TRACE_LINES = 60;
+const TRACE_LINES = 100;
 
 /**
  * Random actions of many makers on the chain and at the service's door, in blocks of random size, while watchers, one to
@@ -155,7 +155,8 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     const where = `seed ${seed}, step ${step}, block ${chain.head().number}`;
     const makers = new Set(orders.accepted.filter(({ label }) => what?.includes(label)).map(({ maker }) => maker));
     const logs = [...makers].map((maker) => `The log of ${maker}:\n${feed.recent(maker).join('\n')}`);
-    const parts = [what, `The last actions:\n${trace.join('\n')}`, ...logs, services.lastLines()];
+    const running = `What runs:\n${unrest.describe()}`;
+    const parts = [what, `The last actions:\n${trace.join('\n')}`, running, ...logs, services.lastLines()];
     throw new Error(`${where}: ${parts.join('\n\n')}`, { cause: error });
   }
 }

@@ -11,6 +11,7 @@ export type NodeState = (typeof nodeStates)[number];
 export interface SpareNode {
   readonly url: string;
   become(state: NodeState): void;
+  state(): NodeState;
   close(): Promise<void>;
 }
 
@@ -67,6 +68,7 @@ export async function openSpareNode(gate: Pick<NodeGate, 'ask'>, heads: KnownHea
       state = next;
       lagsFrom = heads.headNumber();
     },
+    state: () => state,
     close,
   };
 }

@@ -24,6 +24,8 @@ export interface Unrest {
   isSteady(): boolean;
   /** How many processes were ended. */
   endings(): number;
+  /** Which watchers run, by which settings, and what the spare node is like. */
+  describe(): string;
 }
 
 const WATCHERS = ['chain-watcher', 'second-watcher', 'third-watcher'];
@@ -121,6 +123,10 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
     },
     isSteady: () => isSteady,
     endings: () => ended,
+    describe: () => {
+      const lines = watchers().map((name) => `${name} ${JSON.stringify(settings.get(name))}`);
+      return [...lines, `the spare node ${chain.spare.state()}`].join('\n');
+    },
   };
 }
 
