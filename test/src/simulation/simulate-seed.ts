@@ -43,8 +43,8 @@ const TRACE_LINES = 100;
 
 /**
  * Random actions of many makers on the chain and at the service's door, in blocks of random size, while watchers, one to
- * three of them side by side, projector, ingress and query are ended and started at random. After each step every order is
- * compared, see `compareViews`.
+ * three of them side by side, projector, ingress and query are ended and started at random, and one of two nodes fails or
+ * lags. After each step every order is compared, see `compareViews`.
  * The same seed draws the same actions; when what happens beside them is up to the processes.
  * @throws Error that names the seed and the step, with the last actions
  */
