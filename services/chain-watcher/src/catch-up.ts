@@ -65,8 +65,12 @@ async function publishMakers(
   }
 }
 
-/** Of what was not said, as the log said it already, an older value may have come from another watcher meanwhile. */
-async function publishOutdated(head: BlockHeader, reader: FactReader, options: WatchOptions): Promise<void> {
+/**
+ * Of what was not said of a block that was caught up to, as the log said it already, an older value may have come from
+ * another watcher meanwhile.
+ * @param head the block that was matched last
+ */
+export async function publishOutdated(head: BlockHeader, reader: FactReader, options: WatchOptions): Promise<void> {
   const { watched, publisher, readPoint, turns, signal, retry } = options;
   while (!signal.aborted) {
     const pairs = watched.takeOutdated(OUTDATED_MAX);

@@ -180,6 +180,8 @@ describe('the watched set', () => {
     look(9);
     expect(process(9, '1')).toEqual([]);
     expect(watched.unreadOrders()).toEqual([]);
+    // However long ago the order came: a watcher that catches up skips many blocks.
+    expect(process(900, '1')).toEqual([order]);
   });
 
   test('names a pair whose value came later than a block that was matched, and is older and another one', () => {

@@ -10,6 +10,7 @@ import type {
 import type { Address } from '@makerbook/contracts-evm';
 import { boundedSeconds } from '@makerbook/domain';
 import { readWords } from './index-keys.js';
+import { Arrivals } from './keep-arrivals.js';
 import { Makers } from './keep-makers.js';
 import { type KeptOrder, Orders } from './keep-orders.js';
 import { type PairFunding, Pairs } from './keep-pairs.js';
@@ -56,7 +57,7 @@ export class WatchedSet {
       joined: new Set(),
       knownOffset: 0n,
       matchedOffset: 0n,
-      young: new Map(),
+      arrivals: new Arrivals((order, offset) => this.isOpen(order) && this.orders.offsetOf(order) === offset),
     }));
   }
 
@@ -329,7 +330,7 @@ export class WatchedSet {
     const slot = this.insertOrder(home, fact, offset);
     if (slot < 0) return -1;
     this.joinedSinceMatch.add(slot);
-    home.young.set(slot, processedBlock(home));
+    home.arrivals.push(slot, Number(offset));
     if (isKnown && this.removed.mayHaveForgotten) home.joined.add(this.pairOf(slot));
     return slot;
   }
@@ -423,8 +424,7 @@ export class WatchedSet {
    */
   private missOrders(home: Partition, block: BlockRef, knownOffset: number): void {
     const { number } = block;
-    for (const [order, sinceBlock] of home.young) {
-      if (sinceBlock < number - YOUNG_BLOCKS) home.young.delete(order);
+    for (const order of home.arrivals.from(knownOffset)) {
       if (this.isKnown(order, block, knownOffset)) continue;
       this.orders.forgetObserved(order);
       if (!home.unread.has(order)) home.unread.set(order, number - OVERDUE_BLOCKS);
@@ -494,7 +494,6 @@ export class WatchedSet {
     this.makers.release(maker);
     home.ahead.delete(order);
     home.unread.delete(order);
-    home.young.delete(order);
     this.joinedSinceMatch.delete(order);
     if (!this.pairs.release(pair)) return;
     home.joined.delete(pair);
@@ -522,15 +521,9 @@ interface Partition {
   knownOffset: bigint;
   /** What it was when the last block was matched. */
   matchedOffset: bigint;
-  /** Open orders of the last blocks, and the block that was processed before them. */
-  readonly young: Map<number, number>;
+  /** Open orders by their offsets; not those that were put in from the book, which everybody knew. */
+  readonly arrivals: Arrivals;
 }
-
-/**
- * A watcher matches a block once it has read the log up to the block before it, so that it misses none but the youngest
- * orders. One that caught up may have missed some more.
- */
-const YOUNG_BLOCKS = 16;
 
 /** After so many blocks an order that is still unread is read again. */
 const OVERDUE_BLOCKS = 2;

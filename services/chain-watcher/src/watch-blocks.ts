@@ -1,7 +1,7 @@
 import { type BlockHeader, ChainContradiction } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
 import type { SourceBlock } from './block-source.js';
-import { catchUpAtHead } from './catch-up.js';
+import { catchUpAtHead, publishOutdated } from './catch-up.js';
 import {
   noteMatched,
   publishBlock,
@@ -43,6 +43,7 @@ export async function watchBlocks(options: WatchOptions): Promise<void> {
       state.catchUp = undefined;
       missedFrom = undefined;
       readAgain(options);
+      if (options.reader !== undefined) await publishOutdated(before, options.reader, options);
       await source.waitForMore();
       continue;
     }

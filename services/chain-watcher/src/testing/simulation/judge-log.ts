@@ -83,8 +83,7 @@ class JudgedPartition {
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
     const before = this.fold.processedBlock();
     for (const transition of this.fold.apply(fact, record.offset)) this.hear(transition, fact, before);
-    if (fact.type === 'BlockProcessed' && fact.block.number > before)
-      this.endBlock(fact.block.number, record.offset, fact.block.number > before + 1);
+    if (fact.type === 'BlockProcessed' && fact.block.number > before) this.endBlock(fact.block.number, record.offset);
   }
 
   end(ends: Record<string, number>): readonly string[] {
@@ -130,13 +129,13 @@ class JudgedPartition {
   }
 
   /** What the router has been told by now is good for this block. */
-  private endBlock(number: number, offset: bigint, isAfterGap: boolean): void {
+  private endBlock(number: number, offset: bigint): void {
     const before = this.late;
     this.late = new Set();
     for (const [hash, toldAt] of this.active) {
       const why = this.fold.find(hash)?.isJudged === false ? undefined : this.whyNot(hash, number);
       if (why === undefined) continue;
-      const isLate = isAfterGap && this.options.isOfSeveral && this.options.mayCatchUp && !before.has(hash);
+      const isLate = this.options.isOfSeveral && this.options.mayCatchUp && !before.has(hash);
       if (isLate) this.late.add(hash);
       if (isLate) this.tally.late += 1;
       else this.say(hash, `was known ACTIVE (${toldAt}) with block ${number} processed (${offset}), but ${why}`);
