@@ -7,6 +7,7 @@ export {
   deployContracts,
 } from './deploy-contracts.js';
 export { findFreePort, findFreePorts } from './find-free-ports.js';
+export { endWithUsage, readOptions, readRange, readWhole } from './read-options.js';
 export { untilFrozen } from './read-processes.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { type Exit, type Part, PartError } from './spawn-part.js';

@@ -1,8 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/local-stack';
-import { readOptions, readWhole } from '../read-options.js';
+import {
+  findFreePorts,
+  readOptions,
+  readRange,
+  readWhole,
+  startKafka,
+  startPostgres,
+  startRedis,
+} from '@makerbook/local-stack';
 import { idleSeeds, missingKinds } from './count-kinds.js';
 import { openSimulation, type Simulation } from './open-simulation.js';
 import { readSeeds } from './read-seeds.js';
@@ -100,8 +107,5 @@ function sumUp(): void {
 
 function readSeedsWanted(): number[] {
   if (values.seed !== undefined) return [readWhole(USAGE, '--seed', values.seed)];
-  if (values.seeds === undefined) return readSeeds();
-  const [first = '', last = first] = values.seeds.split('..');
-  const from = readWhole(USAGE, '--seeds', first);
-  return Array.from({ length: readWhole(USAGE, '--seeds', last, from) - from + 1 }, (_, index) => from + index);
+  return values.seeds === undefined ? readSeeds() : readRange(USAGE, '--seeds', values.seeds);
 }

@@ -1,26 +1,25 @@
-import { parseArgs } from 'node:util';
+import { endWithUsage, readOptions, readRange, readWhole } from '@makerbook/local-stack';
 import { type SimulationOptions, simulateWatchers } from './simulate-watchers.js';
 
-/**
- * `node run-simulation.js --seeds 1..1000`, or `--seed 7` with all that happened; `--watchers 1`, `--kills no`,
- * `--faults yes` instead of what the seed draws. Exits with 1 when a seed found something wrong.
- */
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    seeds: { type: 'string', default: '1..1000' },
-    watchers: { type: 'string' },
-    kills: { type: 'string' },
-    faults: { type: 'string' },
-    failures: { type: 'string', default: '10' },
-  },
+/** Runs the simulation of watchers. Exits with 1 when a seed found something wrong. */
+const USAGE = `npm run simulate:watchers -- [--seed N | --seeds A..B] [--watchers N] [--kills yes|no] [--faults yes|no] [--failures N]
+  --seed: with all that happens, line by line; --seeds: 1..1000 if not said; --failures: ends after so many, 10 if not said;
+  the others: instead of what the seed draws`;
+const { values } = readOptions(USAGE, {
+  seed: { type: 'string' },
+  seeds: { type: 'string', default: '1..1000' },
+  watchers: { type: 'string' },
+  kills: { type: 'string' },
+  faults: { type: 'string' },
+  failures: { type: 'string', default: '10' },
 });
 const given: Omit<SimulationOptions, 'seed'> = {
-  ...(values.watchers === undefined ? {} : { watchers: Number(values.watchers) }),
-  ...(values.kills === undefined ? {} : { hasKills: values.kills === 'yes' }),
-  ...(values.faults === undefined ? {} : { hasFaults: values.faults === 'yes' }),
+  ...(values.watchers === undefined ? {} : { watchers: readWhole(USAGE, '--watchers', values.watchers, 1) }),
+  ...(values.kills === undefined ? {} : { hasKills: isYes('--kills', values.kills) }),
+  ...(values.faults === undefined ? {} : { hasFaults: isYes('--faults', values.faults) }),
 };
-const [first = 1, last = first] = (values.seed ?? values.seeds).split('..').map(Number);
+const seeds = readRange(USAGE, values.seed === undefined ? '--seeds' : '--seed', values.seed ?? values.seeds);
+const failuresMax = readWhole(USAGE, '--failures', values.failures, 1);
 const startedAtMs = Date.now();
 const sums = {
   seeds: 0,
@@ -35,7 +34,8 @@ const sums = {
   takenBack: 0,
 };
 const ends: Record<string, number> = {};
-for (let seed = first; seed <= last && sums.failed < Number(values.failures); seed += 1) {
+for (const seed of seeds) {
+  if (sums.failed >= failuresMax) break;
   const onLine = (line: string) => console.log(line);
   const report = await simulateWatchers({ seed, ...given, ...(values.seed === undefined ? {} : { onLine }) });
   sums.seeds += 1;
@@ -47,3 +47,8 @@ for (let seed = first; seed <= last && sums.failed < Number(values.failures); se
 }
 console.log(JSON.stringify(sums), JSON.stringify(ends), `${((Date.now() - startedAtMs) / 1000).toFixed(1)} s`);
 process.exitCode = sums.failed > 0 ? 1 : 0;
+
+function isYes(option: string, text: string): boolean {
+  if (text === 'yes' || text === 'no') return text === 'yes';
+  return endWithUsage(USAGE, `${option} ${text}: yes or no`);
+}

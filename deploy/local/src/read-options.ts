@@ -20,6 +20,13 @@ export function readWhole(usage: string, option: string, text: string, least = 0
   return endWithUsage(usage, `${option} ${text}: a whole number is needed, ${least} or more`);
 }
 
+/** Reads `7` or `1..20` as the numbers in it, or ends the process as `readOptions` does. */
+export function readRange(usage: string, option: string, text: string): number[] {
+  const [first = '', last = first] = text.split('..');
+  const from = readWhole(usage, option, first);
+  return Array.from({ length: readWhole(usage, option, last, from) - from + 1 }, (_, index) => from + index);
+}
+
 /** Says what is wrong and how the command is used, and ends the process with exit code 2. */
 export function endWithUsage(usage: string, wrong: string): never {
   console.error(`${wrong}\n${usage}`);
