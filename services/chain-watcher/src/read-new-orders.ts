@@ -13,7 +13,7 @@ import type { Turns } from './take-turns.js';
 export interface NewOrderReader {
   /** Nothing is read before the first block is matched. */
   add(opened: readonly OpenedOrder[]): void;
-  /** Orders that were added before, by their slots: those that do not wait any more are to be read again. */
+  /** Orders that were added before, by their slots: they are to be read again, unless they still wait to be read. */
   addAgain(orders: readonly number[]): void;
   /** Orders that wait to be read. */
   waiting(): number;
@@ -37,6 +37,10 @@ export interface NewOrderReaderOptions {
   readonly onFatal: (error: Error) => void;
 }
 
+interface Waiting extends OpenedOrder {
+  readonly addedAtMs: number;
+}
+
 const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
 const ORDERS_MAX = 500;
 
@@ -50,7 +54,9 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
   const { watched, reader, publisher, readPoint, turns, processedBlock, gatherMs, nowMs, wait, retry, onFatal } =
     options;
   /** By the order's slot, oldest first. A slot may come to hold another order while it is being read. */
-  const queue = new Map<number, OpenedOrder & { readonly addedAtMs: number }>();
+  const queue = new Map<number, Waiting>();
+  /** Those of them that are being read. */
+  let reading: ReadonlySet<Waiting> = new Set();
   /** Makers of whom all was read and published at this block. */
   const whole = new Set<Address>();
   let wholeAt = -1;
@@ -68,6 +74,7 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
           wholeAt = at.number;
           const taken =
             at.number > processed ? takeWhole() : firstOf(queue.values(), (_, count) => count === ORDERS_MAX);
+          reading = new Set(taken);
           const { touched, traceparents } = touchedBy(taken, watched);
           const facts = await readTouched(reader, watched, touched, at, processed, (maker) => whole.has(maker));
           await publisher.publish(facts, (fact) => traceparents.get(fact.maker));
@@ -76,6 +83,7 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
         }),
       );
       for (const opened of batch) if (queue.get(opened.order) === opened) queue.delete(opened.order);
+      reading = new Set();
     }
   };
 
@@ -117,7 +125,10 @@ export function createNewOrderReader(options: NewOrderReaderOptions): NewOrderRe
     addAgain: (orders) => {
       const addedAtMs = nowMs();
       for (const order of orders) {
-        if (!queue.has(order)) queue.set(order, { order, traceparent: undefined, addedAtMs });
+        const known = queue.get(order);
+        if (known === undefined) queue.set(order, { order, traceparent: undefined, addedAtMs });
+        // What is being read of it may be what came too late.
+        else if (reading.has(known)) queue.set(order, { ...known });
       }
       start();
     },
