@@ -6,6 +6,7 @@ export {
   type DeployOptions,
   deployContracts,
 } from './deploy-contracts.js';
+export { type Chance, createChance } from './draw-chance.js';
 export { findFreePort, findFreePorts } from './find-free-ports.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './read-options.js';
 export { untilFrozen } from './read-processes.js';

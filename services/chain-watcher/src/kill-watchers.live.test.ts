@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
 import { partitionOf } from '@makerbook/kafka';
-import { findFreePort, startKafka } from '@makerbook/local-stack';
+import { createChance, findFreePort, startKafka } from '@makerbook/local-stack';
 import { isError, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
-import { createChance } from './testing/write-history.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
@@ -52,7 +51,7 @@ async function openScene(brokers?: string): Promise<Scene> {
     await stage.submit(order);
     orders.push(order);
   }
-  const below = createChance(makers.length);
+  const { below } = createChance(makers.length);
   const held = new Map<number, ReadonlyMap<Address, bigint>>();
   const note = async () => {
     const accounts = makers.map(addressOf);
@@ -228,7 +227,7 @@ describe('watchers that are killed', () => {
 
   test('one of two over and over: every block stands in each partition, in order, with what the chain says', async () => {
     const { stage, change, act } = scene;
-    const below = createChance(1);
+    const { below } = createChance(1);
     steady = await stage.watch();
     await ordersAreRead(scene);
     const from = await scene.begin();

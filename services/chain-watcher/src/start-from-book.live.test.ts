@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { encodeResumeRecord, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { testParts } from '@makerbook/local-stack';
+import { createChance, testParts } from '@makerbook/local-stack';
 import { silentLogger } from '@makerbook/telemetry';
 import { followLog } from './follow-log.js';
 import { WatchedSet } from './keep-watched-set.js';
 import { openProjector, type ProjectorProcess } from './testing/run-projector.js';
-import { createChance, type History, writeHistory } from './testing/write-history.js';
+import { type History, writeHistory } from './testing/write-history.js';
 
 const PARTITIONS = 3;
 let log: Log;
@@ -110,7 +110,7 @@ describe('a start from the book', () => {
   test.each([1, 2, 3])(
     'watches what a start from the beginning watches, seed %s: projector behind, killed, or done',
     async (seed) => {
-      const below = createChance(seed * 1000);
+      const { below } = createChance(seed * 1000);
       const history = await open(seed);
       let bounded = 0;
       // And on, until a start was bounded: on a busy machine the projector may need longer to get anywhere.

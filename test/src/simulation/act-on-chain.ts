@@ -1,5 +1,5 @@
+import type { Chance } from '@makerbook/local-stack';
 import { type CastToken, type Company, MAX_AMOUNT, protocolAbi, tokenAbi } from './cast-makers.js';
-import type { Chance } from './draw-chance.js';
 import type { Chain, Transaction } from './drive-chain.js';
 import type { TrackedOrder } from './judge-orders.js';
 import type { Done } from './place-orders.js';

@@ -1,6 +1,6 @@
 import { deployArtifacts, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
+import type { Chance } from '@makerbook/local-stack';
 import { AbiCoder, concat, getCreateAddress, Interface, type InterfaceAbi, id, toBeHex, Wallet } from 'ethers';
-import type { Chance } from './draw-chance.js';
 import type { Simulation } from './open-simulation.js';
 
 type Hex = `0x${string}`;

@@ -1,7 +1,7 @@
 import { createClient, type MakerbookClient, MakerbookError } from '@makerbook/client';
+import type { Chance } from '@makerbook/local-stack';
 import { type Company, MAX_AMOUNT, protocolAbi } from './cast-makers.js';
 import { Difference } from './compare-views.js';
-import type { Chance } from './draw-chance.js';
 import type { TrackedOrder } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
 import type { Contracts } from './read-contracts.js';

@@ -1,6 +1,6 @@
 import { createClient } from '@makerbook/client';
+import type { Chance } from '@makerbook/local-stack';
 import type { CastToken, Company } from './cast-makers.js';
-import type { Chance } from './draw-chance.js';
 import type { TrackedOrder } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
 

@@ -1,7 +1,7 @@
+import { type Chance, createChance } from '@makerbook/local-stack';
 import { actOnChain } from './act-on-chain.js';
 import { castMakers } from './cast-makers.js';
 import { type Cast, compareViews } from './compare-views.js';
-import { type Chance, createChance } from './draw-chance.js';
 import type { Head } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import { type Done, type Orders, openDoor } from './place-orders.js';

@@ -1,4 +1,4 @@
-import type { Chance } from './draw-chance.js';
+import type { Chance } from '@makerbook/local-stack';
 import type { Chain } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import type { Done } from './place-orders.js';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { encodeMakerEvent, type Hex, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+import { createChance } from '@makerbook/local-stack';
 
 interface OpenOrder {
   readonly maker: Hex;
@@ -33,7 +34,7 @@ export function writeHistory(options: {
   readonly makers: number;
 }): History {
   const { appender, topic, partitions } = options;
-  const below = createChance(options.seed);
+  const { below } = createChance(options.seed);
   const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T;
   const makers = Array.from({ length: options.makers }, () => ({ maker: hex(20), nonce: 0 }));
   const open: OpenOrder[] = [];
@@ -140,14 +141,3 @@ const READ = { kind: 'read', occasion: 'SWEEP' } as const;
 const nameOf = ({ maker, orderHash }: { readonly maker: Hex; readonly orderHash: Hex }) => ({ maker, orderHash });
 const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`;
 const quantity = (value: number): Hex => `0x${value.toString(16)}`;
-
-/** The same numbers for the same seed (mulberry32). */
-export function createChance(seed: number): (end: number) => number {
-  let state = seed >>> 0;
-  return (end) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % end;
-  };
-}

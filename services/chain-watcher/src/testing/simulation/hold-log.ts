@@ -7,7 +7,7 @@ import {
   LogUnavailable,
   type StoredRecord,
 } from '@makerbook/kafka';
-import type { Chance } from './draw-chance.js';
+import type { Chance } from '@makerbook/local-stack';
 import type { Life, VirtualTime } from './keep-virtual-time.js';
 import type { Weather } from './make-weather.js';
 

@@ -1,4 +1,4 @@
-import type { Chance } from './draw-chance.js';
+import type { Chance } from '@makerbook/local-stack';
 
 /** What may happen to the requests of one process. */
 export interface Weather {

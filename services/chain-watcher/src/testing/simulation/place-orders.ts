@@ -3,7 +3,7 @@ import { encodeMakerEvent, type MakerFact, type OrderSubmitted } from '@makerboo
 import { type Address, eventTopics, type Hex } from '@makerbook/contracts-evm';
 import { quantity } from '@makerbook/domain';
 import { type LogRecord, partitionOf } from '@makerbook/kafka';
-import type { Chance } from './draw-chance.js';
+import type { Chance } from '@makerbook/local-stack';
 import type { Chain } from './keep-chain.js';
 
 export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;

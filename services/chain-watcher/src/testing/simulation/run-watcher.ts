@@ -1,5 +1,6 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
+import type { Chance } from '@makerbook/local-stack';
 import { silentLogger } from '@makerbook/telemetry';
 import type { WatcherState } from '../../keep-position.js';
 import { pollBlocks } from '../../poll-blocks.js';
@@ -7,7 +8,6 @@ import { retrying } from '../../retry.js';
 import { watchHead } from '../../watch-head.js';
 import { type Work, type WorkParts, wireWork } from '../../wire-work.js';
 import { answerNode } from './answer-node.js';
-import type { Chance } from './draw-chance.js';
 import type { HeldLog } from './hold-log.js';
 import type { Chain } from './keep-chain.js';
 import type { Life } from './keep-virtual-time.js';

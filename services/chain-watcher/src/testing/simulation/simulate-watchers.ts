@@ -1,6 +1,6 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { type Chance, createChance } from '@makerbook/local-stack';
 import type { Work, WorkParts } from '../../wire-work.js';
-import { type Chance, openChance } from './draw-chance.js';
 import { HeldLog, type HeldRecord } from './hold-log.js';
 import { judgeLog, type Verdict } from './judge-log.js';
 import { Chain } from './keep-chain.js';
@@ -37,7 +37,7 @@ const QUIET_BLOCKS = 14;
  */
 export async function simulateWatchers(options: SimulationOptions): Promise<SimulationReport> {
   const { seed, onLine } = options;
-  const chance = openChance(seed);
+  const chance = createChance(seed);
   const time = new VirtualTime(START_MS);
   const season = { isCalm: false };
   const note = (line: () => string) => onLine?.(`${((time.nowMs - START_MS) / 1000).toFixed(3)} ${line()}`);
