@@ -138,14 +138,16 @@ export async function simulateWatchers(options: SimulationOptions): Promise<Simu
   await time.runUntil(live());
   for (const life of alive.keys()) life.kill();
   const held = log.partitions(TOPICS.makerEvents);
+  const isReadAtHead = settings.STATE_BLOCKS_MAX < 50;
   const mayCatchUp = settings.CATCH_UP_BLOCKS_MAX < 100;
   const verdict = judgeLog({
     chain,
     orders: company.orders,
     partitions: held,
-    isSteady: watchersMax === 1 && !hasKills && !mayCatchUp && settings.STATE_BLOCKS_MAX > 50,
-    // Who dies while it catches up at the head is in another block than the one that is started after it.
-    isOfSeveral: watchersMax > 1 || (hasKills && mayCatchUp),
+    isSteady: watchersMax === 1 && !hasKills && !mayCatchUp && !isReadAtHead,
+    // Who dies while it catches up at the head is in another block than the one that is started after it; and so is one
+    // that is behind and reads at the head, until a node that lags itself knows of no head so far.
+    isOfSeveral: watchersMax > 1 || (hasKills && mayCatchUp) || (hasFaults && isReadAtHead),
     isSwept: settings.SWEEP_PAIRS_PER_SECOND > 0,
     mayCatchUp,
   });
