@@ -29,7 +29,7 @@ export interface SeededLog {
 /** Newest blocks that the book's positions do not cover: a projector says each half minute how far its book is. */
 export const TAIL_BLOCKS = 30;
 const CONTEXT: MessageContext = { id: 'seeded', source: '/makerbook/bench', timeMs: 0 };
-const RECORDS_PER_APPEND = 1000;
+const RECORDS_PER_APPEND = 500;
 const AMOUNT: Hex = '0x56bc75e2d63100000';
 
 /** Makes the topics of a service that has run for long, as its ingress, watcher and projector would have left them. */
