@@ -18,10 +18,10 @@ import {
 import type { SeededOrder, WatchedSet } from './keep-watched-set.js';
 import { type PartitionStart, readBook } from './read-book.js';
 
-/** An order that the log has just opened, by its slot in the watched set. */
+/** An order that is to be read, by its slot in the watched set: the log has just opened it, or says what came too late. */
 export interface OpenedOrder {
   readonly order: number;
-  /** Of the request that submitted it. */
+  /** Of the request that submitted it, as the fact carries it on. */
   readonly traceparent: string | undefined;
 }
 

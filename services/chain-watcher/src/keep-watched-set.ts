@@ -379,9 +379,8 @@ export class WatchedSet {
   /** Read again it would come too late again, where this watcher has not got to the partition's block: then it waits for that. */
   private missReading(home: Partition, order: number): number {
     if (!home.unread.has(order)) return -1;
-    const processed = processedBlock(home);
-    if (this.matchedBlock >= processed) return order;
-    home.unread.set(order, processed - OVERDUE_BLOCKS);
+    if (this.matchedBlock >= processedBlock(home)) return order;
+    readSoon(home, order);
     return -1;
   }
 
@@ -427,7 +426,7 @@ export class WatchedSet {
     for (const order of home.arrivals.from(knownOffset)) {
       if (this.isKnown(order, block, knownOffset)) continue;
       this.orders.forgetObserved(order);
-      if (!home.unread.has(order)) home.unread.set(order, number - OVERDUE_BLOCKS);
+      if (!home.unread.has(order)) readSoon(home, order);
       // Nor does what was read of its pair and maker, unless the watcher of the block knew them by another order.
       const pair = this.pairOf(order);
       this.pairs.missBlock(pair, number);
@@ -475,7 +474,7 @@ export class WatchedSet {
         continue;
       }
       this.makers.unwatchNonce(this.makerOf(this.pairOf(order)));
-      home.unread.set(order, block.number - OVERDUE_BLOCKS);
+      readSoon(home, order);
     }
   }
 
@@ -533,6 +532,11 @@ const REMOVED_HASHES_MAX = 100_000;
 
 function processedBlock({ lastBlock }: Partition): number {
   return lastBlock?.number ?? -1;
+}
+
+/** Makes the order one that is overdue. */
+function readSoon(home: Partition, order: number): void {
+  home.unread.set(order, processedBlock(home) - OVERDUE_BLOCKS);
 }
 
 /** Whether a first reading at this block counts: one that is older than the last `BlockProcessed` comes too late. */

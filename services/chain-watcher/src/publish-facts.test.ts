@@ -57,8 +57,7 @@ function setUp(
       return [];
     },
   } as unknown as Appender;
-  const bound = batchFactsMax === undefined ? {} : { batchFactsMax };
-  const publisher = createFactPublisher({ appender, topic: 'facts', partitions: PARTITIONS, ...bound });
+  const publisher = createFactPublisher({ appender, topic: 'facts', partitions: PARTITIONS, batchFactsMax });
   /** @param held partitions that hold the block already */
   const publishBlock = (
     facts: readonly MakerFact[],

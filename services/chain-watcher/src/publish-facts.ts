@@ -28,7 +28,7 @@ export interface PublisherOptions {
   readonly topic: string;
   readonly partitions: number;
   /** Facts in one record batch. Default 500. */
-  readonly batchFactsMax?: number;
+  readonly batchFactsMax?: number | undefined;
 }
 
 const SOURCE = '/makerbook/chain-watcher';

@@ -33,7 +33,7 @@ export interface WorkParts extends Pick<WatchOptions, 'onBlock' | 'onCatchUp' | 
     'PARTITIONS' | 'STATE_BLOCKS_MAX' | 'CATCH_UP_BLOCKS_MAX' | 'ORDER_GATHER_MS' | 'SWEEP_PAIRS_PER_SECOND'
   >;
   /** Facts in one record batch; left out, as the publisher has it. */
-  readonly batchFactsMax?: number;
+  readonly batchFactsMax?: number | undefined;
   readonly logger: Logger;
   readonly wait: (ms: number) => Promise<void>;
   readonly retryFor: (who: Reader) => <T>(work: () => Promise<T>) => Promise<T>;
@@ -56,8 +56,7 @@ export function wireWork(parts: WorkParts): Work {
     parts;
   const partitions = settings.PARTITIONS;
   const { batchFactsMax } = parts;
-  const bound = batchFactsMax === undefined ? {} : { batchFactsMax };
-  const publisher = createFactPublisher({ appender, topic: topics.makerEvents, partitions, ...bound });
+  const publisher = createFactPublisher({ appender, topic: topics.makerEvents, partitions, batchFactsMax });
   const watched = new WatchedSet(partitions);
   const readPoint = new ReadPoint({ node, nowMs, stateBlocksMax: settings.STATE_BLOCKS_MAX });
   const turns = new Turns();

@@ -98,13 +98,6 @@ export function openCompany(chain: Chain, chance: Chance): Company {
       return `${nameOf(maker)} has the nonce ${nonce}`;
     },
   };
-  const kinds = [
-    ...Array(12).fill('move'),
-    ...Array(6).fill('approve'),
-    ...Array(9).fill('fill'),
-    ...Array(5).fill('cancel'),
-    'cancelAll',
-  ] as (keyof typeof acts)[];
   const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
 
   for (const maker of MAKERS) {
@@ -133,7 +126,7 @@ export function openCompany(chain: Chain, chance: Chance): Company {
       orders.push(order);
       return order;
     },
-    act: () => acts[chance.pickAny(kinds) ?? 'move'](),
+    act: () => acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })](),
   };
 }
 
