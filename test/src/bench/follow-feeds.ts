@@ -1,6 +1,7 @@
 import { ceType, decodeBookEntry, topicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-evm';
 import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from '../end-to-end/open-stack.js';
 
 /** What the bench hears of the log and of the router's feed, as the router would; times are of `performance.now()`. */
@@ -24,8 +25,11 @@ export async function followFeeds(
   { addresses, topicPrefix }: OpenStack,
   { withFacts }: { withFacts: boolean },
 ): Promise<Feeds> {
-  const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const log = connectLog({ brokers: addresses.kafkaBrokers.split(','), clientId: 'makerbook-bench', logger: quiet });
+  const log = connectLog({
+    brokers: addresses.kafkaBrokers.split(','),
+    clientId: 'makerbook-bench',
+    logger: silentLogger,
+  });
   const topics = topicNames(topicPrefix);
   const said = createWaiters();
   const heard = new Map<string, number>();
@@ -87,8 +91,4 @@ function createWaiters() {
       if (words?.size === 0) waiting.delete(about);
     },
   };
-}
-
-function nothing(): void {
-  // says nothing
 }

@@ -1,6 +1,7 @@
 import { paths } from '@makerbook/contracts-http';
 import { type Feeds, followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
+import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { type BenchRequest, openSender, type Sender } from './send-requests.js';
 import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
 import { describeLatency, printTable, round } from './summarise.js';
@@ -146,7 +147,7 @@ function printFlips(when: string, samples: readonly FlipSample[]): void {
 
 /** Watches what the projector says of its own steps; the answer tells of the time in between. */
 async function watchSteps({ stack }: Bench): Promise<() => Promise<Record<string, object>>> {
-  const read = async () => (await fetch(`${stack.opsUrl('projector')}/metrics`)).text();
+  const read = () => readMetrics(stack.opsUrl('projector'));
   const before = await read();
   const startedAt = performance.now();
   return async () => {
@@ -163,12 +164,6 @@ async function watchSteps({ stack }: Bench): Promise<() => Promise<Record<string
       'publication of its feed messages, ms': row('projector_publish_duration_seconds', 1000),
     };
   };
-}
-
-/** Over all labels. */
-function sumOfMetric(text: string, name: string): number {
-  const values = text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([0-9.e+-]+)`, 'gm'));
-  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 function printSteps(what: string, steps: Record<string, object>): void {

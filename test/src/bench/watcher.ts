@@ -3,12 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BlockRef } from '@makerbook/contracts-events';
-import { type Address, erc20Fragments } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-evm';
 import { connectLog, type Log } from '@makerbook/kafka';
 import { type DeployedContracts, deployContracts, findFreePort, startKafka } from '@makerbook/local-stack';
-import { Interface, JsonRpcProvider, toBeHex } from 'ethers';
+import { silentLogger } from '@makerbook/telemetry';
+import { JsonRpcProvider, toBeHex } from 'ethers';
 import { type Chain, openChain } from '../simulation/drive-chain.js';
 import { pause, runServices, type Services } from '../simulation/run-services.js';
+import { erc20 } from './drive-chain.js';
+import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
 import { type SeededLog, seedLog, TAIL_BLOCKS } from './seed-log.js';
 import { printTable, round } from './summarise.js';
@@ -23,8 +26,6 @@ const BLOCK_MS = 100;
 const PROCESSED_MS_MAX = 60_000;
 const STRANGER = '0x00000000000000000000000000000000000057a1';
 const WATCHER = 'watcher';
-const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
-const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 interface Parts {
   readonly log: Log;
@@ -164,7 +165,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
   try {
     const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
     closing.push(() => kafka.stop());
-    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: quiet });
+    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: silentLogger });
     closing.push(() => log.close());
     let contracts: DeployedContracts | undefined;
     const chain = await openChain(async (rpcUrl) => {
@@ -207,11 +208,5 @@ async function headOf(chain: Chain): Promise<BlockRef> {
 
 /** The sum of its series. */
 async function readMetric(opsUrl: string, name: string): Promise<number> {
-  const scrape = await (await fetch(`${opsUrl}/metrics`)).text();
-  const series = scrape.matchAll(new RegExp(`^chain_watcher_${name}(?:\\{.*\\})? ([0-9.e+-]+)`, 'gm'));
-  return [...series].reduce((sum, [, value]) => sum + Number(value), 0);
-}
-
-function nothing(): void {
-  // The bench says what it found, and no more.
+  return sumOfMetric(await readMetrics(opsUrl), `chain_watcher_${name}`);
 }

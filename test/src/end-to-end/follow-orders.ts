@@ -8,6 +8,7 @@ import {
   topicNames,
 } from '@makerbook/contracts-events';
 import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from './open-stack.js';
 
 /** One message to the router about an order, and what led to it. */
@@ -47,8 +48,7 @@ interface Told {
 
 /** Follows both topics from their beginning. Each call throws once a message could not be read. */
 export function followOrders({ addresses, topicPrefix, operatorEnvironment }: OpenStack): FollowedOrders {
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} };
-  const log = connectLog({ brokers: addresses.kafkaBrokers.split(','), clientId: 'router', logger: quiet });
+  const log = connectLog({ brokers: addresses.kafkaBrokers.split(','), clientId: 'router', logger: silentLogger });
   const topics = topicNames(topicPrefix);
   const partitions = Number(operatorEnvironment['PARTITIONS']);
   const told = new Map<string, Told[]>();
