@@ -1,7 +1,25 @@
-import { port, readSettings, type SettingsOf, text } from '@makerbook/settings';
+import {
+  apiSettings,
+  bodySettings,
+  integer,
+  opsSettings,
+  port,
+  readSettings,
+  type SettingsOf,
+  text,
+} from '@makerbook/settings';
 
 export const gatewaySettings = {
+  HOST: opsSettings.HOST,
   PORT: port('Port of the base URL', 8080),
+  ...bodySettings,
+  CONNECTIONS_PER_ADDRESS_MAX: apiSettings.CONNECTIONS_PER_ADDRESS_MAX,
+  GATEWAY_REQUESTS_MAX: integer(
+    'Requests of one client address in one window, to all endpoints; each 8 KiB of one count as one more',
+    30_000,
+    { min: 1 },
+  ),
+  CLIENT_WINDOW_SECONDS: apiSettings.CLIENT_WINDOW_SECONDS,
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
   OPS_URLS: text('Services that make up the readiness of the whole: `name=http://host:port`, comma-separated', ''),

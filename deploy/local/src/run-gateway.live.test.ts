@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { findFreePort } from './find-free-ports.js';
+import type { GatewaySettings } from './gateway-env.js';
 import { readRoutes } from './route-requests.js';
 import { type Gateway, runGateway } from './run-gateway.js';
 
 let gateway: Gateway;
+let settings: GatewaySettings;
 let base: string;
 let ingress: Server;
 let answerIngress: RequestListener = (_request, response) => void response.end();
@@ -24,8 +26,13 @@ beforeAll(async () => {
     answerIngress(request, response);
   });
   const gone = `http://127.0.0.1:${await findFreePort()}`;
-  const settings = {
+  settings = {
+    HOST: '127.0.0.1',
     PORT: 0,
+    BODY_BYTES_MAX: 100_000,
+    CONNECTIONS_PER_ADDRESS_MAX: 100,
+    GATEWAY_REQUESTS_MAX: 10_000,
+    CLIENT_WINDOW_SECONDS: 60,
     INGRESS_URL: url(ingress),
     QUERY_URL: gone,
     OPS_URLS: { ingress: url(ingress), query: gone },
@@ -91,6 +98,39 @@ describe('the gateway', () => {
     expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('last');
   });
 
+  test('takes a request to its service when it is whole: a slow body holds nothing but its own socket', async () => {
+    const asked: string[] = [];
+    answerIngress = (request, response) => {
+      readAll(request).then(
+        (body) => {
+          asked.push(`${request.method} ${request.headers['content-length']} ${body}`);
+          response.end();
+        },
+        () => response.destroy(),
+      );
+    };
+    const head = 'POST /v0/x HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n';
+    const slow = await Promise.all(Array.from({ length: 90 }, () => openRaw(`${head}slow`)));
+    const chunked = await openRaw('POST /v0/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n');
+    await delay(300);
+    expect(asked).toEqual([]);
+    expect((await fetch(`${base}/v0/x`, { method: 'POST', body: 'fast' })).status).toBe(200);
+    expect(asked).toEqual(['POST 4 fast']);
+    chunked.write('3\r\ntwo\r\n0\r\n\r\n');
+    slow[0]?.write('er');
+    while (asked.length < 3) await delay(10);
+    expect(asked.sort()).toEqual(['POST 4 fast', 'POST 6 onetwo', 'POST 6 slower']);
+    for (const socket of [...slow, chunked]) socket.destroy();
+  });
+
+  test('refuses packed and too large bodies itself', async () => {
+    const packed = { 'content-encoding': 'gzip' };
+    expect((await fetch(`${base}/v0/x`, { method: 'POST', body: 'x', headers: packed })).status).toBe(415);
+    const large = await fetch(`${base}/v0/x`, { method: 'POST', body: 'x'.repeat(200_000) });
+    expect(large.status).toBe(413);
+    expect(await large.json()).toMatchObject({ code: 'payload_too_large' });
+  });
+
   test('answers 503 unavailable when the service is gone', async () => {
     const response = await fetch(`${base}/v0alpha/limit-orders`, { headers: { 'x-request-id': 'mine-2' } });
     expect(response.status).toBe(503);
@@ -151,9 +191,15 @@ describe('the gateway', () => {
     expect(Number(await response.text())).toBeGreaterThan(20_000);
   });
 
-  test('is ready when all services are, and names the one that is not', async () => {
-    answerIngress = (_request, response) => void response.end(JSON.stringify({ checks: { kafka: 'ok' } }));
-    const response = await fetch(`${base}/readyz`);
+  test('is ready when all services are, and names the one that is not; it asks them once a second', async () => {
+    let asked = 0;
+    answerIngress = (_request, response) => {
+      asked += 1;
+      response.end(JSON.stringify({ checks: { kafka: 'ok' } }));
+    };
+    const startedAt = performance.now();
+    const [response] = (await Promise.all(Array.from({ length: 20 }, () => fetch(`${base}/readyz`)))) as [Response];
+    expect(asked).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1000);
     expect(response.status).toBe(503);
     expect(await response.json()).toEqual({
       status: 'unavailable',
@@ -161,7 +207,31 @@ describe('the gateway', () => {
     });
     expect((await fetch(`${base}/livez`)).status).toBe(200);
   });
+
+  test('counts what a client asks for, whatever it is', async () => {
+    const strict = await runGateway({ ...settings, GATEWAY_REQUESTS_MAX: 5 }, readRoutes(), () => undefined);
+    const answers = await Promise.all(
+      ['/livez', '/readyz', '/v0/x', '/nowhere', '/livez', '/livez', '/v0/x'].map(async (path) => {
+        const { status } = await fetch(`http://127.0.0.1:${strict.port}${path}`);
+        return status;
+      }),
+    );
+    expect(answers.filter((status) => status === 429)).toHaveLength(2);
+    await strict.stop();
+  });
 });
+
+function openRaw(text: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(gateway.port, '127.0.0.1', () => {
+      socket.write(text);
+      resolve(socket);
+    });
+    socket.once('error', reject);
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+}
 
 async function readAll(request: IncomingMessage): Promise<string> {
   let body = '';

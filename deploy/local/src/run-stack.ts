@@ -39,6 +39,7 @@ const LOCAL_DEFAULTS = {
   LOG_LEVEL: 'info',
   NODE_ENV: 'production',
 };
+const LOOPBACK = '127.0.0.1';
 /** What commands beside the stack have to share with it. */
 const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX'] as const;
 
@@ -144,7 +145,7 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   });
   await awaitReadiness(services, signal);
   signal.throwIfAborted();
-  const gateway = await startGateway(port, services, logs, env, supervision);
+  const gateway = await startGateway({ host: settings.HOST, port }, services, logs, env, supervision);
   stopInReverse(gateway);
   await awaitReadiness([gateway], signal);
   signal.throwIfAborted();
@@ -187,6 +188,8 @@ function serviceEnvironment(
     RPC_URL: addresses.rpcUrl,
     // The chain that is started here tells of a block the moment it is mined.
     ...(given(settings.RPC_URL) === undefined ? { RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws') } : {}),
+    // Behind the gateway, which alone may be reached from elsewhere.
+    HOST: LOOPBACK,
     CHAIN_ID: String(settings.CHAIN_ID),
     SERVICE_NAME: settings.SERVICE_NAME,
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
@@ -198,16 +201,17 @@ function serviceEnvironment(
 }
 
 function startGateway(
-  port: number,
+  { host, port }: { readonly host: string; readonly port: number },
   services: readonly RunningService[],
   logs: string,
   env: Environment,
   supervision: Supervision,
 ): Promise<RunningService> {
-  const url = (servicePort: number | undefined) => `http://127.0.0.1:${servicePort}`;
+  const url = (servicePort: number | undefined) => `http://${LOOPBACK}:${servicePort}`;
   const portOf = (name: string) => services.find((service) => service.name === name)?.port;
   const gatewayEnv = {
     ...env,
+    HOST: host,
     PORT: String(port),
     INGRESS_URL: url(portOf('ingress')),
     QUERY_URL: url(portOf('query')),
@@ -235,7 +239,7 @@ function describeStack(
   contracts: DeployedContracts,
 ): StackFile {
   return {
-    baseUrl: `http://127.0.0.1:${port}`,
+    baseUrl: `http://${LOOPBACK}:${port}`,
     ...addresses,
     chainId: settings.CHAIN_ID,
     serviceName: settings.SERVICE_NAME,

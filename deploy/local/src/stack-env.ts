@@ -1,11 +1,16 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
-import { address, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
+import { address, choice, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
 
 const own = 'own';
 
 /** What `npm start` itself reads. Whatever else stands in the environment reaches the services as it is. */
 export const stackSettings = {
   PORT: port('Port of the base URL; 0: any free one', 8080),
+  HOST: choice(
+    'Address of the base URL: `0.0.0.0` or `::` lets other machines reach it, and nothing else',
+    ['127.0.0.1', '0.0.0.0', '::'],
+    '127.0.0.1',
+  ),
   MAKERBOOK_DATA: text('Folder for the data and logs of everything', '.local'),
   KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),

@@ -16,9 +16,15 @@ const ENDINGS_MAX = 3;
 const STOP_TIMEOUT_MS = 25_000;
 
 /** They stop in the reverse order: first those that take requests. */
-const SERVICES = ['projector', 'chain-watcher', 'query', 'ingress'] as const;
+const SERVICES = [
+  { name: 'projector', hasApi: false },
+  { name: 'chain-watcher', hasApi: false },
+  { name: 'query', hasApi: true },
+  { name: 'ingress', hasApi: true },
+];
 
-export type RunningService = Supervised & { readonly port: number; readonly opsPort: number };
+/** `port` is that of its API, where it has one. */
+export type RunningService = Supervised & { readonly port?: number; readonly opsPort: number };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -48,12 +54,13 @@ export async function startServices(
   keep: (service: RunningService) => void,
 ): Promise<void> {
   const ports = await findFreePorts(2 * SERVICES.length);
-  for (const [index, name] of SERVICES.entries()) {
-    const [port = 0, opsPort = 0] = ports.slice(2 * index);
+  for (const [index, { name, hasApi }] of SERVICES.entries()) {
+    const [opsPort = 0, apiPort = 0] = ports.slice(2 * index);
     const entry = entryOf(`services/${name}`);
     if (!existsSync(entry)) throw new PartError(name, `${entry} is missing: run \`npm run build\``);
-    const env = { ...environment, PORT: String(port), OPS_PORT: String(opsPort) };
-    keep({ ...(await startNode(name, entry, env, logFolder, supervision)), port, opsPort });
+    const env = { ...environment, OPS_PORT: String(opsPort), ...(hasApi ? { PORT: String(apiPort) } : {}) };
+    const part = await startNode(name, entry, env, logFolder, supervision);
+    keep({ ...part, opsPort, ...(hasApi ? { port: apiPort } : {}) });
   }
 }
 

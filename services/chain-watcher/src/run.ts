@@ -265,6 +265,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       sizes: () => watched.sizes(),
     });
     ops = await serveOps({
+      host: settings.HOST,
       port: settings.OPS_PORT,
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
       ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),

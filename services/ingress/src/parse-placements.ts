@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-events';
 import { type FieldProblem, type PlacementInput, placementInput } from '@makerbook/contracts-http';
 import type { Order } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
-import { z } from 'zod';
+import type { z } from 'zod';
 
 /** An order as it was posted, parsed; its signature in lowercase hex, not yet looked at. */
 export interface Placement {
@@ -10,10 +10,8 @@ export interface Placement {
   readonly signature: Hex;
 }
 
-/** How many of the wrong places are named. */
+/** How many of the wrong places are named; with so many the request is not looked at any further. */
 const ERRORS_MAX = 20;
-
-const placementsInput = z.array(placementInput).min(1, { error: 'must hold at least one order' });
 
 /**
  * Parses the body of a POST (Interface 4.3): hex of any case, leading zeros allowed, nothing that the maker did not
@@ -24,8 +22,22 @@ export function parsePlacements(body: unknown, ordersMax: number): readonly Plac
     const detail = `a request places at most ${ordersMax} orders, not ${body.length}`;
     return { code: 'too_many_orders', detail, index: ordersMax };
   }
-  const parsed = placementsInput.safeParse(body);
-  return parsed.success ? parsed.data.map(toPlacement) : explain(parsed.error);
+  if (!Array.isArray(body)) return refuse([{ pointer: '', detail: 'must be an array of orders' }]);
+  if (body.length === 0) return refuse([{ pointer: '', detail: 'must hold at least one order' }]);
+  const placements: Placement[] = [];
+  const errors: FieldProblem[] = [];
+  let firstWrong: number | undefined;
+  for (const [index, item] of body.entries()) {
+    const parsed = placementInput.safeParse(item);
+    if (parsed.success) {
+      placements.push(toPlacement(parsed.data));
+      continue;
+    }
+    firstWrong ??= index;
+    errors.push(...parsed.error.issues.flatMap((issue) => fieldProblems(issue, index)));
+    if (errors.length > ERRORS_MAX) break;
+  }
+  return errors.length === 0 ? placements : refuse(errors, firstWrong);
 }
 
 function toPlacement({ order, signature }: PlacementInput): Placement {
@@ -47,23 +59,24 @@ function lowercase(hex: Hex): Hex {
   return hex.toLowerCase() as Hex;
 }
 
-function explain({ issues }: z.ZodError): Refusal {
-  const errors = issues.flatMap(fieldProblems);
-  const index = issues[0]?.path[0];
+function refuse(errors: FieldProblem[], index?: number): Refusal {
+  const named = errors.slice(0, ERRORS_MAX);
+  const count = errors.length > named.length ? `${named.length} fields and more` : `${named.length} fields`;
   return {
     code: 'invalid_request',
-    detail: errors.length === 1 ? 'one field is not well-formed' : `${errors.length} fields are not well-formed`,
-    errors: errors.slice(0, ERRORS_MAX),
-    ...(typeof index === 'number' ? { index } : {}),
+    detail: `${named.length === 1 ? 'one field is' : `${count} are`} not well-formed`,
+    errors: named,
+    ...(index === undefined ? {} : { index }),
   };
 }
 
-function fieldProblems(issue: z.core.$ZodIssue): FieldProblem[] {
+function fieldProblems(issue: z.core.$ZodIssue, index: number): FieldProblem[] {
+  const path = [index, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
     const detail = 'is not a field of the request';
-    return issue.keys.map((name) => ({ pointer: pointerTo([...issue.path, name]), detail }));
+    return issue.keys.map((name) => ({ pointer: pointerTo([...path, name]), detail }));
   }
-  return [{ pointer: pointerTo(issue.path), detail: issue.message }];
+  return [{ pointer: pointerTo(path), detail: issue.message }];
 }
 
 /** A JSON pointer (RFC 6901). A name is cut where it is absurdly long. */

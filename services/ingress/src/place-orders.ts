@@ -29,11 +29,13 @@ import { parsePlacements } from './parse-placements.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
 import { isRefusal, Unavailable, unavailable } from './refusal.js';
 import type { Reserver, Settled } from './reserve.js';
+import type { Turns } from './take-turns.js';
 import type { VerifyOrders } from './verify-orders.js';
 
 export interface PlaceOrdersParts extends AppendParts {
   readonly makers: Makers;
   readonly verify: VerifyOrders;
+  readonly turns: Turns;
   readonly reserver: Reserver;
   readonly redis: RedisConnection;
   readonly logger: Logger;
@@ -72,7 +74,7 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
 
   const parsedAt = performance.now();
   measures.took('parse', parsedAt - startedAt);
-  const proven = parts.verify(placements);
+  const proven = await parts.verify(placements, () => parts.turns.take(request.client));
   measures.took('verify', performance.now() - parsedAt);
   if (isRefusal(proven)) return proven;
 

@@ -18,6 +18,7 @@ import { unavailable } from './refusal.js';
 import { reportHealth } from './report-health.js';
 import { createReserver } from './reserve.js';
 import { servePatches } from './serve-patches.js';
+import { createTurns } from './take-turns.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
@@ -133,6 +134,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
             ...append,
             makers,
             verify: createOrderVerifier(domain),
+            turns: createTurns(),
             reserver,
             redis,
             logger,
@@ -152,7 +154,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
         // Of its own, so that a maker who has spent the other one can still get out.
         clientLimit: {
           name: 'cancels',
-          requests: settings.CANCEL_REQUESTS_MAX,
+          units: settings.CANCEL_REQUESTS_MAX,
           windowSeconds: settings.CLIENT_WINDOW_SECONDS,
         },
         handle: onceTopicsAreThere(
@@ -172,13 +174,14 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       },
       servePatches({
         signer: quoteSigner,
-        clientLimit: { requests: settings.PATCH_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+        clientLimit: { units: settings.PATCH_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
         logger,
         measures,
         now,
       }),
     ];
     const ops = await serveOps({
+      host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
       ...reportHealth({ makers, redis, postgres, nowMs: now }),
@@ -186,13 +189,16 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     closing.push(() => ops.stop());
     const api = await serveApi({
       routes,
+      host: settings.HOST,
       port: settings.PORT,
+      connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
       logger,
+      nowMs: now,
       bodyBytesMax: settings.BODY_BYTES_MAX,
       headerBytesMax: settings.HEADER_BYTES_MAX,
       requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
       trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
-      clientLimit: { requests: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+      clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
     closing.push(() => api.stop(settings.DRAIN_MS));
     logger.info({ port: api.port, opsPort: ops.port }, 'ingress listens');

@@ -1,5 +1,5 @@
 import { paths } from '@makerbook/contracts-http';
-import type { Route } from '@makerbook/http';
+import type { ClientLimit, Route } from '@makerbook/http';
 import { inSpan, type Logger } from '@makerbook/telemetry';
 import type { QuoteSigner } from './load-quote-signer.js';
 import type { Measures } from './measure.js';
@@ -8,7 +8,7 @@ import { createPatchQuote, type PatchQuote } from './patch-quote.js';
 export interface ServePatchesParts {
   readonly signer: QuoteSigner;
   /** Patches of one client address within a window: each costs the CPU of a recovery and a signature. */
-  readonly clientLimit: { readonly requests: number; readonly windowSeconds: number };
+  readonly clientLimit: ClientLimit;
   readonly logger: Logger;
   readonly measures: Measures;
   readonly now: () => number;

@@ -8,7 +8,8 @@ import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;
-const verify = createOrderVerifier(domain);
+const verifyInTurns = createOrderVerifier(domain);
+const verify = (placements: Parameters<typeof verifyInTurns>[0]) => verifyInTurns(placements, async () => undefined);
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 const body = {
   salt: '0x1f',
@@ -27,7 +28,7 @@ describe('an order', () => {
     const signature = await sign();
     const order = orderFromBody(body);
     const orderHash = TypedDataEncoder.hash(typedDataDomain(domain), orderTypes, body);
-    expect(verify([{ order, signature }])).toEqual([{ order, orderHash, signature }]);
+    expect(await verify([{ order, signature }])).toEqual([{ order, orderHash, signature }]);
   });
 
   test.each([
@@ -36,7 +37,7 @@ describe('an order', () => {
     ['contract', { ...domain, verifyingContract: `0x${'ab'.repeat(20)}` as Hex }],
   ])('signed for another %s is not the maker’s', async (_name, other) => {
     const good = { order: orderFromBody(body), signature: await sign() };
-    expect(verify([good, { ...good, signature: await sign(other) }])).toMatchObject({
+    expect(await verify([good, { ...good, signature: await sign(other) }])).toMatchObject({
       code: 'invalid_signature',
       index: 1,
       errors: [{ pointer: '/1/signature' }],
@@ -45,7 +46,7 @@ describe('an order', () => {
 
   test.each(['salt', 'nonce', 'expiresAt'] as const)('with another %s than was signed is refused', async (field) => {
     const order = { ...orderFromBody(body), [field]: 77n };
-    expect(verify([{ order, signature: await sign() }])).toMatchObject({ code: 'invalid_signature', index: 0 });
+    expect(await verify([{ order, signature: await sign() }])).toMatchObject({ code: 'invalid_signature', index: 0 });
   });
 });
 

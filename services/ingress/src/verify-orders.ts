@@ -4,8 +4,17 @@ import type { Refusal } from '@makerbook/http';
 import { isSignatureRefusal, parseSignature, recoverAddress, type SignatureRefusal } from '@makerbook/signatures';
 import type { Placement } from './parse-placements.js';
 
-/** Proves that each order was signed by the maker it names. */
-export type VerifyOrders = (placements: readonly Placement[]) => readonly ProvenOrder[] | Refusal;
+/**
+ * Proves that each order was signed by the maker it names.
+ * @param takeTurn resolves when the next few may be verified; it is asked where there are more than a few
+ */
+export type VerifyOrders = (
+  placements: readonly Placement[],
+  takeTurn: () => Promise<void>,
+) => Promise<readonly ProvenOrder[] | Refusal>;
+
+/** Two milliseconds of work or so. */
+const ORDERS_PER_TURN = 20;
 
 /**
  * Hashes each order and recovers its signer (Interface 5.3), up to the first that is not the maker: 403
@@ -13,9 +22,10 @@ export type VerifyOrders = (placements: readonly Placement[]) => readonly Proven
  */
 export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
   const hasher = createOrderHasher(domain);
-  return (placements) => {
+  return async (placements, takeTurn) => {
     const proven: ProvenOrder[] = [];
     for (const [index, { order, signature: hex }] of placements.entries()) {
+      if (placements.length > ORDERS_PER_TURN && index % ORDERS_PER_TURN === 0) await takeTurn();
       const signature = parseSignature(hex);
       if (isSignatureRefusal(signature)) return refuse(index, describeSignature(signature));
       const digest = hasher.hashOrder(order);

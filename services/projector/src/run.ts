@@ -134,6 +134,7 @@ export async function runProjector(
       lagMessages: [...consumer.lag().values()].reduce((total, lag) => total + lag, 0n),
     });
     const ops = await serveOps({
+      host: settings.HOST,
       port: settings.OPS_PORT,
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
       ready: async () => judgeReadiness(signs(), await answerOf(postgres.check()), redis.isReady()),

@@ -1,8 +1,8 @@
 import {
+  apiSettings,
   integer,
   kafkaSettings,
   opsSettings,
-  port,
   postgresSettings,
   readSettings,
   redisSettings,
@@ -12,7 +12,8 @@ import {
 } from '@makerbook/settings';
 
 export const settings = {
-  PORT: port('Port of the API', 8080),
+  ...opsSettings,
+  ...apiSettings,
   ...kafkaSettings,
   ...postgresSettings,
   ...redisSettings,
@@ -22,11 +23,8 @@ export const settings = {
   READ_WAIT_MS_MAX: integer('How long a GET waits for the read model to reach the end of the log', 1000, {
     max: 10_000,
   }),
-  CLIENT_REQUESTS_MAX: integer('Requests of one client address within `CLIENT_WINDOW_SECONDS`', 6000, { min: 1 }),
-  CLIENT_WINDOW_SECONDS: integer('The window of `CLIENT_REQUESTS_MAX`', 60, { min: 1, max: 3600 }),
-  TRUSTED_PROXY_HOPS: integer('Proxies in front of the service that may say who the client is', 0, { max: 10 }),
+  CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
-  ...opsSettings,
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
 };
 

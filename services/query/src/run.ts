@@ -132,6 +132,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
         ),
     };
     const ops = await serveOps({
+      host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
       ...reportHealth({ makers, redis, postgres, nowMs }),
@@ -139,13 +140,16 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
     closing.push(() => ops.stop());
     const api = await serveApi({
       routes: [route],
+      host: settings.HOST,
       port: settings.PORT,
+      connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
       logger,
+      nowMs,
       bodyBytesMax: BODY_BYTES_MAX,
       headerBytesMax: HEADER_BYTES_MAX,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
-      clientLimit: { requests: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+      clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
     closing.push(() => api.stop(DRAIN_MS));
     logger.info({ port: api.port, opsPort: ops.port }, 'query listens');

@@ -1,57 +1,41 @@
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
-import type { Refusal } from './reply.js';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { findExcess, type JsonBounds } from './bound-json.js';
+import { Refused, readBody } from './read-body.js';
 
-/** A refusal on its way to the place that answers errors. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.detail);
-    this.refusal = refusal;
-  }
-}
+/** No body of the interface comes near any of these: an order of a POST nests four levels, and has seven members. */
+const bounds: JsonBounds = { depthMax: 8, membersMax: 32, valuesMax: 10_000 };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Reads a JSON body: 415 for another content type, 413 above the limit, 400 for what is not JSON in UTF-8. */
-export function readJson(bytesMax: number): RequestHandler[] {
-  const readBytes = express.raw({ type: () => true, limit: bytesMax });
-  return [
-    requireJson,
-    (request, response, next) =>
-      readBytes(request, response, (error?: unknown) =>
-        error === undefined ? next() : next(new Refused(refusalOf(error, bytesMax))),
-      ),
-    parse,
-  ];
+/**
+ * Reads a JSON body: 415 for another content type or a packed body, 413 above the limit, 400 for what is not JSON in
+ * UTF-8, or is nested deeper or wider than any request has reason to be.
+ */
+export function readJson(bytesMax: number): RequestHandler {
+  return async (request: Request, _response: Response, next: NextFunction) => {
+    try {
+      requireJson(request);
+      request.body = parse(await readBody(request, bytesMax));
+    } catch (error) {
+      return next(error);
+    }
+    next();
+  };
 }
 
-function requireJson(request: Request, _response: Response, next: NextFunction): void {
+function requireJson(request: Request): void {
   const [type = ''] = (request.headers['content-type'] ?? '').split(';', 1);
-  if (type.trim().toLowerCase() === 'application/json') return next();
-  request.resume();
-  next(new Refused({ code: 'unsupported_media_type', detail: 'the Content-Type must be application/json' }));
+  if (type.trim().toLowerCase() === 'application/json') return;
+  throw new Refused({ code: 'unsupported_media_type', detail: 'the Content-Type must be application/json' });
 }
 
-function parse(request: Request, _response: Response, next: NextFunction): void {
-  const bytes: unknown = request.body;
+function parse(bytes: Buffer): unknown {
+  const excess = findExcess(bytes, bounds);
+  if (excess !== undefined) throw new Refused({ code: 'invalid_request', detail: excess });
   try {
-    request.body = JSON.parse(Buffer.isBuffer(bytes) ? utf8.decode(bytes) : '');
+    return JSON.parse(utf8.decode(bytes));
   } catch (error) {
-    const reason = error instanceof SyntaxError ? 'the body is not JSON' : 'the body is not UTF-8';
-    return next(new Refused({ code: 'invalid_request', detail: reason }));
-  }
-  next();
-}
-
-function refusalOf(error: unknown, bytesMax: number): Refusal {
-  const { type } = error as { type?: string };
-  switch (type) {
-    case 'entity.too.large':
-      return { code: 'payload_too_large', detail: `the body is larger than ${bytesMax} bytes` };
-    case 'encoding.unsupported':
-      return { code: 'unsupported_media_type', detail: 'the Content-Encoding is not supported' };
-    default:
-      return { code: 'invalid_request', detail: 'the body did not arrive whole' };
+    const detail = error instanceof SyntaxError ? 'the body is not JSON' : 'the body is not UTF-8';
+    throw new Refused({ code: 'invalid_request', detail });
   }
 }

@@ -4,6 +4,10 @@ import { type Problem, type ProblemCode, type ProblemText, problemBody, problemK
 export interface ApiRequest {
   /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request where it brought a sane one. */
   readonly requestId: string;
+  /** When the head of the request was here, in milliseconds since 1970. */
+  readonly receivedAtMs: number;
+  /** The client's address, as its limits have it. */
+  readonly client: string;
   /** The W3C trace context that came in. */
   readonly traceparent: string | undefined;
   readonly query: URLSearchParams;

@@ -1,10 +1,12 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { silentLogger } from '@makerbook/telemetry';
+import type { OpenServer } from './open-server.js';
 import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
-import { type ApiServer, serveApi } from './serve-api.js';
+import { serveApi } from './serve-api.js';
 
-let api: ApiServer;
+let api: OpenServer;
 let base: string;
 let release: (() => void) | undefined;
 
@@ -14,13 +16,16 @@ async function echo(request: ApiRequest): Promise<Reply> {
 
 beforeAll(async () => {
   api = await serveApi({
+    host: '127.0.0.1',
     port: 0,
+    connectionsPerAddressMax: 1000,
     logger: silentLogger,
+    nowMs: Date.now,
     bodyBytesMax: 10_000,
     headerBytesMax: 65_536,
     requestTimeoutMs: 1500,
     trustedProxyHops: 1,
-    clientLimit: { requests: 200, windowSeconds: 60 },
+    clientLimit: { units: 200, windowSeconds: 60 },
     routes: [
       { method: 'POST', path: '/things', takesJson: true, handle: echo },
       { method: 'GET', path: '/things', takesJson: false, handle: echo },
@@ -40,7 +45,7 @@ beforeAll(async () => {
         method: 'PATCH',
         path: '/guarded',
         takesJson: true,
-        clientLimit: { name: 'patches', requests: 3, windowSeconds: 60 },
+        clientLimit: { name: 'patches', units: 3, windowSeconds: 60 },
         handle: async () => okText('done'),
       },
       { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },
@@ -121,11 +126,28 @@ describe('the HTTP shell', () => {
     },
   );
 
-  test('a content type with parameters and a nesting of 4,000 arrays are JSON', async () => {
-    const response = await post(`${'['.repeat(4000)}${']'.repeat(4000)}`, {
-      'content-type': 'Application/JSON; charset=utf-8',
-    });
+  test('a content type with parameters is JSON', async () => {
+    const response = await post('[[]]', { 'content-type': 'Application/JSON; charset=utf-8' });
     expect(response.status).toBe(200);
+  });
+
+  test.each(['gzip', 'br', 'deflate', 'zstd', 'gzip, br', 'odd'])(
+    'a body packed by %s is refused with 415',
+    async (encoding) => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      await expectProblem(await post(brotliCompressSync('['.repeat(520_000)), headers), 415, 'unsupported_media_type');
+      expect((await post('[]', { ...headers, 'content-encoding': 'identity' })).status).toBe(200);
+    },
+  );
+
+  test.each([
+    ['deep', '['.repeat(5000), /nested deeper than 8 levels/],
+    ['wide', JSON.stringify(Object.fromEntries(Array.from({ length: 33 }, (_, n) => [n, n]))), /more than 32 members/],
+    ['long', `[${'1,'.repeat(4_900)}1]`, undefined],
+  ])('a body that is %s is refused before it is parsed, unless it keeps to the bounds', async (_name, body, detail) => {
+    const response = await post(body);
+    if (detail === undefined) return expect(response.status).toBe(200);
+    return expect((await expectProblem(response, 400, 'invalid_request'))['detail']).toMatch(detail);
   });
 
   test('an unknown path is 404, an unknown method 405 with Allow, HEAD among them', async () => {
@@ -167,6 +189,75 @@ describe('the HTTP shell', () => {
     expect(await raw(text)).toMatch(/^HTTP\/1.1 400[\s\S]*did not arrive/);
   });
 
+  describe('a body that is refused is not read on', () => {
+    /** Sends a head and then a body without end; counts what the connection took of it until it was closed. */
+    async function sendEndless(head: string): Promise<{ answer: string; megabytes: number }> {
+      const chunk = Buffer.alloc(65_536, 0x20);
+      const framed = Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]);
+      const isChunked = /chunked/.test(head);
+      return new Promise((resolve) => {
+        const socket = connect(api.port, '127.0.0.1');
+        let answer = '';
+        const pour = () => {
+          while (!socket.destroyed && socket.write(isChunked ? framed : chunk));
+        };
+        socket.on('connect', () => {
+          socket.write(head);
+          pour();
+        });
+        socket.on('drain', pour);
+        socket.on('data', (data) => {
+          answer += data.toString();
+        });
+        socket.on('error', () => undefined);
+        socket.on('close', () => resolve({ answer, megabytes: (socket.bytesWritten - socket.writableLength) / 1e6 }));
+      });
+    }
+    const json = 'Host: a\r\nContent-Type: application/json';
+
+    test.each([
+      ['too large', `POST /things HTTP/1.1\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n`, 413],
+      ['declared too large', `POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 1000000000000\r\n\r\n`, 413],
+      [
+        'packed',
+        `POST /things HTTP/1.1\r\n${json}\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n`,
+        415,
+      ],
+      ['of another type', 'POST /things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', 415],
+      ['sent to nowhere', `POST /nothing HTTP/1.1\r\n${json}\r\nTransfer-Encoding: chunked\r\n\r\n`, 404],
+      ['of a GET', 'GET /things HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n', 200],
+    ])('%s', async (_name, head, status) => {
+      const { answer, megabytes } = await sendEndless(head);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status}`));
+      expect(answer).toMatch(/connection: close/i);
+      // What the system's own buffers take.
+      expect(megabytes).toBeLessThan(30);
+    });
+
+    test('and a small one leaves its connection open', async () => {
+      const socket = connect(api.port, '127.0.0.1');
+      const answers: string[] = [];
+      socket.on('data', (data) => answers.push(data.toString()));
+      for (const count of [1, 2]) {
+        socket.write('POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n[]');
+        while (answers.length < count) await new Promise((resolve) => setTimeout(resolve, 10));
+        expect(answers.at(-1)).toMatch(/^HTTP\/1.1 415/);
+      }
+      socket.destroy();
+    });
+  });
+
+  test('listens on its host alone', async () => {
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect({ port: api.port, host: '127.0.0.2' });
+      socket.on('connect', () => resolve('connected'));
+      socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+      socket.on('close', () => socket.destroy());
+    });
+    // Linux has 127.0.0.2 on its loopback; other systems do not reach it at all.
+    expect(answer).toMatch(/^E(CONNREFUSED|ADDRNOTAVAIL|HOSTUNREACH|TIMEDOUT)/);
+  });
+
   test('a limit of one route is counted for it alone, for each client, before its body is read', async () => {
     const patch = (client: string, body: string) =>
       fetch(`${base}/guarded`, {
@@ -186,6 +277,25 @@ describe('the HTTP shell', () => {
     expect((await fetch(`${base}/slow-not-there`, { headers: { 'x-forwarded-for': '10.0.0.7' } })).status).toBe(404);
   });
 
+  test('a large request costs more than a small one, and one of unknown length as much as the largest', async () => {
+    const client = { 'x-forwarded-for': '203.0.113.20', 'content-type': 'application/json' };
+    const left = async (body: string | ReadableStream, query = '') => {
+      const response = await fetch(`${base}/things${query}`, {
+        method: 'POST',
+        headers: client,
+        body,
+        ...(typeof body === 'string' ? {} : { duplex: 'half' }),
+      } as RequestInit);
+      await response.text();
+      return Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1]);
+    };
+    expect(await left('[]')).toBe(199);
+    expect(await left(`[${' '.repeat(9000)}]`)).toBe(197);
+    expect(await left(`[${' '.repeat(2_000_000)}]`)).toBe(195);
+    expect(await left('[]', `?a=${'x'.repeat(25_000)}`)).toBe(191);
+    expect(await left(new Blob(['[]']).stream())).toBe(189);
+  });
+
   test('a client above its limit gets 429 with Retry-After, and still has the limit that a route has of its own', async () => {
     const ask = () => fetch(`${base}/things`, { headers: { 'x-forwarded-for': '203.0.113.9' } });
     const all = await Promise.all(Array.from({ length: 210 }, ask));
@@ -200,6 +310,51 @@ describe('the HTTP shell', () => {
     });
     expect(getOut.status).toBe(200);
   });
+});
+
+test('a client address has so many connections at a time and no more', async () => {
+  const few = await serveApi({
+    host: '127.0.0.1',
+    port: 0,
+    connectionsPerAddressMax: 3,
+    logger: silentLogger,
+    nowMs: Date.now,
+    bodyBytesMax: 10_000,
+    headerBytesMax: 65_536,
+    requestTimeoutMs: 60_000,
+    trustedProxyHops: 0,
+    clientLimit: { units: 200, windowSeconds: 60 },
+    routes: [],
+  });
+  const open = (localAddress?: string) =>
+    new Promise<{ socket: Socket; answer: () => string }>((resolve, reject) => {
+      const socket = connect({
+        port: few.port,
+        host: '127.0.0.1',
+        ...(localAddress === undefined ? {} : { localAddress }),
+      });
+      let answer = '';
+      socket.on('data', (data) => {
+        answer += data.toString();
+      });
+      socket.on('error', reject);
+      socket.on('connect', () => resolve({ socket, answer: () => answer }));
+    });
+  const held = [await open(), await open(), await open()];
+  const fourth = await open();
+  await new Promise((resolve) => fourth.socket.on('close', resolve));
+  expect(fourth.answer()).toMatch(/^HTTP\/1.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":"rate_limited"/);
+  held.pop()?.socket.destroy();
+  const deadline = performance.now() + 60_000;
+  for (let isOpen = false; !isOpen; ) {
+    const { socket, answer } = await open();
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await new Promise((resolve) => socket.on('close', resolve));
+    isOpen = answer().startsWith('HTTP/1.1 404');
+    if (performance.now() > deadline) throw new Error('the place of a closed connection stays taken');
+  }
+  for (const { socket } of held) socket.destroy();
+  await few.stop(0);
 });
 
 test('stopping lets a request under way finish and takes no new one', async () => {

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { Socket } from 'node:net';
 import { isTraceparent, type Logger, metrics } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type Response } from 'express';
-import { ipKeyGenerator, rateLimit } from 'express-rate-limit';
+import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
+import { type OpenServer, openServer, type ServerOptions } from './open-server.js';
+import { Refused } from './read-body.js';
 import { readJson } from './read-json.js';
-import { type ApiRequest, type Refusal, type Reply, toWire } from './reply.js';
+import type { ApiRequest, Refusal, Reply } from './reply.js';
+import { send } from './send.js';
 
 /** One method at one path. A thrown error is a bug: it is logged and answered with 500. */
 export interface Route {
@@ -18,33 +19,19 @@ export interface Route {
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
 
-/** Requests of one client address within a window. */
-export interface ClientLimit {
-  readonly requests: number;
-  readonly windowSeconds: number;
-}
-
-export interface ApiOptions {
+export interface ApiOptions extends ServerOptions {
   readonly routes: readonly Route[];
-  readonly port: number;
   readonly logger: Logger;
   /** A larger body is refused with 413. */
   readonly bodyBytesMax: number;
-  /** Request line and headers together; a DELETE of 100 orders has a query of 20 kB. */
-  readonly headerBytesMax: number;
-  /** A request that has not arrived whole by then is refused, so that no socket hangs. */
-  readonly requestTimeoutMs: number;
+  /** Where no proxy stands in front. */
+  readonly connectionsPerAddressMax: number;
   /** How many proxies stand in front and may say who the client is. */
   readonly trustedProxyHops: number;
   /** Over all routes that have none of their own. */
   readonly clientLimit: ClientLimit;
-}
-
-/** An API that listens. */
-export interface ApiServer {
-  readonly port: number;
-  /** Takes no new requests, lets those under way finish, cuts what is left after `drainMs`. */
-  readonly stop: (drainMs: number) => Promise<void>;
+  /** The clock, in milliseconds since 1970. */
+  readonly nowMs: () => number;
 }
 
 /**
@@ -52,35 +39,11 @@ export interface ApiServer {
  * never a stack. Rate limit headers are those of the IETF draft (draft 8).
  * @throws where the port cannot be had
  */
-export async function serveApi(options: ApiOptions): Promise<ApiServer> {
-  const server = createServer(
-    {
-      maxHeaderSize: options.headerBytesMax,
-      requestTimeout: options.requestTimeoutMs,
-      headersTimeout: options.requestTimeoutMs,
-      connectionsCheckingInterval: 1000,
-    },
-    createApp(options),
-  );
-  server.on('clientError', answerBrokenRequest);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, () => resolve());
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the API listens on no TCP port');
-  return { port: address.port, stop: (drainMs) => stopServer(server, drainMs) };
-}
-
-/** Closes a server: idle connections at once, the others when they have been answered, at the latest after `drainMs`. */
-export async function stopServer(server: Server, drainMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const idleSweep = setInterval(() => server.closeIdleConnections(), 50);
-  const cut = setTimeout(() => server.closeAllConnections(), drainMs);
-  await closed;
-  clearInterval(idleSweep);
-  clearTimeout(cut);
+export function serveApi(options: ApiOptions): Promise<OpenServer> {
+  const { connectionsPerAddressMax, ...server } = options;
+  // The connections of a proxy are those of all its clients: it is for the proxy to bound theirs.
+  const isDirect = options.trustedProxyHops === 0;
+  return openServer(createApp(options), isDirect ? { ...server, connectionsPerAddressMax } : server);
 }
 
 function createApp(options: ApiOptions): express.Express {
@@ -89,16 +52,18 @@ function createApp(options: ApiOptions): express.Express {
   app.disable('etag');
   app.set('query parser', false);
   app.set('trust proxy', options.trustedProxyHops);
-  app.use(nameRequest);
+  app.use(receive(options.nowMs));
   app.use(countRequests());
-  const shared = limitClients(options.clientLimit, 'client');
+  const limit = (clientLimit: ClientLimit, name: string) =>
+    limitClients(clientLimit, name, options.bodyBytesMax, answer);
+  const shared = limit(options.clientLimit, 'client');
   for (const path of new Set(options.routes.map((route) => route.path))) {
     const routes = options.routes.filter((route) => route.path === path);
     const allowed = routes.map((route) => route.method).join(', ');
     for (const route of routes) {
       const before = [
-        route.clientLimit === undefined ? shared : limitClients(route.clientLimit, route.clientLimit.name),
-        ...(route.takesJson ? readJson(options.bodyBytesMax) : []),
+        ...(route.clientLimit === undefined ? shared : limit(route.clientLimit, route.clientLimit.name)),
+        ...(route.takesJson ? [readJson(options.bodyBytesMax)] : []),
       ];
       app[route.method.toLowerCase() as 'get' | 'post' | 'delete' | 'patch'](
         path,
@@ -106,16 +71,16 @@ function createApp(options: ApiOptions): express.Express {
         serve(route, options.logger),
       );
     }
-    app.all(path, shared, (request, response) =>
-      send(response, {
+    app.all(path, ...shared, (request: Request, response: Response) =>
+      answer(request, response, {
         code: 'method_not_allowed',
         detail: `${request.method} is not allowed at ${path}; use ${allowed}`,
         headers: { Allow: allowed },
       }),
     );
   }
-  app.use(shared, (request, response) =>
-    send(response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
+  app.use(...shared, (request: Request, response: Response) =>
+    answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
   );
   app.use(answerError(options.logger));
   return app;
@@ -124,30 +89,39 @@ function createApp(options: ApiOptions): express.Express {
 function serve(route: Route, logger: Logger) {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     if (request.method !== route.method) return next();
-    const { requestId } = response.locals as { requestId: string };
+    const { requestId, receivedAtMs } = response.locals as { requestId: string; receivedAtMs: number };
     const { traceparent } = request.headers;
     const queryAt = request.url.indexOf('?');
     try {
       const reply = await route.handle({
         requestId,
+        receivedAtMs,
+        client: addressOf(request),
         traceparent: isTraceparent(traceparent) ? traceparent : undefined,
         query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt + 1)),
         body: route.takesJson ? request.body : undefined,
       });
-      send(response, reply);
+      answer(request, response, reply);
     } catch (error) {
       logger.error({ error, requestId, path: route.path }, 'a request failed');
-      send(response, { code: 'internal', detail: 'the request failed here; it is logged under its request id' });
+      answer(request, response, {
+        code: 'internal',
+        detail: 'the request failed here; it is logged under its request id',
+      });
     }
   };
 }
 
-function nameRequest(request: Request, response: Response, next: NextFunction): void {
-  const given = request.headers['x-request-id'];
-  const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
-  response.locals['requestId'] = requestId;
-  response.setHeader('X-Request-Id', requestId);
-  next();
+/** Gives the request its id and the time of its arrival. */
+function receive(nowMs: () => number) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const given = request.headers['x-request-id'];
+    const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+    response.locals['requestId'] = requestId;
+    response.locals['receivedAtMs'] = nowMs();
+    response.setHeader('X-Request-Id', requestId);
+    next();
+  };
 }
 
 function countRequests() {
@@ -169,69 +143,24 @@ function countRequests() {
   };
 }
 
-function limitClients({ requests, windowSeconds }: ClientLimit, name: string) {
-  return rateLimit({
-    windowMs: windowSeconds * 1000,
-    limit: requests,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    identifier: name,
-    keyGenerator: (request) => ipKeyGenerator(request.ip ?? ''),
-    handler: (_request, response) =>
-      send(response, { code: 'rate_limited', detail: 'too many requests from this address; Retry-After says when' }),
-  });
-}
-
-function send(response: Response, reply: Reply): void {
-  if (response.headersSent || response.destroyed) return;
-  const wire = toWire(reply, (response.locals as { requestId: string }).requestId);
+/** Answers, and notes the code of a refusal for the metrics. */
+function answer(request: Request, response: Response, reply: Reply): void {
   if ('code' in reply) response.locals['code'] = reply.code;
-  response.statusCode = wire.status;
-  for (const [name, value] of Object.entries(wire.headers)) {
-    if (name.startsWith('RateLimit')) response.append(name, value);
-    else response.setHeader(name, value);
-  }
-  response.setHeader('Content-Type', wire.contentType);
-  response.setHeader('Content-Length', Buffer.byteLength(wire.body));
-  response.end(wire.body);
+  send(request, response, reply, (response.locals as { requestId: string }).requestId);
 }
 
 function answerError(logger: Logger) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const refusal = refusalOf(error);
     if (refusal.code === 'internal') logger.error({ error, path: request.path }, 'a request failed');
-    send(response, refusal);
+    answer(request, response, refusal);
   };
 }
 
 function refusalOf(error: unknown): Refusal {
   if (typeof error === 'object' && error !== null) {
-    if ('refusal' in error) return error.refusal as Refusal;
+    if (error instanceof Refused) return error.refusal;
     if (error instanceof URIError) return { code: 'invalid_request', detail: 'the path is not well-formed' };
   }
   return { code: 'internal', detail: 'the request failed here; it is logged under its request id' };
-}
-
-/** What the HTTP parser itself refuses never reaches the app: the answer is written on the socket. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const refusal: Refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? { code: 'payload_too_large', detail: 'the request line and headers are too large; cancel fewer orders at once' }
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? { code: 'invalid_request', detail: 'the request did not arrive in time' }
-        : { code: 'invalid_request', detail: 'the request is not well-formed HTTP' };
-  const requestId = randomUUID();
-  const wire = toWire(refusal, requestId);
-  const head = [
-    `HTTP/1.1 ${wire.status} ${refusal.code}`,
-    `Content-Type: ${wire.contentType}`,
-    `Content-Length: ${Buffer.byteLength(wire.body)}`,
-    `X-Request-Id: ${requestId}`,
-    'Connection: close',
-  ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${wire.body}`);
 }

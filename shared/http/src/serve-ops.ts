@@ -1,5 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { stopServer } from './serve-api.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { openServer } from './open-server.js';
+
+const HEADER_BYTES_MAX = 16 * 1024;
+const REQUEST_TIMEOUT_MS = 10_000;
+const DRAIN_MS = 1_000;
 
 /** What a service says of itself. Each entry of `checks` is `ok`, or a sentence that says what is missing. */
 export interface Health {
@@ -8,6 +12,7 @@ export interface Health {
 }
 
 export interface OpsOptions {
+  readonly host: string;
   readonly port: number;
   /** False only where a restart would help: the process is stuck. */
   readonly live: () => Health;
@@ -24,20 +29,17 @@ export interface OpsServer {
 
 /** @throws where the port cannot be had */
 export async function serveOps(options: OpsOptions): Promise<OpsServer> {
-  const server = createServer(async (request, response) => {
-    try {
-      await answer(request, response, options);
-    } catch (error) {
-      write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
-    }
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, () => resolve());
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the ops server listens on no TCP port');
-  return { port: address.port, stop: () => stopServer(server, 1000) };
+  const server = await openServer(
+    async (request, response) => {
+      try {
+        await answer(request, response, options);
+      } catch (error) {
+        write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
+      }
+    },
+    { ...options, headerBytesMax: HEADER_BYTES_MAX, requestTimeoutMs: REQUEST_TIMEOUT_MS },
+  );
+  return { port: server.port, stop: () => server.stop(DRAIN_MS) };
 }
 
 /** Health out of named checks; each check is `ok` or says what is missing. */

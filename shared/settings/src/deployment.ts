@@ -22,7 +22,32 @@ export const signingSettings = {
   LIMIT_ORDER_PROTOCOL_ADDRESS: address('The LimitOrderProtocol contract, `verifyingContract` of the EIP-712 domain'),
 };
 
+export const apiSettings = {
+  PORT: port('Port of the API', 8080),
+  CONNECTIONS_PER_ADDRESS_MAX: integer(
+    'Connections of one client address at a time, where no proxy stands in front',
+    256,
+    {
+      min: 1,
+    },
+  ),
+  CLIENT_WINDOW_SECONDS: integer('Length of the window in which a client address is counted', 60, {
+    min: 1,
+    max: 3600,
+  }),
+  TRUSTED_PROXY_HOPS: integer('Proxies in front that may say who the client is', 0, { max: 10 }),
+};
+
+/** Of services that take bodies, and of the local gateway, which holds a body until it is whole. */
+export const bodySettings = {
+  BODY_BYTES_MAX: integer('A larger body is refused with 413', 262_144, { min: 1024 }),
+};
+
 export const opsSettings = {
+  HOST: text(
+    'Address that the service listens on, with all its ports. `0.0.0.0` or `::`: every interface of the machine',
+    '127.0.0.1',
+  ),
   OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };

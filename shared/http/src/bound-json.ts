@@ -1,0 +1,67 @@
+/** What a JSON text may hold. */
+export interface JsonBounds {
+  /** Arrays and objects within one another. */
+  readonly depthMax: number;
+  /** Members of one object. */
+  readonly membersMax: number;
+  /** Values in all. */
+  readonly valuesMax: number;
+}
+
+const QUOTE = '"'.charCodeAt(0);
+const BACKSLASH = '\\'.charCodeAt(0);
+const COLON = ':'.charCodeAt(0);
+const COMMA = ','.charCodeAt(0);
+const OPEN_ARRAY = '['.charCodeAt(0);
+const CLOSE_ARRAY = ']'.charCodeAt(0);
+const OPEN_OBJECT = '{'.charCodeAt(0);
+const CLOSE_OBJECT = '}'.charCodeAt(0);
+
+/**
+ * Looks through a JSON text before it is parsed, for deep nesting and objects of many members cost the parser, and whoever
+ * reports what is wrong with them, much more than their bytes. Linear in the bytes, and it allocates nothing by them.
+ * @returns which bound it exceeds, as a sentence; undefined where it keeps to all, or is no JSON: the parser says so
+ */
+export function findExcess(bytes: Buffer, { depthMax, membersMax, valuesMax }: JsonBounds): string | undefined {
+  const members = new Uint32Array(depthMax + 1);
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < bytes.length; at += 1) {
+    switch (bytes[at]) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        if (at < 0) return undefined;
+        break;
+      case OPEN_ARRAY:
+      case OPEN_OBJECT:
+        depth += 1;
+        values += 1;
+        if (depth > depthMax) return `the body is nested deeper than ${depthMax} levels`;
+        members[depth] = 0;
+        break;
+      case CLOSE_ARRAY:
+      case CLOSE_OBJECT:
+        if (depth === 0) return undefined;
+        depth -= 1;
+        break;
+      case COLON:
+        members[depth] = (members[depth] ?? 0) + 1;
+        if ((members[depth] ?? 0) > membersMax) return `an object of the body has more than ${membersMax} members`;
+        break;
+      case COMMA:
+        values += 1;
+    }
+    if (values > valuesMax) return `the body holds more than ${valuesMax} values`;
+  }
+  return undefined;
+}
+
+/** Where the string that begins at `start` ends; -1 where it does not. */
+function endOfString(bytes: Buffer, start: number): number {
+  for (let end = bytes.indexOf(QUOTE, start + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
+    let first = end;
+    while (bytes[first - 1] === BACKSLASH) first -= 1;
+    if ((end - first) % 2 === 0) return end;
+  }
+  return -1;
+}
