@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { address, blockRef, bytes32, cause, milliseconds, offset, order, quantity, signature } from './primitives.js';
+import {
+  address,
+  blockRef,
+  bytes32,
+  cause,
+  milliseconds,
+  offset,
+  order,
+  quantity,
+  seconds,
+  signature,
+} from './primitives.js';
 
 /** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of Interface 4.3. */
 export const orderSubmitted = z.strictObject({
@@ -12,11 +23,16 @@ export const orderSubmitted = z.strictObject({
   cause,
 });
 
-/** `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). */
+/**
+ * `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). It may stand before the order's
+ * `OrderSubmitted`, or without one: such an order is never open.
+ */
 export const orderCancelled = z.strictObject({
   type: z.literal('OrderCancelled'),
   maker: address,
   orderHash: bytes32,
+  /** When the order expires; no later than 2^53 - 1. Afterwards the cancellation need not be remembered. */
+  expiresAtSeconds: seconds,
   cause,
 });
 

@@ -14,7 +14,7 @@ export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { type Exit, type Part, PartError } from './spawn-part.js';
 export { readStackEnvironment } from './stack-env.js';
 export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
-export { type KafkaOptions, type KafkaPart, startKafka } from './start-kafka.js';
+export { type KafkaCluster, type KafkaOptions, type KafkaPart, startKafka, startKafkaCluster } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
 export { type TestParts, testParts } from './test-parts.js';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type FetchedJars, fetchJars } from './fetch-jars.js';
-import { findFreePort } from './find-free-ports.js';
+import { findFreePort, findFreePorts } from './find-free-ports.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const run = promisify(execFile);
@@ -26,7 +26,45 @@ export type KafkaOptions = {
   readonly controllerPort?: number;
   readonly logFile?: string;
   readonly onProgress?: (line: string) => void;
+  /** As one of several brokers. */
+  readonly cluster?: ClusterNode;
 };
+
+/** What a broker must know of its cluster. Node 1 is its only controller, at `controllerPort`. */
+export type ClusterNode = { readonly nodeId: number; readonly brokers: number; readonly clusterId: string };
+
+export type KafkaCluster = {
+  /** By their node ids, from 1 on. */
+  readonly nodes: readonly KafkaPart[];
+  readonly brokers: string;
+  stop(): Promise<void>;
+};
+
+/**
+ * Several brokers, of which the first is the controller. A follower that hangs is out of the in-sync replicas within 10 s.
+ * @throws PartError as `startKafka` does
+ */
+export async function startKafkaCluster(dataDir: string, brokers: number): Promise<KafkaCluster> {
+  const [controllerPort = 0, ...ports] = await findFreePorts(brokers + 1);
+  const clusterId = randomBytes(16).toString('base64url');
+  const starting = ports.map((port, index) => {
+    const cluster = { nodeId: index + 1, brokers, clusterId };
+    return startKafka({ dataDir: join(dataDir, String(index + 1)), port, controllerPort, cluster });
+  });
+  const started = await Promise.allSettled(starting);
+  const nodes = started.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
+  const stop = async () => {
+    // One that hangs would not hear of it.
+    for (const node of nodes) node.kill('SIGCONT');
+    await Promise.all(nodes.map((node) => node.stop()));
+  };
+  const failed = started.find((node) => node.status === 'rejected');
+  if (failed !== undefined) {
+    await stop();
+    throw failed.reason;
+  }
+  return { nodes, brokers: nodes.map((node) => node.brokers).join(','), stop };
+}
 
 /**
  * Apache Kafka in KRaft mode, one node on the loopback address, with transactions and groups.
@@ -34,17 +72,21 @@ export type KafkaOptions = {
  * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
  */
 export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
-  const { dataDir, port } = options;
+  const {
+    dataDir,
+    port,
+    cluster = { nodeId: 1, brokers: 1, clusterId: randomBytes(16).toString('base64url') },
+  } = options;
   await requireFreePort('Kafka', port);
   const jars = await fetchJars(options.onProgress);
   const controllerPort = options.controllerPort ?? (await findFreePort());
   mkdirSync(dataDir, { recursive: true });
   const properties = join(dataDir, 'server.properties');
-  writeFileSync(properties, serverProperties(dataDir, port, controllerPort));
+  writeFileSync(properties, serverProperties(dataDir, port, controllerPort, cluster));
   const log4j = join(dataDir, 'log4j2.yaml');
   writeFileSync(log4j, LOG4J);
   const java = [...JVM_OPTIONS, `-Dlog4j2.configurationFile=${log4j}`, '-cp', join(jars.folder, '*')];
-  await formatStorage(jars, dataDir, properties);
+  await formatStorage(jars, dataDir, properties, cluster.clusterId);
 
   const part = spawnPart({
     name: 'Kafka',
@@ -62,9 +104,8 @@ export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   return { ...part, brokers: `127.0.0.1:${port}` };
 }
 
-async function formatStorage(jars: FetchedJars, dataDir: string, properties: string): Promise<void> {
+async function formatStorage(jars: FetchedJars, dataDir: string, properties: string, clusterId: string): Promise<void> {
   if (existsSync(join(dataDir, 'log', 'meta.properties'))) return;
-  const clusterId = randomBytes(16).toString('base64url');
   const tool = ['-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.folder, '*')];
   const args = [...tool, 'kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties];
   try {
@@ -85,26 +126,33 @@ async function formatStorage(jars: FetchedJars, dataDir: string, properties: str
   }
 }
 
-function serverProperties(dataDir: string, port: number, controllerPort: number): string {
+function serverProperties(
+  dataDir: string,
+  port: number,
+  controllerPort: number,
+  { nodeId, brokers }: ClusterNode,
+): string {
+  const isController = nodeId === 1;
+  const replicas = Math.min(3, brokers);
   const lines: Record<string, string | number> = {
-    'process.roles': 'broker,controller',
-    'node.id': 1,
+    'process.roles': isController ? 'broker,controller' : 'broker',
+    'node.id': nodeId,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
     'controller.listener.names': 'CONTROLLER',
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port}${isController ? `,CONTROLLER://127.0.0.1:${controllerPort}` : ''}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
     'log.dirs': join(dataDir, 'log'),
     'auto.create.topics.enable': 'false',
     'num.partitions': 1,
-    'default.replication.factor': 1,
+    'default.replication.factor': replicas,
     'min.insync.replicas': 1,
-    // One node holds the internal topics alone; few partitions, as each costs files and start time.
-    'offsets.topic.replication.factor': 1,
+    // Few partitions of the internal topics, as each costs files and start time.
+    'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': 4,
-    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.replication.factor': replicas,
     'transaction.state.log.min.isr': 1,
     'transaction.state.log.num.partitions': 4,
-    'share.coordinator.state.topic.replication.factor': 1,
+    'share.coordinator.state.topic.replication.factor': replicas,
     'share.coordinator.state.topic.min.isr': 1,
     'share.coordinator.state.topic.num.partitions': 1,
     // A group of one consumer need not wait 3 s for others to join.

@@ -57,6 +57,7 @@ describe('facts that are not where they belong', () => {
       wrong,
       {
         type: 'OrderCancelled',
+        expiresAtSeconds: 4_000_000_000,
         maker: astray.order.maker,
         orderHash: astray.orderHash,
         cause: { kind: 'request', requestId: 'test' },

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { BlockRef, Cause, Hex, MakerEvent, MakerFact } from '@makerbook/contracts-events';
-import { evolve, type Maker, type Transition, unknownMaker } from '@makerbook/domain';
+import { evolve, type Maker, rememberHashes, type Transition, unknownMaker } from '@makerbook/domain';
 import fc from 'fast-check';
 import { groupFacts } from './group-facts.js';
 
@@ -105,7 +105,7 @@ function play({ orders, nonces, before, after, shuffle }: typeof scenes extends 
     .map(({ fact }) => fact);
   const fold = (state: Maker, events: readonly MakerEvent[], processedBlock: number) => {
     const placed = events.map((fact, n) => ({ fact, offset: BigInt(n), clockSeconds: 0, processedBlock }));
-    return evolve(state, placed, { routingGraceSeconds: 60, wasRemoved: () => false });
+    return evolve(state, placed, { routingGraceSeconds: 60, ...rememberHashes() });
   };
   const { maker: state } = fold(unknownMaker(maker), known, -1);
   return { told, before: state, after: (facts: readonly MakerFact[]) => fold(state, facts, 1) };

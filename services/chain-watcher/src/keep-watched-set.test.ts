@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { BlockRef, Cause, Hex, MakerEvent } from '@makerbook/contracts-events';
-import { evolve, type Maker, unknownMaker } from '@makerbook/domain';
+import { evolve, type Maker, rememberHashes, unknownMaker } from '@makerbook/domain';
 import fc from 'fast-check';
 import { WatchedSet } from './keep-watched-set.js';
 
@@ -43,7 +43,15 @@ const small = fc.nat(60);
 const block = fc.nat(20).map(blockOf);
 const eventOf = fc.oneof(
   { arbitrary: small.map(submitted), weight: 4 },
-  small.map((n): MakerEvent => ({ type: 'OrderCancelled', maker: pick(makers, n), orderHash: hashOf(n), cause })),
+  small.map((n): MakerEvent => {
+    return {
+      type: 'OrderCancelled',
+      maker: pick(makers, n),
+      orderHash: hashOf(n),
+      expiresAtSeconds: 4_000_000_000,
+      cause,
+    };
+  }),
   fc.tuple(small, block).map(
     ([n, at]): MakerEvent => ({
       type: 'OrderCancelledOnChain',
@@ -140,7 +148,8 @@ describe('the watched set', () => {
     process(9);
     expect(watched.takeOverdue()).toEqual([order]);
     process(11);
-    apply({ type: 'OrderCancelled', maker: lasting.maker, orderHash: lasting.orderHash, cause });
+    const { maker, orderHash } = lasting;
+    apply({ type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: 4_000_000_000, cause });
     expect(watched.takeOverdue()).toEqual([]);
   });
 
@@ -267,7 +276,7 @@ function unreadOrder() {
 
 class Oracle {
   private readonly makers = new Map<Hex, Maker>(makers.map((maker) => [maker, unknownMaker(maker)]));
-  private readonly removed = new Set<Hex>();
+  private readonly hashes = rememberHashes();
   private clockSeconds = 0;
   private processedBlock = -1;
 
@@ -276,13 +285,8 @@ class Oracle {
       if (fact.type !== 'BlockProcessed' && fact.maker !== address) continue;
       const { clockSeconds, processedBlock } = this;
       const placed = { fact, offset, clockSeconds, processedBlock };
-      const evolved = evolve(maker, [placed], {
-        routingGraceSeconds: 60,
-        wasRemoved: (orderHash) => this.removed.has(orderHash),
-      });
-      for (const transition of evolved.transitions) {
-        if (transition.kind === 'OrderRemoved') this.removed.add(transition.order.orderHash);
-      }
+      const evolved = evolve(maker, [placed], { routingGraceSeconds: 60, ...this.hashes });
+      this.hashes.note(evolved.transitions);
       this.makers.set(address, evolved.maker);
     }
     if (fact.type !== 'BlockProcessed') return;

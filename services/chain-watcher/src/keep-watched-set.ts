@@ -71,6 +71,10 @@ export class WatchedSet {
       case 'OrderSubmitted':
         return this.openOrder(home, fact, offset);
       case 'OrderCancelled':
+        this.remove(home, this.orders.find(fact.orderHash));
+        // Where it stands before its order, that one is never open.
+        this.removed.add(readWords(fact.orderHash, 2, 8, this.key));
+        return -1;
       case 'OrderCancelledOnChain':
         this.remove(home, this.orders.find(fact.orderHash));
         return -1;

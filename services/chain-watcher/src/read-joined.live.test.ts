@@ -24,7 +24,14 @@ describe('a hash that was removed and is forgotten', () => {
     await stage.submit(repeated);
     await until('it is read', () => stage.state(repeated.orderHash)?.status === 'ACTIVE');
     const cause = { kind: 'request', requestId: 'stage' } as const;
-    await stage.append({ type: 'OrderCancelled', maker: addressOf(maker), orderHash: repeated.orderHash, cause });
+    const { orderHash } = repeated;
+    await stage.append({
+      type: 'OrderCancelled',
+      maker: addressOf(maker),
+      orderHash,
+      expiresAtSeconds: 4_000_000_000,
+      cause,
+    });
     await until('it is gone', () => stage.state(repeated.orderHash)?.status === 'REMOVED');
     await stage.mine(3);
     await stage.settled();

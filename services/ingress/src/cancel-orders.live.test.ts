@@ -1,7 +1,12 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-events';
+import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
+import { findKnownHashes, findOrders } from '@makerbook/postgres';
+import { reserveOrders, settleReservation } from '@makerbook/redis';
 import { Signature, type Wallet } from 'ethers';
+import { appendFacts } from './append-facts.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
@@ -201,8 +206,10 @@ describe('a DELETE is refused', () => {
 });
 
 describe('when a part is gone', () => {
-  test('without Redis a maker gets out, an unknown hash is NOT_FOUND, and POST says 503', async () => {
+  test('without Redis a maker gets out; of an unknown hash nothing is said, and POST says 503', async () => {
     const order = await placeOne();
+    const stored = placeOne();
+    await stored;
     await ingress.gates.redis.shut();
     try {
       const fresh = await signOrder(maker);
@@ -218,10 +225,13 @@ describe('when a part is gone', () => {
       expect(ready.status).toBe(503);
       expect(await ready.json()).toMatchObject({ checks: { redis: 'is away', kafka: 'ok' } });
       const item = cancelling(maker, order);
-      expect(await cancelled([item, { hash: unknownHash, signature: item.signature }])).toEqual([
-        'CANCELLED',
-        'NOT_FOUND',
-      ]);
+      const other = cancelling(maker, await stored);
+      expect(await cancelled([item])).toEqual(['CANCELLED']);
+      // It may be on its way to the log, as far as anybody can tell. The other one is cancelled all the same.
+      const mixed = await refused(await remove([{ hash: unknownHash, signature: item.signature }, other]));
+      expect(mixed).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+      expect(mixed['detail']).toMatch(/the 1 other orders were cancelled$/);
+      await isCancelledOnce(other.hash);
     } finally {
       await ingress.gates.redis.open();
     }
@@ -243,7 +253,8 @@ describe('when a part is gone', () => {
         code: 'unavailable',
         retryable: true,
       });
-      expect(await cancelled([item])).toEqual(['CANCELLED']);
+      await isCancelledOnce(hashOf(order));
+      expect(await cancelled([cancelling(maker, await placeOne())])).toEqual(['CANCELLED']);
       expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
         status: 'ok',
         checks: { postgres: expect.stringMatching(/away/) },
@@ -253,10 +264,11 @@ describe('when a part is gone', () => {
     }
   });
 
-  test('a hash that the read model has not reached yet is waited for, and 503 when it does not come', async () => {
+  test('after a flush an order that the read model has not reached is waited for, and 503 when it does not come', async () => {
     ingress.pauseProjection();
     const order = await placeOne();
     await ingress.redis.client.del(ingress.redis.keys.hint(hashOf(order)));
+    await ingress.ageRedis(100_000);
     await ingress.restart({ PROJECTION_WAIT_MS: '1000' });
     expect(await refused(await remove([cancelling(maker, order)]))).toMatchObject({ status: 503, code: 'unavailable' });
     await ingress.restart();
@@ -264,6 +276,148 @@ describe('when a part is gone', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     ingress.resumeProjection();
     expect(await (await late).json()).toEqual([{ orderHash: hashOf(order), status: 'CANCELLED' }]);
+  });
+
+  test('a flush makes unknown hashes 503 until no append of before can be under way', async () => {
+    await ingress.restart({ APPEND_TIMEOUT_MS: '3000' });
+    const item = { hash: unknownHash, signature: cancelling(maker, await placeOne()).signature };
+    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+    await ingress.redis.client.del(ingress.redis.keys.since());
+    const problem = await refused(await remove([item]));
+    expect(problem).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+    expect(problem['detail']).toMatch(/the cache was emptied a moment ago/);
+    await until('the hash is NOT_FOUND', async () => (await remove([item])).ok);
+    await ingress.ageRedis(3_600_000);
+    await ingress.restart();
+  });
+
+  test('an unknown hash does not wait for the read model, once Redis is known to be whole', async () => {
+    const item = { hash: unknownHash, signature: cancelling(maker, await placeOne()).signature };
+    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+    ingress.pauseProjection();
+    try {
+      await placeOne();
+      const startedAt = performance.now();
+      expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+      // The read model would be waited for much longer.
+      expect(performance.now() - startedAt).toBeLessThan(15_000);
+    } finally {
+      ingress.resumeProjection();
+    }
+  });
+});
+
+describe('an order that is still being placed', () => {
+  /** What another process has done of a POST by now. */
+  async function reserve(order: SignedOrder): Promise<void> {
+    const owner = lower(maker);
+    const outcome = await reserveOrders(ingress.redis, {
+      reservationId: `other:${order.order.salt}`,
+      nowMs: Date.now(),
+      receivedAtMs: Date.now(),
+      leaseMs: 600_000,
+      makers: [{ maker: owner, partition: partitionOf(owner, ingress.partitions) }],
+      orders: [
+        {
+          makerIndex: 0,
+          orderHash: hashOf(order),
+          salt: order.order.salt as Hex,
+          expiresAtSeconds: Number(order.order.expiresAt),
+        },
+      ],
+      chargeOnly: false,
+      firstRepeatAt: undefined,
+      budget: { ratePerSecond: 100, burst: 1000 },
+      openOrdersMax: 1000,
+    });
+    expect(outcome.kind).toBe('reserved');
+  }
+  const settleAs = async (order: SignedOrder, settlement: 'not_appended' | 'unknown') => {
+    const epoch = await ingress.redis.client.hget(
+      ingress.redis.keys.partition(partitionOf(lower(maker), ingress.partitions)),
+      'epoch',
+    );
+    const at = [{ maker: lower(maker), epoch: epoch ?? '' }];
+    await settleReservation(ingress.redis, `other:${order.order.salt}`, at, settlement);
+  };
+  async function append(order: SignedOrder): Promise<void> {
+    const appender = ingress.log.createAppender({ timeoutMs: 60_000 });
+    const body = order.order as Parameters<typeof orderFromBody>[0];
+    const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
+    const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'other' });
+    const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
+    await appendFacts(parts, facts, { timeMs: Date.now(), traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` });
+  }
+  const openOf = async (order: SignedOrder) => (await findOrders(ingress.postgres, [hashOf(order)])).size;
+  const projected = (order: SignedOrder) =>
+    until('the order is projected', async () => {
+      const { expiresAt } = order.order;
+      const asked = { maker: lower(maker), expiresAtSeconds: Number(expiresAt), orderHash: hashOf(order) };
+      return (await findKnownHashes(ingress.postgres, [asked])).accepted.size > 0;
+    });
+  const post = (orders: SignedOrder[]) =>
+    fetch(ingress.url, {
+      method: 'POST',
+      body: JSON.stringify(orders),
+      headers: { 'content-type': 'application/json' },
+    });
+
+  test('is cancelled, and stays so when it comes to the log behind its cancellation', async () => {
+    await placeOne();
+    const order = await signOrder(maker);
+    await reserve(order);
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
+    await append(order);
+    await projected(order);
+    expect(await openOf(order)).toBe(0);
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['NOT_FOUND']);
+  });
+
+  test('is cancelled while nobody knows whether it was stored, also when its maker has placed others since', async () => {
+    await placeOne();
+    const order = await signOrder(maker);
+    await reserve(order);
+    await settleAs(order, 'unknown');
+    // The maker is loaded anew by it: what became of the order is asked, and nobody can say yet.
+    await placeOne();
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
+    await append(order);
+    await projected(order);
+    expect(await openOf(order)).toBe(0);
+  });
+
+  test('is a duplicate from then on, also when nothing of it was stored', async () => {
+    await placeOne();
+    const order = await signOrder(maker);
+    await reserve(order);
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
+    await settleAs(order, 'not_appended');
+    expect(await refused(await post([order]))).toMatchObject({ code: 'duplicate', index: 0 });
+    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
+    await ingress.redis.client.del(keys);
+    expect(await refused(await post([order]))).toMatchObject({ code: 'duplicate', index: 0 });
+    await ingress.ageRedis(3_600_000);
+  });
+
+  test('is not placed any more after a DELETE was told that it is unknown, unless it is posted anew', async () => {
+    const order = await signOrder(maker);
+    const { hostname, port, pathname } = new URL(ingress.url);
+    const body = JSON.stringify([order]);
+    const socket = connect(Number(port), hostname);
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk.toString();
+    });
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    const head = ['Host: a', 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close'];
+    socket.write(`POST ${pathname} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n${body.slice(0, 10)}`);
+    await settle();
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['NOT_FOUND']);
+    socket.write(body.slice(10));
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1.1 400 [\s\S]*"code":"order_cancelled"[\s\S]*"index":0/);
+    expect((await post([order])).status).toBe(200);
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
   });
 });
 

@@ -9,7 +9,7 @@ import type { LookUp, Whose } from './look-up-orders.js';
 import type { Measures } from './measure.js';
 import { parseCancellations } from './parse-cancellations.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
-import { isRefusal, Unavailable, unavailable } from './refusal.js';
+import { isRefusal, unavailable } from './refusal.js';
 import type { VerifyCancellation } from './verify-cancellations.js';
 
 export interface CancelOrdersParts extends AppendParts {
@@ -26,7 +26,9 @@ export interface CancelOrdersParts extends AppendParts {
 /**
  * DELETE /v0alpha/limit-orders (Interface 4.4, 5.2). Every signature is proved before anything is appended; one that is
  * not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a hash that
- * stands twice is cancelled once and answered twice. Without Redis no budget is charged: a maker can always get out.
+ * stands twice is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the
+ * log may hold its cancellation before it. Where it cannot be told of a hash whether its order may still come to life,
+ * the others are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always get out.
  */
 export function createCancelOrders(parts: CancelOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
@@ -39,18 +41,12 @@ export function createCancelOrders(parts: CancelOrdersParts): (request: ApiReque
 }
 
 async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
-  const { measures, now } = parts;
+  const { measures } = parts;
   const asked = parseCancellations(request.query, parts.cancelsPerDeleteMax);
   if (isRefusal(asked)) return asked;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
-  let found: ReadonlyMap<Hex, Whose>;
-  try {
-    found = await parts.lookUp([...new Set(orderHashes)]);
-  } catch (error) {
-    if (error instanceof Unavailable) return unavailable(`nothing was cancelled: ${error.message}`);
-    throw error;
-  }
+  const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
   const foundAt = performance.now();
   measures.took('look_up', foundAt - startedAt);
   for (const [index, cancellation] of asked.cancellations.entries()) {
@@ -60,18 +56,38 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   }
   measures.took('verify', performance.now() - foundAt);
 
-  const makerOf = new Map<Hex, Address>();
-  for (const [orderHash, { maker }] of found) makerOf.set(orderHash, maker);
+  let headers: ReplyHeaders | Refusal = {};
+  if (found.size > 0) {
+    headers = await charge(parts, found, orderHashes);
+    if (isRefusal(headers)) return headers;
+    const refusal = await append(parts, request, traceparent, found);
+    if (refusal !== undefined) return refusal;
+  }
+  if (unsure !== undefined) {
+    const others = found.size === 0 ? 'nothing was cancelled' : `the ${found.size} other orders were cancelled`;
+    const [first] = unsure.orderHashes;
+    const which = unsure.orderHashes.length === 1 ? first : `${unsure.orderHashes.length} orders, the first ${first}`;
+    return unavailable(`it cannot be told now whether ${which} may still be placed (${unsure.reason}); ${others}`);
+  }
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
-    status: makerOf.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
+    status: found.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
-  if (makerOf.size === 0) return okJson(JSON.stringify(statuses));
-  const headers = await charge(parts, makerOf, orderHashes);
-  if (isRefusal(headers)) return headers;
-  const timeMs = now();
-  const { requestId } = request;
-  const facts = [...makerOf].map(([orderHash, maker]) => cancelOrder(maker, orderHash, { kind: 'request', requestId }));
+  return okJson(JSON.stringify(statuses), headers);
+}
+
+/** Answers with a refusal where the log has not confirmed the cancellations. */
+async function append(
+  parts: CancelOrdersParts,
+  { requestId }: ApiRequest,
+  traceparent: string,
+  found: ReadonlyMap<Hex, Whose>,
+): Promise<Refusal | undefined> {
+  const { measures } = parts;
+  const timeMs = parts.now();
+  const facts = [...found].map(([orderHash, { maker, expiresAtSeconds }]) =>
+    cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
+  );
   const appendingAt = performance.now();
   try {
     await appendFacts(parts, facts, { timeMs, traceparent });
@@ -82,17 +98,17 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   }
   measures.took('append', performance.now() - appendingAt);
   measures.ordersCancelled(facts.length);
-  await note(parts, makerOf);
-  return okJson(JSON.stringify(statuses), headers);
+  await note(parts, found);
+  return undefined;
 }
 
 async function charge(
   { redis, budget, now }: CancelOrdersParts,
-  makerOf: ReadonlyMap<Hex, Address>,
+  found: ReadonlyMap<Hex, Whose>,
   orderHashes: readonly Hex[],
 ): Promise<ReplyHeaders | Refusal> {
   const counts = new Map<Address, number>();
-  for (const maker of makerOf.values()) counts.set(maker, (counts.get(maker) ?? 0) + 1);
+  for (const { maker } of found.values()) counts.set(maker, (counts.get(maker) ?? 0) + 1);
   const makers = [...counts].map(([maker, count]) => ({ maker, count }));
   try {
     const outcome = await chargeCancels(redis, makers, budget, now());
@@ -104,7 +120,7 @@ async function charge(
     );
     if (outcome.kind === 'charged') return headers;
     const maker = makers[outcome.makerIndex]?.maker;
-    const index = orderHashes.findIndex((orderHash) => makerOf.get(orderHash) === maker);
+    const index = orderHashes.findIndex((orderHash) => found.get(orderHash)?.maker === maker);
     const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
     return { code: 'rate_limited', detail, index, headers: { ...headers, ...retryAfter(outcome.retryAfterMs) } };
   } catch (error) {
@@ -114,9 +130,9 @@ async function charge(
 }
 
 /** Best effort: the projector says the same to Redis a moment later. */
-async function note({ redis, partitions }: CancelOrdersParts, makerOf: ReadonlyMap<Hex, Address>): Promise<void> {
+async function note({ redis, partitions }: CancelOrdersParts, found: ReadonlyMap<Hex, Whose>): Promise<void> {
   try {
-    const orders = [...makerOf].map(([orderHash, maker]) => ({
+    const orders = [...found].map(([orderHash, { maker }]) => ({
       orderHash,
       maker,
       partition: partitionOf(maker, partitions),

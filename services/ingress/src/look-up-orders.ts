@@ -1,73 +1,121 @@
 import type { Hex } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/domain';
-import { findOrders, type Postgres } from '@makerbook/postgres';
-import { findHints, type Hint, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
+import { findKnownHashes, findOrders, type Postgres } from '@makerbook/postgres';
+import { findHints, type HintedOrder, type Hints, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { asUnavailable, type Projection } from './await-projection.js';
 import { Unavailable } from './refusal.js';
 
-/** Whose an order is, and the salt that its cancellation is signed with unless the request says otherwise. */
+/** Whose an order is, the salt that its cancellation is signed with unless the request says otherwise, and its expiry. */
 export interface Whose {
   readonly maker: Address;
   readonly salt: Hex;
+  readonly expiresAtSeconds: number;
 }
 
-/** Finds the open ones among the hashes. Throws Unavailable when it cannot be told of all of them. */
-export type LookUp = (orderHashes: readonly Hex[]) => Promise<ReadonlyMap<Hex, Whose>>;
+/** What is known of the hashes of a DELETE. */
+export interface FoundOrders {
+  /**
+   * Those that are open, that are being placed, or of which nobody knows yet whether they were stored. The others are
+   * gone, unless `unsure` names them: they cannot come to life without being posted anew.
+   */
+  readonly found: ReadonlyMap<Hex, Whose>;
+  /** Hashes of which that cannot be told now, and why. */
+  readonly unsure: { readonly orderHashes: readonly Hex[]; readonly reason: string } | undefined;
+}
+
+export type LookUp = (orderHashes: readonly Hex[]) => Promise<FoundOrders>;
 
 export interface LookUpParts {
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
   readonly projection: Projection;
+  /** An append that was begun so long ago is in the log, or never will be. */
+  readonly appendMsMax: number;
   readonly now: () => number;
 }
 
 /**
- * Redis knows orders from the moment they are stored; what it does not know, the read model is asked for, and asked
- * again when it has reached the log's end as of now: an order that was answered with 200 is always found. One that
- * another request is still appending is not: its cancellation could come to stand before it, and would cancel nothing.
+ * Redis knows an order from before it is appended until it is removed; the read model is asked for what it does not know.
+ * A hash that neither knows is gone if Redis has lost nothing since it last vouched: since a time from which on all
+ * earlier appends had ended, and the read model had reached the log's end.
  */
-export function createLookUp({ redis, postgres, projection, now }: LookUpParts): LookUp {
-  async function hintsOf(orderHashes: readonly Hex[]): Promise<readonly Hint[]> {
-    try {
-      return await findHints(redis, orderHashes, now());
-    } catch (error) {
-      if (error instanceof RedisUnavailable) return orderHashes.map(() => undefined);
-      throw error;
-    }
-  }
+export function createLookUp({ redis, postgres, projection, appendMsMax, now }: LookUpParts): LookUp {
+  /** The life of Redis for which that was seen. */
+  let vouchedId: string | undefined;
 
-  /** Asked for last: what was stored meanwhile is found, what was given up is gone. */
-  async function addSettled(orderHashes: readonly Hex[], found: Map<Hex, Whose>): Promise<void> {
-    const hints = await findHints(redis, orderHashes, now()).catch((error: unknown) => {
-      throw error instanceof RedisUnavailable ? new Unavailable('Redis does not answer', { cause: error }) : error;
-    });
-    for (const [index, orderHash] of orderHashes.entries()) {
-      const hint = hints[index];
-      if (hint === 'under_way') throw new Unavailable(`order ${orderHash} is being placed right now`);
-      if (hint !== undefined && hint !== 'cancelled') found.set(orderHash, hint);
-    }
+  /** Throws Unavailable. */
+  async function vouch({ id, ms }: { readonly id: string; readonly ms: number }): Promise<void> {
+    const waitMs = ms + appendMsMax - now();
+    if (waitMs > 0) throw new Unavailable(`the cache was emptied a moment ago: try again in ${waitMs} ms`);
+    await projection.reachEndEverywhere();
+    vouchedId = id;
   }
 
   return async (orderHashes) => {
-    const found = new Map<Hex, Whose>();
-    let unknown: Hex[] = [];
-    const underWay = new Set<Hex>();
-    const hints = await hintsOf(orderHashes);
-    for (const [index, orderHash] of orderHashes.entries()) {
-      const hint = hints[index];
-      if (hint === 'under_way') underWay.add(orderHash);
-      if (hint === undefined || hint === 'under_way') unknown.push(orderHash);
-      else if (hint !== 'cancelled') found.set(orderHash, hint);
+    const known = await hintsOf(redis, orderHashes, now());
+    const { found, stale, absent } = sort(orderHashes, known);
+    const toAsk = [...stale.keys(), ...absent];
+    if (toAsk.length === 0) return { found, unsure: undefined };
+    try {
+      await addStored(postgres, toAsk, stale, found);
+      const missing = absent.filter((orderHash) => !found.has(orderHash));
+      if (missing.length === 0) return { found, unsure: undefined };
+      if (known === undefined) return { found, unsure: { orderHashes: missing, reason: 'Redis does not answer' } };
+      if (known.since !== undefined && known.since.id !== vouchedId) {
+        await vouch(known.since);
+        await addStored(postgres, missing, new Map(), found);
+      }
+      return { found, unsure: undefined };
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      const orderHashes = toAsk.filter((orderHash) => !found.has(orderHash));
+      return { found, unsure: { orderHashes, reason: error.message } };
     }
-    for (const isCurrent of [false, true]) {
-      if (unknown.length === 0) break;
-      if (isCurrent) await projection.reachEndEverywhere();
-      const rows = await asUnavailable(() => findOrders(postgres, unknown));
-      for (const [orderHash, whose] of rows) found.set(orderHash, whose);
-      unknown = unknown.filter((orderHash) => !rows.has(orderHash));
-    }
-    const unsettled = unknown.filter((orderHash) => underWay.has(orderHash));
-    if (unsettled.length > 0) await addSettled(unsettled, found);
-    return found;
   };
+}
+
+async function hintsOf(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hints | undefined> {
+  try {
+    return await findHints(redis, orderHashes, nowMs);
+  } catch (error) {
+    if (error instanceof RedisUnavailable) return undefined;
+    throw error;
+  }
+}
+
+function sort(orderHashes: readonly Hex[], known: Hints | undefined) {
+  const found = new Map<Hex, Whose>();
+  const stale = new Map<Hex, HintedOrder>();
+  const absent: Hex[] = [];
+  for (const [index, orderHash] of orderHashes.entries()) {
+    const hint = known?.hints[index] ?? { kind: 'absent' };
+    if (hint.kind === 'absent') absent.push(orderHash);
+    else if (hint.kind === 'hinted') (hint.isCurrent ? found : stale).set(orderHash, hint);
+  }
+  return { found, stale, absent };
+}
+
+/**
+ * Adds those that are open in the read model; and those with a stale hint that it has never seen, for they may still be on
+ * their way. Throws Unavailable.
+ */
+async function addStored(
+  postgres: Postgres,
+  orderHashes: readonly Hex[],
+  stale: ReadonlyMap<Hex, HintedOrder>,
+  found: Map<Hex, Whose>,
+): Promise<void> {
+  const [open, known] = await asUnavailable(() =>
+    Promise.all([
+      findOrders(postgres, orderHashes),
+      findKnownHashes(
+        postgres,
+        [...stale].map(([orderHash, { maker, expiresAtSeconds }]) => ({ orderHash, maker, expiresAtSeconds })),
+      ),
+    ]),
+  );
+  for (const [orderHash, whose] of open) found.set(orderHash, whose);
+  for (const [orderHash, hint] of stale) {
+    if (!known.accepted.has(orderHash) && !known.cancelled.has(orderHash)) found.set(orderHash, hint);
+  }
 }

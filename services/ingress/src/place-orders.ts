@@ -85,7 +85,7 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
   const acceptedAtMs = now();
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const asked = askFor(parts, proven, untimely !== undefined, repeat?.index);
+  const asked = { ...askFor(parts, proven, untimely !== undefined, repeat?.index), receivedAtMs: request.receivedAtMs };
   const reservationId = parts.nextId();
   const reservingAt = performance.now();
   let outcome: Settled;
@@ -170,7 +170,7 @@ function askFor(
   proven: readonly ProvenOrder[],
   chargeOnly: boolean,
   firstRepeatAt: number | undefined,
-): Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'> {
+): Omit<ReserveOrders, 'reservationId' | 'receivedAtMs' | 'nowMs' | 'leaseMs'> {
   const indexOfMaker = new Map<string, number>();
   const makers: { maker: ProvenOrder['order']['maker']; partition: number }[] = [];
   const orders = proven.map(({ order, orderHash }) => {
@@ -215,6 +215,10 @@ function refuseOutcome(
     case 'duplicate': {
       if (repeat?.index === index) return refuse(repeat, headers);
       return { code: 'duplicate', detail: 'the order was accepted before: a hash is accepted once', index, headers };
+    }
+    case 'cancelled': {
+      const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
+      return { code: 'order_cancelled', detail, index, headers };
     }
     case 'too_many_open': {
       const { openOrders } = outcome;

@@ -39,6 +39,8 @@ export interface IngressParts {
 
 /** The service listens at once; whoever starts it is told so at the latest then, with or without log and Redis. */
 const START_MS_MAX = 2_000;
+/** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
+const APPEND_SPARE_MS = 1_000;
 /** An append has been answered or refused long before others may ask what became of it. */
 const LEASE_SPARE_MS = 10_000;
 
@@ -161,7 +163,13 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
           topics,
           createCancelOrders({
             ...append,
-            lookUp: createLookUp({ redis, postgres, projection, now }),
+            lookUp: createLookUp({
+              redis,
+              postgres,
+              projection,
+              appendMsMax: settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS,
+              now,
+            }),
             verify: createCancellationVerifier(domain),
             redis,
             logger,

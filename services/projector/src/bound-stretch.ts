@@ -44,17 +44,25 @@ export function boundStretch(
   return facts.length;
 }
 
-/** The orders that the facts submit, as they are looked for among the accepted ones. */
-export function submittedOrders(
+/** A hash as it is looked for among those that were accepted or cancelled earlier. */
+export interface HashToFind {
+  readonly maker: Address;
+  readonly expiresAtSeconds: number;
+  readonly orderHash: Hex;
+}
+
+/** The hashes that the facts submit, and those that they cancel and that are not open. */
+export function hashesToFind(
   facts: readonly LoggedFact[],
-): { maker: Address; expiresAtSeconds: number; orderHash: Hex }[] {
-  return facts.flatMap(({ fact }) =>
-    fact.type === 'OrderSubmitted'
-      ? {
-          maker: fact.maker,
-          expiresAtSeconds: boundedSeconds(BigInt(fact.order.expiresAt)),
-          orderHash: fact.orderHash,
-        }
-      : [],
-  );
+  makers: ReadonlyMap<Address, Pick<Maker, 'orders'>>,
+): HashToFind[] {
+  return facts.flatMap(({ fact }) => {
+    if (fact.type === 'OrderSubmitted') {
+      const { maker, orderHash, order } = fact;
+      return { maker, orderHash, expiresAtSeconds: boundedSeconds(BigInt(order.expiresAt)) };
+    }
+    if (fact.type !== 'OrderCancelled') return [];
+    const { maker, orderHash, expiresAtSeconds } = fact;
+    return makers.get(maker)?.orders.has(orderHash) === true ? [] : { maker, orderHash, expiresAtSeconds };
+  });
 }

@@ -71,6 +71,7 @@ function describeOne({ transition, maker, source: fact }: Happened, rules: FeedR
       return [{ topic: topics.book, partition, key: order.orderHash, value, headers }];
     }
     case 'OrderObserved':
+    case 'HashCancelled':
       return [];
     case 'OrderWithheld':
       return describeWithdrawal(transition.order.orderHash, transition.order, 'GRACE_PERIOD', fact, rules);

@@ -1,4 +1,4 @@
-import type { Hex, MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent } from '@makerbook/contracts-events';
 import {
   type Address,
   evolve,
@@ -6,8 +6,10 @@ import {
   type Maker,
   type Placed,
   type Rules,
+  rememberHashes,
   type Transition,
 } from '@makerbook/domain';
+import type { KnownHashes } from '@makerbook/postgres';
 import type { LoggedFact } from './read-facts.js';
 
 /** What the fold of a stretch has to be given: everything that the stretch can touch. */
@@ -22,8 +24,8 @@ export interface FoldInput {
   readonly unreadable: ReadonlyMap<Address, string>;
   /** All makers of the partition for whom a block could not be folded, with its offset. */
   readonly halted: ReadonlyMap<Address, bigint>;
-  /** The submitted hashes that were accepted before the stretch, open or not. */
-  readonly accepted: ReadonlySet<Hex>;
+  /** What became of submitted and cancelled hashes before these facts. */
+  readonly known: KnownHashes;
   readonly routingGraceSeconds: number;
   /** The fold of one maker; a test puts a broken one here. */
   readonly evolve?: typeof evolve;
@@ -68,7 +70,8 @@ export function foldFacts(input: FoldInput): Folded {
   const { blocks, byMaker, clockSeconds, blockNumber } = sortByMaker(input);
   const rules: Rules = {
     routingGraceSeconds: input.routingGraceSeconds,
-    wasRemoved: (orderHash) => input.accepted.has(orderHash),
+    wasRemoved: (orderHash) => input.known.accepted.has(orderHash),
+    wasCancelled: (orderHash) => input.known.cancelled.has(orderHash),
   };
   const fold = input.evolve ?? evolve;
   for (const [address, reason] of input.unreadable) {
@@ -159,8 +162,8 @@ function evolveHalted(
   rules: Rules,
   fold: typeof evolve,
 ): FoldedMaker {
-  const removed = new Set<Hex>();
-  const ownRules: Rules = { ...rules, wasRemoved: (hash) => removed.has(hash) || rules.wasRemoved(hash) };
+  const hashes = rememberHashes(rules);
+  const ownRules: Rules = { ...rules, ...hashes };
   const transitions: Transition[] = [];
   let maker = before;
   let isHalted = true;
@@ -170,10 +173,8 @@ function evolveHalted(
     if (isHalted && isBlock && Math.max(placed.clockSeconds, fact.block.timestamp) < maker.dueAtSeconds) continue;
     const evolved = fold(maker, [placed], ownRules);
     maker = evolved.maker;
-    for (const transition of evolved.transitions) {
-      transitions.push(transition);
-      if (transition.kind === 'OrderRemoved') removed.add(transition.order.orderHash);
-    }
+    hashes.note(evolved.transitions);
+    transitions.push(...evolved.transitions);
     if (!isHalted) continue;
     isHalted = !isBlock && maker.orders.size > 0;
     if (isHalted) maker = { ...maker, dueAtSeconds: 0 };

@@ -154,7 +154,9 @@ describe('a block that breaks an invariant for one maker', () => {
     await handle(streamOf([blockAt(5, expiresAt)], end));
     expect(await openOrdersOf(bad)).toBe(ordersOfMaker);
     const { orderHash } = orderOf(bad, 1);
-    await handle(streamOf([{ type: 'OrderCancelled', maker: bad, orderHash, cause }], end + 1n));
+    await handle(
+      streamOf([{ type: 'OrderCancelled', maker: bad, orderHash, expiresAtSeconds: 4_000_000_000, cause }], end + 1n),
+    );
     expect(await openOrdersOf(bad)).toBe(ordersOfMaker - 1);
     const resume = new Map((await here.readFeed(here.topics.resume)).map(({ key, value }) => [key, value]));
     expect(resume.get(orderHash)).toBeNull();

@@ -55,7 +55,8 @@ function submitted(number: number, offset: bigint): StoredRecord {
 function cancelled(number: number, offset: bigint): StoredRecord {
   const { orderHash } = orderOf(maker, number);
   const cause = { kind: 'request' as const, requestId: 'request' };
-  return storedRecord({ type: 'OrderCancelled', maker, orderHash, cause }, { partition, offset }, startSeconds * 1000);
+  const fact = { type: 'OrderCancelled' as const, maker, orderHash, expiresAtSeconds: 4_000_000_000, cause };
+  return storedRecord(fact, { partition, offset }, startSeconds * 1000);
 }
 
 function blockAt(offset: bigint): StoredRecord {

@@ -2,13 +2,13 @@ import type { Address } from '@makerbook/domain';
 import { FatalError, PoisonRecord, type StoredRecord } from '@makerbook/kafka';
 import {
   type DueMaker,
-  findAccepted,
   findDueMakers,
+  findKnownHashes,
   findMissedMakers,
   InvariantBroken,
   readMakers,
 } from '@makerbook/postgres';
-import { boundStretch, submittedOrders } from './bound-stretch.js';
+import { boundStretch, hashesToFind } from './bound-stretch.js';
 import { type CommitParts, commitStretch } from './commit-stretch.js';
 import { describeFeeds, type FeedRules } from './describe-feeds.js';
 import { describeBlock, foldBlock } from './fold-block.js';
@@ -166,8 +166,8 @@ async function foldTogether(
   end: End,
   parts: StretchParts,
 ): Promise<void> {
-  const accepted = await findAccepted(parts.postgres, submittedOrders(facts));
-  const folded = foldFacts({ ...foldInput(one, facts, loaded, parts), accepted });
+  const known = await findKnownHashes(parts.postgres, hashesToFind(facts, loaded.makers));
+  const folded = foldFacts({ ...foldInput(one, facts, loaded, parts), known });
   const feeds = describeFeeds(folded.happened, feedRules(one, parts));
   const rows = describeRows(loaded.makers, folded);
   await commitStretch(one, { ...end, facts, before: loaded.makers, folded, rows, feeds, halts: [] }, parts);
@@ -252,6 +252,6 @@ function foldInput(
   { makers, unreadable }: LoadedMakers,
   { routingGraceSeconds }: StretchParts,
 ): FoldInput {
-  const accepted = new Set<never>();
-  return { facts, clockSeconds, blockNumber, makers, unreadable, halted, accepted, routingGraceSeconds };
+  const known = { accepted: new Set<never>(), cancelled: new Set<never>() };
+  return { facts, clockSeconds, blockNumber, makers, unreadable, halted, known, routingGraceSeconds };
 }

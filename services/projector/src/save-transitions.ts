@@ -9,14 +9,31 @@ import {
   recordStart,
   type Transition,
 } from '@makerbook/domain';
-import type { FundingRow, HistoryRow, MakerRow, OrderRow, OrderStateRow, ProjectionCommit } from '@makerbook/postgres';
+import type {
+  CancelledHashRow,
+  FundingRow,
+  HistoryRow,
+  MakerRow,
+  OrderRow,
+  OrderStateRow,
+  ProjectionCommit,
+} from '@makerbook/postgres';
 import type { OrderChange } from '@makerbook/redis';
 import type { Folded, Happened } from './fold-facts.js';
 
 /** The rows that a fold changes: all of a commit but the position and the feeds. */
 export type ChangedRows = Pick<
   ProjectionCommit,
-  'makers' | 'funding' | 'fundingDropped' | 'opened' | 'changed' | 'removed' | 'history' | 'halted' | 'withheld'
+  | 'makers'
+  | 'funding'
+  | 'fundingDropped'
+  | 'opened'
+  | 'changed'
+  | 'removed'
+  | 'history'
+  | 'cancelledHashes'
+  | 'halted'
+  | 'withheld'
 >;
 
 /** What has to be written so that the stored makers become the folded ones. An order that came and went leaves history alone. */
@@ -34,7 +51,14 @@ export function describeRows(before: ReadonlyMap<Address, Maker>, folded: Folded
       if (!maker.funding.has(token)) fundingDropped.push({ maker: maker.maker, token });
     }
   }
-  return { makers, funding, fundingDropped, ...orderRows(before, folded), history: historyRows(folded.happened) };
+  return {
+    makers,
+    funding,
+    fundingDropped,
+    ...orderRows(before, folded),
+    history: historyRows(folded.happened),
+    cancelledHashes: cancelledHashRows(folded.happened),
+  };
 }
 
 /** What the caches have to know of it: the record as it is listed, for every order that opened, changed or went. */
@@ -61,6 +85,11 @@ export function describeCacheChanges(happened: readonly Happened[]): OrderChange
         changes.push({ kind: 'removed', maker, orderHash: order.orderHash, expiresAtSeconds: expirySeconds(order) });
         break;
       }
+      case 'HashCancelled': {
+        const { orderHash, expiresAtSeconds } = transition;
+        changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
+        break;
+      }
       case 'OrderObserved':
       case 'OrderWithheld':
       case 'MakerChanged':
@@ -78,7 +107,7 @@ function orderRows(before: ReadonlyMap<Address, Maker>, folded: Folded) {
   const removed: Hex[] = [];
   const seen = new Set<Hex>();
   for (const { transition, maker } of folded.happened) {
-    if (transition.kind === 'MakerChanged' || seen.has(transition.order.orderHash)) continue;
+    if (!('order' in transition) || seen.has(transition.order.orderHash)) continue;
     const { orderHash } = transition.order;
     seen.add(orderHash);
     const wasOpen = before.get(maker)?.orders.has(orderHash) === true;
@@ -142,11 +171,19 @@ const happenings = {
   OrderChanged: 'CHANGED',
   OrderWithheld: 'WITHHELD',
   OrderRemoved: 'REMOVED',
-} as const satisfies Record<Exclude<Transition['kind'], 'MakerChanged' | 'OrderObserved'>, HistoryRow['happened']>;
+} as const satisfies Partial<Record<Transition['kind'], HistoryRow['happened']>>;
+
+function cancelledHashRows(happened: readonly Happened[]): CancelledHashRow[] {
+  return happened.flatMap(({ transition, maker }) => {
+    if (transition.kind !== 'HashCancelled') return [];
+    const { orderHash, expiresAtSeconds, offset } = transition;
+    return { maker, orderHash, expiresAtSeconds, offset };
+  });
+}
 
 function historyRows(happened: readonly Happened[]): HistoryRow[] {
   return happened.flatMap(({ transition, maker }) => {
-    if (transition.kind === 'MakerChanged' || transition.kind === 'OrderObserved') return [];
+    if (!('order' in transition) || transition.kind === 'OrderObserved') return [];
     const { order } = transition;
     const { status, reason } = stateColumns(order.state);
     return {

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Hex, MakerEvent } from '@makerbook/contracts-events';
 import { evolve, type Rules } from './evolve.js';
 import { unknownMaker } from './maker.js';
+import { rememberHashes } from './remember-hashes.js';
 
 const maker: Hex = `0x${'1'.repeat(40)}`;
 const token: Hex = `0x${'a'.repeat(40)}`;
@@ -9,7 +10,7 @@ const hash: Hex = `0x${'1'.repeat(64)}`;
 const acceptedSeconds = 1_000;
 const expiresAt = 2_000;
 const block = (timestamp: number) => ({ number: timestamp, hash, timestamp });
-const rules: Rules = { routingGraceSeconds: 60, wasRemoved: () => false };
+const rules: Rules = { routingGraceSeconds: 60, ...rememberHashes() };
 
 const submitted = (nonce: Hex, orderHash = hash): MakerEvent => ({
   type: 'OrderSubmitted',
@@ -40,6 +41,7 @@ const cancelled: MakerEvent = {
   type: 'OrderCancelled',
   maker,
   orderHash: hash,
+  expiresAtSeconds: expiresAt,
   cause: { kind: 'request', requestId: 'r' },
 };
 

@@ -104,9 +104,12 @@ export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number
   }));
 }
 
-/** The fact that a maker cancelled an order through the service (Interface 4.4). */
-export function cancelOrder(maker: Address, orderHash: Hex, cause: Cause): OrderCancelled {
-  return { type: 'OrderCancelled', maker, orderHash, cause };
+/**
+ * The fact that a maker cancelled an order through the service (Interface 4.4).
+ * @param expiresAtSeconds when the order expires, as `boundedSeconds` has it
+ */
+export function cancelOrder(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {
+  return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds, cause };
 }
 
 function zeroAmount(index: number, side: 'making' | 'taking'): PlacementRefusal {

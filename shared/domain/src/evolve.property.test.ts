@@ -5,6 +5,7 @@ import { evolve, expirySeconds, type Placed, type Rules, type Transition } from 
 import { judge } from './judge.js';
 import { type Maker, unknownMaker } from './maker.js';
 import { quantity, zeroAddress } from './order.js';
+import { rememberHashes } from './remember-hashes.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const tokens: Hex[] = ['b2', 'c3'].map((byte): Hex => `0x${byte.repeat(20)}`);
@@ -55,6 +56,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       type: fc.constant('OrderCancelled' as const),
       maker: fc.constant(maker),
       orderHash: hash,
+      expiresAtSeconds: fc.constant(4_000_000_000),
       cause: fc.constant(cause),
     }),
   },
@@ -137,16 +139,15 @@ interface Folded {
 
 /** Folds a stream, cut into calls at the given places. What was removed in earlier calls is remembered as a store would. */
 function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set()): Folded {
-  const removed = new Set<Hex>();
-  const rules: Rules = { routingGraceSeconds: 60, wasRemoved: (orderHash) => removed.has(orderHash) };
+  const hashes = rememberHashes();
+  const rules: Rules = { routingGraceSeconds: 60, ...hashes };
   const folded: Folded = { maker: unknownMaker(maker), transitions: [] };
   let stretch: Placed<MakerEvent>[] = [];
   let clockSeconds = 0;
   let processedBlock = -1;
   const flush = () => {
     const { maker: next, transitions } = evolve(folded.maker, stretch, rules);
-    for (const transition of transitions)
-      if (transition.kind === 'OrderRemoved') removed.add(transition.order.orderHash);
+    hashes.note(transitions);
     folded.maker = next;
     folded.transitions.push(...transitions);
     stretch = [];
@@ -215,7 +216,7 @@ describe('for any stream of facts', () => {
             looked.add(fact.orderHash);
           }
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
-            if (transition.kind === 'MakerChanged') continue;
+            if (!('order' in transition)) continue;
             const { orderHash, state } = transition.order;
             opened.add(orderHash);
             if (state.status !== 'VALIDATING') expect(looked.has(orderHash)).toBe(true);
@@ -279,10 +280,30 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const life = new Map<Hex, 'open' | 'removed'>();
         for (const transition of fold(events).transitions) {
-          if (transition.kind === 'MakerChanged') continue;
+          if (!('order' in transition)) continue;
           const { orderHash } = transition.order;
           expect(life.get(orderHash)).toBe(transition.kind === 'OrderOpened' ? undefined : 'open');
           life.set(orderHash, transition.kind === 'OrderRemoved' ? 'removed' : 'open');
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('an order whose cancellation stands anywhere before or behind it is not open in the end', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: end, transitions } = fold(events);
+        for (const fact of events) {
+          if (fact.type === 'OrderCancelled') expect(end.orders.has(fact.orderHash)).toBe(false);
+        }
+        const cancelled = new Set<Hex>();
+        for (const [index, fact] of events.entries()) {
+          for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
+            if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
+            if (cancelled.has(transition.order.orderHash)) expect(transition.order.inBook).toBe(false);
+          }
+          if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
         }
       }),
       { numRuns: 500 },
@@ -306,7 +327,7 @@ describe('for any stream of facts', () => {
       fc.property(stream, stream, (before, events) => {
         const { maker: state } = fold(before);
         const copy = structuredClone(state);
-        const rules = { routingGraceSeconds: 60, wasRemoved: () => false };
+        const rules = { routingGraceSeconds: 60, ...rememberHashes() };
         evolve(
           state,
           events.map((fact, index) => ({ fact, offset: BigInt(index), clockSeconds: 0, processedBlock: -1 })),

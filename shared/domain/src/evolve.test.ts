@@ -3,6 +3,7 @@ import type { Hex, MakerEvent } from '@makerbook/contracts-events';
 import { evolve, forgetUnrouted, type Placed, type Rules, type Transition } from './evolve.js';
 import { type Maker, unknownMaker } from './maker.js';
 import { quantity, zeroAddress } from './order.js';
+import { rememberHashes } from './remember-hashes.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const usd: Hex = `0x${'b2'.repeat(20)}`;
@@ -10,7 +11,7 @@ const eur: Hex = `0x${'c3'.repeat(20)}`;
 const [first, second, third] = ['11', '22', '33'].map((byte): Hex => `0x${byte.repeat(32)}`) as [Hex, Hex, Hex];
 const start = 1_700_000_000;
 const cause = { kind: 'request', requestId: 'r' } as const;
-const rules: Rules = { routingGraceSeconds: 60, wasRemoved: () => false };
+const rules: Rules = { routingGraceSeconds: 60, ...rememberHashes() };
 
 const block = (seconds: number, number = seconds) => ({
   number,
@@ -47,7 +48,13 @@ const nonce = (value: bigint, at = 1): MakerEvent => ({
   block: block(at),
   cause,
 });
-const cancelled = (orderHash: Hex): MakerEvent => ({ type: 'OrderCancelled', maker, orderHash, cause });
+const cancelled = (orderHash: Hex): MakerEvent => ({
+  type: 'OrderCancelled',
+  maker,
+  orderHash,
+  expiresAtSeconds: 4_000_000_000,
+  cause,
+});
 const cancelledOnChain = (orderHash: Hex): MakerEvent => ({
   type: 'OrderCancelledOnChain',
   maker,
@@ -121,6 +128,8 @@ function say(transition: Transition): string {
       return `OrderWithheld ${transition.order.orderHash.slice(2, 4)}`;
     case 'OrderRemoved':
       return `OrderRemoved ${transition.order.orderHash.slice(2, 4)} ${transition.reason}`;
+    case 'HashCancelled':
+      return `HashCancelled ${transition.orderHash.slice(2, 4)}`;
     case 'MakerChanged':
       return `MakerChanged ${transition.admission} ${transition.nonce?.value ?? 'unknown'}`;
   }
@@ -208,6 +217,39 @@ describe('an order that was accepted', () => {
     given(...funded)
       .when(cancelled(first), submitted(first))
       .leadsTo('OrderRemoved 11 CANCELLED');
+  });
+});
+
+describe('a cancellation that stands before its order', () => {
+  test('is remembered, and the order is removed by its own fact and never in the feed', () => {
+    given(...funded)
+      .when(cancelled(second), submitted(second), seen(second))
+      .leadsTo('HashCancelled 22', 'OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED');
+    const opened = evolve(unknownMaker(maker), place([cancelled(second), submitted(second)]), rules).transitions[1];
+    expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: false } });
+  });
+
+  test('is remembered between calls by the rules, and once', () => {
+    const hashes = rememberHashes();
+    const { transitions } = evolve(unknownMaker(maker), place([cancelled(second), cancelled(second)]), rules);
+    expect(transitions.map(say)).toEqual(['HashCancelled 22']);
+    hashes.note(transitions);
+    const later = evolve(unknownMaker(maker), place([cancelled(second), submitted(second)]), { ...rules, ...hashes });
+    expect(later.transitions.map(say)).toEqual(['OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED']);
+    hashes.note(later.transitions);
+    const repeated = evolve(unknownMaker(maker), place([submitted(second)]), { ...rules, ...hashes });
+    expect(repeated.transitions).toEqual([]);
+  });
+
+  test('leaves other orders of the maker alone', () => {
+    given(...funded)
+      .when(cancelled(second), submitted(first))
+      .leadsTo('HashCancelled 22');
+  });
+
+  test('is not remembered of an order that was accepted and is gone', () => {
+    const gone = { ...rules, wasRemoved: (hash: Hex) => hash === first };
+    expect(evolve(unknownMaker(maker), place([cancelled(first)]), gone).transitions).toEqual([]);
   });
 });
 

@@ -1,7 +1,8 @@
-import type { BlockProcessed, Hex, MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import type { BlockProcessed, Hex, MakerEvent, OrderCancelled, OrderSubmitted } from '@makerbook/contracts-events';
 import { judge } from './judge.js';
 import type { Admission, Funding, Maker, Observed, OpenOrder, RemovalReason } from './maker.js';
 import { type Address, boundedSeconds, orderFromBody } from './order.js';
+import { type HashMemory, type HashRules, rememberHashes } from './remember-hashes.js';
 
 /** What a fact did to a maker. A fact that changes nothing leads to none. */
 export type Change =
@@ -15,6 +16,8 @@ export type Change =
   | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
   /** Gone from storage, with the state it had last. */
   | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
+  /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
+  | { readonly kind: 'HashCancelled'; readonly orderHash: Hex; readonly expiresAtSeconds: number }
   /** Admission or nonce changed. */
   | { readonly kind: 'MakerChanged'; readonly admission: Admission; readonly nonce: Observed | undefined };
 
@@ -31,15 +34,10 @@ export interface Placed<F> {
   readonly processedBlock: number;
 }
 
-/** What the fold must be told beside the facts. */
-export interface Rules {
+/** What the fold must be told beside the facts. What they do to a hash themselves it knows. */
+export interface Rules extends HashRules {
   /** The router's feed drops an order this long before it expires. */
   readonly routingGraceSeconds: number;
-  /**
-   * Whether a hash was accepted before these facts and is no longer open; what they remove themselves the fold knows.
-   * A hash is never accepted twice.
-   */
-  readonly wasRemoved: (orderHash: Hex) => boolean;
 }
 
 /** The maker after some facts, and what they did, in the order in which it happened. */
@@ -96,7 +94,7 @@ function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
     case 'OrderSubmitted':
       return open(draft, fact, clockSeconds);
     case 'OrderCancelled':
-      return draft.removeByHash(fact.orderHash, 'CANCELLED');
+      return cancel(draft, fact);
     case 'OrderCancelledOnChain':
       return draft.removeByHash(fact.orderHash, 'CANCELLED_ONCHAIN');
     case 'OrderFilled':
@@ -118,8 +116,9 @@ function apply(draft: Draft, { fact, clockSeconds }: Placed<MakerEvent>): void {
 }
 
 function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
-  if (draft.orders.has(fact.orderHash) || draft.wasRemoved(fact.orderHash)) return;
+  if (draft.orders.has(fact.orderHash) || draft.hashes.wasRemoved(fact.orderHash)) return;
   const order = orderFromBody(fact.order);
+  const isCancelled = draft.hashes.wasCancelled(fact.orderHash);
   const opened: OpenOrder = {
     orderHash: fact.orderHash,
     order,
@@ -129,12 +128,20 @@ function open(draft: Draft, fact: OrderSubmitted, clockSeconds: number): void {
     remaining: order.making.amount,
     observedBlock: undefined,
     state: { status: 'VALIDATING' },
-    inBook: clockSeconds < routableUntilSeconds({ order }, draft.rules),
+    inBook: !isCancelled && clockSeconds < routableUntilSeconds({ order }, draft.rules),
   };
   draft.add(opened);
-  if (clockSeconds >= expirySeconds(opened)) draft.removeByHash(fact.orderHash, 'EXPIRED');
+  if (isCancelled) draft.removeByHash(fact.orderHash, 'CANCELLED');
+  else if (clockSeconds >= expirySeconds(opened)) draft.removeByHash(fact.orderHash, 'EXPIRED');
   else if (draft.nonce !== undefined && order.nonce < draft.nonce.value)
     draft.removeByHash(fact.orderHash, 'NONCE_CHANGED');
+}
+
+/** A cancellation counts wherever it stands: before its order it is remembered, so that the order is never open. */
+function cancel(draft: Draft, { orderHash, expiresAtSeconds }: OrderCancelled): void {
+  if (draft.orders.has(orderHash)) return draft.removeByHash(orderHash, 'CANCELLED');
+  const { wasRemoved, wasCancelled } = draft.hashes;
+  if (!wasRemoved(orderHash) && !wasCancelled(orderHash)) draft.cancelHash(orderHash, expiresAtSeconds);
 }
 
 function advanceClock(draft: Draft, nowSeconds: number, processed: BlockProcessed): void {
@@ -265,13 +272,14 @@ class Draft {
   private readonly before: Maker;
   private readonly funding: Map<Address, Funding>;
   private readonly transitions: Transition[] = [];
-  private readonly removed = new Set<Hex>();
+  readonly hashes: HashMemory;
   private admission: Maker['admission'];
   private newest: bigint | undefined;
 
   constructor(before: Maker, rules: Rules) {
     this.before = before;
     this.rules = rules;
+    this.hashes = rememberHashes(rules);
     this.admission = before.admission;
     this.nonce = before.nonce;
     this.nonceIsWatched = before.nonceIsWatched;
@@ -286,8 +294,8 @@ class Draft {
     return { maker, transitions: this.transitions };
   }
 
-  wasRemoved(orderHash: Hex): boolean {
-    return this.removed.has(orderHash) || this.rules.wasRemoved(orderHash);
+  cancelHash(orderHash: Hex, expiresAtSeconds: number): void {
+    this.note({ kind: 'HashCancelled', orderHash, expiresAtSeconds });
   }
 
   /**
@@ -378,7 +386,6 @@ class Draft {
     const { token } = order.order.making;
     const funding = this.fundingOf(order);
     this.orders.delete(order.orderHash);
-    this.removed.add(order.orderHash);
     if (funding.openOrders === 1) this.funding.delete(token);
     else this.funding.set(token, { ...funding, openOrders: funding.openOrders - 1 });
     if (this.orders.size === 0) {
@@ -389,6 +396,7 @@ class Draft {
   }
 
   private note(change: Change): void {
+    this.hashes.note([change]);
     this.transitions.push({ ...change, offset: this.offset });
   }
 

@@ -6,6 +6,7 @@ export interface ReadModelHash {
   readonly makers: string;
   readonly funding: string;
   readonly history: string;
+  readonly cancelledHashes: string;
 }
 
 /** Hashes every row of the read model. Reads all of it: for rebuilds and tests. */
@@ -15,7 +16,8 @@ export async function hashReadModel(postgres: Postgres): Promise<ReadModelHash> 
       (select ${hashOf} from orders t) as orders,
       (select ${hashOf} from makers t) as makers,
       (select ${hashOf} from funding t) as funding,
-      (select ${hashOf} from order_history t) as history`);
+      (select ${hashOf} from order_history t) as history,
+      (select ${hashOf} from cancelled_hashes t) as "cancelledHashes"`);
   if (row === undefined) throw new Error('a select without a from clause gave no row');
   return row;
 }

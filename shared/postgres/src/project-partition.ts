@@ -76,6 +76,14 @@ export interface HistoryRow {
   readonly expiresAtSeconds: number | null;
 }
 
+/** A hash that its maker cancelled and that was not accepted before. */
+export interface CancelledHashRow {
+  readonly maker: Hex;
+  readonly orderHash: Hex;
+  readonly expiresAtSeconds: number;
+  readonly offset: bigint;
+}
+
 /** Everything that some makers' rows hold. */
 export interface MakerRows {
   readonly makers: readonly MakerRow[];
@@ -104,6 +112,7 @@ export interface ProjectionCommit {
   readonly changed: readonly OrderStateRow[];
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
+  readonly cancelledHashes?: readonly CancelledHashRow[];
   /** Makers that are halted from this block on, of whose rows nothing else is written. One that was halted stays so. */
   readonly halted?: readonly { readonly maker: Hex; readonly offset: bigint }[];
   /** Orders that leave the book, whatever else is true of them. */
@@ -225,25 +234,38 @@ export async function readMakers(postgres: Postgres, makers: readonly Hex[]): Pr
   return { makers: makerRows.map(makerOf), funding: fundingRows.map(fundingOf), orders: orderRows.map(orderOf) };
 }
 
-/** Which of the orders were accepted before, open or not. */
-export async function findAccepted(
+/** What became earlier of some hashes. */
+export interface KnownHashes {
+  /** Accepted before, open or not. */
+  readonly accepted: ReadonlySet<Hex>;
+  /** Cancelled before, and not accepted by then. */
+  readonly cancelled: ReadonlySet<Hex>;
+}
+
+/** Which of the orders were accepted before, and which were cancelled before they were accepted. */
+export async function findKnownHashes(
   postgres: Postgres,
   orders: readonly Pick<OrderRow, 'maker' | 'expiresAtSeconds' | 'orderHash'>[],
-): Promise<Set<Hex>> {
-  if (orders.length === 0) return new Set();
+): Promise<KnownHashes> {
+  if (orders.length === 0) return { accepted: new Set(), cancelled: new Set() };
   const keys = orders.map(({ maker, expiresAtSeconds, orderHash }) => ({
     maker: byteaOf(maker),
     expires_at_seconds: expiresAtSeconds,
     order_hash: byteaOf(orderHash),
   }));
-  const rows = await postgres.query<{ order_hash: Hex }>(
-    `select h.order_hash
-     from json_to_recordset($1) as asked (maker bytea, expires_at_seconds bigint, order_hash bytea)
-       join order_history h using (maker, expires_at_seconds, order_hash)
-     where h.happened = 'OPENED'`,
+  const rows = await postgres.query<{ order_hash: Hex; is_accepted: boolean }>(
+    `with asked as (
+       select * from json_to_recordset($1) as asked (maker bytea, expires_at_seconds bigint, order_hash bytea))
+     select order_hash, true as is_accepted
+     from asked join order_history h using (maker, expires_at_seconds, order_hash)
+     where h.happened = 'OPENED'
+     union all
+     select order_hash, false from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)`,
     [JSON.stringify(keys)],
   );
-  return new Set(rows.map(({ order_hash }) => order_hash));
+  const hashesOf = (isAccepted: boolean) =>
+    new Set(rows.filter((row) => row.is_accepted === isAccepted).map((row) => row.order_hash));
+  return { accepted: hashesOf(true), cancelled: hashesOf(false) };
 }
 
 interface StoredMaker {

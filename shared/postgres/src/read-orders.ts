@@ -45,20 +45,25 @@ type ListRow = { next_offset: bigint } & (
   | { order_hash: Hex; accepted_offset: bigint; expires_at_seconds: bigint; json: string }
 );
 
-/** Whose an open order is, and the salt that its cancellation is signed with (Interface 5.2). */
+/** Whose an open order is, the salt that its cancellation is signed with (Interface 5.2), and its expiry. */
 export interface FoundOrder {
   readonly maker: Hex;
   readonly salt: Hex;
+  readonly expiresAtSeconds: number;
 }
 
 /** The open ones among the hashes. */
 export async function findOrders(postgres: Postgres, orderHashes: readonly Hex[]): Promise<Map<Hex, FoundOrder>> {
-  const rows = await postgres.query<{ order_hash: Hex; maker: Hex; salt: Hex }>(
-    `select order_hash, maker, (record_start || '}')::json -> 'order' ->> 'salt' as salt
+  const rows = await postgres.query<{ order_hash: Hex; maker: Hex; salt: Hex; expires_at_seconds: bigint }>(
+    `select order_hash, maker, (record_start || '}')::json -> 'order' ->> 'salt' as salt, expires_at_seconds
      from orders where order_hash = any($1::bytea[])`,
     [orderHashes.map(byteaOf)],
   );
-  return new Map(rows.map(({ order_hash, maker, salt }) => [order_hash, { maker, salt }]));
+  return new Map(
+    rows.map(({ order_hash, maker, salt, expires_at_seconds }) => {
+      return [order_hash, { maker, salt, expiresAtSeconds: Number(expires_at_seconds) }];
+    }),
+  );
 }
 
 /** A hash that was accepted once and has not expired. */
@@ -75,7 +80,10 @@ export interface Reservations {
   readonly accepted: readonly AcceptedOrder[];
 }
 
-/** The maker's accepted orders that expire after `nowSeconds`, and the position that they reflect, in one snapshot. */
+/**
+ * The maker's accepted orders, and those cancelled before they were accepted, that expire after `nowSeconds`; and the
+ * position that they reflect, in one snapshot.
+ */
 export async function loadReservations(
   postgres: Postgres,
   maker: Hex,
@@ -83,10 +91,15 @@ export async function loadReservations(
   nowSeconds: number,
 ): Promise<Reservations> {
   const rows = await postgres.query<ReservationRow>(
-    `select p.next_offset, h.order_hash, h.expires_at_seconds, o.order_hash is not null as is_open
+    `select p.next_offset, known.order_hash, known.expires_at_seconds, o.order_hash is not null as is_open
      from projections p
-       left join order_history h on h.maker = $1 and h.happened = 'OPENED' and h.expires_at_seconds > $3
-       left join orders o on o.order_hash = h.order_hash
+       left join (
+           select order_hash, expires_at_seconds from order_history
+           where maker = $1 and happened = 'OPENED' and expires_at_seconds > $3
+           union
+           select order_hash, expires_at_seconds from cancelled_hashes
+           where maker = $1 and expires_at_seconds > $3) known on true
+       left join orders o on o.order_hash = known.order_hash
      where p.partition = $2`,
     [byteaOf(maker), partition, nowSeconds],
   );

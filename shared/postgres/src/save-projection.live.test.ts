@@ -3,8 +3,8 @@ import type { Hex } from '@makerbook/contracts-events';
 import { testParts } from '@makerbook/local-stack';
 import {
   connectPostgres,
-  findAccepted,
   findDueMakers,
+  findKnownHashes,
   findMissedMakers,
   findOrders,
   type HistoryRow,
@@ -309,8 +309,20 @@ describe('reading', () => {
   test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
     await saveProjection(postgres, commit(10n, 11n, { removed: [hashOf(2)] }));
     expect(await findOrders(postgres, [hashOf(1), hashOf(2), hashOf(3)])).toEqual(
-      new Map([[hashOf(1), { maker, salt: '0x1' }]]),
+      new Map([[hashOf(1), { maker, salt: '0x1', expiresAtSeconds: 1_700_000_100 }]]),
     );
+  });
+
+  test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {
+    const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, offset: 10n }];
+    await saveProjection(postgres, commit(10n, 11n, { cancelledHashes }));
+    expect(await findKnownHashes(postgres, [order(9), order(8)])).toEqual({
+      accepted: new Set(),
+      cancelled: new Set([hashOf(9)]),
+    });
+    const { accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
+    expect(accepted).toContainEqual({ orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, isOpen: false });
+    expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
   });
 
   test('a removed order stays known as accepted until it has expired, and does not count as open', async () => {
@@ -323,6 +335,9 @@ describe('reading', () => {
       { orderHash: hashOf(2), expiresAtSeconds, isOpen: false },
     ]);
     expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
-    expect(await findAccepted(postgres, [order(1), order(2), order(3)])).toEqual(new Set([hashOf(1), hashOf(2)]));
+    expect(await findKnownHashes(postgres, [order(1), order(2), order(3)])).toEqual({
+      accepted: new Set([hashOf(1), hashOf(2)]),
+      cancelled: new Set(),
+    });
   });
 });

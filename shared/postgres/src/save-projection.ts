@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-events';
 import { byteaOf, type Postgres } from './connect-postgres.js';
-import { PositionTaken, type ProjectionCommit } from './project-partition.js';
+import { type CancelledHashRow, PositionTaken, type ProjectionCommit } from './project-partition.js';
 
 /**
  * Commits what a stretch of the log did, and the position behind it: one statement, and so one transaction in one round
@@ -59,6 +59,7 @@ function partsOf(commit: ProjectionCommit): Part[] {
       rows: commit.withheld?.map((hash) => ({ order_hash: byteaOf(hash) })) ?? [],
     },
     { name: 'happened', sql: addHistory, rows: commit.history.map(historyToJson) },
+    { name: 'cancelled', sql: addCancelledHashes, rows: commit.cancelledHashes?.map(cancelledHashToJson) ?? [] },
   ];
 }
 
@@ -128,6 +129,12 @@ const addHistory = (rows: string) => `
     status text, reason text, remaining numeric, expires_at_seconds bigint)
   where ${hasMoved}`;
 
+const addCancelledHashes = (rows: string) => `
+  insert into cancelled_hashes (maker, expires_at_seconds, order_hash, partition, log_offset)
+  select maker, expires_at_seconds, order_hash, $1, log_offset
+  from json_to_recordset(${rows}) as added (maker bytea, expires_at_seconds bigint, order_hash bytea, log_offset bigint)
+  where ${hasMoved}`;
+
 function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
   const { orderHash, remaining, observedBlock, status, reason, inBook } = row;
   return { order_hash: byteaOf(orderHash), remaining, observed_block: observedBlock, status, reason, in_book: inBook };
@@ -175,6 +182,16 @@ function makerToJson(row: ProjectionCommit['makers'][number]): object {
 
 function haltToJson({ maker, offset }: { readonly maker: Hex; readonly offset: bigint }): object {
   return { maker: byteaOf(maker), halted_offset: String(offset) };
+}
+
+function cancelledHashToJson(row: CancelledHashRow): object {
+  const { maker, orderHash, expiresAtSeconds, offset } = row;
+  return {
+    maker: byteaOf(maker),
+    expires_at_seconds: expiresAtSeconds,
+    order_hash: byteaOf(orderHash),
+    log_offset: String(offset),
+  };
 }
 
 function historyToJson(row: ProjectionCommit['history'][number]): object {

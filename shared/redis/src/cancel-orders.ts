@@ -1,22 +1,49 @@
 import { defineScript, type RedisConnection } from './connect.js';
-import { luaKeyNames } from './keys.js';
+import { luaKeyNames, luaSince } from './keys.js';
 import { type Budget, luaBudget } from './reserve-orders.js';
 
 type Hex = `0x${string}`;
 
-/**
- * What the cache says of a hash: whose it is and its salt, that it was cancelled, or nothing. `under_way`: a request is
- * appending it right now. A cancellation that came before it in the log would cancel nothing.
- */
-export type Hint = { readonly maker: Hex; readonly salt: Hex } | 'cancelled' | 'under_way' | undefined;
+/** An order that was reserved once, by the hint that was left of it. */
+export interface HintedOrder {
+  readonly kind: 'hinted';
+  readonly maker: Hex;
+  readonly salt: Hex;
+  readonly expiresAtSeconds: number;
+  /**
+   * True: it is open, or is being placed, or nobody knows yet whether it was stored. False: it may have been removed since,
+   * for this Redis has missed changes of its partition.
+   */
+  readonly isCurrent: boolean;
+}
+
+/** What the cache knows of a hash. `absent`: nothing, and no POST that has arrived by now will place it. */
+export type Hint = HintedOrder | { readonly kind: 'cancelled' } | { readonly kind: 'absent' };
+
+export interface Hints {
+  /** In the order of the hashes. */
+  readonly hints: readonly Hint[];
+  /** What stands for the time since when Redis has lost nothing, and that time. Undefined where no hash is absent. */
+  readonly since: { readonly id: string; readonly ms: number } | undefined;
+}
 
 /** A cancellation that was answered before the projector saw it is remembered this long where the order had no hint. */
 const CANCELLED_HINT_SECONDS = 60;
 
-/** Looks the hashes up, in their order (Interface 4.4). Throws RedisUnavailable. */
-export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hint[]> {
-  const values = (await redis.runScript(findScript, [], [redis.keys.prefix, nowMs, ...orderHashes])) as string[];
-  return values.map(readHint);
+/** Longer than a POST can take from its arrival to its reservation. */
+const ABSENT_MS = 30_000;
+
+/**
+ * Looks the hashes up, in their order (Interface 4.4). A hash that is absent is marked so in the same step: a POST that
+ * arrived before `nowMs` and has reserved nothing yet is then refused. Throws RedisUnavailable.
+ */
+export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hints> {
+  const args = [redis.keys.prefix, nowMs, ...orderHashes];
+  const [since, values] = (await redis.runScript(findScript, [], args)) as [string, string[]];
+  return {
+    hints: values.map(readHint),
+    since: since === '' ? undefined : { id: since, ms: Number(since.split(':')[1]) },
+  };
 }
 
 /** What became of a charge: `remaining` is what is left of each maker's budget. */
@@ -61,37 +88,44 @@ export async function noteCancelled(
 }
 
 function readHint(value: string): Hint {
-  if (value === '') return undefined;
-  if (value === '-') return 'cancelled';
-  if (value === '+') return 'under_way';
-  const [, , maker, salt] = value.split(':');
-  return { maker: maker as Hex, salt: salt as Hex };
+  if (value === '') return { kind: 'absent' };
+  if (value === '-') return { kind: 'cancelled' };
+  const [isCurrent, maker, salt, expires] = value.split(':');
+  return {
+    kind: 'hinted',
+    maker: maker as Hex,
+    salt: salt as Hex,
+    expiresAtSeconds: Number(expires),
+    isCurrent: isCurrent === '1',
+  };
 }
 
-// A hint of an earlier epoch may be of an order whose removal Redis has missed: it says nothing. Nor does one of a request
-// that left no word of how it ended.
-const findScript = defineScript(`${luaKeyNames}
-local nowMs, epochs, leases, found = tonumber(ARGV[2]), {}, {}, {}
+// A hint of an earlier epoch is current only while its own request is under way: Redis may have missed the removal.
+const findScript = defineScript(`${luaKeyNames}${luaSince}
+local nowMs, epochs, found, sinceId = ARGV[2], {}, {}, ''
+local function isUnderWay(epoch, maker, hash)
+  for _, lease in ipairs(redis.call('HVALS', key('w', epoch, maker))) do
+    if string.find(lease, hash, 1, true) then return true end
+  end
+  return false
+end
 for arg = 3, #ARGV do
   local hash = ARGV[arg]
-  local hint = redis.call('GET', key('h', hash)) or ''
-  local partition, epoch, maker = string.match(hint, '^(%d+):([^:]+):([^:]+):')
-  if partition then
+  local hint = redis.call('GET', key('h', hash))
+  if not hint then
+    redis.call('SET', key('a', hash), nowMs, 'PX', ${ABSENT_MS})
+    if sinceId == '' then sinceId = since(nowMs) end
+    found[arg - 2] = ''
+  elseif hint == '-' then
+    found[arg - 2] = '-'
+  else
+    local partition, epoch, maker, order = string.match(hint, '^(%d+):([^:]+):([^:]+):(.+)$')
     epochs[partition] = epochs[partition] or redis.call('HGET', key('p', partition), 'epoch') or ''
-    if epochs[partition] ~= epoch then
-      hint = ''
-    else
-      leases[maker] = leases[maker] or redis.call('HVALS', key('w', epoch, maker))
-      for _, lease in ipairs(leases[maker]) do
-        if string.find(lease, hash, 1, true) then
-          hint = tonumber(string.match(lease, '^%d+')) > nowMs and '+' or ''
-        end
-      end
-    end
+    local isCurrent = epochs[partition] == epoch or isUnderWay(epoch, maker, hash)
+    found[arg - 2] = (isCurrent and '1:' or '0:') .. maker .. ':' .. order
   end
-  found[arg - 2] = hint
 end
-return found
+return { sinceId, found }
 `);
 
 const chargeScript = defineScript(`${luaKeyNames}${luaBudget}

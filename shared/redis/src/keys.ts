@@ -27,11 +27,19 @@ export interface RedisKeys {
   /** HASH: what is left of the maker's budget of cancellations. */
   cancelBudget(maker: Hex): string;
   /**
-   * STRING `<partition>:<epoch>:<maker>:<salt>` (minimal hex): how DELETE finds maker and salt of an open order; `-` once
-   * it was cancelled. Of another epoch than the partition's it counts for nothing: a removal may have been missed since.
-   * To be written with NX when an order opens (a cancellation may be ahead of the projector), deleted when it is removed.
+   * STRING `<partition>:<epoch>:<maker>:<salt>:<expiry>` (salt in minimal hex, expiry in seconds): how DELETE finds maker
+   * and salt of an order, from the moment it is reserved; `-` once it was cancelled. Deleted when the order is removed, or
+   * was certainly not stored. Of another epoch than the partition's it does not tell whether the order is still open.
+   * To be written with NX when an order opens: a cancellation may be ahead of the projector.
    */
   hint(orderHash: Hex): string;
+  /**
+   * STRING, milliseconds: when a DELETE was last told that nothing is known of the hash. A POST that arrived before does
+   * not place it any more.
+   */
+  absent(orderHash: Hex): string;
+  /** STRING `<run id of Redis>:<ms>`: since when nothing that was written here was lost. See `luaSince`. */
+  since(): string;
 }
 
 /**
@@ -63,6 +71,8 @@ export function redisKeys(prefix: string): RedisKeys {
     orderBudget: (maker) => `${prefix}b:${maker}`,
     cancelBudget: (maker) => `${prefix}c:${maker}`,
     hint: (orderHash) => `${prefix}h:${orderHash}`,
+    absent: (orderHash) => `${prefix}a:${orderHash}`,
+    since: () => `${prefix}since`,
   };
 }
 
@@ -76,7 +86,22 @@ local function key(kind, a, b)
   if b then return prefix .. kind .. ':' .. a .. ':' .. b end
   return prefix .. kind .. ':' .. a
 end
-local function hintOf(partition, epoch, maker, salt)
-  return partition .. ':' .. epoch .. ':' .. maker .. ':' .. salt
+local function hintOf(partition, epoch, maker, salt, expires)
+  return partition .. ':' .. epoch .. ':' .. maker .. ':' .. salt .. ':' .. expires
+end
+`;
+
+/**
+ * `since(nowMs)`, for scripts after `luaKeyNames`: `<run id>:<ms>`, the same as long as this Redis has lost nothing. A
+ * flush deletes the key, and a restart, which may lose what was written last, changes the run id.
+ */
+export const luaSince = `
+local function since(nowMs)
+  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+  local known = redis.call('GET', prefix .. 'since')
+  if known and string.match(known, '^%w+') == run then return known end
+  known = run .. ':' .. nowMs
+  redis.call('SET', prefix .. 'since', known)
+  return known
 end
 `;

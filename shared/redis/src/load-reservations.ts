@@ -25,7 +25,8 @@ const LOADING_MS_MAX = 3000;
 
 /**
  * Begins to load a cold maker. From here until `finishLoading` the maker is cold for everyone; what other requests
- * have under way is kept, and what they left without a word is dropped, for the read model to say.
+ * have under way is kept, and what they left without a word is dropped, for the read model to say. The hints of those
+ * orders stay: the log may still bring them to life, and a DELETE must find them then.
  * Only after this call may the log be asked for its end and the read model for the accepted hashes.
  * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while somebody else loads the maker, or
  * while the projector has not yet said where it stands
@@ -104,7 +105,6 @@ for i = 1, #leases, 2 do
       if score then kept[#kept + 1], kept[#kept + 2] = score, hash end
     end
   else
-    for hash in string.gmatch(hashes, '[^,]+') do redis.call('DEL', key('h', hash)) end
     redis.call('HDEL', underWay, leases[i])
   end
 end

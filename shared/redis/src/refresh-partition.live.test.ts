@@ -275,8 +275,9 @@ describe('the hint by which a cancellation finds its maker', () => {
   test('stands from the opening to the removal, and never beyond the expiry', async () => {
     const soon = Math.floor(Date.now() / 1000) + 1000;
     await refresh(0n, 10n, [opened(7, { expires: soon })]);
-    expect(await hint(7)).toMatch(new RegExp(`^\\d+:[^:]+:${maker}:0x7$`));
-    expect(await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).toEqual([{ maker, salt: '0x7' }, undefined]);
+    expect(await hint(7)).toMatch(new RegExp(`^\\d+:[^:]+:${maker}:0x7:${soon}$`));
+    const known = { kind: 'hinted', maker, salt: '0x7', expiresAtSeconds: soon, isCurrent: true };
+    expect((await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).hints).toEqual([known, { kind: 'absent' }]);
     const ttl = await redis.client.ttl(redis.keys.hint(hashOf(7)));
     expect(ttl).toBeGreaterThan(900);
     expect(ttl).toBeLessThanOrEqual(1000);
@@ -284,11 +285,14 @@ describe('the hint by which a cancellation finds its maker', () => {
     expect(await hint(7)).toBeNull();
   });
 
-  test('of an earlier epoch says nothing: the removal of its order may have been missed', async () => {
+  test('of an earlier epoch says no more whether its order is open: the removal may have been missed', async () => {
     await refresh(0n, 10n, [opened(7)]);
     await refresh(90n, 91n, [opened(8)]);
     expect(await hint(7)).not.toBeNull();
-    expect(await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).toEqual([undefined, { maker, salt: '0x8' }]);
+    expect((await findHints(redis, [hashOf(7), hashOf(8)], Date.now())).hints).toMatchObject([
+      { kind: 'hinted', maker, salt: '0x7', isCurrent: false },
+      { kind: 'hinted', maker, salt: '0x8', isCurrent: true },
+    ]);
   });
 
   test('of an order that was cancelled meanwhile is left as ingress wrote it', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { defineScript, type RedisConnection } from './connect.js';
-import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, HINT_TTL_SECONDS_MAX, luaKeyNames } from './keys.js';
+import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, HINT_TTL_SECONDS_MAX, luaKeyNames, luaSince } from './keys.js';
 import { encodeListEntry } from './list-entry.js';
 
 /** A 0x-prefixed lowercase hex string: an address, an order hash, a quantity. */
@@ -159,7 +159,7 @@ function encodeChange(change: OrderChange): (string | number)[] {
  * of orders, and per order: kind, hash, expiresAtSeconds, salt, list entry.
  */
 const refreshScript = defineScript(`
-${luaKeyNames}
+${luaKeyNames}${luaSince}
 local partition, prev, new, fresh, place = KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state = redis.call('HMGET', partition, 'pos', 'epoch')
 local pos, epoch = state[1], state[2]
@@ -168,6 +168,7 @@ if not epoch or (pos ~= prev and pos ~= new) then
   outcome = 'reset'
   epoch = fresh
   redis.call('HSET', partition, 'epoch', epoch, 'pos', new)
+  since(string.format('%.0f', redis.call('TIME')[1] * 1000))
 end
 if place == 'more' then
   redis.call('HSET', partition, 'next', new)
@@ -201,7 +202,7 @@ while at <= #ARGV do
     else
       if isListed then redis.call('HSET', list, hash, entry) end
       if kind == 'opened' then
-        if redis.call('SET', hint, hintOf(number, epoch, maker, salt), 'NX') then
+        if redis.call('SET', hint, hintOf(number, epoch, maker, salt, expires), 'NX') then
           redis.call('EXPIREAT', hint, math.min(tonumber(expires), hintEnd))
         end
         if isReady then

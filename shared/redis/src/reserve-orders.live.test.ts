@@ -37,12 +37,19 @@ afterAll(async () => {
   await Promise.all(connections.map((connection) => connection.close()));
 });
 
+const hintsOf = async (ns: readonly number[]) => (await findHints(redis, ns.map(hashOf), nowMs)).hints;
+const absent = { kind: 'absent' };
+const hinted = (n: number) => {
+  const salt = `0x${n.toString(16)}`;
+  return { kind: 'hinted', maker, salt, expiresAtSeconds: farSeconds, isCurrent: true };
+};
 const makers = [{ maker, partition }];
 function ask(ns: readonly number[], options: Partial<ReserveOrders> = {}): ReserveOrders {
   reservations += 1;
   return {
     reservationId: `r${reservations}`,
     nowMs,
+    receivedAtMs: nowMs,
     leaseMs: 10_000,
     makers,
     orders: ns.map((n) => ({
@@ -125,26 +132,58 @@ describe('a reservation', () => {
   test('that was taken back leaves no trace: not open, no hint', async () => {
     await warm();
     const first = await reserved([1, 2], { openOrdersMax: 2 });
-    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['under_way']);
+    expect(await hintsOf([1])).toEqual([hinted(1)]);
     await first.settle('not_appended');
-    expect(await findHints(redis, [hashOf(1), hashOf(2)], nowMs)).toEqual([undefined, undefined]);
+    expect(await hintsOf([1, 2])).toEqual([absent, absent]);
     expect((await reserve([3, 4], { openOrdersMax: 2 })).kind).toBe('reserved');
   });
 
-  test('is found by a cancellation once the log has it, and never before', async () => {
+  test('is found by a cancellation from its beginning, whatever the log says of it and however late', async () => {
     await warm();
-    const [stored, lost, silent] = [await reserved([1]), await reserved([2]), await reserved([3])];
-    expect(await findHints(redis, [1, 2, 3].map(hashOf), nowMs)).toEqual(['under_way', 'under_way', 'under_way']);
+    const [stored, lost] = [await reserved([1]), await reserved([2]), await reserved([3])];
+    expect(await hintsOf([1, 2, 3])).toEqual([hinted(1), hinted(2), hinted(3)]);
     await stored.settle('appended');
     await lost.settle('unknown');
-    expect(await findHints(redis, [1, 2, 3].map(hashOf), nowMs)).toEqual([
-      { maker, salt: '0x1' },
-      undefined,
-      'under_way',
-    ]);
-    expect(await findHints(redis, [hashOf(3)], nowMs + 600_000)).toEqual([undefined]);
-    await silent.settle('appended');
-    expect(await findHints(redis, [hashOf(3)], nowMs)).toEqual([{ maker, salt: '0x3' }]);
+    // The maker is loaded anew: the leases without a word of their end are dropped.
+    expect((await reserve([4], { nowMs: nowMs + 20_000 })).kind).toBe('cold');
+    await warm([], { at: nowMs + 20_000 });
+    expect(await hintsOf([1, 2, 3])).toEqual([hinted(1), hinted(2), hinted(3)]);
+  });
+
+  test('of an order that was cancelled meanwhile and not stored keeps the hash from being placed', async () => {
+    await warm();
+    const first = await reserved([1, 2], { openOrdersMax: 2 });
+    await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);
+    await first.settle('not_appended');
+    expect(await hintsOf([1, 2])).toEqual([{ kind: 'cancelled' }, absent]);
+    expect((await reserve([1])).kind).toBe('duplicate');
+    expect((await reserve([2, 3], { openOrdersMax: 2, receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
+  });
+
+  test('after the partition got another epoch the hint tells whose it is; current while its request is under way', async () => {
+    await warm();
+    const [stored] = [await reserved([1]), await reserved([2])];
+    await stored.settle('appended');
+    await redis.client.hset(redis.keys.partition(partition), 'epoch', 'another');
+    expect(await hintsOf([1, 2])).toEqual([{ ...hinted(1), isCurrent: false }, hinted(2)]);
+  });
+
+  test('is refused for an order of which a DELETE was told meanwhile that it is absent, and charged', async () => {
+    await warm();
+    expect(await hintsOf([1])).toEqual([absent]);
+    expect(await reserve([2, 1], { receivedAtMs: nowMs - 5 })).toMatchObject({ kind: 'cancelled', index: 1 });
+    expect(await hintsOf([2])).toEqual([absent]);
+    expect((await reserve([1], { receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
+  });
+
+  test('Redis says since when it has lost nothing, and begins anew after a flush', async () => {
+    const first = await findHints(redis, [hashOf(1)], nowMs);
+    expect(first.since).toEqual({ id: expect.stringMatching(/^\w+:\d+$/), ms: nowMs });
+    expect((await findHints(redis, [hashOf(1)], nowMs + 5)).since).toEqual(first.since);
+    await redis.client.del(redis.keys.since());
+    expect((await findHints(redis, [hashOf(1)], nowMs + 7)).since?.ms).toBe(nowMs + 7);
+    await redis.client.set(redis.keys.since(), `anotherrun:${nowMs}`);
+    expect((await findHints(redis, [hashOf(1)], nowMs + 9)).since?.ms).toBe(nowMs + 9);
   });
 
   test('of which the answer was lost is taken back by its name', async () => {
@@ -348,7 +387,7 @@ describe('open orders and known hashes', () => {
     await warm();
     await (await reserved([1], { openOrdersMax: 1 })).settle('appended');
     await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);
-    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['cancelled']);
+    expect(await hintsOf([1])).toEqual([{ kind: 'cancelled' }]);
     const opened = {
       maker,
       orderHash: hashOf(1),
@@ -363,7 +402,7 @@ describe('open orders and known hashes', () => {
       newPos: 2n,
       changes: [{ kind: 'opened', ...opened, salt: '0x1' }],
     });
-    expect(await findHints(redis, [hashOf(1)], nowMs)).toEqual(['cancelled']);
+    expect(await hintsOf([1])).toEqual([{ kind: 'cancelled' }]);
     await refresher.refreshPartition({ partition, prevPos: 2n, newPos: 3n, changes: [{ kind: 'removed', ...opened }] });
     expect((await reserve([2], { openOrdersMax: 1 })).kind).toBe('reserved');
     expect((await reserve([1])).kind).toBe('duplicate');
@@ -377,7 +416,7 @@ describe('open orders and known hashes', () => {
     const keys = await redis.client.keys(`${redis.keys.prefix}*`);
     const lasting: string[] = [];
     for (const name of keys) if ((await redis.client.ttl(name)) < 0) lasting.push(name);
-    expect(lasting).toEqual([redis.keys.partition(partition)]);
+    expect(lasting.sort()).toEqual([redis.keys.partition(partition), redis.keys.since()]);
   });
 });
 

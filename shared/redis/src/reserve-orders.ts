@@ -30,6 +30,8 @@ export interface ReserveOrders {
   /** Names this attempt for `settleReservation`; never used twice. */
   readonly reservationId: string;
   readonly nowMs: number;
+  /** When the request arrived: an order of which a DELETE was told since then that it is unknown is not placed. */
+  readonly receivedAtMs: number;
   /** When others may ask Postgres what became of the request; well after the append has been answered or refused. */
   readonly leaseMs: number;
   readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
@@ -52,6 +54,7 @@ export interface ReservedAt {
 /**
  * What became of it. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
  * - `cold`: these makers (by index) have to be loaded first; nothing was charged.
+ * - `cancelled`: while the request was on its way, a DELETE was told that the hash is unknown.
  * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
  * - all others but `rate_limited` and `over_budget` have charged the orders.
  */
@@ -67,6 +70,7 @@ export type ReserveOutcome =
     }
   | { readonly kind: 'over_budget'; readonly index: number; readonly remaining: readonly number[] }
   | { readonly kind: 'duplicate'; readonly index: number; readonly remaining: readonly number[] }
+  | { readonly kind: 'cancelled'; readonly index: number; readonly remaining: readonly number[] }
   | {
       readonly kind: 'too_many_open';
       readonly index: number;
@@ -93,6 +97,7 @@ export async function reserveOrders(redis: RedisConnection, request: ReserveOrde
     request.openOrdersMax,
     request.chargeOnly ? 1 : 0,
     request.firstRepeatAt ?? -1,
+    request.receivedAtMs,
     request.makers.length,
   ];
   for (const { maker, partition } of request.makers) args.push(maker, partition);
@@ -119,6 +124,7 @@ function readReply([kind, index, figure, remaining, names]: Reply, makers: Reser
       return { kind, index, retryAfterMs: figure, remaining };
     case 'over_budget':
     case 'duplicate':
+    case 'cancelled':
       return { kind, index, remaining };
     case 'too_many_open':
       return { kind, index, openOrders: figure, remaining };
@@ -150,21 +156,23 @@ end
 const reserveScript = defineScript(`${luaKeyNames}${luaBudget}
 local nowMs, reservationId, leaseUntilMs = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local rate, burst, openMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local chargeOnly, repeatAt, makerCount = ARGV[8] == '1', tonumber(ARGV[9]), tonumber(ARGV[10])
+local chargeOnly, repeatAt, receivedAtMs = ARGV[8] == '1', tonumber(ARGV[9]), tonumber(ARGV[10])
+local makerCount = tonumber(ARGV[11])
 local nowSeconds = math.floor(nowMs / 1000)
 
 local makers = {}
 for i = 1, makerCount do
-  makers[i] = { maker = ARGV[9 + 2 * i], partition = ARGV[10 + 2 * i], hashes = {}, at = {}, seen = {}, open = {} }
+  makers[i] = { maker = ARGV[10 + 2 * i], partition = ARGV[11 + 2 * i], hashes = {}, at = {}, seen = {}, open = {} }
 end
-local hints, orderCount = {}, 0
-for maker, hash, expires, salt in string.gmatch(ARGV[11 + 2 * makerCount], '(%d+) (%w+) (%d+) (%w+);') do
+local hints, absent, orderCount = {}, {}, 0
+for maker, hash, expires, salt in string.gmatch(ARGV[12 + 2 * makerCount], '(%d+) (%w+) (%d+) (%w+);') do
   local m = makers[tonumber(maker)]
   local n = #m.hashes + 1
   m.hashes[n], m.at[n] = hash, orderCount
   m.seen[2 * n - 1], m.seen[2 * n] = expires, hash
   orderCount = orderCount + 1
   hints[orderCount] = { hash, m, salt, expires }
+  absent[orderCount] = key('a', hash)
 end
 
 local remaining, names = {}, {}
@@ -235,6 +243,9 @@ if duplicateAt then
 end
 
 charge()
+for i, absentAtMs in ipairs(redis.call('MGET', unpack(absent))) do
+  if absentAtMs and tonumber(absentAtMs) >= receivedAtMs then return answer('cancelled', i - 1, 0) end
+end
 local tooManyAt, openOrders = nil, 0
 for _, m in ipairs(makers) do
   local open = redis.call('ZCOUNT', key('o', m.epoch, m.maker), '(' .. string.format('%.0f', nowSeconds), '+inf')
@@ -262,7 +273,7 @@ end
 for _, hint in ipairs(hints) do
   local hash, m, salt, expires = unpack(hint)
   local ttl = math.min(tonumber(expires) - nowSeconds, ${HINT_TTL_SECONDS_MAX})
-  redis.call('SET', key('h', hash), hintOf(m.partition, m.epoch, m.maker, salt), 'EX', string.format('%.0f', math.max(1, ttl)))
+  redis.call('SET', key('h', hash), hintOf(m.partition, m.epoch, m.maker, salt, expires), 'EX', string.format('%.0f', math.max(1, ttl)))
 end
 names = epochs
 return answer('reserved', 0, 0)

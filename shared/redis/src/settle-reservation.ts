@@ -5,8 +5,9 @@ import type { ReservedAt } from './reserve-orders.js';
 /**
  * What the log said of a reserved request.
  * - `appended`: the orders are stored; they stay.
- * - `not_appended`: nothing was stored; the orders are taken back.
- * - `unknown`: they may have been stored. The next request of the maker asks Postgres.
+ * - `not_appended`: nothing was stored; the orders are taken back, but for those that were cancelled meanwhile: the log
+ *   holds their cancellation, so that they can never be placed.
+ * - `unknown`: they may have been stored, and a DELETE can still cancel them. The next request of the maker asks Postgres.
  */
 export type Settlement = 'appended' | 'not_appended' | 'unknown';
 
@@ -61,9 +62,11 @@ for arg = 4, #ARGV, 2 do
       redis.call('HSET', underWay, reservationId, (string.gsub(lease, '^%d+', '0')))
     else
       for hash in string.gmatch(string.match(lease, ';(.*)'), '[^,]+') do
-        redis.call('ZREM', key('s', epoch, maker), hash)
         redis.call('ZREM', key('o', epoch, maker), hash)
-        redis.call('DEL', key('h', hash))
+        if redis.call('GET', key('h', hash)) ~= '-' then
+          redis.call('ZREM', key('s', epoch, maker), hash)
+          redis.call('DEL', key('h', hash))
+        end
       end
       redis.call('HDEL', underWay, reservationId)
     end

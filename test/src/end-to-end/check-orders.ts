@@ -24,7 +24,8 @@ export interface OrderChecks {
 
 /** The facts that remove an order, by the reason that is told. */
 const removals: Readonly<Record<string, readonly string[]>> = {
-  CANCELLED: ['OrderCancelled'],
+  // By its own fact where the cancellation stands before it.
+  CANCELLED: ['OrderCancelled', 'OrderSubmitted'],
   CANCELLED_ONCHAIN: ['OrderCancelledOnChain'],
   NONCE_CHANGED: ['NonceChanged', 'BlockProcessed'],
   FILLED: ['OrderFilled'],

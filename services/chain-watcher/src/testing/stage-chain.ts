@@ -23,6 +23,7 @@ import {
   type OrderStatus,
   orderToBody,
   type Placed,
+  rememberHashes,
   unknownMaker,
 } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
@@ -90,6 +91,7 @@ export class Stage {
   private readonly following: Following;
   private readonly makers = new Map<Address, Maker>();
   private readonly removed = new Map<Hex, string>();
+  private readonly hashes = rememberHashes();
   private readonly told = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
   private readonly clocks = new Map<number, { readonly clockSeconds: number; readonly processedBlock: number }>();
   private salt = 0n;
@@ -373,12 +375,12 @@ export class Stage {
 
   private evolveMaker(address: Address, placed: Placed<MakerEvent>): void {
     const before = this.makers.get(address) ?? unknownMaker(address);
-    const rules = { routingGraceSeconds: 60, wasRemoved: (orderHash: Hex) => this.removed.has(orderHash) };
-    const { maker, transitions } = evolve(before, [placed], rules);
+    const { maker, transitions } = evolve(before, [placed], { routingGraceSeconds: 60, ...this.hashes });
+    this.hashes.note(transitions);
     this.makers.set(address, maker);
     for (const transition of transitions) {
       if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
-      if (transition.kind === 'MakerChanged') continue;
+      if (!('order' in transition)) continue;
       const { orderHash, state } = transition.order;
       const status = transition.kind === 'OrderRemoved' ? transition.reason : state.status;
       const told = this.told.get(orderHash) ?? [];

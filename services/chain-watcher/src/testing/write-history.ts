@@ -101,7 +101,8 @@ export function writeHistory(options: {
       const order = submit(maker, one.nonce, 5 + below(what === 0 ? 5000 : 150));
       if (what < 4) fill(order, 0);
     } else if (what === 6 && old !== undefined) {
-      putFact({ type: 'OrderCancelled', ...nameOf(old), cause: { kind: 'request', requestId: 'r' } });
+      const cause = { kind: 'request', requestId: 'r' } as const;
+      putFact({ type: 'OrderCancelled', ...nameOf(old), expiresAtSeconds: 4_000_000_000, cause });
     } else if (what === 7 && old !== undefined) {
       putFact({ type: 'OrderCancelledOnChain', ...nameOf(old), block, cause: READ });
     } else if (what === 8 && old !== undefined) {

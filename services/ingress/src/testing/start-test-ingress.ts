@@ -12,7 +12,9 @@ import { orderFromBody, recordEnd, recordStart } from '@makerbook/domain';
 import { connectLog, type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/local-stack';
 import {
+  type CancelledHashRow,
   connectPostgres,
+  findKnownHashes,
   migrate,
   type Postgres,
   type ProjectionCommit,
@@ -48,6 +50,8 @@ export interface TestIngress {
   showMaker(wallet: Wallet, view?: Partial<MakerView>): Promise<void>;
   /** All facts of the log so far that are not blocks, with their partition. */
   readonly facts: { partition: number; record: StoredRecord }[];
+  /** Lets Redis vouch for all that was written before `agoMs`: as if it had lost nothing since then. */
+  ageRedis(agoMs: number): Promise<void>;
   /** Stops and starts the stand-in of the projector. */
   pauseProjection(): void;
   resumeProjection(): void;
@@ -62,7 +66,8 @@ const SLOW_MS = 30_000;
 
 /**
  * Starts the service on the run's Kafka, Postgres and Redis. A small stand-in for the projector keeps the read model and
- * the cache's positions, from the same log and by the same packages: what it folds is opened and cancelled orders alone.
+ * the cache's positions, from the same log and by the same packages: what it folds is opened and cancelled orders alone,
+ * the cancellation behind its order or before it.
  */
 export async function startTestIngress(
   environment: Record<string, string> = {},
@@ -83,6 +88,11 @@ export async function startTestIngress(
     connectTimeoutMs: SLOW_MS,
   });
   await redis.waitUntilReady(60_000);
+  const ageRedis = async (agoMs: number) => {
+    const run = /run_id:(\w+)/.exec(await redis.client.info('server'))?.[1];
+    await redis.client.set(redis.keys.since(), `${run}:${Date.now() - agoMs}`);
+  };
+  await ageRedis(3_600_000);
   const log = connectLog({ brokers: brokers.split(','), clientId: 'ingress-test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
   const appender = log.createAppender({ timeoutMs: SLOW_MS });
@@ -184,6 +194,7 @@ export async function startTestIngress(
         return ((await answer.json()) as { code?: string }).code === expected;
       });
     },
+    ageRedis,
     pauseProjection() {
       gate = new Promise((resolve) => {
         open = resolve;
@@ -234,7 +245,8 @@ async function project(
   records: readonly StoredRecord[],
 ): Promise<void> {
   const { nextOffset: fromOffset } = await readProjection(postgres, partition);
-  const opened: ProjectionCommit['opened'][number][] = [];
+  const opened = new Map<Hex, ProjectionCommit['opened'][number]>();
+  const cancelled = new Map<Hex, CancelledHashRow>();
   const removed: Hex[] = [];
   const history: ProjectionCommit['history'][number][] = [];
   const changes: OrderChange[] = [];
@@ -250,9 +262,11 @@ async function project(
       const accepted = { acceptedOffset: offset, acceptedAtMs: fact.acceptedAtMs, recordStart: start };
       const amounts = { makingToken: order.making.token, makingAmount: amount, remaining: amount };
       const terms = { ...amounts, observedBlock: null, inBook: true };
-      opened.push({ ...common, ...accepted, ...terms, expiresAtSeconds });
-      history.push({ ...common, offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
       const { orderHash, maker } = fact;
+      history.push({ ...common, offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
+      const before = await findKnownHashes(postgres, [{ maker, expiresAtSeconds, orderHash }]);
+      if (before.cancelled.has(orderHash) || cancelled.has(orderHash)) continue;
+      opened.set(orderHash, { ...common, ...accepted, ...terms, expiresAtSeconds });
       const record = start + recordEnd({ status: 'VALIDATING' });
       changes.push({
         kind: 'opened',
@@ -264,9 +278,15 @@ async function project(
         record,
       });
     } else if (fact.type === 'OrderCancelled') {
-      removed.push(fact.orderHash);
-      const { orderHash, maker } = fact;
-      changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds: 4_000_000_000 });
+      const { orderHash, maker, expiresAtSeconds } = fact;
+      const before = await findKnownHashes(postgres, [{ maker, expiresAtSeconds, orderHash }]);
+      if (!opened.delete(orderHash)) {
+        if (before.accepted.has(orderHash)) removed.push(orderHash);
+        else if (!before.cancelled.has(orderHash)) {
+          cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, offset });
+        }
+      }
+      changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
     }
   }
   const last = records.at(-1);
@@ -279,10 +299,11 @@ async function project(
     fromOffset,
     nextOffset,
     fundingDropped: [],
-    opened,
+    opened: [...opened.values()],
     changed: [],
-    removed: removed.filter((hash) => !opened.some(({ orderHash }) => orderHash === hash)),
+    removed,
     history,
+    cancelledHashes: [...cancelled.values()],
   });
   await refresher
     .refreshPartition({ partition, prevPos: fromOffset, newPos: nextOffset, changes })

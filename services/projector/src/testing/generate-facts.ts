@@ -201,7 +201,9 @@ function factOf(step: Step, { seconds, blockNumber, offset }: Now): MakerEvent {
       if (type === 'OrderSubmitted') {
         return { type, maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
       }
-      if (type === 'OrderCancelled') return { type, maker, orderHash, cause };
+      if (type === 'OrderCancelled') {
+        return { type, maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
+      }
       const log = { kind: 'log' as const, transactionHash: hashOf(blockNumber), logIndex: number };
       if (type === 'OrderCancelledOnChain') return { type, maker, orderHash, block, cause: log };
       return {

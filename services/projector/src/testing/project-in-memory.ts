@@ -2,8 +2,16 @@ import assert from 'node:assert/strict';
 import { topicNames } from '@makerbook/contracts-events';
 import { type Address, type evolve, type Maker, unknownMaker } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
-import type { DueMaker, FundingRow, HistoryRow, MakerRow, OrderRow } from '@makerbook/postgres';
-import { boundStretch, submittedOrders } from '../bound-stretch.js';
+import type {
+  CancelledHashRow,
+  DueMaker,
+  FundingRow,
+  HistoryRow,
+  KnownHashes,
+  MakerRow,
+  OrderRow,
+} from '@makerbook/postgres';
+import { boundStretch, hashesToFind } from '../bound-stretch.js';
 import { describeFeeds } from '../describe-feeds.js';
 import { describeBlock, foldBlock } from '../fold-block.js';
 import { type FoldInput, foldFacts, UnfoldableFact } from '../fold-facts.js';
@@ -62,9 +70,9 @@ export async function projectInMemory(
       [...touched].map((maker) => [maker, (keep ? kept : stored).get(maker) ?? unknownMaker(maker)]),
     );
     const stretch = planned.slice(0, boundStretch(planned, makers, ordersMax, ordersOf(plan.due)));
-    const accepted = tables.accepted(submittedOrders(stretch).map(({ orderHash }) => orderHash));
+    const known = tables.known(hashesToFind(stretch, makers).map(({ orderHash }) => orderHash));
     const clock = { clockSeconds, blockNumber, halted };
-    const input = { ...clock, ...broken, facts: stretch, makers, unreadable: new Map(), accepted, routingGraceSeconds };
+    const input = { ...clock, ...broken, facts: stretch, makers, unreadable: new Map(), known, routingGraceSeconds };
     const folding = foldAll(input);
     if (typeof folding === 'number') {
       length = folding;
@@ -125,6 +133,7 @@ class Tables {
   readonly funding = new Map<string, FundingRow>();
   readonly orders = new Map<string, OrderRow>();
   readonly history: HistoryRow[] = [];
+  readonly cancelledHashes = new Map<string, CancelledHashRow>();
 
   save(rows: ChangedRows): void {
     for (const orderHash of rows.removed) assert(this.orders.delete(orderHash));
@@ -146,6 +155,10 @@ class Tables {
       this.makers.set(maker, { ...before, dueAtSeconds: null, haltedOffset: before.haltedOffset ?? offset });
     }
     this.history.push(...rows.history);
+    for (const row of rows.cancelledHashes ?? []) {
+      assert(!this.cancelledHashes.has(row.orderHash));
+      this.cancelledHashes.set(row.orderHash, row);
+    }
   }
 
   load(): ReadonlyMap<Address, Maker> {
@@ -157,9 +170,13 @@ class Tables {
     return [...this.orders.values()].sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset));
   }
 
-  accepted(submitted: readonly OrderRow['orderHash'][]): Set<OrderRow['orderHash']> {
+  /** As `findKnownHashes` does. */
+  known(hashes: readonly OrderRow['orderHash'][]): KnownHashes {
     const ever = new Set(this.history.map(({ orderHash }) => orderHash));
-    return new Set(submitted.filter((orderHash) => ever.has(orderHash)));
+    return {
+      accepted: new Set(hashes.filter((orderHash) => ever.has(orderHash))),
+      cancelled: new Set(hashes.filter((orderHash) => this.cancelledHashes.has(orderHash))),
+    };
   }
 
   /** As `findDueMakers` and `findMissedMakers` do. */
@@ -189,6 +206,12 @@ class Tables {
   sorted() {
     const sort = <T>(rows: Map<string, T>) => [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
     const { history } = this;
-    return { makers: sort(this.makers), funding: sort(this.funding), orders: sort(this.orders), history };
+    return {
+      makers: sort(this.makers),
+      funding: sort(this.funding),
+      orders: sort(this.orders),
+      cancelledHashes: sort(this.cancelledHashes),
+      history,
+    };
   }
 }

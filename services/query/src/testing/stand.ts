@@ -163,7 +163,7 @@ export async function raiseStand(environment: Record<string, string> = {}) {
     const partition = partitionOf(maker, partitions);
     const cause = { kind: 'request' as const, requestId: 'c' };
     const event = encodeMakerEvent(
-      { type: 'OrderCancelled', maker, orderHash, cause },
+      { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: 4_000_000_000, cause },
       { id: 'c:0', source: '/test', timeMs: 1 },
     );
     await appender.append([{ topic: names.makerEvents, partition, ...event, key: maker }]);

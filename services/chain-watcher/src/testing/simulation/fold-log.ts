@@ -7,6 +7,7 @@ import {
   type Observed,
   type OpenOrder,
   type Placed,
+  rememberHashes,
   type Transition,
   unknownMaker,
 } from '@makerbook/domain';
@@ -37,10 +38,12 @@ export function openFold(): Fold {
   const makerOf = new Map<Hex, Address>();
   let clockSeconds = 0;
   let processedBlock = -1;
-  const rules = { routingGraceSeconds: GRACE_SECONDS, wasRemoved: (hash: Hex) => makerOf.has(hash) };
+  const hashes = rememberHashes();
+  const rules = { routingGraceSeconds: GRACE_SECONDS, ...hashes };
   const applyTo = (maker: Maker, placed: Placed<MakerEvent>): readonly Transition[] => {
     const evolved = evolve(maker, [placed], rules);
     makers.set(maker.maker, evolved.maker);
+    hashes.note(evolved.transitions);
     return evolved.transitions;
   };
   return {

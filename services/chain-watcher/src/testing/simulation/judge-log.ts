@@ -110,7 +110,7 @@ class JudgedPartition {
   }
 
   private hear(transition: Transition, fact: MakerEvent, processed: number): void {
-    if (transition.kind === 'MakerChanged' || transition.kind === 'OrderObserved') return;
+    if (!('order' in transition) || transition.kind === 'OrderObserved') return;
     const { orderHash, state, inBook } = transition.order;
     this.active.delete(orderHash);
     if (transition.kind === 'OrderRemoved') this.removed.set(orderHash, transition.reason);

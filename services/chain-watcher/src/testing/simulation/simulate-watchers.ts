@@ -88,8 +88,9 @@ export async function simulateWatchers(options: SimulationOptions): Promise<Simu
     if (chance.oneIn(15)) time.after(chance.below(9000), () => log.store('ingress', [record]));
   };
   const cancel = ({ maker, hash }: SignedOrder) => {
+    const expiresAtSeconds = 4_000_000_000;
     const cause = { kind: 'request', requestId: 'DELETE' } as const;
-    const fact = { type: 'OrderCancelled', maker, orderHash: hash, cause } as const;
+    const fact = { type: 'OrderCancelled', maker, orderHash: hash, expiresAtSeconds, cause } as const;
     time.after(ingress.appendMs(), () => log.store('ingress', [recordOf(TOPICS.makerEvents, partitions, fact)]));
   };
   const visit = () => {
