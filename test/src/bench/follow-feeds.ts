@@ -6,8 +6,8 @@ import type { OpenStack } from '../end-to-end/open-stack.js';
 
 /** What the bench hears of the log and of the router's feed, as the router would; times are of `performance.now()`. */
 export interface Feeds {
-  /** When the next entry of `limit-orders.book.v1` that says this of the order arrives. */
-  nextSaid(orderHash: string, status: 'ACTIVE' | 'INACTIVE'): Promise<number>;
+  /** When the next entry of `limit-orders.book.v1` that says this of the order arrives; `GONE` is its tombstone. */
+  nextSaid(orderHash: string, status: 'ACTIVE' | 'INACTIVE' | 'GONE'): Promise<number>;
   /** How many entries have said `ACTIVE`. */
   activeSaid(): number;
   /** When `BlockProcessed` of the block, behind all facts of the block about the maker, arrived here; NaN: not yet. */
@@ -43,6 +43,10 @@ export async function followFeeds(
       for (const { key, value, headers } of records) {
         if (value?.includes(ACTIVE)) active += 1;
         if (!said.isAwaited(key)) continue;
+        if (value === null) {
+          said.tell(key, 'GONE', at);
+          continue;
+        }
         const entry = decodeBookEntry({ value, headers });
         if (!('unreadable' in entry)) said.tell(key, entry.status, at);
       }

@@ -42,6 +42,7 @@ export async function benchLatency(isQuick: boolean): Promise<void> {
     const nextPost = (makers: readonly BenchMaker[]) => (index: number) =>
       samplePost(parts, makers[index % makers.length]);
     const again = await takeSamples(samples, nextPost(posting));
+    const cancels = await takeSamples(samples, (index) => sampleCancel(parts, posting[index % posting.length]));
     const first = await takeSamples(samples, nextPost(fresh));
     printTable(
       'From sending a POST of one order to ingress, on an idle stack, until it is answered, and until the feed says ACTIVE here. A maker without open orders is unknown: funds and nonce are read from the chain first.',
@@ -49,6 +50,16 @@ export async function benchLatency(isQuick: boolean): Promise<void> {
         'POST → acknowledged': describeLatency([...again, ...first].map(({ acknowledgedMs }) => acknowledgedMs)),
         'POST → ACTIVE, maker with open orders': describeLatency(again.map(({ activeMs }) => activeMs)),
         'POST → ACTIVE, first order of its maker': describeLatency(first.map(({ activeMs }) => activeMs)),
+      },
+    );
+    printTable(
+      'From sending a DELETE of one order, ACTIVE for a moment, to ingress, on an idle stack, until it is answered, and until its tombstone is read here from the feed.',
+      {
+        'DELETE → acknowledged': describeLatency(cancels.map(({ acknowledgedMs }) => acknowledgedMs)),
+        'DELETE → tombstone in the book': describeLatency(cancels.map(({ goneMs }) => goneMs)),
+        'acknowledged → tombstone': describeLatency(
+          cancels.map(({ acknowledgedMs, goneMs }) => Math.max(0, goneMs - acknowledgedMs)),
+        ),
       },
     );
 
@@ -98,6 +109,24 @@ async function samplePost({ bench, feeds, sender }: Parts, maker: BenchMaker | u
     said,
   ]);
   return { acknowledgedMs, activeMs: activeAt - sentAt };
+}
+
+interface CancelSample {
+  readonly acknowledgedMs: number;
+  readonly goneMs: number;
+}
+
+async function sampleCancel({ bench, feeds, sender }: Parts, sampled: BenchMaker | undefined): Promise<CancelSample> {
+  const maker = known(sampled);
+  const order = bench.signOrder(maker);
+  const isActive = feeds.nextSaid(order.orderHash, 'ACTIVE');
+  await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
+  await isActive;
+  await pause(50 + Math.random() * 100);
+  const said = feeds.nextSaid(order.orderHash, 'GONE');
+  const sentAt = performance.now();
+  const [acknowledgedMs, goneAt] = await Promise.all([sender.send(bench.signCancel(maker, order)), said]);
+  return { acknowledgedMs, goneMs: goneAt - sentAt };
 }
 
 /** A maker who holds exactly what the one order sells: a transfer of one unit decides whether it can be filled. */

@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bytesToHex, createRequestHashers } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { findFreePort, startRedis } from '@makerbook/local-stack';
-import { signDigest } from '@makerbook/signatures';
 import { followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
-import { type BenchRequest, openSender, type Sender } from './send-requests.js';
+import { openSender, type Sender } from './send-requests.js';
 import { type BenchMaker, bodyOf } from './sign-orders.js';
 import { describeLatency, median, printTable, round } from './summarise.js';
 
@@ -60,18 +57,10 @@ async function measureRounds(
   bench: Bench,
   { sender, maker, rounds }: { sender: Sender; maker: BenchMaker; rounds: number },
 ): Promise<object> {
-  const hashers = createRequestHashers(bench.domain);
-  const signList = (): BenchRequest => {
-    const salt = randomBytes(32);
-    const issuedAt = BigInt(Math.floor(Date.now() / 1000) - 1);
-    const signature = signDigest(hashers.hashGetRequest({ issuedAt, salt }), maker.key);
-    const query = new URLSearchParams({ issuedAt: String(issuedAt), salt: bytesToHex(salt), signature });
-    return { method: 'GET', path: `${paths.limitOrders}?${query}` };
-  };
   const latencyMs: number[] = [];
   const usPerRequest: number[] = [];
   for (let count = 0; count <= rounds; count += 1) {
-    const requests = Array.from({ length: REQUESTS_PER_ROUND }, signList);
+    const requests = Array.from({ length: REQUESTS_PER_ROUND }, () => bench.signList(maker));
     const before = bench.cpu().get('query') ?? 0;
     const tookMs = await sender.sendAll(requests, AT_ONCE);
     const used = (bench.cpu().get('query') ?? 0) - before;

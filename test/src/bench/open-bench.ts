@@ -3,7 +3,15 @@ import { admitMaker } from '../demo/admit-maker.js';
 import { type OpenStack, openStack } from '../end-to-end/open-stack.js';
 import { type BenchChain, driveChain } from './drive-chain.js';
 import { readCpu } from './read-processes.js';
-import { type BenchMaker, type BenchOrder, createMakers, createOrderSigner, MAKING_AMOUNT } from './sign-orders.js';
+import type { BenchRequest } from './send-requests.js';
+import {
+  type BenchMaker,
+  type BenchOrder,
+  createMakers,
+  createOrderSigner,
+  createRequestSigner,
+  MAKING_AMOUNT,
+} from './sign-orders.js';
 
 const DAY_SECONDS = 86_400;
 /** Makers in one command of the operator. */
@@ -18,6 +26,10 @@ export interface Bench {
   /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
   openMakers(count: number, orders: number): Promise<BenchMaker[]>;
   signOrder(maker: BenchMaker): BenchOrder;
+  /** The GET of the maker's list, good for one use within half a minute. */
+  signList(maker: BenchMaker): BenchRequest;
+  /** The DELETE of one order. */
+  signCancel(maker: BenchMaker, order: BenchOrder): BenchRequest;
   /** The port of a service's API. */
   portOf(name: string): number;
   /** CPU of every process of the stack since its start, in microseconds, by name. */
@@ -31,12 +43,16 @@ const UNBOUNDED = {
   CLIENT_REQUESTS_MAX: '10000000',
 };
 
-/** Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is told to stop. */
+/**
+ * Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is told to stop.
+ * @param options.isBounded with the budgets that a deployment has by default
+ */
 export async function withBench(
   work: (bench: Bench) => Promise<void>,
   settings: Readonly<Record<string, string>> = {},
+  { isBounded = false }: { readonly isBounded?: boolean } = {},
 ): Promise<void> {
-  const stack = await openStack({ ownParts: true, settings: { ...UNBOUNDED, ...settings } });
+  const stack = await openStack({ ownParts: true, settings: { ...(isBounded ? {} : UNBOUNDED), ...settings } });
   let chain: BenchChain | undefined;
   const stop = async () => {
     chain?.stop();
@@ -87,6 +103,7 @@ function describeBench(stack: OpenStack, chain: BenchChain): Bench {
       takingToken: otherToken as Address,
       expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
     }),
+    ...createRequestSigner(domain),
     portOf(name) {
       const port = stack.processes().find((process) => process.name === name)?.port;
       if (port === undefined) throw new Error(`the stack runs no ${name} with a port`);

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 
 /** One request, ready to be sent. */
 export interface BenchRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: Buffer;
 }

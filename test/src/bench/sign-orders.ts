@@ -3,13 +3,17 @@ import {
   type Address,
   bytesToHex,
   createOrderHasher,
+  createRequestHashers,
   type Hex,
+  hexToBytes,
   type Order,
   quantityToHex,
   type SigningDomain,
   ZERO_ADDRESS,
 } from '@makerbook/contracts-evm';
+import { paths } from '@makerbook/contracts-http';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
+import type { BenchRequest } from './send-requests.js';
 
 /** A maker's key and address. */
 export interface BenchMaker {
@@ -59,6 +63,26 @@ export function createOrderSigner(
     };
     const digest = hasher.hashOrder(order);
     return { order, orderHash: bytesToHex(digest), signature: signDigest(digest, key) };
+  };
+}
+
+/** Signs what lists and cancels (Interface 5.1, 5.2). */
+export function createRequestSigner(domain: SigningDomain) {
+  const hashers = createRequestHashers(domain);
+  return {
+    signList({ key }: BenchMaker): BenchRequest {
+      const salt = randomBytes(32);
+      const issuedAt = BigInt(Math.floor(Date.now() / 1000) - 1);
+      const signature = signDigest(hashers.hashGetRequest({ issuedAt, salt }), key);
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt: bytesToHex(salt), signature });
+      return { method: 'GET', path: `${paths.limitOrders}?${query}` };
+    },
+    signCancel({ key }: BenchMaker, { order, orderHash }: BenchOrder): BenchRequest {
+      const salt = hexToBytes(`0x${order.salt.toString(16).padStart(64, '0')}`);
+      const digest = hashers.hashCancellation({ orderHash: hexToBytes(orderHash), salt }, 'uint256');
+      const query = `orderHashes=${orderHash}&signatures=${signDigest(digest, key)}`;
+      return { method: 'DELETE', path: `${paths.limitOrders}?${query}` };
+    },
   };
 }
 

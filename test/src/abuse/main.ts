@@ -1,0 +1,110 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { endWithUsage, readOptions, readWhole } from '@makerbook/local-stack';
+import { type Bench, withBench } from '../bench/open-bench.js';
+import { type BenchMaker, bodyOf } from '../bench/sign-orders.js';
+import { percentile, round } from '../bench/summarise.js';
+import { type Answers, attacks, type Target } from './attacks.js';
+import { type Probed, probe } from './probe.js';
+
+/** What another client may wait beside an attack: so many times its idle p99, or this where that is more. */
+const IDLE_FACTOR_MAX = 5;
+const P99_MS_MAX = 250;
+const SETTLE_MS = 2_000;
+/** A stack that has just started is slower than it will be. */
+const WARM_MS = 15_000;
+
+const USAGE = `npm run abuse -- [--only "name, name"] [--seconds N]
+  attacks the local stack by other addresses, each in turn, beside a client that places, lists and cancels; exits with 1
+  where that one waited too long or was refused. Linux, for the addresses 127.0.0.2 and on. --seconds: of each attack, 20`;
+const { values } = readOptions(USAGE, { only: { type: 'string' }, seconds: { type: 'string', default: '20' } });
+const ms = 1000 * readWhole(USAGE, '--seconds', values.seconds, 1);
+const names = values.only?.split(',').map((name) => name.trim()) ?? Object.keys(attacks);
+const unknown = names.find((name) => attacks[name] === undefined);
+if (unknown !== undefined)
+  endWithUsage(USAGE, `no such attack: ${unknown}; there are ${Object.keys(attacks).join(', ')}`);
+
+let isWrong = false;
+await withBench(
+  async (bench) => {
+    const [prober, attacker] = await bench.openMakers(2, 1_000_000);
+    if (prober === undefined || attacker === undefined) throw new Error('there are no makers');
+    const target = aim(bench, attacker);
+    await probe(bench, prober, Math.max(WARM_MS, ms));
+    const idle = await probe(bench, prober, ms);
+    const idleP99 = percentile(allOf(idle), 0.99);
+    report('idle', 'nothing beside the client', idle, idleP99, {});
+    for (const name of names) {
+      await pause(SETTLE_MS);
+      const { probed, answers } = await beside(name, target, () => probe(bench, prober, ms));
+      report(name, attacks[name]?.does ?? '', probed, idleP99, answers);
+    }
+  },
+  {},
+  { isBounded: true },
+);
+console.log(isWrong ? '\nToo slow, or refused.' : '\nAll within bounds.');
+process.exit(isWrong ? 1 : 0);
+
+function aim(bench: Bench, attacker: BenchMaker): Target {
+  const orders = Array.from({ length: 100 }, () => bench.signOrder(attacker));
+  const [first] = orders;
+  const spoilt = orders.map((order, n) =>
+    n === 99 && first !== undefined ? { ...order, signature: first.signature } : order,
+  );
+  const { hostname, port } = new URL(bench.stack.addresses.baseUrl);
+  return { host: hostname, port: Number(port), batch: bodyOf(spoilt).toString() };
+}
+
+async function beside(
+  name: string,
+  target: Target,
+  work: () => Promise<Probed>,
+): Promise<{ probed: Probed; answers: Answers }> {
+  const child = fork(join(import.meta.dirname, 'attacker.js'), { stdio: 'inherit' });
+  try {
+    child.send({ name, target });
+    await pause(SETTLE_MS);
+    const probed = await work();
+    return { probed, answers: await ended(child) };
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+function ended(child: ChildProcess): Promise<Answers> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (answers) => resolve(answers as Answers));
+    child.once('exit', (code) => reject(new Error(`the attacker ended with ${code}`)));
+    child.send('end');
+  });
+}
+
+function report(name: string, does: string, probed: Probed, idleP99: number, answers: Answers): void {
+  const p99 = percentile(allOf(probed), 0.99);
+  const isRight = probed.failures.length === 0 && p99 < Math.max(P99_MS_MAX, IDLE_FACTOR_MAX * idleP99);
+  isWrong ||= !isRight;
+  const figures = Object.entries(probed.tookMs).map(([method, tookMs]) => {
+    return `${method} ${round(percentile(tookMs, 0.5))} / ${round(percentile(tookMs, 0.99))}`;
+  });
+  console.log(`\n${name}: ${does}`);
+  console.log(`  p50 / p99 ms: ${figures.join(', ')}; all p99 ${round(p99)}, ${round(p99 / idleP99, 1)} × idle`);
+  console.log(
+    `  the attacker was answered: ${
+      Object.entries(answers)
+        .map(([answer, n]) => `${answer} ${n}`)
+        .join(', ') || '-'
+    }`,
+  );
+  if (probed.failures.length > 0)
+    console.log(`  not answered with 200: ${probed.failures.length}, the first: ${probed.failures[0]}`);
+  if (!isRight) console.log('  OUT OF BOUNDS');
+}
+
+function allOf({ tookMs }: Probed): number[] {
+  return Object.values(tookMs).flat();
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
