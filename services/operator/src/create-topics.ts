@@ -3,7 +3,7 @@ import type { Log } from '@makerbook/kafka';
 
 /**
  * Creates every topic that is missing, with its settings. An existing topic is left as it is; where it differs, the
- * difference is said.
+ * difference is said. Of three replicas and more two have to acknowledge, so that the loss of one loses nothing.
  * @returns lines for the person who runs it, and whether every topic is as it must be
  */
 export async function createTopics(
@@ -12,7 +12,11 @@ export async function createTopics(
 ): Promise<{ lines: string[]; isAsTold: boolean }> {
   const specs = topicSpecs(topicNames(options.prefix), options.partitions);
   const outcomes = await log.createTopics(
-    specs.map((spec) => ({ ...spec, replicationFactor: options.replicationFactor })),
+    specs.map(({ config, ...spec }) => {
+      const { replicationFactor } = options;
+      const inSyncMin = replicationFactor >= 3 ? '2' : '1';
+      return { ...spec, replicationFactor, config: { ...config, 'min.insync.replicas': inSyncMin } };
+    }),
   );
   const lines = outcomes.map(({ name, outcome, differences }) =>
     differences.length === 0 ? `${name}: ${outcome}` : `${name}: ${outcome}, but ${differences.join('; ')}`,
