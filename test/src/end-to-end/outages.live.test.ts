@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MakerbookError, type SignedOrder } from '@makerbook/client';
 import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
@@ -38,6 +39,8 @@ interface Try {
   readonly orders: SignedOrder[];
   readonly outcome: 'stored' | MakerbookError['code'];
   readonly tookMs: number;
+  /** What a list said of the orders that was asked for right after a 200. */
+  readonly list: 'all there' | 'missing' | 'behind' | 'unanswered' | undefined;
 }
 
 /** Runs some work while three orders at a time are posted, over and over; hands back what came of each POST. */
@@ -69,7 +72,9 @@ function keepPosting(maker: TestMaker) {
           throw error;
         },
       );
-      tries.push({ orders, outcome, tookMs: performance.now() - startedAt });
+      const tookMs = performance.now() - startedAt;
+      const list = outcome === 'stored' ? await look(maker, orders) : undefined;
+      tries.push({ orders, outcome, tookMs, list });
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   })();
@@ -89,8 +94,22 @@ function keepPosting(maker: TestMaker) {
   };
 }
 
-/** What was answered with 200 is listed; of every other request all orders are listed, or none; and each ends ACTIVE. */
+/** A list that does not say that it is behind holds what was answered with 200 before. */
+async function look(maker: TestMaker, orders: readonly SignedOrder[]): Promise<Try['list']> {
+  try {
+    const { records, readLag } = await maker.client.listOrders();
+    if (readLag !== 0) return 'behind';
+    const listed = new Set(records.map(({ orderHash }) => orderHash));
+    return orders.every(({ orderHash }) => listed.has(orderHash)) ? 'all there' : 'missing';
+  } catch (error) {
+    if (error instanceof MakerbookError) return 'unanswered';
+    throw error;
+  }
+}
+
+/** What was answered with 200 is listed, at once and in the end; of every other request all orders are listed, or none; and each ends ACTIVE. */
 async function expectNothingLost(maker: TestMaker, tries: readonly Try[]): Promise<void> {
+  expect(tries.map(({ list }) => list)).not.toContain('missing');
   await eventually(
     async () => {
       const { records } = await maker.client.listOrders();
@@ -106,6 +125,36 @@ async function expectNothingLost(maker: TestMaker, tries: readonly Try[]): Promi
     },
     { lost: 0, halves: 0, idle: 0 },
   );
+}
+
+test('nothing of the stack can be reached but by the loopback address that it listens on', async () => {
+  const { addresses } = stack;
+  const parts = [
+    addresses.kafkaBrokers,
+    addresses.databaseUrl,
+    addresses.redisUrl,
+    addresses.rpcUrl,
+    addresses.baseUrl,
+  ];
+  const ports = [
+    ...parts.map((address) => Number(/:(\d+)(\/[^/]*)?$/.exec(address)?.[1])),
+    ...stack.processes().flatMap(({ port, opsPort }) => [port, opsPort].filter((each) => each !== undefined)),
+  ];
+  expect(ports.length).toBeGreaterThanOrEqual(13);
+  for (const port of ports) {
+    expect([port, await answerAt('127.0.0.1', port)]).toEqual([port, 'connected']);
+    // Another address of the same machine: on Linux all of 127.0.0.0/8 is its loopback.
+    if (process.platform === 'linux') expect([port, await answerAt('127.0.0.2', port)]).toEqual([port, 'ECONNREFUSED']);
+  }
+});
+
+function answerAt(host: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => resolve('connected'));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    socket.once('connect', () => socket.destroy());
+  });
 }
 
 describe('while a part is away', () => {

@@ -5,6 +5,7 @@ import { Difference } from './compare-views.js';
 import type { TrackedOrder } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
 import type { Contracts } from './read-contracts.js';
+import { readList, readStored } from './read-views.js';
 import { openSigning } from './sign-orders.js';
 
 /** Makers at the service's door: they post, post again, and delete. */
@@ -46,7 +47,7 @@ export interface Orders {
  */
 export const doorActions = [
   ...['postNew', 'keep', 'postLate', 'delete', 'spoil', 'postSpoilt'],
-  ...['postCancelled', 'postFilled', 'postPartlyFilled'],
+  ...['postCancelled', 'postFilled', 'postPartlyFilled', 'listPlaced'],
   ...['postAgain, duplicate', 'postNew, order_cancelled'],
 ];
 
@@ -62,7 +63,7 @@ export function openDoor(
   orders: Orders,
   chance: Chance,
 ): Door {
-  const { chain, services, serviceName, protocol } = simulation;
+  const { chain, services, serviceName, protocol, postgres } = simulation;
   const addresses = [...company.makers.keys()];
   const sign = openSigning(simulation, company, chance);
   const clientOf = async (maker: string, onRetry?: (error: MakerbookError) => void): Promise<MakerbookClient> => {
@@ -76,6 +77,32 @@ export function openDoor(
       retry: { ...(services.isRunning('projector') ? PATIENT : IMPATIENT), ...(onRetry && { onRetry }) },
     });
   };
+  /**
+   * A list that is asked for right after POST has answered 200 holds the orders, or says that it is behind; unless the
+   * service has removed one by then, as its history tells.
+   */
+  async function readOwnWrites(maker: string, some: readonly TrackedOrder[]): Promise<string> {
+    await services.ready(['query']);
+    const baseUrl = services.url('query');
+    const signer = company.makers.get(maker) ?? '0x';
+    const { records, isBehind } = await readList({
+      baseUrl,
+      signer,
+      chainId: 8217,
+      serviceName,
+      limitOrderProtocol: protocol,
+      retry: PATIENT,
+    });
+    if (isBehind) return 'listPlaced, behind';
+    const listed = new Set(records.map(({ orderHash }) => orderHash));
+    const missing = some.filter(({ signed }) => !listed.has(signed.orderHash));
+    if (missing.length === 0) return 'listPlaced';
+    const { removals } = await readStored(postgres, [maker]);
+    for (const { label, signed } of missing) {
+      if (!removals.has(signed.orderHash)) throw new Difference(`POST of ${label} answered 200, and it is not listed`);
+    }
+    return 'listPlaced, removed already';
+  }
   /** What the service does not know by itself it cannot look up in a read model that stands still: 503, nothing is done. */
   const isExcused = (error: unknown) =>
     error instanceof MakerbookError && error.code === 'unavailable' && !services.isRunning('projector');
@@ -130,8 +157,9 @@ export function openDoor(
       order.comparedBeforeBlock = comparedBlock;
       orders.accepted.push(order);
     }
+    const listed = chance.oneIn(2) ? [] : [await readOwnWrites(first.maker, some)];
     const known = kinds.filter((kind) => kind !== undefined);
-    return { actions: [action, ...known], text: `${[action, ...known].join()}: ${labels}` };
+    return { actions: [action, ...known, ...listed], text: `${[action, ...known, ...listed].join()}: ${labels}` };
   }
 
   /** Some of the orders, all of one maker; they are no longer in the list. */
