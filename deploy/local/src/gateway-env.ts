@@ -1,10 +1,10 @@
 import {
   apiSettings,
-  bodySettings,
   integer,
   opsSettings,
   port,
   readSettings,
+  requestSettings,
   type SettingsOf,
   text,
 } from '@makerbook/settings';
@@ -12,7 +12,7 @@ import {
 export const gatewaySettings = {
   HOST: opsSettings.HOST,
   PORT: port('Port of the base URL', 8080),
-  ...bodySettings,
+  ...requestSettings,
   CONNECTIONS_PER_ADDRESS_MAX: apiSettings.CONNECTIONS_PER_ADDRESS_MAX,
   GATEWAY_REQUESTS_MAX: integer(
     'Requests of one client address in one window, to all endpoints; each 8 KiB of one count as one more',

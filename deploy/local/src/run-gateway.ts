@@ -1,18 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { Readable } from 'node:stream';
-import { hasBody, limitClients, openServer, type Refusal, Refused, readBody, send } from '@makerbook/http';
+import { hasBody, limitClients, openServer, type Refusal, Refused, readBody, requestIdOf, send } from '@makerbook/http';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { createProxyServer } from 'httpxy';
 import { askAllReadiness } from './check-readiness.js';
 import type { GatewaySettings } from './gateway-env.js';
 import { type Route, type RoutedService, routeOf } from './route-requests.js';
 
-/** A DELETE of 100 orders has 21 kB of query string. */
-const HEADER_BYTES_MAX = 65_536;
 const REQUEST_TIMEOUT_MS = 10_000;
 const UPSTREAM_SILENCE_MS_MAX = 30_000;
-/** More than the connections of one address, so that no client can take them all. */
+/** More than the connections of one address, each of which has one request under way: no client can take them all. */
 const UPSTREAM_SOCKETS_MAX = 1_024;
 const READINESS_AGE_MS_MAX = 1_000;
 const DRAIN_MS = 10_000;
@@ -74,7 +71,7 @@ export async function runGateway(
   const server = await openServer(app, {
     host: settings.HOST,
     port: settings.PORT,
-    headerBytesMax: HEADER_BYTES_MAX,
+    headerBytesMax: settings.HEADER_BYTES_MAX,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
   });
@@ -139,8 +136,7 @@ function once<T>(ask: () => Promise<T>, ageMsMax: number): () => Promise<T> {
 }
 
 function nameRequest(request: Request, _response: Response, next: NextFunction): void {
-  const given = request.headers['x-request-id'];
-  if (typeof given !== 'string' || !/^[\w.:-]{1,128}$/.test(given)) request.headers['x-request-id'] = randomUUID();
+  request.headers['x-request-id'] = requestIdOf(request);
   next();
 }
 

@@ -18,8 +18,8 @@ const OPEN_OBJECT = '{'.charCodeAt(0);
 const CLOSE_OBJECT = '}'.charCodeAt(0);
 
 /**
- * Looks through a JSON text before it is parsed, for deep nesting and objects of many members cost the parser, and whoever
- * reports what is wrong with them, much more than their bytes. Linear in the bytes, and it allocates nothing by them.
+ * Checks a JSON text before it is parsed. Deep nesting and objects of many members cost much more than their bytes, in the
+ * parser and in the report of what is wrong. The check is linear in the bytes, and what it allocates does not depend on them.
  * @returns which bound it exceeds, as a sentence; undefined where it keeps to all, or is no JSON: the parser says so
  */
 export function findExcess(bytes: Buffer, { depthMax, membersMax, valuesMax }: JsonBounds): string | undefined {

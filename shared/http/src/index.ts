@@ -4,5 +4,5 @@ export { hasBody, Refused, readBody } from './read-body.js';
 export * from './reply.js';
 export * from './run-service.js';
 export { send } from './send.js';
-export { type ApiOptions, type Route, serveApi } from './serve-api.js';
+export { type ApiOptions, type Route, requestIdOf, serveApi } from './serve-api.js';
 export * from './serve-ops.js';

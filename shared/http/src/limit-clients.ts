@@ -11,7 +11,7 @@ export interface ClientLimit {
 }
 
 /** A signed order has 500 bytes and more, a signed cancellation 200: so the bytes stand for the signatures too. */
-export const BYTES_PER_UNIT = 8_192;
+const BYTES_PER_UNIT = 8_192;
 
 /**
  * Charges each request to its client's address, refusals included, before its body is read. A body of unknown length

@@ -1,9 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { Socket } from 'node:net';
-import { ipKeyGenerator } from 'express-rate-limit';
-import { type Refusal, toWire } from './reply.js';
-import { closeSoon } from './send.js';
+import { followConnections } from './follow-connections.js';
 
 export interface ServerOptions {
   /** The address to listen on: `127.0.0.1` for this machine alone, `0.0.0.0` or `::` for all. */
@@ -25,23 +21,24 @@ export interface OpenServer {
   readonly stop: (drainMs: number) => Promise<void>;
 }
 
+/** Longer than any answer takes. A connection on which nothing moves for so long is cut: its client reads no answer. */
+const SILENCE_MS_MAX = 60_000;
+
 /**
- * Listens for HTTP, with bounds on what a client may hold: time, header bytes, connections. What is refused before there
- * is a request gets its problem on the socket.
+ * Listens for HTTP, with bounds on what a client may hold: time, header bytes, connections, requests at once.
  * @throws where the port cannot be had
  */
 export async function openServer(listener: RequestListener, options: ServerOptions): Promise<OpenServer> {
-  const server = createServer(
-    {
-      maxHeaderSize: options.headerBytesMax,
-      requestTimeout: options.requestTimeoutMs,
-      headersTimeout: options.requestTimeoutMs,
-      connectionsCheckingInterval: 1000,
-    },
-    listener,
-  );
-  server.on('clientError', answerBrokenRequest);
-  if (options.connectionsPerAddressMax !== undefined) boundConnections(server, options.connectionsPerAddressMax);
+  const server = createServer({
+    maxHeaderSize: options.headerBytesMax,
+    requestTimeout: options.requestTimeoutMs,
+    headersTimeout: options.requestTimeoutMs,
+    connectionsCheckingInterval: 1000,
+    // What it would answer is no problem document.
+    requireHostHeader: false,
+  });
+  server.setTimeout(SILENCE_MS_MAX);
+  followConnections(server, listener, options.connectionsPerAddressMax);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => resolve());
@@ -60,55 +57,4 @@ async function stopServer(server: Server, drainMs: number): Promise<void> {
   await closed;
   clearInterval(idleSweep);
   clearTimeout(cut);
-}
-
-function boundConnections(server: Server, perAddressMax: number): void {
-  const counts = new Map<string, number>();
-  server.on('connection', (socket: Socket) => {
-    const address = ipKeyGenerator(socket.remoteAddress ?? '');
-    const count = counts.get(address) ?? 0;
-    if (count >= perAddressMax) {
-      const detail = `more than ${perAddressMax} connections of this address: use those that are open`;
-      socket.on('error', () => socket.destroy());
-      refuseOnSocket(socket, { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } });
-      return;
-    }
-    counts.set(address, count + 1);
-    socket.once('close', () => {
-      const left = (counts.get(address) ?? 1) - 1;
-      if (left > 0) counts.set(address, left);
-      else counts.delete(address);
-    });
-  });
-}
-
-/** What the HTTP parser itself refuses never reaches the listener. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  refuseOnSocket(
-    socket,
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? { code: 'payload_too_large', detail: 'the request line and headers are too large; cancel fewer orders at once' }
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? { code: 'invalid_request', detail: 'the request did not arrive in time' }
-        : { code: 'invalid_request', detail: 'the request is not well-formed HTTP' },
-  );
-}
-
-function refuseOnSocket(socket: Socket, refusal: Refusal): void {
-  const requestId = randomUUID();
-  const wire = toWire(refusal, requestId);
-  const head = [
-    `HTTP/1.1 ${wire.status} ${refusal.code}`,
-    `Content-Type: ${wire.contentType}`,
-    `Content-Length: ${Buffer.byteLength(wire.body)}`,
-    `X-Request-Id: ${requestId}`,
-    ...Object.entries(wire.headers).map(([name, value]) => `${name}: ${value}`),
-    'Connection: close',
-  ];
-  socket.write(`${head.join('\r\n')}\r\n\r\n${wire.body}`);
-  closeSoon(socket);
 }

@@ -9,8 +9,10 @@ import { serveApi } from './serve-api.js';
 let api: OpenServer;
 let base: string;
 let release: (() => void) | undefined;
+let handled = 0;
 
 async function echo(request: ApiRequest): Promise<Reply> {
+  handled += 1;
   return okJson(JSON.stringify({ body: request.body ?? null, query: [...request.query], id: request.requestId }));
 }
 
@@ -155,7 +157,9 @@ describe('the HTTP shell', () => {
     const put = await fetch(`${base}/things`, { method: 'PUT', body: 'x' });
     expect(put.headers.get('allow')).toBe('POST, GET');
     await expectProblem(put, 405, 'method_not_allowed');
-    expect((await fetch(`${base}/things`, { method: 'HEAD' })).status).toBe(405);
+    const head = await fetch(`${base}/things`, { method: 'HEAD', headers: { 'x-forwarded-for': '203.0.113.30' } });
+    expect(head.status).toBe(405);
+    expect(head.headers.get('ratelimit')).toMatch(/^"client"; r=199; t=\d+$/);
   });
 
   test('a refusal has its index, its Retry-After and both rate limits', async () => {
@@ -182,6 +186,38 @@ describe('the HTTP shell', () => {
   test('what is no HTTP, and headers that are too large, get a problem on the socket', async () => {
     expect(await raw('NONSENSE\r\n\r\n')).toMatch(/^HTTP\/1.1 400[\s\S]*"code":"invalid_request"/);
     expect(await raw(`GET /things?${'x'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)).toMatch(/^HTTP\/1.1 413/);
+  });
+
+  test('a request without Host gets a problem, and an expectation that nobody knows is passed over', async () => {
+    expect(await raw('GET /things HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1.1 400[\s\S]*"code":"invalid_request"/);
+    const head = 'GET /things HTTP/1.1\r\nHost: a\r\nExpect: magic\r\nConnection: close\r\n\r\n';
+    expect(await raw(head)).toMatch(/^HTTP\/1.1 200/);
+    expect(await raw('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toMatch(/^HTTP\/1.1 405/);
+  });
+
+  test('requests that are pipelined are handled one after the other', async () => {
+    const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+    const before = handled;
+    release = undefined;
+    const answers = raw(`${get('/slow')}${get('/things')}GET /things HTTP/1.0\r\n\r\n`);
+    while (release === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(handled).toBe(before);
+    (release as () => void)();
+    expect((await answers).match(/HTTP\/1.1 200/g)).toHaveLength(3);
+    expect(handled).toBe(before + 2);
+    expect(await raw(get('/slow') + get('/things').repeat(100))).toBe('');
+    expect(handled).toBe(before + 2);
+    release = undefined;
+  });
+
+  test('an answer is one alone, whatever follows its request', async () => {
+    const json = 'Host: a\r\nContent-Type: application/json';
+    const answered = await raw(`POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[]\0\0\r\n\r\n`);
+    expect(answered).toMatch(/^HTTP\/1.1 200/);
+    expect(answered.match(/HTTP\/1.1/g)).toHaveLength(1);
+    const halfRead = await raw(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n[`);
+    expect(halfRead).toMatch(/^HTTP\/1.1 404/);
+    expect(halfRead.match(/HTTP\/1.1/g)).toHaveLength(1);
   });
 
   test('a request that never ends is refused, and its socket closed', async () => {
@@ -324,8 +360,9 @@ test('a client address has so many connections at a time and no more', async () 
     requestTimeoutMs: 60_000,
     trustedProxyHops: 0,
     clientLimit: { units: 200, windowSeconds: 60 },
-    routes: [],
+    routes: [{ method: 'GET', path: '/count', takesJson: false, handle: echo }],
   });
+  const before = handled;
   const open = (localAddress?: string) =>
     new Promise<{ socket: Socket; answer: () => string }>((resolve, reject) => {
       const socket = connect({
@@ -344,6 +381,15 @@ test('a client address has so many connections at a time and no more', async () 
   const fourth = await open();
   await new Promise((resolve) => fourth.socket.on('close', resolve));
   expect(fourth.answer()).toMatch(/^HTTP\/1.1 429 [\s\S]*Retry-After: 1[\s\S]*"code":"rate_limited"/);
+  const eager = connect({ port: few.port, host: '127.0.0.1' });
+  let said = '';
+  eager.on('data', (data) => {
+    said += data.toString();
+  });
+  eager.on('error', () => undefined);
+  eager.write('GET /count HTTP/1.1\r\nHost: a\r\n\r\n');
+  await new Promise((resolve) => eager.on('close', resolve));
+  expect({ said: said.slice(0, 12), handled }).toEqual({ said: 'HTTP/1.1 429', handled: before });
   held.pop()?.socket.destroy();
   const deadline = performance.now() + 60_000;
   for (let isOpen = false; !isOpen; ) {

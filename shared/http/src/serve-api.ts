@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { isTraceparent, type Logger, metrics } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
@@ -62,6 +63,7 @@ function createApp(options: ApiOptions): express.Express {
     const allowed = routes.map((route) => route.method).join(', ');
     for (const route of routes) {
       const before = [
+        skipOthers(route.method),
         ...(route.clientLimit === undefined ? shared : limit(route.clientLimit, route.clientLimit.name)),
         ...(route.takesJson ? [readJson(options.bodyBytesMax)] : []),
       ];
@@ -86,9 +88,14 @@ function createApp(options: ApiOptions): express.Express {
   return app;
 }
 
+/** Express takes a HEAD for a GET. */
+function skipOthers(method: Route['method']) {
+  return (request: Request, _response: Response, next: NextFunction): void =>
+    request.method === method ? next() : next('route');
+}
+
 function serve(route: Route, logger: Logger) {
-  return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
-    if (request.method !== route.method) return next();
+  return async (request: Request, response: Response): Promise<void> => {
     const { requestId, receivedAtMs } = response.locals as { requestId: string; receivedAtMs: number };
     const { traceparent } = request.headers;
     const queryAt = request.url.indexOf('?');
@@ -112,11 +119,16 @@ function serve(route: Route, logger: Logger) {
   };
 }
 
+/** The id that the request brought, where it is a sane one; else a new one. */
+export function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
 /** Gives the request its id and the time of its arrival. */
 function receive(nowMs: () => number) {
   return (request: Request, response: Response, next: NextFunction): void => {
-    const given = request.headers['x-request-id'];
-    const requestId = typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID();
+    const requestId = requestIdOf(request);
     response.locals['requestId'] = requestId;
     response.locals['receivedAtMs'] = nowMs();
     response.setHeader('X-Request-Id', requestId);
@@ -158,9 +170,7 @@ function answerError(logger: Logger) {
 }
 
 function refusalOf(error: unknown): Refusal {
-  if (typeof error === 'object' && error !== null) {
-    if (error instanceof Refused) return error.refusal;
-    if (error instanceof URIError) return { code: 'invalid_request', detail: 'the path is not well-formed' };
-  }
+  if (error instanceof Refused) return error.refusal;
+  if (error instanceof URIError) return { code: 'invalid_request', detail: 'the path is not well-formed' };
   return { code: 'internal', detail: 'the request failed here; it is logged under its request id' };
 }

@@ -38,9 +38,10 @@ export const apiSettings = {
   TRUSTED_PROXY_HOPS: integer('Proxies in front that may say who the client is', 0, { max: 10 }),
 };
 
-/** Of services that take bodies, and of the local gateway, which holds a body until it is whole. */
-export const bodySettings = {
+/** The size of a request: of services that take bodies, and of the local gateway, which holds a request until it is whole. */
+export const requestSettings = {
   BODY_BYTES_MAX: integer('A larger body is refused with 413', 262_144, { min: 1024 }),
+  HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
 };
 
 export const opsSettings = {

@@ -34,6 +34,7 @@ const repeat = <T>(count: number, make: (n: number) => T) => Array.from({ length
 const members = (count: number) => Object.fromEntries(repeat(count, (n) => [`key${n}`, 1]));
 const hashes = repeat(100, (n) => `0x${(n + 1).toString(16).padStart(64, '0')}`).join(',');
 const signatures = repeat(100, () => `0x${'11'.repeat(64)}1b`).join(',');
+const unknownHashes = `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`;
 const packed = (text: string) =>
   requests(50, { body: brotliCompressSync(text), headers: { 'Content-Encoding': 'br' } });
 
@@ -82,8 +83,12 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '50 DELETEs a second of 100 unknown hashes',
     run: requests(50, {
       method: 'DELETE',
-      path: `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`,
+      path: unknownHashes,
     }),
+  },
+  pipelined: {
+    does: '8 connections that send 20 of those DELETEs at once, each second',
+    run: sockets(8, pipelined),
   },
   'single orders refused': {
     does: '25 POSTs a second by each of eight addresses, refused for their signature',
@@ -197,6 +202,16 @@ function endless(socket: Socket, signal: AbortSignal): void {
   };
   socket.on('drain', pour);
   pour();
+}
+
+const manyDeletes = `DELETE ${unknownHashes} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(20);
+function pipelined(socket: Socket): void {
+  const send = () => {
+    if (socket.writable && socket.writableLength === 0) socket.write(manyDeletes);
+  };
+  send();
+  const timer = setInterval(send, 1000);
+  socket.on('close', () => clearInterval(timer));
 }
 
 function idle(): void {}
