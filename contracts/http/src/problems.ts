@@ -15,7 +15,7 @@ export const problemKinds = {
   too_many_orders: kind(400, 'More orders than allowed'),
   unsupported_permitted_taker: kind(400, 'Orders for one taker are not supported'),
   order_expired: kind(400, 'The order has expired'),
-  order_cancelled: kind(400, 'The order is cancelled by the maker’s nonce'),
+  order_cancelled: kind(400, 'The order is cancelled'),
   duplicate: kind(400, 'The order exists already'),
   no_changes: kind(400, 'The request changes nothing'),
   invalid_date: kind(400, 'The transaction data is not valid'),

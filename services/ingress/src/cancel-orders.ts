@@ -7,14 +7,16 @@ import { inSpan, type Logger } from '@makerbook/telemetry';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import type { LookUp, Whose } from './look-up-orders.js';
 import type { Measures } from './measure.js';
-import { parseCancellations } from './parse-cancellations.js';
+import { type AskedCancellations, parseCancellations } from './parse-cancellations.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
 import { isRefusal, unavailable } from './refusal.js';
+import { SIGNATURES_PER_TURN, type Turns } from './take-turns.js';
 import type { VerifyCancellation } from './verify-cancellations.js';
 
 export interface CancelOrdersParts extends AppendParts {
   readonly lookUp: LookUp;
   readonly verify: VerifyCancellation;
+  readonly turns: Turns;
   readonly redis: RedisConnection;
   readonly logger: Logger;
   readonly measures: Measures;
@@ -49,12 +51,9 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
   const foundAt = performance.now();
   measures.took('look_up', foundAt - startedAt);
-  for (const [index, cancellation] of asked.cancellations.entries()) {
-    const whose = found.get(cancellation.orderHash);
-    if (whose === undefined) continue;
-    if (!parts.verify(cancellation, whose.maker, asked.salt ?? whose.salt)) return refuseSignature(index);
-  }
+  const unprovenAt = await findUnproven(parts, asked, found, request.client);
   measures.took('verify', performance.now() - foundAt);
+  if (unprovenAt !== undefined) return refuseSignature(unprovenAt);
 
   let headers: ReplyHeaders | Refusal = {};
   if (found.size > 0) {
@@ -74,6 +73,21 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
     status: found.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
   return okJson(JSON.stringify(statuses), headers);
+}
+
+/** The first signature that is not the maker's, if any. */
+async function findUnproven(
+  { verify, turns }: CancelOrdersParts,
+  { cancellations, salt }: AskedCancellations,
+  found: ReadonlyMap<Hex, Whose>,
+  client: string,
+): Promise<number | undefined> {
+  for (const [index, cancellation] of cancellations.entries()) {
+    if (cancellations.length > SIGNATURES_PER_TURN && index % SIGNATURES_PER_TURN === 0) await turns.take(client);
+    const whose = found.get(cancellation.orderHash);
+    if (whose !== undefined && !verify(cancellation, whose.maker, salt ?? whose.salt)) return index;
+  }
+  return undefined;
 }
 
 /** Answers with a refusal where the log has not confirmed the cancellations. */

@@ -29,7 +29,7 @@ export interface LookUpParts {
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
   readonly projection: Projection;
-  /** An append that was begun so long ago is in the log, or never will be. */
+  /** A reservation that was asked for so long ago has its order in the log, or never will. */
   readonly appendMsMax: number;
   readonly now: () => number;
 }

@@ -125,6 +125,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       nextId,
     });
     const measures = createMeasures();
+    const turns = createTurns();
     const routes: Route[] = [
       {
         method: 'POST',
@@ -136,7 +137,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
             ...append,
             makers,
             verify: createOrderVerifier(domain),
-            turns: createTurns(),
+            turns,
             reserver,
             redis,
             logger,
@@ -167,10 +168,11 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
               redis,
               postgres,
               projection,
-              appendMsMax: settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS,
+              appendMsMax: settings.REDIS_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS,
               now,
             }),
             verify: createCancellationVerifier(domain),
+            turns,
             redis,
             logger,
             measures,

@@ -4,6 +4,9 @@ export interface Turns {
   take(client: string): Promise<void>;
 }
 
+/** Two milliseconds of work or so, up to four where a signature is tried in two ways. */
+export const SIGNATURES_PER_TURN = 20;
+
 /**
  * Long work is cut into short turns, so that whatever one client sends, others wait for a turn of each and not for all of
  * it. In between, the event loop serves what takes no turn.
@@ -14,10 +17,11 @@ export function createTurns(): Turns {
   function grantNext(): void {
     const [next] = waiting;
     if (next === undefined) return;
-    const [client, [grant, ...others]] = next;
+    const [client, own] = next;
+    const grant = own.shift();
     waiting.delete(client);
     // Behind all other clients.
-    if (others.length > 0) waiting.set(client, others);
+    if (own.length > 0) waiting.set(client, own);
     if (waiting.size > 0) setImmediate(grantNext);
     grant?.();
   }

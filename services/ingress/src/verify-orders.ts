@@ -3,6 +3,7 @@ import type { ProvenOrder } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
 import { isSignatureRefusal, parseSignature, recoverAddress, type SignatureRefusal } from '@makerbook/signatures';
 import type { Placement } from './parse-placements.js';
+import { SIGNATURES_PER_TURN } from './take-turns.js';
 
 /**
  * Proves that each order was signed by the maker it names.
@@ -13,9 +14,6 @@ export type VerifyOrders = (
   takeTurn: () => Promise<void>,
 ) => Promise<readonly ProvenOrder[] | Refusal>;
 
-/** Two milliseconds of work or so. */
-const ORDERS_PER_TURN = 20;
-
 /**
  * Hashes each order and recovers its signer (Interface 5.3), up to the first that is not the maker: 403
  * `invalid_signature`. CPU alone, some 75 µs per order: libsecp256k1's recover is nearly all of it.
@@ -25,7 +23,7 @@ export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
   return async (placements, takeTurn) => {
     const proven: ProvenOrder[] = [];
     for (const [index, { order, signature: hex }] of placements.entries()) {
-      if (placements.length > ORDERS_PER_TURN && index % ORDERS_PER_TURN === 0) await takeTurn();
+      if (placements.length > SIGNATURES_PER_TURN && index % SIGNATURES_PER_TURN === 0) await takeTurn();
       const signature = parseSignature(hex);
       if (isSignatureRefusal(signature)) return refuse(index, describeSignature(signature));
       const digest = hasher.hashOrder(order);

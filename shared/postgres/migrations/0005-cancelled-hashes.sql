@@ -1,5 +1,5 @@
 -- Hashes that their maker cancelled before the order was accepted, or that never were: a cancellation can come to stand
--- before its order in the log. Such an order is removed as soon as it is accepted.
+-- before its order in the log. Such an order is removed as soon as it is accepted. Rows are rare, and none is ever deleted.
 create table cancelled_hashes (
   maker bytea not null check (octet_length(maker) = 20),
   expires_at_seconds bigint not null check (expires_at_seconds >= 0),

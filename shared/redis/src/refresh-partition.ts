@@ -168,7 +168,8 @@ if not epoch or (pos ~= prev and pos ~= new) then
   outcome = 'reset'
   epoch = fresh
   redis.call('HSET', partition, 'epoch', epoch, 'pos', new)
-  since(string.format('%.0f', redis.call('TIME')[1] * 1000))
+  local now = redis.call('TIME')
+  since(string.format('%.0f', now[1] * 1000 + math.ceil(now[2] / 1000)))
 end
 if place == 'more' then
   redis.call('HSET', partition, 'next', new)

@@ -160,6 +160,15 @@ describe('a reservation', () => {
     expect((await reserve([2, 3], { openOrdersMax: 2, receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
+  test('of an order that was cancelled, and taken back before that was noted, keeps the hash from being placed too', async () => {
+    await warm();
+    const first = await reserved([1, 2]);
+    await first.settle('not_appended');
+    await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(2) }]);
+    expect(await reserve([1, 2])).toMatchObject({ kind: 'duplicate', index: 1 });
+    expect((await reserve([1])).kind).toBe('reserved');
+  });
+
   test('after the partition got another epoch the hint tells whose it is; current while its request is under way', async () => {
     await warm();
     const [stored] = [await reserved([1]), await reserved([2])];

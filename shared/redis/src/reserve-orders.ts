@@ -164,7 +164,7 @@ local makers = {}
 for i = 1, makerCount do
   makers[i] = { maker = ARGV[10 + 2 * i], partition = ARGV[11 + 2 * i], hashes = {}, at = {}, seen = {}, open = {} }
 end
-local hints, absent, orderCount = {}, {}, 0
+local hints, hintNames, absent, orderCount = {}, {}, {}, 0
 for maker, hash, expires, salt in string.gmatch(ARGV[12 + 2 * makerCount], '(%d+) (%w+) (%d+) (%w+);') do
   local m = makers[tonumber(maker)]
   local n = #m.hashes + 1
@@ -172,6 +172,7 @@ for maker, hash, expires, salt in string.gmatch(ARGV[12 + 2 * makerCount], '(%d+
   m.seen[2 * n - 1], m.seen[2 * n] = expires, hash
   orderCount = orderCount + 1
   hints[orderCount] = { hash, m, salt, expires }
+  hintNames[orderCount] = key('h', hash)
   absent[orderCount] = key('a', hash)
 end
 
@@ -221,7 +222,7 @@ for i, m in ipairs(makers) do
 end
 if #names > 0 then return answer('cold', 0, 0) end
 
--- Duplicates: within the request, or ever accepted, or reserved.
+-- Duplicates: within the request, or ever accepted, or reserved; or cancelled while an attempt to place it failed.
 local duplicateAt = repeatAt >= 0 and repeatAt or nil
 local duplicateOf = nil
 for _, m in ipairs(makers) do
@@ -231,6 +232,9 @@ for _, m in ipairs(makers) do
       duplicateAt, duplicateOf = m.at[n], { m.hashes[n], m.underWay }
     end
   end
+end
+for i, hint in ipairs(redis.call('MGET', unpack(hintNames))) do
+  if hint == '-' and (not duplicateAt or i - 1 < duplicateAt) then duplicateAt, duplicateOf = i - 1, nil end
 end
 if duplicateAt then
   if duplicateOf then
