@@ -1,5 +1,5 @@
 import { defineScript, type RedisConnection } from './connect.js';
-import { luaKeyNames, luaSince } from './keys.js';
+import { luaKeyNames, luaRelease, luaSince } from './keys.js';
 import { type Budget, luaBudget } from './reserve-orders.js';
 
 type Hex = `0x${string}`;
@@ -149,11 +149,14 @@ end
 return { refused, retryMs, remaining }
 `);
 
-const cancelledScript = defineScript(`${luaKeyNames}
+const cancelledScript = defineScript(`${luaKeyNames}${luaRelease}
 for arg = 2, #ARGV, 3 do
   local maker, hash = ARGV[arg], ARGV[arg + 2]
   local epoch = redis.call('HGET', key('p', ARGV[arg + 1]), 'epoch')
-  if epoch then redis.call('ZREM', key('o', epoch, maker), hash) end
+  if epoch then
+    redis.call('ZREM', key('o', epoch, maker), hash)
+    release(epoch, maker, hash)
+  end
   if not redis.call('SET', key('h', hash), '-', 'KEEPTTL', 'XX') then
     redis.call('SET', key('h', hash), '-', 'EX', ${CANCELLED_HINT_SECONDS})
   end

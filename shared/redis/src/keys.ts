@@ -18,8 +18,9 @@ export interface RedisKeys {
   /** ZSET of hashes open or reserved; score: `expiresAt` in seconds. */
   open(epoch: string, maker: Hex): string;
   /**
-   * HASH reservation id → end of its lease in ms and its hashes: requests whose append is under way. Ingress alone
-   * writes it, and ends it when the log has answered. A lease that ran out says: ask Postgres what became of it.
+   * HASH reservation id → end of its lease in ms and its hashes: requests whose append is under way. Ingress writes it,
+   * and ends it when the log has answered. A lease that ran out says: ask Postgres what became of it. A hash that is
+   * cancelled or removed meanwhile leaves it (`luaRelease`): it stays known, whatever becomes of the request.
    */
   underWay(epoch: string, maker: Hex): string;
   /** HASH: what is left of the maker's budget of orders. No epoch: a budget outlives a new owner of the partition. */
@@ -103,5 +104,17 @@ local function since(nowMs)
   known = run .. ':' .. nowMs
   redis.call('SET', prefix .. 'since', known)
   return known
+end
+`;
+
+/** `release(epoch, maker, hash)`, for scripts after `luaKeyNames`: takes the hash out of the leases of requests under way. */
+export const luaRelease = `
+local function release(epoch, maker, hash)
+  local underWay = key('w', epoch, maker)
+  local leases = redis.call('HGETALL', underWay)
+  for i = 1, #leases, 2 do
+    local others, found = string.gsub(leases[i + 1], hash, '')
+    if found > 0 then redis.call('HSET', underWay, leases[i], others) end
+  end
 end
 `;

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { defineScript, type RedisConnection } from './connect.js';
-import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, HINT_TTL_SECONDS_MAX, luaKeyNames, luaSince } from './keys.js';
+import {
+  DERIVED_TTL_SECONDS,
+  DERIVED_TTL_SPARE_SECONDS,
+  HINT_TTL_SECONDS_MAX,
+  luaKeyNames,
+  luaRelease,
+  luaSince,
+} from './keys.js';
 import { encodeListEntry } from './list-entry.js';
 
 /** A 0x-prefixed lowercase hex string: an address, an order hash, a quantity. */
@@ -159,7 +166,7 @@ function encodeChange(change: OrderChange): (string | number)[] {
  * of orders, and per order: kind, hash, expiresAtSeconds, salt, list entry.
  */
 const refreshScript = defineScript(`
-${luaKeyNames}${luaSince}
+${luaKeyNames}${luaSince}${luaRelease}
 local partition, prev, new, fresh, place = KEYS[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state = redis.call('HMGET', partition, 'pos', 'epoch')
 local pos, epoch = state[1], state[2]
@@ -189,12 +196,14 @@ while at <= #ARGV do
   local filled = redis.call('HGET', list, '@')
   local isListed = filled and tonumber(string.sub(filled, 2)) < newPos
   local isReady = redis.call('EXISTS', ready) == 1
+  local isUnderWay = redis.call('EXISTS', key('w', epoch, maker)) == 1
   for _ = 1, count do
     local kind, hash, expires, salt, entry = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
     at = at + 5
     local hint = key('h', hash)
     if kind == 'removed' then
       redis.call('DEL', hint)
+      if isUnderWay then release(epoch, maker, hash) end
       if isListed then redis.call('HDEL', list, hash) end
       if isReady then
         redis.call('ZADD', seen, expires, hash)

@@ -160,6 +160,23 @@ describe('a reservation', () => {
     expect((await reserve([2, 3], { openOrdersMax: 2, receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
+  test('of an order that the projector has removed by then leaves it known, whatever the log says of the request', async () => {
+    await warm();
+    const first = await reserved([1, 2]);
+    await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);
+    const removed = { kind: 'removed' as const, maker, orderHash: hashOf(1), expiresAtSeconds: farSeconds };
+    await refresher.refreshPartition({ partition, prevPos: 1n, newPos: 2n, changes: [removed] });
+    await first.settle('not_appended');
+    expect((await reserve([1])).kind).toBe('duplicate');
+    expect((await reserve([2])).kind).toBe('reserved');
+
+    const second = await reserved([3]);
+    const unnoted = { ...removed, orderHash: hashOf(3) };
+    await refresher.refreshPartition({ partition, prevPos: 2n, newPos: 3n, changes: [unnoted] });
+    await second.settle('not_appended');
+    expect((await reserve([3])).kind).toBe('duplicate');
+  });
+
   test('of an order that was cancelled, and taken back before that was noted, keeps the hash from being placed too', async () => {
     await warm();
     const first = await reserved([1, 2]);

@@ -62,11 +62,9 @@ for arg = 4, #ARGV, 2 do
       redis.call('HSET', underWay, reservationId, (string.gsub(lease, '^%d+', '0')))
     else
       for hash in string.gmatch(string.match(lease, ';(.*)'), '[^,]+') do
+        redis.call('ZREM', key('s', epoch, maker), hash)
         redis.call('ZREM', key('o', epoch, maker), hash)
-        if redis.call('GET', key('h', hash)) ~= '-' then
-          redis.call('ZREM', key('s', epoch, maker), hash)
-          redis.call('DEL', key('h', hash))
-        end
+        redis.call('DEL', key('h', hash))
       end
       redis.call('HDEL', underWay, reservationId)
     end
