@@ -16,8 +16,8 @@ interface Exchange {
 /** The exchanges of a connection that have no whole answer yet, the first of them under way; and how the connection ends. */
 interface Connection {
   readonly exchanges: Exchange[];
-  /** An answer was given before the request had arrived whole. */
-  isUnread: boolean;
+  /** The last request that was answered; the rest of its body may still be on its way. */
+  answered: IncomingMessage | undefined;
   /** What follows the exchanges cannot be read: the connection is closed behind them. */
   isBroken: boolean;
 }
@@ -37,7 +37,7 @@ export function followConnections(server: Server, listener: RequestListener, per
     const { request, response } = first;
     response.once('close', () => {
       connection.exchanges.shift();
-      connection.isUnread = !request.complete;
+      connection.answered = request;
       if (connection.exchanges.length > 0) start(connection);
       else if (connection.isBroken) closeSoon(request.socket);
     });
@@ -65,7 +65,7 @@ export function followConnections(server: Server, listener: RequestListener, per
     } else if (last !== undefined && (last.request.complete || connection.exchanges.length > 1)) {
       connection.isBroken = true;
       if (!last.request.complete) connection.exchanges.pop();
-    } else if (connection.isUnread || last?.response.headersSent) {
+    } else if (connection.answered?.complete === false || last?.response.headersSent) {
       socket.destroy();
     } else {
       refuseOnSocket(socket, describeBroken(error));
@@ -74,7 +74,7 @@ export function followConnections(server: Server, listener: RequestListener, per
 
   // Before all other listeners: the first request may be there in the same moment.
   server.prependListener('connection', (socket: Socket) =>
-    connections.set(socket, { exchanges: [], isUnread: false, isBroken: false }),
+    connections.set(socket, { exchanges: [], answered: undefined, isBroken: false }),
   );
   server.on('request', serve);
   server.on('checkExpectation', serve);

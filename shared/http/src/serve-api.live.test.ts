@@ -220,6 +220,22 @@ describe('the HTTP shell', () => {
     expect(halfRead.match(/HTTP\/1.1/g)).toHaveLength(1);
   });
 
+  test('a request behind one that was answered before its body came is judged by itself', async () => {
+    const socket = connect(api.port, '127.0.0.1');
+    let answers = '';
+    socket.on('data', (data) => (answers += data.toString()));
+    const closed = new Promise((resolve) => socket.on('close', resolve));
+    const json = 'Host: a\r\nContent-Type: application/json';
+    socket.write(`POST /nothing HTTP/1.1\r\n${json}\r\nContent-Length: 2\r\n\r\n`);
+    while (!answers.startsWith('HTTP/1.1 404')) await new Promise((resolve) => setTimeout(resolve, 10));
+    socket.write(`[]POST /things HTTP/1.1\r\n${json}\r\nContent-Length: 10\r\n\r\n[1`);
+    await closed;
+    expect(answers.split('HTTP/1.1 ').slice(1)).toEqual([
+      expect.stringMatching(/^404/),
+      expect.stringMatching(/^400[\s\S]*did not arrive in time/),
+    ]);
+  });
+
   test('a request that never ends is refused, and its socket closed', async () => {
     const text = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n[1';
     expect(await raw(text)).toMatch(/^HTTP\/1.1 400[\s\S]*did not arrive/);
