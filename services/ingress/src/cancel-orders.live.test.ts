@@ -4,9 +4,10 @@ import type { Hex } from '@makerbook/contracts-events';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
 import { findKnownHashes, findOrders } from '@makerbook/postgres';
-import { reserveOrders, settleReservation } from '@makerbook/redis';
+import { settleReservation } from '@makerbook/redis';
 import { Signature, type Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
+import { reserveTestOrder } from './testing/reserve-test-order.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
@@ -207,9 +208,11 @@ describe('a DELETE is refused', () => {
 
 describe('when a part is gone', () => {
   test('without Redis a maker gets out; of an unknown hash nothing is said, and POST says 503', async () => {
-    const order = await placeOne();
-    const stored = placeOne();
-    await stored;
+    const [order, second] = [await placeOne(), await placeOne()];
+    // Without Redis they are known by the read model alone.
+    await until('both are projected', async () => {
+      return (await findOrders(ingress.postgres, [hashOf(order), hashOf(second)])).size === 2;
+    });
     await ingress.gates.redis.shut();
     try {
       const fresh = await signOrder(maker);
@@ -225,7 +228,7 @@ describe('when a part is gone', () => {
       expect(ready.status).toBe(503);
       expect(await ready.json()).toMatchObject({ checks: { redis: 'is away', kafka: 'ok' } });
       const item = cancelling(maker, order);
-      const other = cancelling(maker, await stored);
+      const other = cancelling(maker, second);
       expect(await cancelled([item])).toEqual(['CANCELLED']);
       // It may be on its way to the log, as far as anybody can tell. The other one is cancelled all the same.
       const mixed = await refused(await remove([{ hash: unknownHash, signature: item.signature }, other]));
@@ -309,29 +312,8 @@ describe('when a part is gone', () => {
 
 describe('an order that is still being placed', () => {
   /** What another process has done of a POST by now. */
-  async function reserve(order: SignedOrder): Promise<void> {
-    const owner = lower(maker);
-    const outcome = await reserveOrders(ingress.redis, {
-      reservationId: `other:${order.order.salt}`,
-      nowMs: Date.now(),
-      receivedAtMs: Date.now(),
-      leaseMs: 600_000,
-      makers: [{ maker: owner, partition: partitionOf(owner, ingress.partitions) }],
-      orders: [
-        {
-          makerIndex: 0,
-          orderHash: hashOf(order),
-          salt: order.order.salt as Hex,
-          expiresAtSeconds: Number(order.order.expiresAt),
-        },
-      ],
-      chargeOnly: false,
-      firstRepeatAt: undefined,
-      budget: { ratePerSecond: 100, burst: 1000 },
-      openOrdersMax: 1000,
-    });
-    expect(outcome.kind).toBe('reserved');
-  }
+  const reserve = (order: SignedOrder) =>
+    reserveTestOrder(ingress, maker, order, { reservationId: `other:${order.order.salt}`, leaseMs: 600_000 });
   const settleAs = async (order: SignedOrder, settlement: 'not_appended' | 'unknown') => {
     const epoch = await ingress.redis.client.hget(
       ingress.redis.keys.partition(partitionOf(lower(maker), ingress.partitions)),

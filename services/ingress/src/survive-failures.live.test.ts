@@ -5,15 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-events';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
-import { partitionOf } from '@makerbook/kafka';
 import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
-import { type ReserveOrders, reserveOrders } from '@makerbook/redis';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
+import { reserveTestOrder } from './testing/reserve-test-order.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
-const lower = (wallet: Wallet) => wallet.address.toLowerCase() as Hex;
 const send = (ingress: TestIngress, orders: SignedOrder[]) =>
   fetch(ingress.url, {
     method: 'POST',
@@ -47,28 +45,8 @@ describe('a process that is killed', () => {
   afterAll(() => ingress.stop());
 
   /** What the process has done in Redis by the time it dies. */
-  async function reserveAndDie(order: SignedOrder, leaseMs: number): Promise<void> {
-    const asked: ReserveOrders = {
-      reservationId: `dead:${randomBytes(4).toString('hex')}`,
-      nowMs: Date.now(),
-      receivedAtMs: Date.now(),
-      leaseMs,
-      makers: [{ maker: lower(maker), partition: partitionOf(lower(maker), ingress.partitions) }],
-      orders: [
-        {
-          makerIndex: 0,
-          orderHash: hashOf(order),
-          salt: order.order.salt as Hex,
-          expiresAtSeconds: Number(order.order.expiresAt),
-        },
-      ],
-      chargeOnly: false,
-      firstRepeatAt: undefined,
-      budget: { ratePerSecond: 100, burst: 1000 },
-      openOrdersMax: 1000,
-    };
-    expect((await reserveOrders(ingress.redis, asked)).kind).toBe('reserved');
-  }
+  const reserveAndDie = (order: SignedOrder, leaseMs: number) =>
+    reserveTestOrder(ingress, maker, order, { reservationId: `dead:${randomBytes(4).toString('hex')}`, leaseMs });
 
   test('between reserving and appending: a retry succeeds, and the order is in the log once', async () => {
     const order = await signOrder(maker);
