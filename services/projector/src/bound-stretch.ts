@@ -1,5 +1,5 @@
-import type { Hex } from '@makerbook/contracts-events';
 import { type Address, boundedSeconds, type Maker } from '@makerbook/domain';
+import type { HashKey } from '@makerbook/postgres';
 import type { LoggedFact } from './read-facts.js';
 
 /**
@@ -44,18 +44,11 @@ export function boundStretch(
   return facts.length;
 }
 
-/** A hash as it is looked for among those that were accepted or cancelled earlier. */
-export interface HashToFind {
-  readonly maker: Address;
-  readonly expiresAtSeconds: number;
-  readonly orderHash: Hex;
-}
-
 /** The hashes that the facts submit, and those that they cancel and that are not open. */
 export function hashesToFind(
   facts: readonly LoggedFact[],
   makers: ReadonlyMap<Address, Pick<Maker, 'orders'>>,
-): HashToFind[] {
+): HashKey[] {
   return facts.flatMap(({ fact }) => {
     if (fact.type === 'OrderSubmitted') {
       const { maker, orderHash, order } = fact;

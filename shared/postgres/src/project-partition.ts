@@ -76,11 +76,15 @@ export interface HistoryRow {
   readonly expiresAtSeconds: number | null;
 }
 
-/** A hash that its maker cancelled and that was not accepted before. */
-export interface CancelledHashRow {
+/** A hash with what its rows are found by. */
+export interface HashKey {
   readonly maker: Hex;
-  readonly orderHash: Hex;
   readonly expiresAtSeconds: number;
+  readonly orderHash: Hex;
+}
+
+/** A hash that its maker cancelled and that was not accepted before. */
+export interface CancelledHashRow extends HashKey {
   readonly offset: bigint;
 }
 
@@ -242,13 +246,10 @@ export interface KnownHashes {
   readonly cancelled: ReadonlySet<Hex>;
 }
 
-/** Which of the orders were accepted before, and which were cancelled before they were accepted. */
-export async function findKnownHashes(
-  postgres: Postgres,
-  orders: readonly Pick<OrderRow, 'maker' | 'expiresAtSeconds' | 'orderHash'>[],
-): Promise<KnownHashes> {
-  if (orders.length === 0) return { accepted: new Set(), cancelled: new Set() };
-  const keys = orders.map(({ maker, expiresAtSeconds, orderHash }) => ({
+/** Which of the hashes were accepted before, and which were cancelled before they were accepted. */
+export async function findKnownHashes(postgres: Postgres, hashes: readonly HashKey[]): Promise<KnownHashes> {
+  if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set() };
+  const keys = hashes.map(({ maker, expiresAtSeconds, orderHash }) => ({
     maker: byteaOf(maker),
     expires_at_seconds: expiresAtSeconds,
     order_hash: byteaOf(orderHash),
