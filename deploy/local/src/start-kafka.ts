@@ -67,7 +67,7 @@ export async function startKafkaCluster(dataDir: string, brokers: number): Promi
 }
 
 /**
- * Apache Kafka in KRaft mode, one node on the loopback address, with transactions and groups.
+ * One node of Apache Kafka in KRaft mode, alone or in a cluster, on the loopback address, with transactions and groups.
  * Topics are never created by themselves. Resolves when the broker answers requests.
  * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
  */

@@ -18,11 +18,11 @@ const ERRORS_MAX = 20;
  * sign. Amounts are bigint and hex is lowercase from here on. 4 µs per order, of which the schema takes three quarters.
  */
 export function parsePlacements(body: unknown, ordersMax: number): readonly Placement[] | Refusal {
-  if (Array.isArray(body) && body.length > ordersMax) {
+  if (!Array.isArray(body)) return refuse([{ pointer: '', detail: 'must be an array of orders' }]);
+  if (body.length > ordersMax) {
     const detail = `a request places at most ${ordersMax} orders, not ${body.length}`;
     return { code: 'too_many_orders', detail, index: ordersMax };
   }
-  if (!Array.isArray(body)) return refuse([{ pointer: '', detail: 'must be an array of orders' }]);
   if (body.length === 0) return refuse([{ pointer: '', detail: 'must hold at least one order' }]);
   const placements: Placement[] = [];
   const errors: FieldProblem[] = [];

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { endWithUsage, readOptions, readWhole } from '@makerbook/local-stack';
 import { type Bench, withBench } from '../bench/open-bench.js';
 import { type BenchMaker, bodyOf } from '../bench/sign-orders.js';
@@ -103,8 +104,4 @@ function report(name: string, does: string, probed: Probed, idleP99: number, ans
 
 function allOf({ tookMs }: Probed): number[] {
   return Object.values(tookMs).flat();
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

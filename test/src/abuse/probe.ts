@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
 import type { Bench } from '../bench/open-bench.js';
 import { type BenchRequest, openSender } from '../bench/send-requests.js';
@@ -33,7 +34,7 @@ export async function probe(bench: Bench, maker: BenchMaker, ms: number): Promis
   const until = performance.now() + ms;
   while (performance.now() < until) {
     rounds.push(round());
-    await new Promise((resolve) => setTimeout(resolve, 1000 / PER_SECOND));
+    await pause(1000 / PER_SECOND);
   }
   await Promise.all(rounds);
   sender.close();

@@ -66,14 +66,17 @@ export function openDoor(
   const { chain, services, serviceName, protocol, postgres } = simulation;
   const addresses = [...company.makers.keys()];
   const sign = openSigning(simulation, company, chance);
+  const optionsOf = (maker: string, service: 'ingress' | 'query') => ({
+    baseUrl: services.url(service),
+    signer: company.makers.get(maker) ?? '0x',
+    chainId: 8217,
+    serviceName,
+    limitOrderProtocol: protocol,
+  });
   const clientOf = async (maker: string, onRetry?: (error: MakerbookError) => void): Promise<MakerbookClient> => {
     await services.ready(['ingress']);
     return createClient({
-      baseUrl: services.url('ingress'),
-      signer: company.makers.get(maker) ?? '0x',
-      chainId: 8217,
-      serviceName,
-      limitOrderProtocol: protocol,
+      ...optionsOf(maker, 'ingress'),
       retry: { ...(services.isRunning('projector') ? PATIENT : IMPATIENT), ...(onRetry && { onRetry }) },
     });
   };
@@ -83,16 +86,7 @@ export function openDoor(
    */
   async function readOwnWrites(maker: string, some: readonly TrackedOrder[]): Promise<string> {
     await services.ready(['query']);
-    const baseUrl = services.url('query');
-    const signer = company.makers.get(maker) ?? '0x';
-    const { records, isBehind } = await readList({
-      baseUrl,
-      signer,
-      chainId: 8217,
-      serviceName,
-      limitOrderProtocol: protocol,
-      retry: PATIENT,
-    });
+    const { records, isBehind } = await readList({ ...optionsOf(maker, 'query'), retry: PATIENT });
     if (isBehind) return 'listPlaced, behind';
     const listed = new Set(records.map(({ orderHash }) => orderHash));
     const missing = some.filter(({ signed }) => !listed.has(signed.orderHash));
