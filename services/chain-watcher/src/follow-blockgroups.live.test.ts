@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
-import { type LogRecord, partitionOf, TopicsNotAsTold } from '@makerbook/kafka';
+import { type LogRecord, partitionOf, TopicMismatch } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
@@ -208,7 +208,7 @@ describe('blocks of a Kaia node’s topic', () => {
       (watcher) => watchers.push(watcher),
       () => undefined,
     );
-    await expect(watching).rejects.toThrow(TopicsNotAsTold);
+    await expect(watching).rejects.toThrow(TopicMismatch);
   });
 
   test('in a compression that cannot be read are said once, and JSON-RPC gives all', async () => {

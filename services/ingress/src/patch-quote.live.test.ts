@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { connectLog, TopicsNotAsTold } from '@makerbook/kafka';
+import { connectLog, TopicMismatch } from '@makerbook/kafka';
 import { findFreePorts, testParts } from '@makerbook/local-stack';
 import { migrate } from '@makerbook/postgres';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
@@ -214,11 +214,11 @@ describe('a log that comes later', () => {
 
   test('with other partitions than told ends the service, as it does at a start', async () => {
     const { gate, environment } = await openLog(3);
-    await expect(start(environment)).rejects.toThrow(TopicsNotAsTold);
+    await expect(start(environment)).rejects.toThrow(TopicMismatch);
     await gate.shut();
     await start(environment);
     await gate.open();
-    expect(await running[0]?.failed).toBeInstanceOf(TopicsNotAsTold);
+    expect(await running[0]?.failed).toBeInstanceOf(TopicMismatch);
     await gate.close();
   });
 });

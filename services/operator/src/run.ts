@@ -28,12 +28,12 @@ export async function runCommand(
   const [topic, verb, ...rest] = words;
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions } = settings;
   if (topic === 'topics' && verb === undefined) {
-    const { lines, isAsTold } = await createTopics(log, {
+    const { lines, isAsExpected } = await createTopics(log, {
       prefix,
       partitions,
       replicationFactor: settings.TOPIC_REPLICATION_FACTOR,
     });
-    return { lines, exitCode: isAsTold ? 0 : 1 };
+    return { lines, exitCode: isAsExpected ? 0 : 1 };
   }
   if (topic !== 'makers') return { lines: usage, exitCode: 1 };
   if (verb === 'list' && rest.length === 0) {

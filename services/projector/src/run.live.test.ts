@@ -174,9 +174,9 @@ describe('a running projector', () => {
 
   test('refuses to start where topics are missing or have other partitions, and says so', async () => {
     environment['PARTITIONS'] = String(testPartitions + 1);
-    await expect(start()).rejects.toMatchObject({ name: 'TopicsNotAsTold' });
+    await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
     environment['TOPIC_PREFIX'] = `${here.prefix}nowhere.`;
-    await expect(start()).rejects.toMatchObject({ name: 'TopicsNotAsTold' });
+    await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
   });
 
   test('refuses to start where Postgres is not there, and says so', async () => {

@@ -1,101 +1,132 @@
 import { randomUUID } from 'node:crypto';
-import { openAppender } from './append-records.js';
-import { openConsumer } from './consume-partitions.js';
-import { TopicsNotAsTold } from './failures.js';
-import { openFollowing } from './follow-topic.js';
-import type { Appender, AppenderOptions, ConnectOptions, Log } from './log.js';
-import { countPartitions, createTopics, verifyTopics } from './manage-topics.js';
-import { openParking } from './park-records.js';
-import { openFencedPublisher } from './publish-fenced.js';
-import { type Connections, reachBrokers } from './reach-brokers.js';
-import { endOffsetReader } from './read-end-offsets.js';
-import { lastRecordReader } from './read-last-records.js';
+import { Cluster } from './cluster/cluster.js';
+import { GroupConsumer } from './consume/consume-partitions.js';
+import { TopicFollower } from './consume/follow-topic.js';
+import { Parking } from './consume/park-records.js';
+import type {
+  Appender,
+  AppenderOptions,
+  ConnectOptions,
+  ConsumeOptions,
+  FencedPublisher,
+  FencedPublisherOptions,
+  Following,
+  FollowOptions,
+  Log,
+  PartitionConsumer,
+  TopicSpec,
+} from './log.js';
+import { GroupCommit } from './produce/group-commit.js';
+import { openFencedPublisher } from './produce/transactions.js';
+import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
+import { LastRecordReader } from './topics/read-last-records.js';
+import { endOffsetReader } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const LAST_RECORDS_MAX = 16;
 const LAST_RECORDS_TIMEOUT_MS = 10_000;
-const PUBLISHING_CONNECTIONS_MAX = 4;
+const PUBLISHING_CLUSTERS_MAX = 4;
 
 /**
  * Connects to the log. Connections are opened when first needed, and again when they are lost; nothing here waits for
  * Kafka to be up. `close()` closes everything that was opened from it.
  */
 export function connectLog(options: ConnectOptions): Log {
-  const opened: Connections[] = [];
-  const closing: (() => Promise<void>)[] = [];
-  const publishing: Connections[] = [];
-  let publishers = 0;
+  return new KafkaLog(options);
+}
 
-  function reach(): Connections {
-    const connections = reachBrokers(options);
-    opened.push(connections);
-    return connections;
+class KafkaLog implements Log {
+  readonly #options: ConnectOptions;
+  readonly #clusters: Cluster[] = [];
+  readonly #publishing: Cluster[] = [];
+  /** What was opened, with what depends on it first. */
+  readonly #closing: (() => Promise<void>)[] = [];
+  readonly #asking: Cluster;
+  readonly #endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+  readonly #lastRecords: LastRecordReader;
+  #publishers = 0;
+
+  constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.#asking = this.#reach();
+    this.#endOffsets = endOffsetReader(this.#asking);
+    this.#lastRecords = new LastRecordReader(this.#reach(), this.#endOffsets);
   }
 
-  function reachForPublishing(): Connections {
-    const index = publishers % PUBLISHING_CONNECTIONS_MAX;
-    publishers += 1;
-    publishing[index] ??= reach();
-    return publishing[index];
-  }
+  readonly createTopics = (specs: readonly TopicSpec[]) => createTopics(this.#asking, specs);
 
-  const now = options.now ?? Date.now;
-  const asking = reach();
-  const readEndOffsets = endOffsetReader(asking);
-  const readLastRecords = lastRecordReader(reach(), readEndOffsets);
+  readonly verifyTopics = (specs: readonly TopicSpec[]): Promise<void> => verifyTopics(this.#asking, specs);
 
-  async function partitionsOf(topic: string, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<number> {
-    const count = (await countPartitions(asking, [{ name: topic }], timeoutMs)).get(topic);
-    if (count === undefined) {
-      throw new TopicsNotAsTold(`topic ${topic} is missing`);
-    }
-    return count;
-  }
+  readonly partitionsOf = (topic: string, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<number> =>
+    countPartitions(this.#asking, topic, timeoutMs);
 
-  function createAppender(appenderOptions: AppenderOptions = {}): Appender {
-    const name = `${options.clientId}-${randomUUID()}`;
-    const appender = openAppender(
-      { connections: reach(), transactions: reachForPublishing(), name, logger: options.logger },
-      appenderOptions,
-    );
-    closing.push(appender.close);
+  readonly endOffsets = (topic: string, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}): Promise<readonly bigint[]> =>
+    this.#endOffsets(topic, timeoutMs);
+
+  readonly readLastRecords = (
+    topic: string,
+    partition: number,
+    { recordsMax = LAST_RECORDS_MAX, timeoutMs = LAST_RECORDS_TIMEOUT_MS } = {},
+  ) => this.#lastRecords.read(topic, partition, { recordsMax, timeoutMs });
+
+  readonly createAppender = (appenderOptions: AppenderOptions = {}): Appender => {
+    const { clientId, logger } = this.#options;
+    const parts = {
+      cluster: this.#reach(),
+      transactions: this.#reachForPublishing(),
+      name: `${clientId}-${randomUUID()}`,
+      logger,
+    };
+    const appender = new GroupCommit(parts, appenderOptions);
+    this.#closing.push(() => appender.close());
     return appender;
+  };
+
+  readonly createFencedPublisher = (publisherOptions: FencedPublisherOptions): FencedPublisher =>
+    openFencedPublisher(this.#reachForPublishing(), publisherOptions);
+
+  readonly followTopic = (followOptions: FollowOptions): Following => {
+    const { logger } = this.#options;
+    const parts = { cluster: this.#reach(), logger, now: this.#now, endOffsets: this.#endOffsets };
+    const follower = new TopicFollower(parts, followOptions);
+    this.#closing.unshift(() => follower.stop());
+    return follower;
+  };
+
+  readonly consumePartitions = <T>(consumeOptions: ConsumeOptions<T>): PartitionConsumer => {
+    const { logger } = this.#options;
+    const parking = new Parking(this.createAppender(), consumeOptions.parkedTopic, (topic) => this.partitionsOf(topic));
+    const parts = { fetching: this.#reach(), group: this.#reach(), logger, now: this.#now, parking };
+    const consumer = new GroupConsumer(parts, consumeOptions);
+    this.#closing.unshift(() => consumer.stop());
+    return consumer;
+  };
+
+  readonly close = async (): Promise<void> => {
+    // Readers first: their handlers may still publish and park.
+    for (const close of this.#closing.splice(0)) {
+      await close();
+    }
+    for (const cluster of this.#clusters.splice(0)) {
+      cluster.close();
+    }
+  };
+
+  get #now(): () => number {
+    return this.#options.now ?? Date.now;
   }
 
-  return {
-    createTopics: (specs) => createTopics(asking, specs),
-    verifyTopics: (specs) => verifyTopics(asking, specs),
-    partitionsOf,
-    endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => readEndOffsets(topic, timeoutMs),
-    readLastRecords: (topic, partition, { recordsMax = LAST_RECORDS_MAX, timeoutMs = LAST_RECORDS_TIMEOUT_MS } = {}) =>
-      readLastRecords(topic, partition, { recordsMax, timeoutMs }),
-    createAppender,
-    createFencedPublisher: (publisherOptions) => openFencedPublisher(reachForPublishing(), publisherOptions),
-    followTopic: (followOptions) => {
-      const following = openFollowing(
-        { connections: reach(), logger: options.logger, now, endOffsets: readEndOffsets },
-        followOptions,
-      );
-      closing.unshift(following.stop);
-      return following;
-    },
-    consumePartitions: (consumeOptions) => {
-      const park = openParking(createAppender(), consumeOptions.parkedTopic, partitionsOf);
-      const consumer = openConsumer(
-        { fetching: reach(), group: reach(), logger: options.logger, now, park },
-        consumeOptions,
-      );
-      closing.unshift(consumer.stop);
-      return consumer;
-    },
-    close: async () => {
-      // Readers first: their handlers may still publish and park.
-      for (const close of closing.splice(0)) {
-        await close();
-      }
-      for (const connections of opened.splice(0)) {
-        connections.close();
-      }
-    },
-  };
+  #reach(): Cluster {
+    const cluster = new Cluster(this.#options);
+    this.#clusters.push(cluster);
+    return cluster;
+  }
+
+  /** Publishers share a few connections. */
+  #reachForPublishing(): Cluster {
+    const index = this.#publishers % PUBLISHING_CLUSTERS_MAX;
+    this.#publishers += 1;
+    this.#publishing[index] ??= this.#reach();
+    return this.#publishing[index];
+  }
 }

@@ -25,9 +25,9 @@ export class PublisherFenced extends Error {
   override readonly name = 'PublisherFenced';
 }
 
-/** A topic is missing or is not as it was told. The message names the topics and the command that makes them. */
-export class TopicsNotAsTold extends Error {
-  override readonly name = 'TopicsNotAsTold';
+/** Topics are missing, or differ from what the service expects. The message names each difference and what to do. */
+export class TopicMismatch extends Error {
+  override readonly name = 'TopicMismatch';
 }
 
 /** Records that were wanted are not stored any more: retention took them, or a person did. No retry helps. */
@@ -58,4 +58,9 @@ export class PoisonRecord extends Error {
     super(message, { cause: options.cause });
     this.offset = options.offset;
   }
+}
+
+/** A call of which certainly nothing was stored. */
+export function unavailable(message: string, cause?: unknown): LogUnavailable {
+  return new LogUnavailable(message, { mayHaveBeenAppended: false, cause });
 }

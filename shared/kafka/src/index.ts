@@ -1,5 +1,5 @@
-export { type AwaitTopicsOptions, awaitTopics, type VerifiedTopics } from './await-topics.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';
 export { partitionOf } from './partition-of.js';
+export { type AwaitTopicsOptions, awaitTopics, type VerifiedTopics } from './topics/await-topics.js';

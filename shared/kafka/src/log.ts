@@ -18,6 +18,18 @@ export interface StoredRecord extends LogRecord {
   readonly timestampMs: number;
 }
 
+/** A record batch of the log that cannot be decoded: an unknown codec, a wrong CRC, broken records. */
+export interface UnreadableBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly baseOffset: bigint;
+  /** The first offset behind it. */
+  readonly nextOffset: bigint;
+  readonly reason: string;
+  /** The batch as it is stored, with its header. */
+  readonly bytes: Buffer;
+}
+
 export interface AppendedAt {
   readonly partition: number;
   readonly offset: bigint;
@@ -31,34 +43,40 @@ export interface TopicSpec {
   readonly config: Readonly<Record<string, string>>;
 }
 
-/** What became of one topic: `differences` is empty unless it existed and is not as told (it is left as it is). */
+/** What became of one topic: `differences` is empty unless it existed and differs from its spec (it is left as it is). */
 export interface TopicOutcome {
   readonly name: string;
   readonly outcome: 'created' | 'existed';
   readonly differences: readonly string[];
 }
 
+/** Secrets are asked for at each connection, so that they can be renewed. */
+export type SaslOptions =
+  | {
+      readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
+      readonly username: string;
+      readonly password: () => string;
+    }
+  | { readonly mechanism: 'OAUTHBEARER'; readonly token: () => string };
+
 export interface ConnectOptions {
   /** `host:port`, at least one. */
   readonly brokers: readonly string[];
   readonly clientId: string;
   readonly logger: Logger;
-  readonly tls?: boolean | { readonly ca?: string; readonly cert?: string; readonly key?: string };
-  readonly sasl?: {
-    readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
-    readonly username: string;
-    readonly password: string;
-  };
+  /** Connections are encrypted; PEM texts. Without `ca` the authorities of the machine are trusted. */
+  readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  readonly sasl?: SaslOptions;
   /** How long one connection may take to open. Default 3000. */
   readonly connectTimeoutMs?: number;
-  /** How long a topic's layout (leaders, partitions) is believed without asking. Default 300000. */
+  /** How long a topic's leaders are used without asking again. Default 300000. */
   readonly metadataAgeMsMax?: number;
   /** The clock behind `lastPollAtMs` and session timeouts, in milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
 }
 
 export interface AppenderOptions {
-  /** How long a call waits for company. Default 2. */
+  /** How long a call waits for others to share its request. Default 2. */
   readonly lingerMs?: number;
   /** Bound on one record batch (all calls gathered for one partition); keep it under the topic's max.message.bytes. Default 900000. */
   readonly batchBytesMax?: number;
@@ -118,6 +136,8 @@ export interface FollowOptions {
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
   /** The handler threw, or records are gone that were wanted: nothing is read any more. Default: logged as an error. */
   readonly onFatal?: (error: Error) => void;
+  /** A batch that cannot be decoded was passed over. Default: logged as an error. */
+  readonly onUnreadable?: (batch: UnreadableBatch) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
   /** Bound on the records handed over at once. Default 5000. */
@@ -134,12 +154,12 @@ export interface Following {
   stop(): Promise<void>;
 }
 
-/** A stretch of one partition. `fromOffset` is always the `nextOffset` of the batch before it. */
+/** Consecutive records of one partition. `fromOffset` is always the `nextOffset` of the batch before it. */
 export interface PartitionBatch<T> {
   readonly partition: number;
-  /** May be empty: then the stretch holds only control records, aborted or parked ones. The position still moves. */
+  /** May be empty: then there are only control records, aborted or parked ones. The position still moves. */
   readonly records: readonly T[];
-  /** The position before: the store must stand exactly here. */
+  /** The position before: the store's position must be exactly this. */
   readonly fromOffset: bigint;
   /** The position after: the offset of the next record to be read. */
   readonly nextOffset: bigint;
@@ -168,7 +188,7 @@ export interface ConsumeOptions<T = StoredRecord> {
   readonly onFatal: (error: Error) => void;
   /** After the last batch of these partitions has been handled. */
   readonly onRevoked?: (partitions: readonly number[]) => void | Promise<void>;
-  /** After each batch, handled or parked: counted for metrics. */
+  /** After each record that was parked: for metrics. */
   readonly onParked?: (record: StoredRecord, reason: string) => void;
   /** Bound on the records of one batch. Default 1000. */
   readonly batchRecordsMax?: number;
@@ -209,14 +229,20 @@ export interface PartitionConsumer {
   stop(): Promise<void>;
 }
 
-/** The log, as one process sees it. Everything opened from it is closed with it. */
+/** The log, as one process sees it. Everything opened from it is closed with it. No method needs its `this`. */
 export interface Log {
-  /** Makes what is missing and changes nothing that exists; says what differs. */
+  /**
+   * Creates what is missing and changes nothing that exists; reports what differs. `compression.type=producer` is
+   * pinned unless the spec has another, and `min.insync.replicas=2` where a topic gets three replicas or more.
+   */
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
-  /** Throws TopicsNotAsTold when a topic is missing or has other partitions than told. */
+  /**
+   * Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies
+   * on: `cleanup.policy`, `retention.ms`, `retention.bytes`, `compression.type`, `min.insync.replicas`.
+   */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
   /**
-   * How many partitions the topic has. Throws TopicsNotAsTold when it is missing, LogUnavailable after `timeoutMs`
+   * How many partitions the topic has. Throws TopicMismatch when it is missing, LogUnavailable after `timeoutMs`
    * (default 15000).
    */
   partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;

@@ -115,7 +115,7 @@ describe('the direction of imports', () => {
   });
 
   test.each([
-    ['kafkajs', ['shared/kafka']],
+    ['@platformatic/kafka', ['shared/kafka']],
     ['pg', ['shared/postgres', 'deploy/local']],
     ['ioredis', ['shared/redis']],
     ['express', ['shared/http', 'deploy/local']],
@@ -124,6 +124,13 @@ describe('the direction of imports', () => {
   ])('%s is imported in %j alone', (module, allowed) => {
     const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);
     expect([...new Set(users)].filter((workspace) => !allowed.includes(workspace))).toEqual([]);
+  });
+
+  test('the Kafka library is imported by its public entry alone', () => {
+    const specifiers = sources.flatMap(({ imports }) => imports).filter((name) => name.startsWith('@platformatic/'));
+    expect(new Set(specifiers)).toEqual(new Set(['@platformatic/kafka']));
+    const kafka = sources.filter(({ workspace }) => workspace === 'shared/kafka');
+    expect(kafka.filter(({ text }) => text.includes('createRequire')).map(({ path }) => path)).toEqual([]);
   });
 
   test('the environment is read in env.ts and main.ts alone', () => {

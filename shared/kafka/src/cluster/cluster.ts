@@ -1,0 +1,212 @@
+import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } from '@platformatic/kafka';
+import { unavailable } from '../failures.js';
+import type { ConnectOptions } from '../log.js';
+import { Broker } from './broker.js';
+import { type Deadline, deadlineIn, pause, within } from './deadline.js';
+import { assertAccepted, coordinatorMoved, NO_ERROR, nameOfCode } from './error-codes.js';
+
+const REFRESH_TIMEOUT_MS = 5_000;
+const METADATA_AGE_MS_MAX = 300_000;
+const RETRY_PAUSE_MS = 50;
+const ATTEMPT_MS_MIN = 500;
+const NO_NODE = -1;
+
+/** Where the partitions of a topic are: the node id of the leader by partition, -1 where there is none now. */
+export type TopicLayout = readonly number[];
+
+interface KnownLayout {
+  readonly leaders: TopicLayout;
+  readonly readAtMs: number;
+}
+
+/**
+ * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for
+ * one purpose. A broker answers the requests of one connection one after the other, so what must not wait for each
+ * other (a read of end offsets, an append, a long poll) takes a Cluster of its own.
+ */
+export class Cluster {
+  readonly #options: ConnectOptions;
+  readonly #seeds: readonly Broker[];
+  readonly #brokers = new Map<number, Broker>();
+  readonly #layouts = new Map<string, KnownLayout>();
+  readonly #refreshing = new Map<string, Promise<TopicLayout | undefined>>();
+  readonly #coordinators = new Map<string, number>();
+  #controllerId = NO_NODE;
+  #isClosed = false;
+
+  constructor(options: ConnectOptions) {
+    this.#options = options;
+    this.#seeds = options.brokers.map((address) => new Broker(NO_NODE, parseBroker(address), options));
+  }
+
+  /** Asks any broker for the cluster's brokers, and for these topics. */
+  async metadata(topics: readonly string[], deadline: Deadline): Promise<metadataV9.MetadataResponse> {
+    let lastError: unknown;
+    do {
+      for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
+        try {
+          const answer = await candidate.call(metadataV9.api, deadline.half(ATTEMPT_MS_MIN), [...topics], false);
+          this.#remember(answer);
+          return answer;
+        } catch (error) {
+          lastError = error;
+        }
+      }
+      await pause(RETRY_PAUSE_MS);
+    } while (!deadline.passed() && !this.#isClosed);
+    const reason = lastError instanceof Error ? `: ${lastError.message}` : '';
+    throw unavailable(`no broker of ${this.#options.brokers.join(', ')} answered${reason}`, lastError);
+  }
+
+  #remember({ controllerId, brokers }: metadataV9.MetadataResponse): void {
+    this.#controllerId = controllerId;
+    for (const { nodeId, host, port } of brokers) {
+      const known = this.#brokers.get(nodeId);
+      if (known === undefined || known.address.host !== host || known.address.port !== port) {
+        known?.close();
+        this.#brokers.set(nodeId, new Broker(nodeId, { host, port }, this.#options));
+      }
+    }
+    const ids = new Set(brokers.map(({ nodeId }) => nodeId));
+    for (const [id, broker] of this.#brokers) {
+      if (!ids.has(id)) {
+        broker.close();
+        this.#brokers.delete(id);
+      }
+    }
+  }
+
+  /** The layout as far as it is known and not too old; does not ask. */
+  knownLayout(topic: string): TopicLayout | undefined {
+    const known = this.#layouts.get(topic);
+    const ageMsMax = this.#options.metadataAgeMsMax ?? METADATA_AGE_MS_MAX;
+    return known !== undefined && performance.now() - known.readAtMs < ageMsMax ? known.leaders : undefined;
+  }
+
+  async layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
+    for (;;) {
+      const known = this.knownLayout(topic);
+      if (known !== undefined) {
+        return known;
+      }
+      let refreshing = this.#refreshing.get(topic);
+      if (refreshing === undefined) {
+        refreshing = this.#refresh(topic).finally(() => this.#refreshing.delete(topic));
+        refreshing.catch(() => undefined);
+        this.#refreshing.set(topic, refreshing);
+      }
+      const leaders = await within(deadline, refreshing, () => unavailable(`no broker gave the leaders of ${topic}`));
+      if (leaders !== undefined) {
+        return leaders;
+      }
+      if (deadline.leftMs() < RETRY_PAUSE_MS) {
+        throw unavailable(`topic ${topic} is not known to the cluster`);
+      }
+      await pause(RETRY_PAUSE_MS);
+    }
+  }
+
+  async #refresh(topic: string): Promise<TopicLayout | undefined> {
+    const answer = await this.metadata([topic], deadlineIn(REFRESH_TIMEOUT_MS));
+    const found = answer.topics.find(({ name }) => name === topic);
+    if (found === undefined || found.errorCode !== NO_ERROR || found.partitions.length === 0) {
+      return undefined;
+    }
+    const leaders = new Array<number>(found.partitions.length).fill(NO_NODE);
+    for (const { partitionIndex, leaderId } of found.partitions) {
+      leaders[partitionIndex] = leaderId;
+    }
+    this.#layouts.set(topic, { leaders, readAtMs: performance.now() });
+    return leaders;
+  }
+
+  /** The next `layoutOf` asks the cluster. */
+  forgetLayout(topic: string): void {
+    this.#layouts.delete(topic);
+  }
+
+  async leaderOf(topic: string, partition: number, deadline: Deadline): Promise<Broker> {
+    const leader = (await this.layoutOf(topic, deadline))[partition] ?? NO_NODE;
+    if (leader === NO_NODE) {
+      this.forgetLayout(topic);
+      throw unavailable(`partition ${partition} of ${topic} has no leader`);
+    }
+    return this.broker(leader);
+  }
+
+  broker(id: number): Broker {
+    const found = this.#brokers.get(id);
+    if (found === undefined) {
+      throw unavailable(`broker ${id} is not known`);
+    }
+    return found;
+  }
+
+  async anyBroker(deadline: Deadline): Promise<Broker> {
+    if (this.#brokers.size === 0) {
+      await this.metadata([], deadline);
+    }
+    const all = [...this.#brokers.values()];
+    const chosen = all[Math.floor(Math.random() * all.length)];
+    if (chosen === undefined) {
+      throw unavailable('the cluster names no broker');
+    }
+    return chosen;
+  }
+
+  async controller(deadline: Deadline): Promise<Broker> {
+    await this.metadata([], deadline);
+    return this.#controllerId === NO_NODE ? this.anyBroker(deadline) : this.broker(this.#controllerId);
+  }
+
+  async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
+    const known = this.#coordinators.get(id);
+    if (known !== undefined && this.#brokers.has(known)) {
+      return this.broker(known);
+    }
+    for (;;) {
+      const asked = await this.anyBroker(deadline);
+      const answer = await asked.call(
+        findCoordinatorV3.api,
+        deadline.half(ATTEMPT_MS_MIN),
+        FindCoordinatorKeyTypes[kind],
+        [id],
+      );
+      const [found] = answer.coordinators;
+      const code = found?.errorCode ?? NO_ERROR;
+      if (found !== undefined && code === NO_ERROR) {
+        if (!this.#brokers.has(found.nodeId)) {
+          await this.metadata([], deadline);
+        }
+        this.#coordinators.set(id, found.nodeId);
+        return this.broker(found.nodeId);
+      }
+      if (!coordinatorMoved.has(nameOfCode(code))) {
+        assertAccepted(`finding the coordinator of ${id}`, code);
+      }
+      if (deadline.leftMs() < RETRY_PAUSE_MS) {
+        throw unavailable(`the coordinator of ${id} is not available`);
+      }
+      await pause(RETRY_PAUSE_MS);
+    }
+  }
+
+  forgetCoordinator(id: string): void {
+    this.#coordinators.delete(id);
+  }
+
+  /** Gives up what is under way on every connection; the next call opens a new one. */
+  interrupt(): void {
+    for (const broker of [...this.#brokers.values(), ...this.#seeds]) {
+      broker.drop();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const broker of [...this.#brokers.values(), ...this.#seeds]) {
+      broker.close();
+    }
+    this.#brokers.clear();
+  }
+}

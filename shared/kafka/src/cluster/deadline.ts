@@ -1,0 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** A point in time by which something has to be answered; by the monotonic clock. */
+export interface Deadline {
+  leftMs(): number;
+  passed(): boolean;
+  sooner(other: Deadline): Deadline;
+  /** Half of what is left, at least `leastMs`, never later than this deadline: time for one attempt of several. */
+  half(leastMs: number): Deadline;
+}
+
+export function deadlineIn(ms: number): Deadline {
+  const at = performance.now() + ms;
+  const deadline: Deadline = {
+    leftMs: () => Math.max(0, at - performance.now()),
+    passed: () => performance.now() >= at,
+    sooner: (other) => (other.leftMs() < deadline.leftMs() ? other : deadline),
+    half: (leastMs) => deadline.sooner(deadlineIn(Math.max(leastMs, deadline.leftMs() / 2))),
+  };
+  return deadline;
+}
+
+/** The promise's outcome, or `late()` as the error once the deadline passes. */
+export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), deadline.leftMs());
+    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Waits; an aborted signal ends the wait early, without an error. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, signal && { signal }).catch(() => undefined);
+}
+
+/** Waits for the work to settle, at most so long; true when it has. Its failure is ignored here. */
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  const waiting = new AbortController();
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  const outcome = await Promise.race([settled, pause(ms, waiting.signal).then(() => false)]);
+  waiting.abort();
+  return outcome;
+}

@@ -1,0 +1,337 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { findFreePort, startKafka } from '@makerbook/local-stack';
+import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
+import type { ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+
+/** A store as the projector has one: a batch is taken only where it stands, with its position, in one step. */
+function openStore(partitions: number) {
+  const positions = new Array<bigint>(partitions).fill(0n);
+  const values: string[][] = Array.from({ length: partitions }, () => []);
+  return {
+    positions,
+    values,
+    commit: ({ partition, records, fromOffset, nextOffset }: PartitionBatch<StoredRecord>) => {
+      if (positions[partition] !== fromOffset) {
+        return false;
+      }
+      positions[partition] = nextOffset;
+      values[partition]?.push(...records.map(({ value }) => String(value)));
+      return true;
+    },
+  };
+}
+
+describe('consuming partitions', () => {
+  let log: Log;
+  const running: PartitionConsumer[] = [];
+  const fatals: Error[] = [];
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map((consumer) => consumer.stop()));
+    fatals.length = 0;
+  });
+  afterAll(() => log.close());
+
+  function consume(options: Partial<ConsumeOptions> & Pick<ConsumeOptions, 'topic' | 'positionOf' | 'handleBatch'>) {
+    const consumer = log.consumePartitions({
+      groupId: options.topic,
+      parkedTopic: `${options.topic}-none`,
+      onFatal: (error) => fatals.push(error),
+      retryDelayMs: 20,
+      heartbeatIntervalMs: 200,
+      commitIntervalMs: 100,
+      ...options,
+    });
+    running.push(consumer);
+    return consumer;
+  }
+
+  async function caughtUp(topic: string, store: ReturnType<typeof openStore>): Promise<void> {
+    const ends = await log.endOffsets(topic);
+    await until('the store stands at the high watermarks', () => {
+      if (fatals[0] !== undefined) {
+        throw fatals[0];
+      }
+      return ends.every((end, partition) => (store.positions[partition] ?? 0n) >= end);
+    });
+  }
+
+  test('goes on exactly where the store stands, whatever the group has committed', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender();
+    await appender.append(Array.from({ length: 10 }, (_, n) => recordOf(topic, 0, `${n}`)));
+    const store = openStore(1);
+    const handle = {
+      topic,
+      positionOf: async () => store.positions[0] ?? 0n,
+      handleBatch: async (batch: PartitionBatch<StoredRecord>) => void store.commit(batch),
+    };
+    const first = consume(handle);
+    await caughtUp(topic, store);
+    await first.stop();
+    expect(store.values[0]).toHaveLength(10);
+
+    // Behind the committed offset (a store restored from a backup): the rest is handed over again.
+    store.positions[0] = 4n;
+    store.values[0] = [];
+    const second = consume(handle);
+    await caughtUp(topic, store);
+    await second.stop();
+    expect(store.values[0]).toEqual(['4', '5', '6', '7', '8', '9']);
+
+    // Ahead of it: nothing below the position is handed over.
+    await appender.append([recordOf(topic, 0, '10'), recordOf(topic, 0, '11')]);
+    store.positions[0] = 11n;
+    store.values[0] = [];
+    consume(handle);
+    await caughtUp(topic, store);
+    expect(store.values[0]).toEqual(['11']);
+  });
+
+  test('batches are bounded and each begins where the one before ended', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append(Array.from({ length: 25 }, (_, n) => recordOf(topic, 0, `${n}`)));
+    const batches: PartitionBatch<StoredRecord>[] = [];
+    consume({
+      topic,
+      batchRecordsMax: 10,
+      positionOf: async () => 0n,
+      handleBatch: async (batch) => void batches.push(batch),
+    });
+    await until('all are handed over', () => batches.at(-1)?.nextOffset === 25n);
+    expect(batches.map(({ fromOffset, nextOffset, records }) => [fromOffset, nextOffset, records.length])).toEqual([
+      [0n, 10n, 10],
+      [10n, 20n, 10],
+      [20n, 25n, 5],
+    ]);
+  });
+
+  test('positions move behind control records although no record follows', async () => {
+    const topic = await makeTopic(log, 2);
+    const store = openStore(2);
+    consume({
+      topic,
+      positionOf: async (p) => store.positions[p] ?? 0n,
+      handleBatch: async (batch) => void store.commit(batch),
+    });
+    await log.createAppender().appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await until('both stand behind the transaction marker', () => store.positions.every((position) => position === 2n));
+    expect(await log.endOffsets(topic)).toEqual([2n, 2n]);
+    expect(store.values).toEqual([['a'], ['b']]);
+  });
+
+  test('a retryable failure keeps the order and skips nothing, while other partitions go on', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    const store = openStore(2);
+    let broken = true;
+    const consumer = consume({
+      topic,
+      positionOf: async (p) => store.positions[p] ?? 0n,
+      handleBatch: async (batch) => {
+        if (batch.partition === 0 && broken) {
+          throw new RetryableError('the store is away');
+        }
+        store.commit(batch);
+      },
+    });
+    for (let n = 0; n < 10; n += 1) {
+      await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    }
+    await until('the other partition is done', () => store.values[1]?.length === 5);
+    await until('the retry is seen in health', () => consumer.health().retrying.get(0) === 'the store is away');
+    expect(store.values[0]).toEqual([]);
+    broken = false;
+    await caughtUp(topic, store);
+    expect(store.values).toEqual([
+      ['0', '2', '4', '6', '8'],
+      ['1', '3', '5', '7', '9'],
+    ]);
+    expect(consumer.health().retrying.size).toBe(0);
+  });
+
+  test('poison is parked with where it came from, before the position moves on, and the partition goes on', async () => {
+    const topic = await makeTopic(log, 1);
+    const parkedTopic = await makeTopic(log, 2);
+    const store = openStore(1);
+    const parkedFirst: boolean[] = [];
+    consume({
+      topic,
+      parkedTopic,
+      positionOf: async () => store.positions[0] ?? 0n,
+      onParked: () => parkedFirst.push(store.positions[0] === 0n),
+      decode: (record) => {
+        if (record.key === 'unreadable') {
+          throw new PoisonRecord('not JSON');
+        }
+        return record;
+      },
+      handleBatch: async (batch) => {
+        const impossible = batch.records.find(({ key }) => key === 'impossible');
+        if (impossible !== undefined) {
+          throw new PoisonRecord('breaks an invariant', { offset: impossible.offset });
+        }
+        store.commit(batch);
+      },
+    });
+    const keys = ['a', 'unreadable', 'b', 'impossible', 'c'];
+    await log.createAppender().append(keys.map((key) => recordOf(topic, 0, key)));
+    await caughtUp(topic, store);
+    expect(store.values[0]).toEqual(['a', 'b', 'c']);
+    expect(parkedFirst).toEqual([true, true]);
+    const parked: StoredRecord[] = [];
+    const following = log.followTopic({
+      topic: parkedTopic,
+      from: 'beginning',
+      onRecords: (_, records) => {
+        parked.push(...records);
+      },
+    });
+    await following.caughtUp;
+    await following.stop();
+    const told = parked.map(({ key, value, headers }) => ({ key, value: String(value), headers }));
+    expect(told.sort((one, other) => (one.key > other.key ? -1 : 1))).toEqual([
+      {
+        key: 'unreadable',
+        value: 'unreadable',
+        headers: {
+          said: 'unreadable',
+          'parked-topic': topic,
+          'parked-partition': '0',
+          'parked-offset': '1',
+          'parked-reason': 'not JSON',
+        },
+      },
+      {
+        key: 'impossible',
+        value: 'impossible',
+        headers: {
+          said: 'impossible',
+          'parked-topic': topic,
+          'parked-partition': '0',
+          'parked-offset': '3',
+          'parked-reason': 'breaks an invariant',
+        },
+      },
+    ]);
+  });
+
+  test('a fatal failure, and an unexpected one that does not go away, stop the loop and are told once', async () => {
+    for (const [failure, message] of [
+      [new FatalError('the invariant is broken'), 'the invariant is broken'],
+      [new TypeError('a bug'), 'failed 3 times in a row: a bug'],
+    ] as const) {
+      const topic = await makeTopic(log, 1);
+      fatals.length = 0;
+      let attempts = 0;
+      const consumer = consume({
+        topic,
+        unexpectedErrorsMax: 2,
+        positionOf: async () => 0n,
+        handleBatch: async () => {
+          attempts += 1;
+          throw failure;
+        },
+      });
+      await log.createAppender().append([recordOf(topic, 0, 'k')]);
+      await until('it has stopped', () => fatals.length > 0);
+      await consumer.stop();
+      expect(fatals.map((error) => error.message)).toEqual([expect.stringContaining(message)]);
+      expect(attempts).toBe(failure instanceof FatalError ? 1 : 3);
+      expect(consumer.health().state).toBe('failed');
+    }
+  });
+
+  test('a store that stands where the log has never been is fatal, and says so', async () => {
+    const topic = await makeTopic(log, 1);
+    consume({ topic, positionOf: async () => 5n, handleBatch: async () => undefined });
+    await until('it has stopped', () => fatals.length > 0);
+    expect(fatals[0]?.message).toContain(`the store's position is offset 5 of ${topic}/0`);
+  });
+
+  test('members that come and go lose nothing and repeat nothing beyond the store', async () => {
+    const topic = await makeTopic(log, 4);
+    const appender = log.createAppender();
+    const store = openStore(4);
+    const refused: string[] = [];
+    const handle = {
+      topic,
+      positionOf: async (p: number) => store.positions[p] ?? 0n,
+      handleBatch: async (batch: PartitionBatch<StoredRecord>, { isStale }: { isStale(): boolean }) => {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        if (!isStale() && !store.commit(batch)) {
+          refused.push(`${batch.partition}@${batch.fromOffset}`);
+        }
+      },
+    };
+    let writing = true;
+    let written = 0;
+    const writer = (async () => {
+      for (; writing; written += 1) {
+        await appender.append([recordOf(topic, written % 4, `${written}`)]);
+      }
+    })();
+    // It is awaited below; until then a failure of it must not end the run.
+    writer.catch(() => undefined);
+    const first = consume(handle);
+    await until('one owns all', () => first.health().assigned.length === 4);
+    const second = consume(handle);
+    await until('both own half', () => first.health().assigned.length === 2 && second.health().assigned.length === 2);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await first.stop();
+    await until('the other owns all', () => second.health().assigned.length === 4);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    writing = false;
+    await writer;
+    await caughtUp(topic, store);
+    expect(store.values).toEqual(await readAll(log, topic));
+    expect(store.values.flat()).toHaveLength(written);
+    expect(refused).toEqual([]);
+    await until('the lag is gone', () => [...second.lag().values()].every((lag) => lag === 0n));
+  });
+});
+
+test('a consumer outlives its broker: it goes on by itself when Kafka is back', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
+  const port = await findFreePort();
+  let kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+  const log = openTestLog(kafka.brokers);
+  try {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    const store = openStore(2);
+    const fatals: Error[] = [];
+    log.consumePartitions({
+      topic,
+      groupId: topic,
+      parkedTopic: `${topic}-none`,
+      positionOf: async (partition) => store.positions[partition] ?? 0n,
+      handleBatch: async (batch) => void store.commit(batch),
+      onFatal: (error) => fatals.push(error),
+    });
+    await appender.append([recordOf(topic, 0, 'before')]);
+    await until('the first is handled', () => store.values[0]?.[0] === 'before');
+    kafka.kill('SIGKILL');
+    await kafka.exited;
+    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+    await until('Kafka takes records again', () =>
+      appender.append([recordOf(topic, 1, 'after')]).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await until('the record written after it is handled', () => store.values[1]?.includes('after') === true);
+    expect(store.values[0]).toEqual(['before']);
+    expect(fatals).toEqual([]);
+  } finally {
+    await log.close();
+    await kafka.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -1,0 +1,190 @@
+import { describe, expect, test } from '@jest/globals';
+import { compressionsAlgorithms, crc32c } from '@platformatic/kafka';
+import { decodeBatches } from './decode-batches.js';
+import type { FetchedPartition } from './fetch-request.js';
+
+const TRANSACTIONAL = 0x10;
+const CONTROL = 0x20;
+
+describe('what a reader takes from a fetched partition', () => {
+  test('records carry offset, time, key, value and headers', () => {
+    const { records, nextOffset } = decode([batch({ baseOffset: 7n, values: ['one', 'two'] })], 7n);
+    expect(
+      records.map(({ offset, key, value, headers, timestampMs }) => [offset, key, String(value), headers, timestampMs]),
+    ).toEqual([
+      [7n, 'key', 'one', { said: 'one' }, 1_700_000_000_000],
+      [8n, 'key', 'two', { said: 'two' }, 1_700_000_000_001],
+    ]);
+    expect(nextOffset).toBe(9n);
+  });
+
+  test('records before the wanted offset in the same batch are left out', () => {
+    const { records, nextOffset } = decode([batch({ baseOffset: 0n, values: ['a', 'b', 'c'] })], 2n);
+    expect(records.map(({ offset }) => offset)).toEqual([2n]);
+    expect(nextOffset).toBe(3n);
+  });
+
+  test('the position moves behind a batch whose end compaction removed', () => {
+    const { records, nextOffset } = decode([batch({ baseOffset: 0n, values: ['a'], lastOffsetDelta: 9 })], 0n);
+    expect(records).toHaveLength(1);
+    expect(nextOffset).toBe(10n);
+  });
+
+  test('the position moves behind a batch that compaction emptied', () => {
+    const { records, nextOffset } = decode([batch({ baseOffset: 3n, values: [], lastOffsetDelta: 4 })], 3n);
+    expect(records).toEqual([]);
+    expect(nextOffset).toBe(8n);
+  });
+
+  test('control records move the position and are not handed over', () => {
+    const { records, nextOffset } = decode([marker({ baseOffset: 5n, producerId: 1n, commit: true })], 5n);
+    expect(records).toEqual([]);
+    expect(nextOffset).toBe(6n);
+  });
+
+  test('an aborted transaction is left out, and the same producer is heard again after it', () => {
+    const batches = [
+      batch({ baseOffset: 0n, values: ['aborted'], producerId: 1n, attributes: TRANSACTIONAL }),
+      batch({ baseOffset: 1n, values: ['plain'] }),
+      batch({ baseOffset: 2n, values: ['other'], producerId: 2n, attributes: TRANSACTIONAL }),
+      marker({ baseOffset: 3n, producerId: 1n, commit: false }),
+      batch({ baseOffset: 4n, values: ['kept'], producerId: 1n, attributes: TRANSACTIONAL }),
+      marker({ baseOffset: 5n, producerId: 1n, commit: true }),
+    ];
+    const { records, nextOffset } = decode(batches, 0n, [{ producerId: 1n, firstOffset: 0n }]);
+    expect(records.map(({ value }) => String(value))).toEqual(['plain', 'other', 'kept']);
+    expect(nextOffset).toBe(6n);
+  });
+
+  test('two transactions that abort across each other are both left out, in whatever order the broker names them', () => {
+    const batches = [
+      batch({ baseOffset: 0n, values: ['a'], producerId: 1n, attributes: TRANSACTIONAL }),
+      batch({ baseOffset: 1n, values: ['b'], producerId: 2n, attributes: TRANSACTIONAL }),
+      marker({ baseOffset: 2n, producerId: 1n, commit: false }),
+      marker({ baseOffset: 3n, producerId: 2n, commit: false }),
+    ];
+    const aborted = [
+      { producerId: 2n, firstOffset: 1n },
+      { producerId: 1n, firstOffset: 0n },
+    ];
+    expect(decode(batches, 0n, aborted).records).toEqual([]);
+  });
+
+  test('a batch cut off by the size of the response waits for the next fetch', () => {
+    const whole = batch({ baseOffset: 0n, values: ['a'] });
+    const cut = batch({ baseOffset: 1n, values: ['b'] }).subarray(0, 70);
+    expect(decode([whole, cut], 0n).nextOffset).toBe(1n);
+  });
+
+  test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('%s is read', (codec) => {
+    const { bitmask } = compressionsAlgorithms[codec];
+    const packed = batch({ baseOffset: 0n, values: ['a', 'b'], attributes: bitmask });
+    expect(decode([packed], 0n).records.map(({ value }) => String(value))).toEqual(['a', 'b']);
+  });
+});
+
+describe('a batch that cannot be decoded', () => {
+  const good = (baseOffset: bigint) => batch({ baseOffset, values: ['good'] });
+  const flip = (bytes: Buffer, at: number) => {
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 0xff, at);
+    return bytes;
+  };
+  const long = batch({ baseOffset: 1n, values: ['a', 'b', 'c'] });
+
+  test.each([
+    ['an unknown codec', batch({ baseOffset: 1n, values: ['a', 'b', 'c'], attributes: 5 }), 'codec 5 is not known'],
+    ['a wrong CRC', flip(Buffer.from(long), long.length - 1), 'the CRC is wrong'],
+    ['broken records', batch({ baseOffset: 1n, values: ['a'], raw: Buffer.from([2, 0, 9, 9]) }), 'a record'],
+    ['an old format', flip(Buffer.from(long), 16), 'messages of format'],
+  ])('for %s ends what is read before it, and is returned itself where it comes first', (_, broken, reason) => {
+    expect(decode([good(0n), broken, good(4n)], 0n)).toMatchObject({ nextOffset: 1n, records: [{ offset: 0n }] });
+    const { records, nextOffset, unreadable } = decode([broken, good(4n)], 1n);
+    expect(records).toEqual([]);
+    expect(nextOffset).toBe(4n);
+    expect(unreadable).toMatchObject({ topic: 'topic', partition: 0, baseOffset: 1n, nextOffset: 4n, bytes: broken });
+    expect(unreadable?.reason).toContain(reason);
+    expect(decode([good(4n)], nextOffset).records).toHaveLength(1);
+  });
+
+  test('as the last of a response ends where its header tells, and one that starts before the position is left behind', () => {
+    const broken = flip(Buffer.from(long), long.length - 1);
+    expect(decode([broken], 1n).nextOffset).toBe(4n);
+    expect(decode([broken], 3n).nextOffset).toBe(4n);
+    // The header may be broken as well: the position moves nevertheless, and never beyond the log's end.
+    const lying = Buffer.from(broken);
+    lying.writeInt32BE(1_000_000, 23);
+    expect(decode([lying], 1n).nextOffset).toBe(2n);
+    lying.writeInt32BE(-5, 23);
+    expect(decode([lying], 1n).nextOffset).toBe(2n);
+  });
+
+  test('of an aborted transaction is passed over like any other of it', () => {
+    const aborted = batch({ baseOffset: 0n, values: ['a'], producerId: 1n, attributes: TRANSACTIONAL | 5 });
+    const end = marker({ baseOffset: 1n, producerId: 1n, commit: false });
+    expect(decode([aborted, end], 0n, [{ producerId: 1n, firstOffset: 0n }])).toEqual({ records: [], nextOffset: 2n });
+  });
+});
+
+function decode(batches: readonly Buffer[], from: bigint, aborted: FetchedPartition['aborted'] = []) {
+  const bytes = Buffer.concat(batches);
+  return decodeBatches('topic', { partition: 0, errorCode: 0, highWatermark: 100n, aborted, bytes }, from, 'utf8');
+}
+
+interface BatchOf {
+  readonly baseOffset: bigint;
+  readonly values: readonly string[];
+  readonly producerId?: bigint;
+  readonly attributes?: number;
+  readonly lastOffsetDelta?: number;
+  readonly raw?: Buffer;
+}
+
+function batch({ baseOffset, values, producerId = -1n, attributes = 0, lastOffsetDelta, raw }: BatchOf): Buffer {
+  const plain = raw ?? Buffer.concat(values.map((value, index) => record(index, 'key', value)));
+  const codec = Object.values(compressionsAlgorithms).find(({ bitmask }) => bitmask === (attributes & 7));
+  const content = codec === undefined ? plain : codec.compressSync(plain);
+  const header = Buffer.alloc(61);
+  header.writeBigInt64BE(baseOffset, 0);
+  header.writeInt32BE(49 + content.length, 8);
+  header.writeInt8(2, 16);
+  header.writeInt16BE(attributes, 21);
+  header.writeInt32BE(lastOffsetDelta ?? Math.max(0, values.length - 1), 23);
+  header.writeBigInt64BE(1_700_000_000_000n, 27);
+  header.writeBigInt64BE(producerId, 43);
+  header.writeInt32BE(raw === undefined ? values.length : 1, 57);
+  const bytes = Buffer.concat([header, content]);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17);
+  return bytes;
+}
+
+function marker(of: { baseOffset: bigint; producerId: bigint; commit: boolean }): Buffer {
+  const key = Buffer.from([0, 0, 0, of.commit ? 1 : 0]);
+  const body = Buffer.concat([Buffer.from([0]), varint(0), varint(0), varint(key.length), key, varint(-1), varint(0)]);
+  const raw = Buffer.concat([varint(body.length), body]);
+  return batch({ ...of, values: [], attributes: TRANSACTIONAL | CONTROL, raw });
+}
+
+function record(index: number, key: string, value: string): Buffer {
+  const text = (part: string) => [varint(Buffer.byteLength(part)), Buffer.from(part)];
+  const body = Buffer.concat([
+    Buffer.from([0]),
+    varint(index),
+    varint(index),
+    ...text(key),
+    ...text(value),
+    varint(1),
+    ...text('said'),
+    ...text(value),
+  ]);
+  return Buffer.concat([varint(body.length), body]);
+}
+
+function varint(value: number): Buffer {
+  let rest = value < 0 ? -2 * value - 1 : 2 * value;
+  const bytes: number[] = [];
+  while (rest > 0x7f) {
+    bytes.push((rest & 0x7f) | 0x80);
+    rest >>>= 7;
+  }
+  return Buffer.from([...bytes, rest]);
+}

@@ -1,0 +1,280 @@
+import type { Cluster } from '../cluster/cluster.js';
+import { deadlineIn, pause } from '../cluster/deadline.js';
+import { assertAccepted, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { LogUnavailable } from '../failures.js';
+import type { Logger, StoredRecord, UnreadableBatch } from '../log.js';
+import { decodeBatches } from './decode-batches.js';
+import { type FetchedPartition, fetchOnce } from './fetch-request.js';
+
+const POLL_MS_MAX = 500;
+/** While a partition is left out of a poll because its last records are still being handled, polls are short. */
+const SHORT_POLL_MS = 20;
+const ANSWER_MS_MAX = 10_000;
+const RETRY_PAUSE_MS = 100;
+
+/** Consecutive records of a partition: each range starts where the one before ended. */
+export interface RecordRange {
+  readonly records: readonly StoredRecord[];
+  readonly fromOffset: bigint;
+  readonly nextOffset: bigint;
+  /** Then there are no records. */
+  readonly unreadable?: UnreadableBatch;
+}
+
+export interface FetcherOptions {
+  readonly cluster: Cluster;
+  readonly topic: string;
+  readonly headerEncoding: 'utf8' | 'latin1';
+  readonly recordsMax: number;
+  readonly bytesMax: number;
+  readonly logger: Logger;
+  /** Handles one range; the partition's next one waits for it. A rejection stops everything through `onFatal`. */
+  readonly handle: (partition: number, range: RecordRange) => Promise<void>;
+  /** The offset is not in the log (any more): answers with the one to go on from, or throws. */
+  readonly onOutOfRange: (partition: number, offset: bigint) => Promise<bigint>;
+  readonly onFatal: (error: Error) => void;
+  readonly now: () => number;
+}
+
+interface Reading {
+  readonly partition: number;
+  fetchFrom: bigint;
+  readonly queue: RecordRange[];
+  handling: Promise<void> | undefined;
+  isStopped: boolean;
+  highWatermark: bigint | undefined;
+  /** Where a batch could not be decoded once: it is fetched a second time before it is given up. */
+  suspectAt: bigint | undefined;
+}
+
+/**
+ * Reads partitions from their leaders: one poll per broker is under way, and each partition is handled on its own, so
+ * that one whose handler waits holds up no other. Of each partition, one range is handled while the next is fetched.
+ */
+export class Fetcher {
+  readonly #options: FetcherOptions;
+  readonly #readings = new Map<number, Reading>();
+  readonly #polls = new Map<number, Promise<void>>();
+  readonly #closing = new AbortController();
+  #lastPollAtMs = 0;
+
+  constructor(options: FetcherOptions) {
+    this.#options = options;
+  }
+
+  start(partition: number, fetchFrom: bigint): void {
+    if (this.#readings.has(partition)) {
+      throw new Error(`partition ${partition} of ${this.#options.topic} is already being read`);
+    }
+    this.#readings.set(partition, {
+      partition,
+      fetchFrom,
+      queue: [],
+      handling: undefined,
+      isStopped: false,
+      highWatermark: undefined,
+      suspectAt: undefined,
+    });
+    this.#poll();
+  }
+
+  /** Hands over nothing more of the partition; resolves when what was handed over has been handled. */
+  async stop(partition: number): Promise<void> {
+    const reading = this.#readings.get(partition);
+    if (reading !== undefined) {
+      reading.isStopped = true;
+      reading.queue.length = 0;
+      this.#readings.delete(partition);
+      await reading.handling;
+    }
+  }
+
+  highWatermark(partition: number): bigint | undefined {
+    return this.#readings.get(partition)?.highWatermark;
+  }
+
+  lastPollAtMs(): number {
+    return this.#lastPollAtMs;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const handled = [...this.#readings.keys()].map((partition) => this.stop(partition));
+    this.#options.cluster.close();
+    await Promise.all([...handled, ...this.#polls.values()]);
+  }
+
+  /** Starts a poll of each leader that has none under way and leads a partition that is ready for more. */
+  #poll(): void {
+    const { cluster, topic, logger } = this.#options;
+    if (this.#closing.signal.aborted || this.#readings.size === 0) {
+      return;
+    }
+    const layout = cluster.knownLayout(topic);
+    if (layout === undefined) {
+      this.#underWay(UNKNOWN_LEADER, async () => {
+        await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX)).catch(async (error: Error) => {
+          logger.warn({ topic, error: error.message }, 'the leaders of a topic are not known');
+          await pause(RETRY_PAUSE_MS, this.#closing.signal);
+        });
+      });
+      return;
+    }
+    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout[partition] ?? UNKNOWN_LEADER);
+    for (const [leader, readings] of byLeader) {
+      const ready = readings.filter(({ queue }) => queue.length === 0);
+      if (leader === UNKNOWN_LEADER) {
+        this.#underWay(leader, () => this.#refreshLater());
+      } else if (ready.length > 0) {
+        const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
+        this.#underWay(leader, () => this.#pollLeader(leader, ready, waitMs));
+      }
+    }
+  }
+
+  #underWay(leader: number, work: () => Promise<void>): void {
+    if (!this.#polls.has(leader)) {
+      const poll = work().finally(() => {
+        this.#polls.delete(leader);
+        this.#poll();
+      });
+      this.#polls.set(leader, poll);
+    }
+  }
+
+  async #refreshLater(): Promise<void> {
+    this.#options.cluster.forgetLayout(this.#options.topic);
+    await pause(RETRY_PAUSE_MS, this.#closing.signal);
+  }
+
+  async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
+    const { cluster, topic, logger, now } = this.#options;
+    const asked = new Map(ready.map((reading) => [reading.partition, { reading, from: reading.fetchFrom }]));
+    try {
+      const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
+      const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
+      const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
+      this.#lastPollAtMs = now();
+      assertAccepted(`fetching ${topic}`, answer.errorCode);
+      let isLayoutValid = true;
+      for (const fetched of answer.partitions) {
+        const { reading, from } = asked.get(fetched.partition) ?? {};
+        if (reading !== undefined && !reading.isStopped && reading.fetchFrom === from) {
+          isLayoutValid = (await this.#accept(reading, fetched)) && isLayoutValid;
+        }
+      }
+      if (!isLayoutValid) {
+        await this.#refreshLater();
+      }
+    } catch (error) {
+      if (!this.#closing.signal.aborted) {
+        logger.warn({ topic, leader, error: (error as Error).message }, 'polling a broker failed');
+        // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
+        await this.#refreshLater();
+      }
+    }
+  }
+
+  /** Takes what was fetched of one partition; false when its leader has to be asked for again. */
+  async #accept(reading: Reading, fetched: FetchedPartition): Promise<boolean> {
+    const { topic, logger, onOutOfRange } = this.#options;
+    const reason = nameOfCode(fetched.errorCode);
+    if (reason === 'OFFSET_OUT_OF_RANGE') {
+      try {
+        reading.fetchFrom = await onOutOfRange(reading.partition, reading.fetchFrom);
+      } catch (error) {
+        if (error instanceof LogUnavailable) {
+          return false;
+        }
+        this.#fail(error as Error);
+      }
+      return true;
+    }
+    if (fetched.errorCode !== NO_ERROR) {
+      logger.warn({ topic, partition: fetched.partition, reason }, 'a fetch was refused');
+      return false;
+    }
+    reading.highWatermark = fetched.highWatermark;
+    return fetched.bytes.length === 0 || this.#enqueue(reading, fetched);
+  }
+
+  /** False when nothing could be made of what was fetched. */
+  #enqueue(reading: Reading, fetched: FetchedPartition): boolean {
+    const { topic, headerEncoding, logger } = this.#options;
+    const { fetchFrom } = reading;
+    const { records, nextOffset, unreadable } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
+    if (nextOffset === fetchFrom) {
+      logger.warn({ topic, partition: reading.partition, fetchFrom }, 'a fetch holds no whole batch');
+      return false;
+    }
+    if (unreadable !== undefined && reading.suspectAt !== fetchFrom) {
+      const { partition, baseOffset, reason } = unreadable;
+      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
+      reading.suspectAt = fetchFrom;
+      return true;
+    }
+    if (unreadable !== undefined) {
+      reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
+    } else {
+      reading.queue.push(...split(records, fetchFrom, nextOffset, this.#options));
+    }
+    reading.fetchFrom = nextOffset;
+    reading.handling ??= this.#handleQueue(reading);
+    return true;
+  }
+
+  async #handleQueue(reading: Reading): Promise<void> {
+    try {
+      for (let next = reading.queue.shift(); next !== undefined; next = reading.queue.shift()) {
+        if (reading.queue.length === 0) {
+          this.#poll();
+        }
+        await this.#options.handle(reading.partition, next);
+      }
+    } catch (error) {
+      this.#fail(error as Error);
+    } finally {
+      reading.handling = undefined;
+    }
+  }
+
+  #fail(error: Error): void {
+    if (!this.#closing.signal.aborted) {
+      this.#closing.abort();
+      this.#options.onFatal(error);
+    }
+  }
+}
+
+const UNKNOWN_LEADER = -1;
+
+/** A response is filled in the order of the request: each poll begins with another partition. */
+function rotate<T>(items: readonly T[]): readonly T[] {
+  const first = Math.floor(Math.random() * items.length);
+  return [...items.slice(first), ...items.slice(0, first)];
+}
+
+function split(
+  records: readonly StoredRecord[],
+  fromOffset: bigint,
+  nextOffset: bigint,
+  bounds: { readonly recordsMax: number; readonly bytesMax: number },
+): RecordRange[] {
+  const ranges: RecordRange[] = [];
+  let taken: StoredRecord[] = [];
+  let bytes = 0;
+  let from = fromOffset;
+  for (const record of records) {
+    const size = record.key.length + (record.value?.length ?? 0);
+    if (taken.length > 0 && (taken.length >= bounds.recordsMax || bytes + size > bounds.bytesMax)) {
+      ranges.push({ records: taken, fromOffset: from, nextOffset: record.offset });
+      from = record.offset;
+      taken = [];
+      bytes = 0;
+    }
+    taken.push(record);
+    bytes += size;
+  }
+  ranges.push({ records: taken, fromOffset: from, nextOffset });
+  return ranges;
+}

@@ -1,0 +1,83 @@
+import { createAPI, FetchIsolationLevels, fetchV12, type Reader } from '@platformatic/kafka';
+import type { Broker } from '../cluster/broker.js';
+import type { Deadline } from '../cluster/deadline.js';
+
+/** What a fetch found in one partition. */
+export interface FetchedPartition {
+  readonly partition: number;
+  readonly errorCode: number;
+  readonly highWatermark: bigint;
+  readonly aborted: readonly AbortedTransaction[];
+  /** Whole record batches, perhaps followed by a part of one. */
+  readonly bytes: Buffer;
+}
+
+interface AbortedTransaction {
+  readonly producerId: bigint;
+  readonly firstOffset: bigint;
+}
+
+interface FetchResponse {
+  readonly errorCode: number;
+  readonly partitions: readonly FetchedPartition[];
+}
+
+const PARTITION_BYTES_MAX = 1024 * 1024;
+const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
+
+/** The library decodes a response at once, and fails as a whole where one record batch in it cannot be decoded. */
+const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, FetchResponse>(
+  fetchV12.api.key,
+  fetchV12.api.version,
+  fetchV12.createRequest,
+  (_correlationId, _apiKey, _apiVersion, reader) => readResponse(reader),
+);
+
+/**
+ * One fetch of what is committed, from one broker; the record batches stay undecoded.
+ * @param waitMs how long the broker may wait where there is nothing new
+ */
+export function fetchOnce(
+  broker: Broker,
+  topic: string,
+  partitions: readonly { readonly partition: number; readonly from: bigint }[],
+  waitMs: number,
+  deadline: Deadline,
+): Promise<FetchResponse> {
+  const asked = partitions.map(({ partition, from }) => ({
+    partition,
+    currentLeaderEpoch: -1,
+    fetchOffset: from,
+    lastFetchedEpoch: -1,
+    partitionMaxBytes: PARTITION_BYTES_MAX,
+  }));
+  const topics = [{ topicId: topic, partitions: asked }];
+  const { READ_COMMITTED } = FetchIsolationLevels;
+  return broker.call(fetchApi, deadline, waitMs, 1, RESPONSE_BYTES_MAX, READ_COMMITTED, 0, -1, topics, [], '');
+}
+
+/** Throttle time, error code, session id, topics; by partition its offsets, what was aborted, and record batches. */
+function readResponse(reader: Reader): FetchResponse {
+  const partitions: FetchedPartition[] = [];
+  reader.readInt32();
+  const errorCode = reader.readInt16();
+  reader.readInt32();
+  reader.readArray((topic) => {
+    topic.readString();
+    topic.readArray((fields) => {
+      const partition = fields.readInt32();
+      const partitionError = fields.readInt16();
+      const highWatermark = fields.readInt64();
+      fields.readInt64();
+      fields.readInt64();
+      const aborted = fields.readNullableArray(() => ({
+        producerId: fields.readInt64(),
+        firstOffset: fields.readInt64(),
+      }));
+      fields.readInt32();
+      const bytes = fields.readBytes();
+      partitions.push({ partition, errorCode: partitionError, highWatermark, aborted: aborted ?? [], bytes });
+    });
+  });
+  return { errorCode, partitions };
+}

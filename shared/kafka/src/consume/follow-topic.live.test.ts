@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deleteRecords, testParts } from '@makerbook/local-stack';
+import { RecordsDeleted } from '../failures.js';
+import type { Log } from '../log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+
+describe('following a topic', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  test('an empty topic is caught up with at once', async () => {
+    const topic = await makeTopic(log, 8);
+    const following = log.followTopic({ topic, from: 'beginning', onRecords: () => undefined });
+    await following.caughtUp;
+    expect(following.positions()).toEqual(new Array(8).fill(0n));
+    await following.stop();
+  });
+
+  test('caught up means that everything stored before has been handled, and what comes later follows', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    await Promise.all(Array.from({ length: 40 }, (_, n) => appender.append([recordOf(topic, n % 2, `${n}`)])));
+    const handled: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      onRecords: async (_, records) => {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        handled.push(...records.map(({ key }) => key));
+      },
+    });
+    await following.caughtUp;
+    expect(handled).toHaveLength(40);
+    await appender.append([recordOf(topic, 0, 'later')]);
+    await until('the later record is handled', () => handled.includes('later'));
+    expect(following.positions()).toEqual([21n, 20n]);
+    await following.stop();
+  });
+
+  test('control records and aborted transactions do not hold it up', async () => {
+    const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
+    const appender = log.createAppender();
+    await appender.appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await appender
+      .appendAtomically([recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))])
+      .catch(() => undefined);
+    await appender.appendAtomically([recordOf(topic, 1, 'c')]);
+    const positions = new Map<number, bigint>();
+    const seen: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      onRecords: (_, records) => {
+        seen.push(...records.map(({ key }) => key));
+      },
+      onPosition: (partition, nextOffset) => positions.set(partition, nextOffset),
+    });
+    await following.caughtUp;
+    const ends = await log.endOffsets(topic);
+    await until('positions are at the end', () =>
+      ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end),
+    );
+    expect(seen.sort()).toEqual(['a', 'b', 'c']);
+    await following.stop();
+  });
+
+  test('binary header values are kept byte for byte when told so', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append([{ ...recordOf(topic, 0, 'k'), headers: { name: 'é' } }]);
+    const values: string[] = [];
+    const following = log.followTopic({
+      topic,
+      from: 'beginning',
+      headerEncoding: 'latin1',
+      onRecords: (_, records) => {
+        values.push(...records.map(({ headers }) => headers['name'] ?? ''));
+      },
+    });
+    await following.caughtUp;
+    await following.stop();
+    expect(Buffer.from(values[0] ?? '', 'latin1')).toEqual(Buffer.from('é', 'utf8'));
+  });
+
+  test('it begins at the end, or at given offsets, and hands over nothing from before', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    const seen = { end: [] as string[], given: [] as string[] };
+    const follow = (from: 'end' | bigint[], into: string[]) =>
+      log.followTopic({ topic, from, onRecords: (_, records) => void into.push(...records.map(({ key }) => key)) });
+    const atEnd = follow('end', seen.end);
+    const atGiven = follow([3n, 5n], seen.given);
+    await Promise.all([atEnd.caughtUp, atGiven.caughtUp]);
+    expect(seen).toEqual({ end: [], given: ['6', '8'] });
+    expect(atEnd.positions()).toEqual([5n, 5n]);
+    await appender.append([recordOf(topic, 1, 'later')]);
+    await until('both have the later record', () => seen.end.length === 1 && seen.given.length === 3);
+    expect(seen).toEqual({ end: ['later'], given: ['6', '8', 'later'] });
+    await Promise.all([atEnd.stop(), atGiven.stop()]);
+  });
+
+  test('where records are deleted it goes on from the first that is stored; where none may be missing, that is fatal', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    await deleteRecords(testParts().kafkaBrokers, topic, [0n, 3n]);
+    const follow = (from: bigint[], isGapless: boolean) => {
+      const seen: string[] = [];
+      const fatal: Error[] = [];
+      const following = log.followTopic({
+        topic,
+        from,
+        isGapless,
+        onRecords: (_, records) => void seen.push(...records.map(({ key }) => key)),
+        onFatal: (error) => void fatal.push(error),
+      });
+      return { following, seen, fatal };
+    };
+    const lenient = follow([4n, 2n], false);
+    await lenient.following.caughtUp;
+    expect([lenient.seen.sort(), lenient.fatal]).toEqual([['7', '8', '9'], []]);
+    const stored = follow([4n, 3n], true);
+    await stored.following.caughtUp;
+    expect([stored.seen.sort(), stored.fatal]).toEqual([['7', '8', '9'], []]);
+    const missing = follow([4n, 2n], true);
+    await until('it says so', () => missing.fatal.length > 0);
+    expect(missing.fatal).toEqual([expect.any(RecordsDeleted)]);
+    expect(missing.fatal[0]?.message).toBe(`${topic}/1 is stored from offset 3 on, and 2 is wanted`);
+    expect(missing.seen).toEqual([]);
+    // Beyond the end is another matter, which the caller sees.
+    const beyond = follow([5n, 6n], true);
+    await beyond.following.caughtUp;
+    expect(beyond.fatal).toEqual([]);
+    for (const { following } of [lenient, stored, missing, beyond]) await following.stop();
+  });
+
+  test('records that are deleted while it waits before them are fatal, too, where none may be missing', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender();
+    await appender.append([recordOf(topic, 0, 'first')]);
+    let goOn: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const seen: string[] = [];
+    const fatal: Error[] = [];
+    const following = log.followTopic({
+      topic,
+      from: [0n],
+      isGapless: true,
+      onRecords: async (_, records) => {
+        seen.push(...records.map(({ key }) => key));
+        await held;
+      },
+      onFatal: (error) => void fatal.push(error),
+    });
+    await until('it waits with the first', () => seen.length === 1);
+    // One is handled while the next are fetched: these are on the way already, those after them are not.
+    await appender.append([recordOf(topic, 0, 'second')]);
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await appender.append([recordOf(topic, 0, 'third')]);
+    await appender.append([recordOf(topic, 0, 'fourth')]);
+    await deleteRecords(testParts().kafkaBrokers, topic, [3n]);
+    goOn();
+    await until('it says so', () => fatal.length > 0);
+    expect(fatal).toEqual([expect.any(RecordsDeleted)]);
+    expect(seen).not.toContain('fourth');
+    await following.stop();
+  });
+
+  test('gaps that compaction leaves do not hold it up', async () => {
+    const topic = await makeTopic(log, 1, {
+      'cleanup.policy': 'compact',
+      'segment.ms': '100',
+      'min.cleanable.dirty.ratio': '0.001',
+      'delete.retention.ms': '0',
+    });
+    const publisher = log.createFencedPublisher({ transactionalId: topic });
+    const appender = log.createAppender();
+    for (let round = 0; round < 6; round += 1) {
+      await publisher.publish([recordOf(topic, 0, 'a', `a${round}`), recordOf(topic, 0, 'b', `b${round}`)]);
+      await appender.append([recordOf(topic, 0, 'c', `c${round}`)]);
+      await new Promise((resolve) => setTimeout(resolve, 150));
+    }
+    await until(
+      'the cleaner has been here',
+      async () => {
+        const [seen = []] = await readAll(log, topic);
+        expect(seen.slice(-3)).toEqual(['a5', 'b5', 'c5']);
+        return seen.length < 18;
+      },
+      200_000,
+    );
+  });
+
+  test('a handler that throws ends it, and says so', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append([recordOf(topic, 0, 'k')]);
+    const fatal = await new Promise<Error>((onFatal) => {
+      log.followTopic({
+        topic,
+        from: 'beginning',
+        onRecords: () => {
+          throw new Error('broken');
+        },
+        onFatal,
+      });
+    });
+    expect(fatal.message).toBe('broken');
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+import { decodeBatches } from '../consume/decode-batches.js';
+import type { LogRecord } from '../log.js';
+import { encodeBatch } from './encode-batch.js';
+
+describe('encoding a record batch', () => {
+  test('what is encoded is read back the same: tombstones, empty and long values, many records, every header', () => {
+    const records: LogRecord[] = Array.from({ length: 300 }, (_, n) => ({
+      topic: 'topic',
+      partition: 3,
+      key: n % 5 === 0 ? '' : `kéy-${n}`,
+      value: n % 7 === 0 ? null : Buffer.alloc(n % 3 === 0 ? n * 70 : 0, n),
+      headers: Object.fromEntries(Array.from({ length: n % 4 }, (__, h) => [`h${h}`, `€${'x'.repeat(n)}`])),
+    }));
+    const head = {
+      firstSequence: 12,
+      producerId: 1n,
+      producerEpoch: 0,
+      isTransactional: false,
+      timestampMs: 1_700_000_000_123,
+    };
+    const bytes = encodeBatch(records, head);
+    const { records: read, nextOffset } = decodeBatches(
+      'topic',
+      { partition: 3, errorCode: 0, highWatermark: 0n, aborted: [], bytes },
+      0n,
+      'utf8',
+    );
+    expect(nextOffset).toBe(300n);
+    expect(read).toEqual(
+      records.map((record, n) => ({ ...record, offset: BigInt(n), timestampMs: 1_700_000_000_123 })),
+    );
+  });
+});

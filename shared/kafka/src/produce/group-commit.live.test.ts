@@ -1,0 +1,159 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { LogUnavailable, RecordTooLarge } from '../failures.js';
+import type { Appender, Log } from '../log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+
+describe('appending', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  test('answers with the offsets, and a reader sees the records in the order of the calls', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    const calls = Array.from({ length: 30 }, (_, call) =>
+      [0, 1, 2].map((n) => recordOf(topic, call % 2, `${call}.${n}`)),
+    );
+    const answers = await Promise.all(calls.map((records) => appender.append(records)));
+    const seen = await readAll(log, topic);
+    calls.forEach((records, call) => {
+      records.forEach((record, n) => {
+        const { partition, offset } = answers[call]?.[n] ?? { partition: -1, offset: -1n };
+        expect(seen[partition]?.[Number(offset)]).toBe(record.key);
+      });
+    });
+    expect(seen[0]).toEqual(
+      calls.filter((_, call) => call % 2 === 0).flatMap((records) => records.map(({ key }) => key)),
+    );
+  });
+
+  test('concurrent calls share requests and batches', async () => {
+    const topic = await makeTopic(log, 4);
+    const appender = log.createAppender();
+    await Promise.all(
+      Array.from({ length: 200 }, (_, call) => appender.append([recordOf(topic, call % 4, `${call}`)])),
+    );
+    const { calls, requests, batches } = appender.counts();
+    expect(calls).toBe(200);
+    expect(requests).toBeLessThanOrEqual(5);
+    expect(batches).toBeLessThanOrEqual(4 * requests);
+  });
+
+  test('a batch never grows beyond its bound, and one call is never cut in two', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender({ batchBytesMax: 4_000 });
+    const call = (name: string) =>
+      appender.append([0, 1, 2].map((n) => recordOf(topic, 0, `${name}${n}`, 'x'.repeat(400))));
+    await Promise.all(['a', 'b', 'c', 'd'].map(call));
+    expect(appender.counts()).toMatchObject({ calls: 4, batches: 4 });
+    await expect(appender.append([recordOf(topic, 0, 'k', 'x'.repeat(5_000))])).rejects.toBeInstanceOf(RecordTooLarge);
+  });
+
+  test('what the broker itself finds too large is refused alone, and its company is stored', async () => {
+    const topic = await makeTopic(log, 1, { 'max.message.bytes': '3000' });
+    const appender = log.createAppender();
+    const [small, large, other] = await Promise.allSettled([
+      appender.append([recordOf(topic, 0, 'small')]),
+      appender.append([recordOf(topic, 0, 'large', 'x'.repeat(4_000))]),
+      appender.append([recordOf(topic, 0, 'other')]),
+    ]);
+    expect(small?.status).toBe('fulfilled');
+    expect(large).toMatchObject({ status: 'rejected', reason: expect.any(RecordTooLarge) });
+    expect(other?.status).toBe('fulfilled');
+    expect(await readAll(log, topic)).toEqual([['small', 'other']]);
+  });
+
+  test('records of two partitions in one call are a mistake of the caller', async () => {
+    const appender = log.createAppender();
+    expect(() => appender.append([recordOf('t', 0, 'a'), recordOf('t', 1, 'b')])).toThrow('appendAtomically');
+  });
+});
+
+describe('appending while Kafka is away', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
+  let port: number;
+  let kafka: KafkaPart;
+  let log: Log;
+  let appender: Appender;
+  let topic: string;
+
+  beforeAll(async () => {
+    port = await findFreePort();
+    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+    log = openTestLog(kafka.brokers);
+    topic = await makeTopic(log, 1);
+    appender = log.createAppender({ timeoutMs: 2_000 });
+    await appender.append([recordOf(topic, 0, 'before')]);
+  });
+  afterAll(async () => {
+    await log?.close();
+    kafka?.kill('SIGCONT');
+    await kafka?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
+    await kafka.freeze();
+    const from = performance.now();
+    const failures = await Promise.all(
+      ['h1', 'h2'].map((key) =>
+        appender.append([recordOf(topic, 0, key)]).then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      ),
+    );
+    expect(performance.now() - from).toBeLessThan(15_000);
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(LogUnavailable);
+      expect(failure).toMatchObject({ mayHaveBeenAppended: true });
+    }
+    await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
+    kafka.kill('SIGCONT');
+    // The broker itself may need some time to come to its senses.
+    let tries = 0;
+    await until('an append is answered', () => {
+      tries += 1;
+      return appender.append([recordOf(topic, 0, `after the hang ${tries}`)]).then(
+        () => true,
+        () => false,
+      );
+    });
+    const [seen = []] = await readAll(log, topic);
+    expect(seen.filter((value) => value === `after the hang ${tries}`)).toHaveLength(1);
+    // The request that the hanging broker had already received may be stored, and then once.
+    expect(seen.filter((value) => value === 'h1').length).toBeLessThanOrEqual(1);
+  });
+
+  test('a broker that is gone: calls fail in time, are not stored later, and appending goes on when it is back', async () => {
+    await kafka.stop();
+    const from = performance.now();
+    const failures = await Promise.all([
+      appender.append([recordOf(topic, 0, 'refused')]).catch((error: unknown) => error),
+      appender.appendAtomically([recordOf(topic, 0, 'refused')]).catch((error: unknown) => error),
+    ]);
+    expect(performance.now() - from).toBeLessThan(15_000);
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(LogUnavailable);
+      expect(failure).toMatchObject({ mayHaveBeenAppended: false });
+    }
+    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+    let tries = 0;
+    await until('an append is answered', () => {
+      tries += 1;
+      return appender.append([recordOf(topic, 0, `back ${tries}`)]).then(
+        () => true,
+        () => false,
+      );
+    });
+    const [seen = []] = await readAll(log, topic);
+    expect(seen).not.toContain('refused');
+    expect(seen.at(-1)).toBe(`back ${tries}`);
+  });
+});

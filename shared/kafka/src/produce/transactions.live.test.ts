@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { testParts } from '@makerbook/local-stack';
+import { Cluster } from '../cluster/cluster.js';
+import { deadlineIn } from '../cluster/deadline.js';
+import { PublisherFenced } from '../failures.js';
+import type { Log, Logger } from '../log.js';
+import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { Transactor } from './transactions.js';
+
+const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+describe('transactions', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  test('records of several partitions are stored in one transaction, with their offsets told in order', async () => {
+    const topic = await makeTopic(log, 3);
+    const appender = log.createAppender();
+    const at = await appender.appendAtomically(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
+    expect(at).toEqual([
+      { partition: 0, offset: 0n },
+      { partition: 1, offset: 0n },
+      { partition: 2, offset: 0n },
+      { partition: 0, offset: 1n },
+    ]);
+    expect(await readAll(log, topic)).toEqual([['a', 'd'], ['b'], ['c']]);
+  });
+
+  test('a record that is refused takes the whole transaction with it, and the next one succeeds', async () => {
+    const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
+    const appender = log.createAppender();
+    await expect(
+      appender.appendAtomically([recordOf(topic, 0, 'good'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))]),
+    ).rejects.toThrow('too large');
+    await appender.appendAtomically([recordOf(topic, 0, 'next'), recordOf(topic, 1, 'next')]);
+    expect(await readAll(log, topic)).toEqual([['next'], ['next']]);
+  });
+
+  test('the latest publisher fences the earlier one, which cannot win the id back by trying again', async () => {
+    const topic = await makeTopic(log, 1);
+    const first = log.createFencedPublisher({ transactionalId: topic });
+    await first.publish([recordOf(topic, 0, 'first')]);
+    const second = log.createFencedPublisher({ transactionalId: topic });
+    await second.takeOver();
+    await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
+    await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
+    await second.publish([recordOf(topic, 0, 'second')]);
+    expect(await readAll(log, topic)).toEqual([['first', 'second']]);
+  });
+
+  test('a publisher that lost its way mid-transaction, and was succeeded meanwhile, does not fence its successor', async () => {
+    const topic = await makeTopic(log, 1, { 'max.message.bytes': '3000' });
+    const first = log.createFencedPublisher({ transactionalId: topic });
+    await expect(first.publish([recordOf(topic, 0, 'bad', 'x'.repeat(4_000))])).rejects.toThrow('too large');
+    const second = log.createFencedPublisher({ transactionalId: topic });
+    await second.publish([recordOf(topic, 0, 'second')]);
+    await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
+    await second.publish([recordOf(topic, 0, 'still second')]);
+    expect(await readAll(log, topic)).toEqual([['second', 'still second']]);
+  });
+
+  test('a publication larger than any record batch is one transaction: seen whole, in its order, or not at all', async () => {
+    const topic = await makeTopic(log, 1, { 'max.message.bytes': '700000' });
+    const publisher = log.createFencedPublisher({ transactionalId: topic });
+    const large = Array.from({ length: 60 }, (_, n) => recordOf(topic, 0, `${n}`, `${n}:${'x'.repeat(20_000)}`));
+    const refused = recordOf(topic, 0, 'bad', 'x'.repeat(800_000));
+    await expect(publisher.publish([...large, refused])).rejects.toThrow('too large');
+    expect((await readAll(log, topic)).flat()).toEqual([]);
+    await publisher.publish(large);
+    expect((await readAll(log, topic)).flat().map((value) => value.split(':')[0])).toEqual(large.map(({ key }) => key));
+  });
+
+  test('whose only holder was fenced by the broker take the id anew and go on', async () => {
+    const topic = await makeTopic(log, 2);
+    const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const transactor = new Transactor({
+      cluster,
+      transactionalId: topic,
+      transactionTimeoutMs: 300_000,
+      isSole: true,
+    });
+    const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
+    await transactor.transact(both('first'), deadlineIn(60_000));
+    // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.
+    await log.createFencedPublisher({ transactionalId: topic }).takeOver();
+    await expect(transactor.transact(both('fenced'), deadlineIn(60_000))).rejects.toMatchObject({
+      name: 'LogUnavailable',
+      mayHaveBeenAppended: false,
+    });
+    await transactor.transact(both('next'), deadlineIn(60_000));
+    expect(await readAll(log, topic)).toEqual([
+      ['first', 'next'],
+      ['first', 'next'],
+    ]);
+    cluster.close();
+  });
+
+  test('48 publishers in one process share a few connections and publish side by side', async () => {
+    const topic = await makeTopic(log, 48);
+    const sockets = () => process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length;
+    const before = sockets();
+    const publishers = Array.from({ length: 48 }, (_, n) =>
+      log.createFencedPublisher({ transactionalId: `${topic}-${n}` }),
+    );
+    for (const round of ['one', 'two']) {
+      await Promise.all(publishers.map((publisher, n) => publisher.publish([recordOf(topic, n, round)])));
+    }
+    expect(sockets() - before).toBeLessThanOrEqual(8);
+    let seen: readonly (readonly string[])[] = [];
+    await until('all are readable', async () => {
+      seen = await readAll(log, topic);
+      return seen.flat().length === 96;
+    });
+    expect(new Set(seen.map((values) => values.join()))).toEqual(new Set(['one,two']));
+  });
+});

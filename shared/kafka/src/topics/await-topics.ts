@@ -1,0 +1,59 @@
+import { LogUnavailable } from '../failures.js';
+import type { Log, Logger, TopicSpec } from '../log.js';
+
+const RETRY_PAUSE_MS = 500;
+
+/** Whether the log's topics are as the service expects them. */
+export interface VerifiedTopics {
+  areVerified(): boolean;
+  /** Settles after the first try: with an error when the topics differ; without one when the log is away. */
+  readonly firstTry: Promise<void>;
+  stop(): void;
+}
+
+export interface AwaitTopicsOptions {
+  readonly specs: readonly TopicSpec[];
+  readonly logger: Logger;
+  /** The topics turned out to differ after the first try. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** Asks the log for its topics until it answers, so that what needs no log can be served without it. */
+export function awaitTopics(
+  log: Pick<Log, 'verifyTopics'>,
+  { specs, logger, onFatal }: AwaitTopicsOptions,
+): VerifiedTopics {
+  let areVerified = false;
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  async function ask(): Promise<void> {
+    try {
+      await log.verifyTopics(specs);
+      areVerified = true;
+    } catch (error) {
+      if (!(error instanceof LogUnavailable)) throw error;
+      if (isStopped) return;
+      logger.warn({ reason: error.message }, 'the log is away: its topics are verified when it is there');
+      timer = setTimeout(() => {
+        ask().catch((reason: Error) => {
+          if (!isStopped) onFatal(reason);
+        });
+      }, RETRY_PAUSE_MS);
+    }
+  }
+
+  const firstTry = ask();
+  // The caller may have stopped waiting for it.
+  firstTry.catch((error: Error) => {
+    if (!isStopped) onFatal(error);
+  });
+  return {
+    areVerified: () => areVerified,
+    firstTry,
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

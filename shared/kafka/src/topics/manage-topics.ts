@@ -1,0 +1,190 @@
+import { ConfigResourceTypes, createTopicsV7, describeConfigsV4, type metadataV9 } from '@platformatic/kafka';
+import type { Cluster } from '../cluster/cluster.js';
+import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
+import { assertAccepted, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { TopicMismatch, unavailable } from '../failures.js';
+import type { TopicOutcome, TopicSpec } from '../log.js';
+
+const TIMEOUT_MS = 15_000;
+const RETRY_PAUSE_MS = 50;
+const REPLICAS_FOR_TWO_IN_SYNC = 3;
+
+/** Settings that promises of the design rest on: a service refuses to start where one differs. */
+const settingsReliedOn: ReadonlySet<string> = new Set([
+  'cleanup.policy',
+  'retention.ms',
+  'retention.bytes',
+  'compression.type',
+  'min.insync.replicas',
+]);
+
+/** A topic as it is in the cluster. */
+interface ActualTopic {
+  readonly partitions: number;
+  readonly replicas: number;
+}
+
+/** Creates the topics that are missing. One that exists is left as it is, and what differs from its spec is reported. */
+export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]> {
+  const deadline = deadlineIn(TIMEOUT_MS);
+  const before = await findTopics(cluster, specs, deadline);
+  const missing = specs.filter(({ name }) => !before.has(name));
+  const created = missing.length === 0 ? new Set<string>() : await create(cluster, missing, deadline);
+  const existed = specs.filter(({ name }) => !created.has(name));
+  const differences = await compare(cluster, existed, deadline, () => true);
+  return specs.map(({ name }) => ({
+    name,
+    outcome: created.has(name) ? 'created' : 'existed',
+    differences: differences.get(name) ?? [],
+  }));
+}
+
+/** Throws TopicMismatch unless every topic has the partitions, and the settings relied on, of its spec. */
+export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
+  const deadline = deadlineIn(TIMEOUT_MS);
+  const found = await findTopics(cluster, specs, deadline);
+  const missing = specs.filter(({ name }) => !found.has(name)).map(({ name }) => `topic ${name} is missing`);
+  const existing = specs.filter(({ name }) => found.has(name));
+  const differences = await compare(cluster, existing, deadline, (setting) => settingsReliedOn.has(setting));
+  const differing = [...differences].flatMap(([name, ofTopic]) =>
+    ofTopic.map((difference) => `topic ${name} has ${difference}`),
+  );
+  const problems = [...missing, ...differing];
+  if (problems.length > 0) {
+    throw new TopicMismatch(
+      `${problems.join('; ')}. Create missing topics with \`node services/operator/dist/main.js topics\`. The ` +
+        "partition count of a topic never changes: correct the setting. Correct a topic's settings in Kafka.",
+    );
+  }
+}
+
+/** How many partitions the topic has. Throws TopicMismatch when it is missing, LogUnavailable without an answer. */
+export async function countPartitions(cluster: Cluster, topic: string, timeoutMs = TIMEOUT_MS): Promise<number> {
+  const found = (await findTopics(cluster, [{ name: topic }], deadlineIn(timeoutMs))).get(topic);
+  if (found === undefined) {
+    throw new TopicMismatch(`topic ${topic} is missing`);
+  }
+  return found.partitions;
+}
+
+/** Those of the topics that exist. */
+async function findTopics(
+  cluster: Cluster,
+  topics: readonly { readonly name: string }[],
+  deadline: Deadline,
+): Promise<ReadonlyMap<string, ActualTopic>> {
+  if (topics.length === 0) {
+    return new Map();
+  }
+  const names = topics.map(({ name }) => name);
+  const answer = await cluster.metadata(names, deadline);
+  return new Map(answer.topics.filter(isThere).map(({ name, partitions }) => [name, describe(partitions)]));
+}
+
+function isThere({ errorCode, partitions }: metadataV9.MetadataResponseTopic): boolean {
+  return errorCode === NO_ERROR && partitions.length > 0;
+}
+
+function describe(partitions: metadataV9.MetadataResponsePartition[]): ActualTopic {
+  const replicas = Math.min(...partitions.map(({ replicaNodes }) => replicaNodes.length));
+  return { partitions: partitions.length, replicas };
+}
+
+/** Names of those that were created here, and not by another at the same time. Resolves once all are seen. */
+async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<Set<string>> {
+  const controller = await cluster.controller(deadline);
+  const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
+    name,
+    numPartitions: partitions,
+    replicationFactor: replicationFactor ?? -1,
+    assignments: [],
+    configs: Object.entries(pinned(config, replicationFactor)).map(([key, value]) => ({ name: key, value })),
+  }));
+  const answer = await controller.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
+  const created = new Set<string>();
+  for (const { name, errorCode, errorMessage } of answer.topics) {
+    const reason = nameOfCode(errorCode);
+    if (errorCode === NO_ERROR) {
+      created.add(name);
+    } else if (reason !== 'TOPIC_ALREADY_EXISTS') {
+      throw new KafkaRefused(`creating topic ${name}${errorMessage ? ` (${errorMessage})` : ''}`, reason);
+    }
+  }
+  while ((await findTopics(cluster, specs, deadline)).size < specs.length) {
+    if (deadline.passed()) {
+      throw unavailable('topics were created but are not seen yet');
+    }
+    await pause(RETRY_PAUSE_MS);
+  }
+  return created;
+}
+
+/** The settings of a topic with those that this package adds where the spec has none. */
+function pinned(config: TopicSpec['config'], replicas: number | undefined): Readonly<Record<string, string>> {
+  const inSyncMin = replicas !== undefined && replicas >= REPLICAS_FOR_TWO_IN_SYNC ? '2' : '1';
+  return {
+    'compression.type': 'producer',
+    ...(replicas === undefined ? {} : { 'min.insync.replicas': inSyncMin }),
+    ...config,
+  };
+}
+
+/** What differs, by topic: partitions, and the settings that are wanted. */
+async function compare(
+  cluster: Cluster,
+  specs: readonly TopicSpec[],
+  deadline: Deadline,
+  isWanted: (setting: string) => boolean,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (specs.length === 0) {
+    return new Map();
+  }
+  const found = await findTopics(cluster, specs, deadline);
+  const settings = await readSettings(cluster, specs, deadline);
+  return new Map(
+    specs.map(({ name, partitions, config }) => {
+      const actual = found.get(name);
+      const differences: string[] = [];
+      if (actual?.partitions !== partitions) {
+        differences.push(`${actual?.partitions ?? 0} partitions, expected ${partitions} (PARTITIONS)`);
+      }
+      for (const [key, expected] of Object.entries(pinned(config, actual?.replicas))) {
+        const value = settings.get(name)?.get(key);
+        if (isWanted(key) && !isMet(key, value, expected)) {
+          differences.push(`${key}=${value ?? '(not set)'}, expected ${expected}`);
+        }
+      }
+      return [name, differences];
+    }),
+  );
+}
+
+function isMet(key: string, value: string | undefined, expected: string): boolean {
+  return key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
+}
+
+/** The settings of topics by name; asked again while a broker has not heard of a topic yet. */
+async function readSettings(
+  cluster: Cluster,
+  specs: readonly TopicSpec[],
+  deadline: Deadline,
+): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+  const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
+  for (;;) {
+    const broker = await cluster.anyBroker(deadline);
+    const answer = await broker.call(describeConfigsV4.api, deadline, resources, false, false);
+    const refused = answer.results.find(({ errorCode }) => errorCode !== NO_ERROR);
+    if (refused === undefined) {
+      return new Map(
+        answer.results.map(({ resourceName, configs }) => [
+          resourceName,
+          new Map(configs.map(({ name, value }) => [name, value ?? ''])),
+        ]),
+      );
+    }
+    if (nameOfCode(refused.errorCode) !== 'UNKNOWN_TOPIC_OR_PARTITION' || deadline.leftMs() < RETRY_PAUSE_MS) {
+      assertAccepted(`reading the settings of topic ${refused.resourceName}`, refused.errorCode);
+    }
+    await pause(RETRY_PAUSE_MS);
+  }
+}

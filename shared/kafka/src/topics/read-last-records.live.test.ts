@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Log } from '../log.js';
+import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
+
+describe('the last records of a partition', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  const last = async (topic: string, partition: number, recordsMax?: number) => {
+    const options = { timeoutMs: 60_000, ...(recordsMax === undefined ? {} : { recordsMax }) };
+    return (await log.readLastRecords(topic, partition, options)).map(({ key }) => key);
+  };
+  const keys = (count: number, prefix = '') => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+  test('are none where it holds none', async () => {
+    const topic = await makeTopic(log, 2);
+    await log.createAppender().append([recordOf(topic, 1, 'elsewhere')]);
+    expect(await last(topic, 0)).toEqual([]);
+  });
+
+  test('come oldest first, no more than wanted, with all that a record has', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    await appender.append(keys(100).map((key) => recordOf(topic, 0, key)));
+    await appender.append([{ topic, partition: 0, key: 'gone', value: null, headers: { said: 'gone' } }]);
+    expect(await last(topic, 0, 3)).toEqual(['98', '99', 'gone']);
+    const [record] = await log.readLastRecords(topic, 0, { recordsMax: 1 });
+    expect(record).toMatchObject({
+      topic,
+      partition: 0,
+      offset: 100n,
+      key: 'gone',
+      value: null,
+      headers: { said: 'gone' },
+    });
+  });
+
+  test('are those before the markers of transactions, and before what was aborted', async () => {
+    const topic = await makeTopic(log, 2, { 'max.message.bytes': '50000' });
+    const publisher = log.createFencedPublisher({ transactionalId: topic });
+    await publisher.publish(keys(3).map((key) => recordOf(topic, 0, key)));
+    const end = (await log.endOffsets(topic))[0] ?? 0n;
+    for (let times = 0; times < 3; times += 1) {
+      const aborted = keys(200, 'aborted').map((key) => recordOf(topic, 0, key));
+      const refused = recordOf(topic, 1, 'bad', 'x'.repeat(60_000));
+      await expect(publisher.publish([...aborted, refused])).rejects.toThrow('too large');
+    }
+    // They stand in the log, and nobody may see them.
+    expect((await log.endOffsets(topic))[0]).toBeGreaterThan(end + 256n);
+    expect(await last(topic, 0, 2)).toEqual(['1', '2']);
+    await publisher.publish([recordOf(topic, 0, 'next')]);
+    expect(await last(topic, 0, 1)).toEqual(['next']);
+  });
+
+  test('of many partitions are read at once', async () => {
+    const topic = await makeTopic(log, 48);
+    const appender = log.createAppender();
+    await Promise.all(Array.from({ length: 48 }, (_, n) => appender.append([recordOf(topic, n, `${n}`)])));
+    const all = await Promise.all(Array.from({ length: 48 }, (_, n) => last(topic, n)));
+    expect(all.flat()).toEqual(keys(48));
+  });
+
+  test('of a topic that is not there are not answered in vain', async () => {
+    await expect(log.readLastRecords('test-nowhere', 0, { timeoutMs: 1_500 })).rejects.toMatchObject({
+      name: 'LogUnavailable',
+    });
+  });
+});

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Log } from '../log.js';
+import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
+
+describe('end offsets', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  test('show every append that was answered before they were asked for', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 50; n += 1) {
+      const [at] = await appender.append([recordOf(topic, n % 2, `${n}`)]);
+      const ends = await Promise.all([log.endOffsets(topic), log.endOffsets(topic), log.endOffsets(topic)]);
+      for (const offsets of ends) {
+        expect(offsets[n % 2]).toBe((at?.offset ?? 0n) + 1n);
+      }
+    }
+  });
+});
