@@ -25,7 +25,10 @@ export const watcherSettings = {
     'Blocks come from this topic of a Kaia node’s chaindatafetcher, `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1`; empty: from JSON-RPC',
     '',
   ),
-  KAIA_KAFKA_BROKERS: list('Kafka brokers of `KAIA_TOPIC`; empty: `KAFKA_BROKERS`', ''),
+  KAIA_KAFKA_BROKERS: list(
+    'Kafka brokers of `KAIA_TOPIC`, reached with the same TLS and SASL settings; empty: `KAFKA_BROKERS`',
+    '',
+  ),
   KAIA_GAP_MS_MAX: integer(
     'A block that is missing in the topic, with a later one there, is asked of JSON-RPC after',
     300,

@@ -11,6 +11,7 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
 import { connectLog, LogUnavailable } from '@makerbook/kafka';
+import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { BlockSource } from './block-source.js';
 import type { WatcherSettings } from './env.js';
@@ -48,7 +49,7 @@ export interface WatcherParts {
  * Starts the service that follows the chain and appends what it says about each maker. Resolves when it runs; it is
  * ready once it has read the log and caught up with the chain. A node may be away, now and later, and so may the Kafka of
  * the Kaia node.
- * @throws TopicsNotAsTold when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ * @throws TopicMismatch when a topic is missing or has other partitions than told, LogUnavailable without Kafka
  */
 export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
   const { logger, serveMetrics } = parts.telemetry;
@@ -113,7 +114,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
       });
   const retryBlocks = retryFor('blocks');
 
-  const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'chain-watcher', logger });
+  const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
   const node = createNode({
     urls: settings.RPC_URL,
     nowMs,
@@ -178,7 +179,7 @@ export async function runWatcher(settings: WatcherSettings, parts: WatcherParts)
     let blocks: BlockSource = polled;
     if (settings.KAIA_TOPIC !== '') {
       const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
-      const kaiaLog = connectLog({ brokers, clientId: 'chain-watcher', logger });
+      const kaiaLog = connectLog({ ...kafkaConnection(settings), brokers, clientId: 'chain-watcher', logger });
       closing.push(() => kaiaLog.close());
       try {
         await kaiaLog.partitionsOf(settings.KAIA_TOPIC, { timeoutMs: KAIA_ANSWER_MS_MAX });

@@ -5,6 +5,7 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
+import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { createProjection } from './await-projection.js';
@@ -48,7 +49,7 @@ const LEASE_SPARE_MS = 10_000;
  * Starts the service that answers POST, DELETE and PATCH (Interface 4.1, 4.3, 4.4). It listens at once, and is ready
  * once it has read the whitelist. Kafka, Redis and Postgres may be away: PATCH needs none of them, and POST and DELETE
  * answer 503 until they are there.
- * @throws TopicsNotAsTold when a topic is missing or has other partitions than told (seen later, `failed` says it),
+ * @throws TopicMismatch when a topic is missing or has other partitions than told (seen later, `failed` says it),
  * SettingsError when the quote signer cannot be used
  */
 export async function runIngress(settings: IngressSettings, parts: IngressParts): Promise<Ingress> {
@@ -66,7 +67,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     fail = resolve;
   });
 
-  const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'ingress', logger });
+  const log = connectLog({ ...kafkaConnection(settings), clientId: 'ingress', logger });
   const closing: (() => Promise<void>)[] = [() => log.close()];
   const stopAll = async () => {
     for (const close of closing.reverse()) await close();
@@ -222,7 +223,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
 
 /** Before the log has shown its topics nothing is written to it. */
 function onceTopicsAreThere(topics: VerifiedTopics, handle: Route['handle']): Route['handle'] {
-  return async (request) => (topics.areAsTold() ? handle(request) : unavailable('the log was not reached yet'));
+  return async (request) => (topics.areVerified() ? handle(request) : unavailable('the log was not reached yet'));
 }
 
 /** Waits for what may take long; fails as it does, and lets it go on after the time. */

@@ -3,6 +3,7 @@ import { type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
+import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import { judgeLiveness, judgeReadiness, type Signs } from './check-health.js';
 import type { Step } from './commit-stretch.js';
@@ -27,7 +28,7 @@ export interface RunningProjector extends Running {
 /**
  * Starts the projector: the schema is brought up to this build, topics and feeds are checked, and the partitions that the
  * group gives to this process are projected until `stop`.
- * @throws PostgresUnavailable, PostgresRefused, TopicsNotAsTold, LogUnavailable; FatalError where the database is older than
+ * @throws PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable; FatalError where the database is older than
  * the feeds
  */
 export async function runProjector(
@@ -60,7 +61,7 @@ export async function runProjector(
       clientName: 'makerbook-projector',
     });
     closing.push(redis.close);
-    const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'makerbook-projector', logger });
+    const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
     closing.push(log.close);
     await log.verifyTopics(topicSpecs(topics, settings.PARTITIONS));
     const databaseName = nameOfDatabase(settings.DATABASE_URL);

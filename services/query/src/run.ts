@@ -5,6 +5,7 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, partitionOf } from '@makerbook/kafka';
 import { connectPostgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard } from '@makerbook/redis';
+import { kafkaConnection } from '@makerbook/settings';
 import { inSpan, SpanKind, type Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { createProjectionWatch } from './await-projection.js';
@@ -39,7 +40,7 @@ const REDIS_START_MS_MAX = 2_000;
 /**
  * Starts the service that answers GET (Interface 4.2). Resolves when it listens; it is ready once it has read the
  * whitelist. Redis and Postgres may be away.
- * @throws TopicsNotAsTold when a topic is missing or has other partitions than told
+ * @throws TopicMismatch when a topic is missing or has other partitions than told
  */
 export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
   const { logger, serveMetrics } = parts.telemetry;
@@ -51,7 +52,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
     fail = resolve;
   });
 
-  const log = connectLog({ brokers: settings.KAFKA_BROKERS, clientId: 'query', logger });
+  const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });
   const closing: (() => Promise<void>)[] = [() => log.close()];
   const stopAll = async () => {
     for (const close of closing.reverse()) await close();

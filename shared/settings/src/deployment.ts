@@ -3,6 +3,18 @@ import { address, choice, integer, list, port, secret, text } from './settings.j
 /** Settings that several services have: each takes the groups that it needs into its own spec. */
 export const kafkaSettings = {
   KAFKA_BROKERS: list('Kafka bootstrap brokers, `host:port`, comma-separated'),
+  KAFKA_TLS: choice('Whether connections to Kafka are encrypted', ['off', 'on'], 'off'),
+  KAFKA_TLS_CA_FILE: text("PEM file of the authorities that sign the brokers' certificates; empty: the machine's", ''),
+  KAFKA_TLS_CERT_FILE: text('PEM file of the certificate that is shown to the brokers; empty: none', ''),
+  KAFKA_TLS_KEY_FILE: text('PEM file of its key', ''),
+  KAFKA_SASL_MECHANISM: choice(
+    'How the service authenticates with Kafka: `none`, `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`',
+    ['none', 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'],
+    'none',
+  ),
+  KAFKA_SASL_USERNAME: text('User of `PLAIN` and `SCRAM`', ''),
+  KAFKA_SASL_PASSWORD_FILE: text('File with the password; read at each connection', ''),
+  KAFKA_SASL_TOKEN_FILE: text('File with the token of `OAUTHBEARER`; read at each connection', ''),
   PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 48, { min: 1, max: 1024 }),
   TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
 };
