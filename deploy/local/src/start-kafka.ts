@@ -28,6 +28,10 @@ export type KafkaOptions = {
   readonly onProgress?: (line: string) => void;
   /** As one of several brokers. */
   readonly cluster?: ClusterNode;
+  /** Put over those that every broker here has. */
+  readonly properties?: Readonly<Record<string, string>>;
+  /** For the tool that formats an empty data folder, as `--add-scram` with a user. */
+  readonly formatArguments?: readonly string[];
 };
 
 /** What a broker must know of its cluster. Node 1 is its only controller, at `controllerPort`. */
@@ -82,11 +86,14 @@ export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   const controllerPort = options.controllerPort ?? (await findFreePort());
   mkdirSync(dataDir, { recursive: true });
   const properties = join(dataDir, 'server.properties');
-  writeFileSync(properties, serverProperties(dataDir, port, controllerPort, cluster));
+  writeFileSync(properties, serverProperties(dataDir, port, controllerPort, cluster, options.properties));
   const log4j = join(dataDir, 'log4j2.yaml');
   writeFileSync(log4j, LOG4J);
   const java = [...JVM_OPTIONS, `-Dlog4j2.configurationFile=${log4j}`, '-cp', join(jars.folder, '*')];
-  await formatStorage(jars, dataDir, properties, cluster.clusterId);
+  await formatStorage(jars, dataDir, properties, [
+    `--cluster-id=${cluster.clusterId}`,
+    ...(options.formatArguments ?? []),
+  ]);
 
   const part = spawnPart({
     name: 'Kafka',
@@ -104,10 +111,15 @@ export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
   return { ...part, brokers: `127.0.0.1:${port}` };
 }
 
-async function formatStorage(jars: FetchedJars, dataDir: string, properties: string, clusterId: string): Promise<void> {
+async function formatStorage(
+  jars: FetchedJars,
+  dataDir: string,
+  properties: string,
+  given: readonly string[],
+): Promise<void> {
   if (existsSync(join(dataDir, 'log', 'meta.properties'))) return;
   const tool = ['-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.folder, '*')];
-  const args = [...tool, 'kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties];
+  const args = [...tool, 'kafka.tools.StorageTool', 'format', ...given, '--config', properties];
   try {
     await run('java', args);
   } catch (error) {
@@ -131,6 +143,7 @@ function serverProperties(
   port: number,
   controllerPort: number,
   { nodeId, brokers }: ClusterNode,
+  properties: Readonly<Record<string, string>> = {},
 ): string {
   const isController = nodeId === 1;
   const replicas = Math.min(3, brokers);
@@ -161,6 +174,7 @@ function serverProperties(
     'num.io.threads': 4,
     // 128 MB of heap by default, taken at start.
     'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+    ...properties,
   };
   return Object.entries(lines)
     .map(([name, value]) => `${name}=${value}\n`)

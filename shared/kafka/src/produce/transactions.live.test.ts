@@ -3,11 +3,9 @@ import { testParts } from '@makerbook/local-stack';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced } from '../failures.js';
-import type { Log, Logger } from '../log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+import type { Log } from '../log.js';
+import { makeTopic, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { Transactor } from './transactions.js';
-
-const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 describe('transactions', () => {
   let log: Log;

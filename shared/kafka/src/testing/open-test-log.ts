@@ -3,11 +3,17 @@ import { testParts } from '@makerbook/local-stack';
 import { connectLog } from '../connect-log.js';
 import type { Log, Logger, LogRecord } from '../log.js';
 
-const quiet: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+/** Writes nothing. */
+export const quiet: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
 
 /** A log for one live test file: on the run's shared Kafka unless told, with names of its own. It waits long unless told. */
 export function openTestLog(brokers = testParts().kafkaBrokers): Log {
-  const log = connectLog({ brokers: [brokers], clientId: 'test', logger: quiet });
+  const log = connectLog({ brokers: brokers.split(','), clientId: 'test', logger: quiet });
   const timeoutMs = 60_000;
   return {
     ...log,

@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { LogUnavailable } from '../failures.js';
+import type { Appender, Log } from '../log.js';
+import { openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { Cluster } from './cluster.js';
+import { deadlineIn } from './deadline.js';
+
+const BROKERS = 3;
+const PARTITIONS = 6;
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
+const clusterId = randomBytes(16).toString('base64url');
+const nodes: KafkaPart[] = [];
+let ports: number[];
+let log: Log;
+
+/** Starts a broker, perhaps again and on another port. Broker 1 is the controller, and is left alone. */
+async function start(nodeId: number, port: number): Promise<void> {
+  const cluster = { nodeId, brokers: BROKERS, clusterId };
+  const options = { dataDir: join(folder, `${nodeId}`), port, controllerPort: ports[0] ?? 0, cluster };
+  nodes[nodeId] = await startKafka(options);
+}
+
+beforeAll(async () => {
+  ports = await findFreePorts(BROKERS + 2);
+  await Promise.all([1, 2, 3].map((nodeId) => start(nodeId, ports[nodeId] ?? 0)));
+  log = openTestLog(
+    nodes
+      .slice(1)
+      .map(({ brokers }) => brokers)
+      .join(','),
+  );
+});
+afterAll(async () => {
+  await log?.close();
+  for (const node of nodes.slice(1)) node.kill('SIGCONT');
+  await Promise.all(nodes.slice(1).map((node) => node.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Appends to all partitions in turn, and remembers what became of each value. */
+function keepAppending(appender: Appender, topic: string) {
+  const stored: string[] = [];
+  const refused: string[] = [];
+  const unknown: string[] = [];
+  let isRunning = true;
+  let written = 0;
+  async function appendOn(partition: number): Promise<void> {
+    while (isRunning) {
+      written += 1;
+      const value = `${partition}:${written}`;
+      try {
+        await appender.append([recordOf(topic, partition, value)]);
+        stored.push(value);
+      } catch (error) {
+        expect(error).toBeInstanceOf(LogUnavailable);
+        ((error as LogUnavailable).mayHaveBeenAppended ? unknown : refused).push(value);
+      }
+    }
+  }
+  const running = Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => appendOn(partition)));
+  return {
+    stored,
+    refused,
+    unknown,
+    /** Until every partition takes records again. */
+    goesOn: () => {
+      const from = stored.length;
+      return until('every partition takes records', () => {
+        const partitions = new Set(stored.slice(from).map((value) => value.split(':')[0]));
+        return partitions.size === PARTITIONS;
+      });
+    },
+    stop: async () => {
+      isRunning = false;
+      await running;
+    },
+  };
+}
+
+test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, repeated or late', async () => {
+  const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
+  await log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: BROKERS, config: {} }]);
+  await log.verifyTopics([{ name: topic, partitions: PARTITIONS, config: { 'min.insync.replicas': '2' } }]);
+  const positions = new Array<bigint>(PARTITIONS).fill(0n);
+  const handled: string[][] = Array.from({ length: PARTITIONS }, () => []);
+  const fatals: Error[] = [];
+  const consumer = log.consumePartitions({
+    topic,
+    groupId: topic,
+    parkedTopic: topic,
+    positionOf: async (partition) => positions[partition] ?? 0n,
+    handleBatch: async ({ partition, fromOffset, nextOffset, records }) => {
+      if (positions[partition] !== fromOffset) throw new Error('not where the store is');
+      positions[partition] = nextOffset;
+      handled[partition]?.push(...records.map(({ value }) => String(value)));
+    },
+    onFatal: (error) => void fatals.push(error),
+  });
+  const writing = keepAppending(log.createAppender({ timeoutMs: 2_000 }), topic);
+  await writing.goesOn();
+
+  nodes[3]?.kill('SIGKILL');
+  await nodes[3]?.exited;
+  await writing.goesOn();
+  await start(3, ports[4] ?? 0);
+  await writing.goesOn();
+  // Back in sync, for else two of three would be away next.
+  await until('all replicas are in sync', async () => (await inSync(topic)) === BROKERS);
+
+  await nodes[2]?.freeze();
+  await writing.goesOn();
+  nodes[2]?.kill('SIGCONT');
+  await writing.goesOn();
+  await writing.stop();
+
+  const ends = await log.endOffsets(topic);
+  await until('all is handled', () => fatals.length > 0 || ends.every((end, p) => (positions[p] ?? 0n) >= end));
+  await consumer.stop();
+  expect(fatals).toEqual([]);
+  const seen = await readAll(log, topic);
+  expect(handled).toEqual(seen);
+  const values = seen.flat();
+  const counted = new Set(values);
+  expect(values).toHaveLength(counted.size);
+  expect(writing.stored.filter((value) => !counted.has(value))).toEqual([]);
+  expect(writing.refused.filter((value) => counted.has(value))).toEqual([]);
+}, 400_000);
+
+/** The least number of replicas in sync of any partition. */
+async function inSync(topic: string): Promise<number> {
+  const cluster = new Cluster({ brokers: [nodes[1]?.brokers ?? ''], clientId: 'test', logger: quiet });
+  const { topics } = await cluster.metadata([topic], deadlineIn(10_000));
+  cluster.close();
+  return Math.min(...topics.flatMap(({ partitions }) => partitions.map(({ isrNodes }) => isrNodes.length)));
+}

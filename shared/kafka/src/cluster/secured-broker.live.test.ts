@@ -1,0 +1,124 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
+import { connectLog } from '../connect-log.js';
+import { LogUnavailable } from '../failures.js';
+import { makeTopic, quiet, readAll, recordOf } from '../testing/open-test-log.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
+const inFolder = (name: string) => join(folder, name);
+let kafka: KafkaPart;
+let secured: string;
+
+/** A key and a certificate, signed by the authority `ca` unless it is the authority itself. */
+function makeCertificate(name: string, ...extensions: string[]): void {
+  const key = ['-newkey', 'rsa:2048', '-nodes', '-keyout', inFolder(`${name}.key`), '-out', inFolder(`${name}.pem`)];
+  const authority = name === 'ca' ? [] : ['-CA', inFolder('ca.pem'), '-CAkey', inFolder('ca.key')];
+  const subject = ['-x509', '-days', '2', '-subj', `/CN=${name}`, ...extensions.flatMap((each) => ['-addext', each])];
+  execFileSync('openssl', ['req', ...key, ...subject, ...authority], { stdio: 'pipe' });
+}
+
+beforeAll(async () => {
+  makeCertificate('ca');
+  makeCertificate('broker', 'subjectAltName=IP:127.0.0.1', 'basicConstraints=CA:FALSE');
+  makeCertificate('client', 'basicConstraints=CA:FALSE');
+  makeCertificate('stranger-ca');
+  const keystore = readFileSync(inFolder('broker.key'), 'utf8') + readFileSync(inFolder('broker.pem'), 'utf8');
+  writeFileSync(inFolder('keystore.pem'), keystore);
+  writeFileSync(inFolder('password'), 'secret\n');
+  writeFileSync(inFolder('wrong'), 'guess\n');
+  writeFileSync(inFolder('token'), unsecuredToken());
+  const [port = 0, securedPort = 0, controllerPort = 0] = await findFreePorts(3);
+  secured = `127.0.0.1:${securedPort}`;
+  const plain = `PLAINTEXT://127.0.0.1:${port},SECURED://${secured}`;
+  const jaas = 'org.apache.kafka.common.security';
+  const sasl = 'listener.name.secured';
+  kafka = await startKafka({
+    dataDir: inFolder('data'),
+    port,
+    controllerPort,
+    formatArguments: ['256', '512'].flatMap((bits) => [
+      '--add-scram',
+      `SCRAM-SHA-${bits}=[name=maker,password=secret,iterations=4096]`,
+    ]),
+    properties: {
+      listeners: `${plain},CONTROLLER://127.0.0.1:${controllerPort}`,
+      'advertised.listeners': plain,
+      'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL',
+      'inter.broker.listener.name': 'PLAINTEXT',
+      'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER',
+      [`${sasl}.plain.sasl.jaas.config`]: `${jaas}.plain.PlainLoginModule required user_maker="secret";`,
+      [`${sasl}.scram-sha-256.sasl.jaas.config`]: `${jaas}.scram.ScramLoginModule required;`,
+      [`${sasl}.scram-sha-512.sasl.jaas.config`]: `${jaas}.scram.ScramLoginModule required;`,
+      [`${sasl}.oauthbearer.sasl.jaas.config`]: `${jaas}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
+      [`${sasl}.ssl.keystore.type`]: 'PEM',
+      [`${sasl}.ssl.keystore.location`]: inFolder('keystore.pem'),
+      [`${sasl}.ssl.truststore.type`]: 'PEM',
+      [`${sasl}.ssl.truststore.location`]: inFolder('ca.pem'),
+      [`${sasl}.ssl.client.auth`]: 'required',
+    },
+  });
+});
+afterAll(async () => {
+  await kafka?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A token that is not signed, as brokers take it for tests. */
+function unsecuredToken(): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const now = Math.floor(Date.now() / 1_000);
+  return `${part({ alg: 'none' })}.${part({ sub: 'maker', iat: now, exp: now + 3_600 })}.`;
+}
+
+/** As a service connects: from its settings. */
+function connect(environment: Record<string, string>) {
+  const given = {
+    KAFKA_BROKERS: secured,
+    KAFKA_TLS: 'on',
+    KAFKA_TLS_CA_FILE: inFolder('ca.pem'),
+    KAFKA_TLS_CERT_FILE: inFolder('client.pem'),
+    KAFKA_TLS_KEY_FILE: inFolder('client.key'),
+    KAFKA_SASL_USERNAME: 'maker',
+    KAFKA_SASL_PASSWORD_FILE: inFolder('password'),
+    KAFKA_SASL_TOKEN_FILE: inFolder('token'),
+    ...environment,
+  };
+  return connectLog({ ...kafkaConnection(readSettings(kafkaSettings, given)), clientId: 'test', logger: quiet });
+}
+
+test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
+  'records are written, in a transaction too, and read over TLS with %s',
+  async (mechanism) => {
+    const log = connect({ KAFKA_SASL_MECHANISM: mechanism });
+    try {
+      const topic = await makeTopic(log, 2);
+      const appender = log.createAppender({ timeoutMs: 60_000 });
+      await appender.append([recordOf(topic, 0, 'one')]);
+      await appender.appendAtomically([recordOf(topic, 0, 'two'), recordOf(topic, 1, 'three')]);
+      expect(await readAll(log, topic)).toEqual([['one', 'two'], ['three']]);
+    } finally {
+      await log.close();
+    }
+  },
+);
+
+test.each([
+  ['a wrong password', { KAFKA_SASL_PASSWORD_FILE: inFolder('wrong') }, /authentication failed/i],
+  ['a broker of another authority', { KAFKA_TLS_CA_FILE: inFolder('stranger-ca.pem') }, /certificate/],
+  ['no certificate of its own', { KAFKA_TLS_CERT_FILE: '', KAFKA_TLS_KEY_FILE: '' }, /./],
+  ['no TLS', { KAFKA_TLS: 'off', KAFKA_TLS_CA_FILE: '', KAFKA_TLS_CERT_FILE: '', KAFKA_TLS_KEY_FILE: '' }, /./],
+])('with %s nothing is answered, and the reason is in the error', async (_, environment, reason) => {
+  const log = connect({ KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512', ...environment });
+  try {
+    const asked = log.partitionsOf('any', { timeoutMs: 3_000 });
+    await expect(asked).rejects.toBeInstanceOf(LogUnavailable);
+    await expect(asked).rejects.toThrow(reason);
+  } finally {
+    await log.close();
+  }
+});

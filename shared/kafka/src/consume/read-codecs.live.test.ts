@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { testParts } from '@makerbook/local-stack';
+import { compressionsAlgorithms } from '@platformatic/kafka';
+import { Cluster } from '../cluster/cluster.js';
+import { deadlineIn } from '../cluster/deadline.js';
+import type { Log } from '../log.js';
+import { makeTopic, openTestLog, quiet, readAll, recordOf } from '../testing/open-test-log.js';
+import { fetchOnce } from './fetch-request.js';
+
+let log: Log;
+beforeAll(() => {
+  log = openTestLog();
+});
+afterAll(() => log.close());
+
+/** The codec of the first batch as the broker stores it. */
+async function storedCodec(topic: string): Promise<number> {
+  const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+  const deadline = deadlineIn(60_000);
+  const leader = await cluster.leaderOf(topic, 0, deadline);
+  const { partitions } = await fetchOnce(leader, topic, [{ partition: 0, from: 0n }], 0, deadline);
+  cluster.close();
+  return (partitions[0]?.bytes.readInt16BE(21) ?? 0) & 7;
+}
+
+test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('what a topic keeps as %s is read', async (codec) => {
+  const topic = await makeTopic(log, 1, { 'compression.type': codec });
+  const appender = log.createAppender();
+  const keys = Array.from({ length: 500 }, (_, n) => `${n}`);
+  await appender.append(keys.map((key) => recordOf(topic, 0, key, `${key}:${'x'.repeat(200)}`)));
+  await appender.appendAtomically([recordOf(topic, 0, 'last')]);
+  expect(await storedCodec(topic)).toBe(compressionsAlgorithms[codec].bitmask);
+  const [values = []] = await readAll(log, topic);
+  expect(values.map((value) => value.split(':')[0])).toEqual([...keys, 'last']);
+  expect((await log.readLastRecords(topic, 0, { recordsMax: 1, timeoutMs: 60_000 })).map(({ key }) => key)).toEqual([
+    'last',
+  ]);
+});
