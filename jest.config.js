@@ -1,7 +1,14 @@
 const base = {
   testEnvironment: 'node',
   transform: {},
-  roots: ['<rootDir>/contracts', '<rootDir>/shared', '<rootDir>/services', '<rootDir>/deploy/local', '<rootDir>/test'],
+  roots: [
+    '<rootDir>/contracts',
+    '<rootDir>/shared',
+    '<rootDir>/services',
+    '<rootDir>/deploy/local',
+    '<rootDir>/deploy/parts',
+    '<rootDir>/test',
+  ],
   testPathIgnorePatterns: ['/node_modules/'],
 };
 
@@ -22,9 +29,9 @@ export default {
       ...base,
       displayName: 'live',
       testMatch: ['**/dist/**/*.live.test.js'],
-      setupFiles: ['<rootDir>/deploy/local/dist/close-connections.js'],
-      globalSetup: '<rootDir>/deploy/local/dist/start-test-parts.js',
-      globalTeardown: '<rootDir>/deploy/local/dist/stop-test-parts.js',
+      setupFiles: ['<rootDir>/deploy/parts/dist/testing/close-connections.js'],
+      globalSetup: '<rootDir>/deploy/parts/dist/testing/start-test-parts.js',
+      globalTeardown: '<rootDir>/deploy/parts/dist/testing/stop-test-parts.js',
     },
   ],
 };

@@ -1,7 +1,7 @@
 /**
- * The way into every command of this repository, from a fresh clone on: `node deploy/local/bootstrap.mjs <file> [words]`.
+ * The entry of every command of this repository, also in a fresh clone: `node deploy/local/bootstrap.mjs <file> [words]`.
  * Checks that what is needed is there, installs and builds where something has changed, and hands over to `<file>` under
- * Node.js 24. It depends on nothing but Node.js 20, and says nothing when there is nothing to do.
+ * Node.js 24. It depends on nothing but Node.js 20, and prints nothing when there is nothing to do.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -149,7 +149,7 @@ function run([command, ...args], failure, { env = process.env, isQuiet = false }
   });
 }
 
-/** Passes orders to stop on. A killed npm sends none: this process sees that its parent has gone. */
+/** Passes signals on. A killed npm sends none: this process sees that its parent has ended. */
 function listenForOrders() {
   const order = (signal) => {
     isStopping = true;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   address,
   blockNumber,
+  blockRef,
   bytes32,
   milliseconds,
   offset,
@@ -14,13 +15,33 @@ import {
 /** Where in `limit-orders.maker-events.v1` the fact stands that led to a record. `offset` is a decimal string. */
 export const logPosition = z.strictObject({ partition: z.int().nonnegative(), offset });
 
-/** What the chain said of the maker's funds for the making token, each value with the block it was read at. */
-export const fundingView = z.strictObject({
-  balance: quantity,
-  balanceBlock: blockNumber,
-  allowance: quantity,
-  allowanceBlock: blockNumber,
-});
+/** The maker's funds in the making token as they were judged, and the block at which they were read. */
+export const fundingView = z.strictObject({ balance: quantity, allowance: quantity, block: blockNumber });
+
+/**
+ * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
+ * time), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine).
+ */
+export const bookCause = z.enum([
+  'SUBMITTED',
+  'OBSERVED',
+  'FILLED',
+  'ALLOWANCE_CHANGED',
+  'BALANCE_CHANGED',
+  'NONCE_CHANGED',
+  'RELEASED',
+]);
+
+/** Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires; after `QUARANTINED` it may come back. */
+export const bookRemovalReason = z.enum([
+  'CANCELLED',
+  'CANCELLED_ONCHAIN',
+  'NONCE_CHANGED',
+  'FILLED',
+  'EXPIRED',
+  'GRACE_PERIOD',
+  'QUARANTINED',
+]);
 
 const bookEntryBase = {
   type: z.literal('BookEntry'),
@@ -32,14 +53,13 @@ const bookEntryBase = {
   routableUntil: seconds,
   acceptedAtMs: milliseconds,
   position: logPosition,
+  /** What changed since the record before. */
+  causes: z.array(bookCause),
 };
 
 /**
- * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it.
- * Only `ACTIVE` entries can be filled. The order's removal, or its last 60 seconds, is a tombstone, and final.
- * The last messages of a partition may come again. A reader should keep the highest `position` that it has seen of each key
- * (a tombstone has it in the headers `position_partition` and `position_offset`), and leave out an entry that does not stand
- * above it.
+ * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. Only `ACTIVE` entries can be
+ * filled. A tombstone takes the order out, and says why in its header `removal`. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.strictObject({ ...bookEntryBase, status: z.literal('VALIDATING') }),
@@ -65,31 +85,20 @@ export const makerView = z.strictObject({
 });
 
 /**
- * A record of `limit-orders.resume.v1`, keyed `position:<partition>`: the feeds of the partition hold what every fact
- * before this offset of the log led to. The fact at `position` is a `BlockProcessed`, and a later block stands behind it.
+ * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is complete
+ * up to this block, and up to the facts before `position` in the log. Where none comes for some blocks the feed is not quiet
+ * but behind.
  */
-export const bookPosition = z.strictObject({ type: z.literal('BookPosition'), position: logPosition });
+export const bookClock = z.strictObject({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
 
-/**
- * A record of `limit-orders.resume.v1`, keyed by order hash: an open order that the book does not show, as the router may
- * not use it any more (Interface 2.4, routing grace period). Its removal is a tombstone. An order stands here before its
- * tombstone stands in the book, so who reads the book first and this after it misses none.
- */
-export const withheldOrder = z.strictObject({
-  type: z.literal('WithheldOrder'),
-  orderHash: bytes32,
-  order,
-  acceptedAtMs: milliseconds,
-  position: logPosition,
-});
-
-/** Every record of `limit-orders.resume.v1`: what a reader needs beside the book to go on in the log. */
-export const resumeRecord = z.discriminatedUnion('type', [bookPosition, withheldOrder]);
+/** Every record of `limit-orders.book.v1` that is not a tombstone. */
+export const bookRecord = z.union([bookEntry, bookClock]);
 
 export type LogPosition = z.infer<typeof logPosition>;
 export type FundingView = z.infer<typeof fundingView>;
 export type BookEntry = z.infer<typeof bookEntry>;
 export type MakerView = z.infer<typeof makerView>;
-export type BookPosition = z.infer<typeof bookPosition>;
-export type WithheldOrder = z.infer<typeof withheldOrder>;
-export type ResumeRecord = z.infer<typeof resumeRecord>;
+export type BookCause = z.infer<typeof bookCause>;
+export type BookRemovalReason = z.infer<typeof bookRemovalReason>;
+export type BookClock = z.infer<typeof bookClock>;
+export type BookRecord = z.infer<typeof bookRecord>;

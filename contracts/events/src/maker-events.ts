@@ -1,16 +1,5 @@
 import { z } from 'zod';
-import {
-  address,
-  blockRef,
-  bytes32,
-  cause,
-  milliseconds,
-  offset,
-  order,
-  quantity,
-  seconds,
-  signature,
-} from './primitives.js';
+import { address, blockRef, bytes32, cause, milliseconds, order, quantity, seconds, signature } from './primitives.js';
 
 /** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of Interface 4.3. */
 export const orderSubmitted = z.strictObject({
@@ -36,66 +25,37 @@ export const orderCancelled = z.strictObject({
   cause,
 });
 
-/**
- * More of what was read of the maker at the same block follows: nothing is judged by this fact before the last of them, for
- * what they say together may be another thing than what each says alone.
- */
-const hasMore = z.literal(true).optional();
+/** A number that only grows: which watcher may publish what the chain says. 0 before the first. */
+const term = z.int().positive();
 
-/** `AllowanceChanged`: what the maker lets the protocol transfer of a token, as read at `block`. An absolute value. */
-export const allowanceChanged = z.strictObject({
-  type: z.literal('AllowanceChanged'),
-  maker: address,
-  token: address,
-  allowance: quantity,
-  block: blockRef,
-  cause,
-  hasMore,
-});
+/** Names a watcher process: random, and new with each start. */
+const holder = z.string().min(1).max(64);
 
-/** `BalanceChanged`: what the maker holds of a token, as read at `block`. An absolute value. */
-export const balanceChanged = z.strictObject({
-  type: z.literal('BalanceChanged'),
-  maker: address,
-  token: address,
-  balance: quantity,
-  block: blockRef,
-  cause,
-  hasMore,
-});
-
-/** `NonceChanged`: the maker's cancel-all counter as read at `block`. An absolute value. */
-export const nonceChanged = z.strictObject({
-  type: z.literal('NonceChanged'),
-  maker: address,
-  nonce: quantity,
-  block: blockRef,
-  cause,
-  hasMore,
-});
-
-/** `OrderCancelledOnChain`: the maker called `cancelOrder` for this order. */
-export const orderCancelledOnChain = z.strictObject({
-  type: z.literal('OrderCancelledOnChain'),
-  maker: address,
-  orderHash: bytes32,
-  block: blockRef,
-  cause,
-});
+/** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
+export const observedFunds = z.strictObject({ token: address, balance: quantity, allowance: quantity });
 
 /**
- * `OrderFilled`: `filledMakingAmount` is the sum of all fills of the order up to `block`, so a repeat changes nothing.
- * It is `0x0` when the chain was asked about a new order and nothing of it was filled: until then the order stays
- * VALIDATING.
+ * What the chain says of an order. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
+ * by an amount that can never be filled again.
  */
-export const orderFilled = z.strictObject({
-  type: z.literal('OrderFilled'),
+export const observedOrder = z.strictObject({ orderHash: bytes32, filled: quantity, cancelled: z.boolean() });
+
+/**
+ * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as one, for
+ * what is read at one block belongs together.
+ * An order is VALIDATING until a record names it; such a record always has the nonce and the funds that the order sells too.
+ * `cause` is what led to the reading: the first log that touched the maker, or the occasion.
+ */
+export const makerObserved = z.strictObject({
+  type: z.literal('MakerObserved'),
   maker: address,
-  orderHash: bytes32,
-  filledMakingAmount: quantity,
   block: blockRef,
+  term,
   cause,
-  hasMore,
+  /** The maker's cancel-all counter. Left out: not read. */
+  nonce: quantity.optional(),
+  funds: z.array(observedFunds),
+  orders: z.array(observedOrder),
 });
 
 /** `MakerAdmitted`: an operator put the maker on the whitelist. */
@@ -107,39 +67,51 @@ export const makerSuspended = z.strictObject({ type: z.literal('MakerSuspended')
 /** `MakerRemoved`: an operator took the maker off the whitelist. Open orders stay until cancelled or expired. */
 export const makerRemoved = z.strictObject({ type: z.literal('MakerRemoved'), maker: address, cause });
 
+/** `QuarantineLifted`: an operator has the maker folded again from the fact on that could not be folded. */
+export const quarantineLifted = z.strictObject({ type: z.literal('QuarantineLifted'), maker: address, cause });
+
 /**
- * `BlockProcessed`: everything that this block and those before it say about any maker stands earlier in the partition.
- * Of orders that were submitted at `knownOffset` or later its watcher did not know when it matched the block: where another
- * one read them at an older block, they are to be read anew. Left out: it knew of all that stand before.
+ * `BlockProcessed`: everything that this block and those before it say about any maker is earlier in the partition. It is
+ * void where the partition has seen a higher term, and so is `MakerObserved`.
  */
-export const blockProcessed = z.strictObject({
-  type: z.literal('BlockProcessed'),
-  block: blockRef,
-  knownOffset: offset.optional(),
-});
+export const blockProcessed = z.strictObject({ type: z.literal('BlockProcessed'), block: blockRef, term });
+
+/**
+ * `TermStarted`: from here on the partition ignores what carries a lower term. Of several candidates for one term the first
+ * in partition 0 holds it; it alone writes the record to the other partitions.
+ */
+export const termStarted = z.strictObject({ type: z.literal('TermStarted'), term, holder });
+
+/** `TermEnded`: the holder has stopped; a standby may start the next term at once. */
+export const termEnded = z.strictObject({ type: z.literal('TermEnded'), term, holder });
 
 /** Every fact on `limit-orders.maker-events.v1`. */
 export const makerEvent = z.discriminatedUnion('type', [
   orderSubmitted,
   orderCancelled,
-  allowanceChanged,
-  balanceChanged,
-  nonceChanged,
-  orderCancelledOnChain,
-  orderFilled,
+  makerObserved,
   makerAdmitted,
   makerSuspended,
   makerRemoved,
+  quarantineLifted,
   blockProcessed,
+  termStarted,
+  termEnded,
 ]);
 
 export type OrderSubmitted = z.infer<typeof orderSubmitted>;
 export type OrderCancelled = z.infer<typeof orderCancelled>;
-export type AllowanceChanged = z.infer<typeof allowanceChanged>;
-export type BalanceChanged = z.infer<typeof balanceChanged>;
-export type NonceChanged = z.infer<typeof nonceChanged>;
-export type OrderCancelledOnChain = z.infer<typeof orderCancelledOnChain>;
-export type OrderFilled = z.infer<typeof orderFilled>;
+export type ObservedFunds = z.infer<typeof observedFunds>;
+export type ObservedOrder = z.infer<typeof observedOrder>;
+export type MakerObserved = z.infer<typeof makerObserved>;
+export type QuarantineLifted = z.infer<typeof quarantineLifted>;
 export type BlockProcessed = z.infer<typeof blockProcessed>;
+export type TermStarted = z.infer<typeof termStarted>;
+export type TermEnded = z.infer<typeof termEnded>;
 export type MakerEvent = z.infer<typeof makerEvent>;
-export type MakerFact = Exclude<MakerEvent, BlockProcessed>;
+
+/** Facts about the whole partition: they have no key, and go to every partition. */
+export type ClockEvent = BlockProcessed | TermStarted | TermEnded;
+
+/** Facts that change one maker. */
+export type MakerFact = Exclude<MakerEvent, ClockEvent | QuarantineLifted>;

@@ -1,22 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { bookEntry, resumeRecord } from './feeds.js';
+import { bookEntry } from './feeds.js';
 import { type MakerEvent, makerEvent } from './maker-events.js';
 import {
-  decodeBookEntry,
+  decodeBookRecord,
   decodeMakerEvent,
   decodeMakerView,
-  decodeResumeRecord,
-  encodeBookEntry,
+  encodeBookRecord,
   encodeMakerEvent,
   encodeMakerView,
-  encodeResumeRecord,
   misplacement,
 } from './messages.js';
 import { jsonSchemas } from './schemas.js';
 
 interface Golden {
-  topic: 'maker-events' | 'book' | 'makers' | 'resume';
+  topic: 'maker-events' | 'book' | 'makers';
   key: string | null;
   headers: Record<string, string>;
   value: string;
@@ -38,19 +36,14 @@ function recode(message: Golden) {
       return encodeMakerEvent(event, context);
     }
     case 'book': {
-      const entry = decodeBookEntry(input);
+      const entry = decodeBookRecord(input);
       if ('unreadable' in entry) throw new Error(entry.unreadable);
-      return encodeBookEntry(entry, context);
+      return encodeBookRecord(entry, context);
     }
     case 'makers': {
       const view = decodeMakerView(input);
       if ('unreadable' in view) throw new Error(view.unreadable);
       return encodeMakerView(view, context);
-    }
-    case 'resume': {
-      const record = decodeResumeRecord(input);
-      if ('unreadable' in record) throw new Error(record.unreadable);
-      return encodeResumeRecord(record, context);
     }
   }
 }
@@ -75,12 +68,8 @@ describe('messages on the log', () => {
     const files = golden.map(([file]) => file);
     const events = makerEvent.options.map((option) => `${option.shape.type.value}.v1.json`);
     const entries = bookEntry.options.map((option) => `BookEntry-${option.shape.status.value}.v1.json`);
-    const resume = resumeRecord.options.map((option) => `${option.shape.type.value}.v1.json`);
-    const others = ['MakerView.v1.json', 'OrderFilled-nothing.v1.json', 'BlockProcessed-known.v1.json'];
-    const more = ['AllowanceChanged', 'BalanceChanged', 'NonceChanged', 'OrderFilled'].map(
-      (type) => `${type}-more.v1.json`,
-    );
-    expect(files.sort()).toEqual([...events, ...entries, ...resume, ...others, ...more].sort());
+    const others = ['MakerView.v1.json', 'BookClock.v1.json', 'MakerObserved-funds.v1.json'];
+    expect(files.sort()).toEqual([...events, ...entries, ...others].sort());
   });
 
   test.each([
@@ -102,7 +91,7 @@ describe('messages on the log', () => {
     expect('unreadable' in event && event.unreadable).toMatch(reason);
   });
 
-  test('a fact stands in the partition of its maker, and is of no other maker: else it says what is wrong', () => {
+  test('a fact belongs to the partition of its maker, and is of no other maker: else it says what is wrong', () => {
     const submitted = factOf('OrderSubmitted.v1.json');
     const { maker } = submitted;
     const other = `0x${'5'.repeat(40)}` as const;

@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import { type BookEntry, bookEntry, type MakerView, makerView, type ResumeRecord, resumeRecord } from './feeds.js';
-import { type MakerEvent, makerEvent } from './maker-events.js';
+import {
+  type BookRecord,
+  type BookRemovalReason,
+  bookRecord,
+  type LogPosition,
+  type MakerView,
+  makerView,
+} from './feeds.js';
+import { type ClockEvent, type MakerEvent, makerEvent } from './maker-events.js';
 
 /** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
 export interface MessageContext {
@@ -31,29 +38,47 @@ const prefix = 'makerbook.';
 /** `OrderSubmitted` → `makerbook.OrderSubmitted.v1` */
 export const ceType = (type: string): string => `${prefix}${type}.${version}`;
 
-/** The message of a fact. `BlockProcessed` has no key: it goes to every partition. */
+/** The message of a fact. Blocks and terms have no key: they go to every partition. */
 export function encodeMakerEvent(event: MakerEvent, context: MessageContext): Message {
   const { type, ...data } = event;
-  return encode(type, event.type === 'BlockProcessed' ? null : event.maker, data, context);
+  return encode(type, isClockEvent(event) ? null : event.maker, data, context);
 }
 
-/** The message of a book entry; `limit-orders.book.v1`. */
-export function encodeBookEntry(entry: BookEntry, context: MessageContext): Message {
-  const { type, ...data } = entry;
-  return encode(type, entry.orderHash, data, context);
+/** Whether a fact is about the whole partition. */
+export function isClockEvent(event: MakerEvent): event is ClockEvent {
+  return event.type === 'BlockProcessed' || event.type === 'TermStarted' || event.type === 'TermEnded';
+}
+
+/** The message of an order or of the clock; `limit-orders.book.v1`. */
+export function encodeBookRecord(record: BookRecord, context: MessageContext): Message {
+  const { type, ...data } = record;
+  const key = record.type === 'BookClock' ? bookClockKey(record.position.partition) : record.orderHash;
+  return encode(type, key, data, context);
+}
+
+/** The key of a partition's clock in `limit-orders.book.v1`. */
+export function bookClockKey(partition: number): string {
+  return `clock:${partition}`;
+}
+
+/** The headers of a tombstone of `limit-orders.book.v1`: why the order left, and the fact that led to it. */
+export function bookRemovalHeaders(
+  removal: BookRemovalReason,
+  position: LogPosition,
+  context: MessageContext,
+): Record<string, string> {
+  return {
+    ...messageHeaders('BookEntryRemoved', context),
+    removal,
+    position_partition: String(position.partition),
+    position_offset: position.offset,
+  };
 }
 
 /** The message of a maker's record; `limit-orders.makers.v1`. */
 export function encodeMakerView(view: MakerView, context: MessageContext): Message {
   const { type, ...data } = view;
   return encode(type, view.maker, data, context);
-}
-
-/** The message of what a start needs beside the book; `limit-orders.resume.v1`. */
-export function encodeResumeRecord(record: ResumeRecord, context: MessageContext): Message {
-  const { type, ...data } = record;
-  const key = record.type === 'BookPosition' ? `position:${record.position.partition}` : record.orderHash;
-  return encode(type, key, data, context);
 }
 
 /** Reads a message of `limit-orders.maker-events.v1`, or says why it cannot be read. */
@@ -64,8 +89,8 @@ export function decodeMakerEvent(
 }
 
 /**
- * Why a fact means nothing where it stands, for the person who looks at the parked message; undefined where it does. A
- * maker's facts stand in the maker's partition, or their order means nothing, and tell of nobody else's order.
+ * Why a fact is in the wrong place, for the person who looks at the parked message; undefined where it is not. A maker's
+ * facts belong to the maker's partition, or their order means nothing, and speak of nobody else's order.
  * @param homeOf the partition of a maker
  */
 export function misplacement(
@@ -73,7 +98,7 @@ export function misplacement(
   partition: number,
   homeOf: (maker: string) => number,
 ): string | undefined {
-  if (fact.type === 'BlockProcessed') return undefined;
+  if (isClockEvent(fact)) return undefined;
   const home = homeOf(fact.maker);
   if (home !== partition) return `a fact about ${fact.maker} belongs to partition ${home}, not ${partition}`;
   if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
@@ -83,20 +108,15 @@ export function misplacement(
 }
 
 /** Reads a message of `limit-orders.book.v1` that is not a tombstone, or says why it cannot be read. */
-export function decodeBookEntry(message: Pick<Message, 'headers'> & { value: Buffer | null }): BookEntry | Unreadable {
-  return decode(bookEntry, message);
+export function decodeBookRecord(
+  message: Pick<Message, 'headers'> & { value: Buffer | null },
+): BookRecord | Unreadable {
+  return decode(bookRecord, message);
 }
 
 /** Reads a message of `limit-orders.makers.v1`, or says why it cannot be read. */
 export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buffer | null }): MakerView | Unreadable {
   return decode(makerView, message);
-}
-
-/** Reads a message of `limit-orders.resume.v1` that is not a tombstone, or says why it cannot be read. */
-export function decodeResumeRecord(
-  message: Pick<Message, 'headers'> & { value: Buffer | null },
-): ResumeRecord | Unreadable {
-  return decode(resumeRecord, message);
 }
 
 /** The headers that every message carries, also a tombstone. */

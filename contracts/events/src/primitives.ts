@@ -1,7 +1,5 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
-
-/** A 0x-prefixed hex string. */
-export type Hex = `0x${string}`;
 
 const hex = (pattern: RegExp, description: string) =>
   z

@@ -10,7 +10,6 @@ export interface TopicNames {
   makerEvents: string;
   book: string;
   makers: string;
-  resume: string;
   parked: string;
 }
 
@@ -20,18 +19,15 @@ export function topicNames(prefix = ''): TopicNames {
     makerEvents: `${prefix}limit-orders.maker-events.v1`,
     book: `${prefix}limit-orders.book.v1`,
     makers: `${prefix}limit-orders.makers.v1`,
-    resume: `${prefix}limit-orders.resume.v1`,
     parked: `${prefix}limit-orders.parked.v1`,
   };
 }
 
-const hourMs = 60 * 60 * 1000;
-const dayMs = 24 * hourMs;
+const dayMs = 24 * 60 * 60 * 1000;
 
 /**
  * Every topic with its settings. Facts are kept for ever: they are the only truth. Feeds are compacted to the newest
- * record of each key; a tombstone stays a day, so that a reader that was away for less sees every removal. What a start
- * reads beside the book is compacted often, so that it stays small.
+ * record of each key; a tombstone stays a day, so that a reader that was away for less sees every removal.
  * @param partitions fixed for life: a maker must never move to another partition.
  */
 export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
@@ -48,7 +44,6 @@ export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
     },
     { name: names.book, partitions, config: feed },
     { name: names.makers, partitions, config: feed },
-    { name: names.resume, partitions, config: { ...feed, 'max.compaction.lag.ms': String(hourMs) } },
     { name: names.parked, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(30 * dayMs) } },
   ];
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Address } from '@makerbook/contracts-primitives';
 import { type BaseWallet, Contract, type ContractTransactionResponse, getAddress, Interface } from 'ethers';
-import { type Address, deployArtifacts, erc20Fragments, multicall3Fragments, wrappedNativeFragments } from './index.js';
+import { deployArtifacts, erc20Fragments, multicall3Fragments, wrappedNativeFragments } from './index.js';
 import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
 const ANSWERS = { honest: 0, reverts: 1, tooShort: 2, oversized: 3, enormous: 4, burnsGas: 5 };
@@ -99,7 +100,7 @@ describe('aggregate3', () => {
     expect(await aggregate([balanceOf(nobody)])).toEqual([{ success: true, returnData: '0x' }]);
   });
 
-  test('tells the block that it reads', async () => {
+  test('returns the block that it reads', async () => {
     const block = await chain.provider.getBlock('latest');
     const at = { blockTag: block?.number };
     expect(await multicall.getFunction('getBlockNumber').staticCall(at)).toBe(BigInt(block?.number ?? -1));
@@ -137,14 +138,14 @@ describe('tokens for tests', () => {
     expect(await token.getFunction('balanceOf')(badAddress)).toBe(500n);
   });
 
-  test('the fee-on-transfer token delivers less than was sent, and than its Transfer tells', async () => {
+  test('the fee-on-transfer token delivers less than was sent, and less than its Transfer event shows', async () => {
     const address = await chain.deploy(deployArtifacts.FeeOnTransferToken, 'Fee', 'FEE', 18);
     const token = new Contract(address, deployArtifacts.FeeOnTransferToken.abi, account);
     await (await token.getFunction('mint').send(account.address, 1000n)).wait();
     await (await token.getFunction('setFeeBasisPoints').send(1000n)).wait();
     const receipt = await (await token.getFunction('transfer').send(badAddress, 1000n)).wait();
-    const told = receipt?.logs.map((log) => token.interface.parseLog(log)?.args.toArray());
-    expect(told).toEqual([[account.address, getAddress(badAddress), 1000n]]);
+    const logged = receipt?.logs.map((log) => token.interface.parseLog(log)?.args.toArray());
+    expect(logged).toEqual([[account.address, getAddress(badAddress), 1000n]]);
     expect(await token.getFunction('balanceOf')(account.address)).toBe(0n);
     expect(await token.getFunction('balanceOf')(badAddress)).toBe(900n);
     expect(await token.getFunction('totalSupply')()).toBe(900n);

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { EventFragment, FunctionFragment, Interface } from 'ethers';
-import { compileSources } from './compile-sources.js';
+import { compileSources, renderArtifacts } from './compile-sources.js';
 import {
   deployArtifacts,
   erc20Fragments,
@@ -11,7 +11,6 @@ import {
   multicall3Fragments,
   wrappedNativeFragments,
 } from './index.js';
-import { renderArtifacts } from './render-artifacts.js';
 
 test('the committed ABIs and bytecode are what the sources compile to, and all are handed out', () => {
   const committed = fileURLToPath(new URL('../src/artifacts/', import.meta.url));

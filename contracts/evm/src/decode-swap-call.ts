@@ -1,3 +1,4 @@
+import type { Address } from '@makerbook/contracts-primitives';
 import {
   encodeSwapCall,
   POOL_BYTES,
@@ -9,14 +10,14 @@ import {
   swapCallBytes,
   swapSelectors,
 } from './encode-swap-call.js';
-import { type Address, bytesToHex } from './hex.js';
+import { bytesToHex } from './hex.js';
 
 /** Why bytes are no swap call. */
 export interface SwapCallRefusal {
   readonly code: 'too_short' | 'too_long' | 'unknown_selector' | 'not_canonical';
 }
 
-/** Tells the two results of `decodeSwapCall` apart. */
+/** Distinguishes the two results of `decodeSwapCall`. */
 export function isSwapCallRefusal(result: SwapCall | SwapCallRefusal): result is SwapCallRefusal {
   return 'code' in result;
 }

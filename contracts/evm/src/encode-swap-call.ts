@@ -1,4 +1,5 @@
-import { type Address, bytesToHex, decodeHex, type Hex } from './hex.js';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { bytesToHex, decodeHex } from './hex.js';
 import { keccak256OfText } from './keccak.js';
 import { putAddress, putUint256, type WordBuffer } from './word-buffer.js';
 
@@ -31,7 +32,7 @@ export interface SwapCallV1 extends SwapCallCommon {
 /** All of a swap call that its signature covers. */
 export type UnsignedSwapCall = Omit<SwapCallV0, 'signature'> | Omit<SwapCallV1, 'signature'>;
 
-/** What `quote.tx.data` says (Interface 2.1): a call of the Navigator. */
+/** The content of `quote.tx.data` (Interface 2.1): a call of the Navigator. */
 export type SwapCall = SwapCallV0 | SwapCallV1;
 
 export const ROUTE_POOLS_MAX = 8;

@@ -1,4 +1,5 @@
-import { bytesToHex, type Hex } from './hex.js';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { bytesToHex } from './hex.js';
 import { keccak256OfText } from './keccak.js';
 
 /** First topics of the logs that touch a maker, as lowercase hex. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import {
   type BaseWallet,
   Contract,
@@ -9,16 +10,7 @@ import {
   MaxUint256,
 } from 'ethers';
 import fc from 'fast-check';
-import {
-  type Address,
-  bytesToHex,
-  createOrderHasher,
-  deployArtifacts,
-  type Hex,
-  type Order,
-  type OrderHasher,
-  ZERO_ADDRESS,
-} from './index.js';
+import { bytesToHex, createOrderHasher, deployArtifacts, type Order, type OrderHasher } from './index.js';
 import { startTestChain, type TestChain } from './testing/start-test-chain.js';
 
 const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
@@ -84,7 +76,7 @@ describe('the hash on the chain', () => {
 });
 
 describe('a fill', () => {
-  test('in full moves both tokens, by whoever asks when the permitted taker is zero, and leaves nothing', async () => {
+  test('in full moves both tokens, by any taker when the permitted taker is zero, and leaves nothing', async () => {
     const order = newOrder();
     const before = await balances();
     const receipt = await fill(order, 1000n);

@@ -1,7 +1,6 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { compileSources } from './compile-sources.js';
-import { renderArtifacts } from './render-artifacts.js';
+import { compileSources, renderArtifacts } from './compile-sources.js';
 
 // Runs from dist/: `npm run generate -w @makerbook/contracts-evm`.
 const artifacts = fileURLToPath(new URL('../src/artifacts/', import.meta.url));

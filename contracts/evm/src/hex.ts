@@ -1,10 +1,4 @@
-/** A 0x-prefixed hex string of any length. */
-export type Hex = `0x${string}`;
-
-/** 20 bytes of 0x-prefixed lowercase hex. */
-export type Address = `0x${string}`;
-
-export const ZERO_ADDRESS: Address = '0x0000000000000000000000000000000000000000';
+import type { Hex } from '@makerbook/contracts-primitives';
 
 /** Full-length lowercase hex of the bytes, for hashes, addresses and signatures. */
 export function bytesToHex(bytes: Uint8Array): Hex {
@@ -37,12 +31,6 @@ export function decodeHex(text: string, from: number, into: Uint8Array, at: numb
     into[at + index] = (high << 4) | low;
   }
   return seen < 16;
-}
-
-/** Minimal lowercase hex of an unsigned quantity: `0x0`, `0x1f`. Throws a RangeError below zero. */
-export function quantityToHex(quantity: bigint): Hex {
-  if (quantity < 0n) throw new RangeError('a quantity is never negative');
-  return `0x${quantity.toString(16)}`;
 }
 
 /** The value of each hex digit by its character code; 16 for every other character. */

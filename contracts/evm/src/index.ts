@@ -20,7 +20,7 @@ export { eventTopics } from './event-topics.js';
 export { createOrderHasher, type OrderHasher } from './hash-order.js';
 export { createRequestHashers, type RequestHashers } from './hash-requests.js';
 export { createSwapCallHasher, type SwapCallHasher } from './hash-swap-call.js';
-export { type Address, bytesToHex, decodeHex, type Hex, hexToBytes, quantityToHex, ZERO_ADDRESS } from './hex.js';
+export { bytesToHex, decodeHex, hexToBytes } from './hex.js';
 export { keccak256 } from './keccak.js';
 export {
   DOMAIN_VERSION,

@@ -1,14 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { concat, Interface, TypedDataEncoder } from 'ethers';
 import fc from 'fast-check';
 import {
-  type Address,
   bytesToHex,
   createSwapCallHasher,
   decodeSwapCall,
   deployArtifacts,
   encodeSwapCall,
-  type Hex,
   isSwapCallRefusal,
   navigatorDomainName,
   quoteV0Types,

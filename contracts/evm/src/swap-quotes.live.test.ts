@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type BaseWallet, Contract, Interface, MaxUint256, Wallet } from 'ethers';
 import fc from 'fast-check';
 import {
-  type Address,
   bytesToHex,
   createSwapCallHasher,
   decodeSwapCall,
   deployArtifacts,
   encodeSwapCall,
-  type Hex,
   isSwapCallRefusal,
   type SwapCall,
   type SwapCallHasher,
@@ -92,7 +91,7 @@ describe('the minimum', () => {
     }
   });
 
-  test('replaced and signed anew executes, or reverts as the new one says; every other byte stays', async () => {
+  test('replaced and signed anew executes, or reverts by the new minimum; every other byte stays', async () => {
     const expected = await expectedOutput(2);
     const data = sign({ ...quoteV1(2), minOutput: 1n });
     const raised = patch(data, expected + 1n);

@@ -1,4 +1,4 @@
-import type { Address } from './hex.js';
+import type { Address } from '@makerbook/contracts-primitives';
 
 /** A token amount as the contract and the typed data know it; `amount` in the token's smallest unit. */
 export interface TokenAmount {
@@ -17,7 +17,7 @@ export interface Order {
   readonly permittedTaker: Address;
 }
 
-/** What tells one deployment's signatures from another's (Interface 5). */
+/** The values that bind signatures to one deployment (Interface 5). */
 export interface SigningDomain {
   readonly serviceName: string;
   readonly chainId: bigint | number;
@@ -116,7 +116,7 @@ export const quoteV1Types: Record<'QuoteV1', TypedField[]> = {
   ],
 };
 
-/** The domain's own struct, for encoders that are told the domain's types. */
+/** The domain's own struct, for encoders that take the domain's types as a parameter. */
 export const domainTypes: Record<'EIP712Domain', TypedField[]> = {
   EIP712Domain: [
     { name: 'name', type: 'string' },
@@ -127,8 +127,8 @@ export const domainTypes: Record<'EIP712Domain', TypedField[]> = {
 };
 
 /**
- * The domain's struct with its salt typed as asked. Needed for `uint256`: ethers, and the wallets built on such
- * libraries, type a domain's salt as bytes32 whatever they are told.
+ * The domain's struct with this type of salt. Needed for `uint256`: ethers, and wallets built on such libraries,
+ * always type a domain's salt as bytes32.
  */
 export function saltedDomainTypes(saltType: SaltType): Record<'EIP712Domain', TypedField[]> {
   return { EIP712Domain: [...domainTypes.EIP712Domain, { name: 'salt', type: saltType }] };

@@ -1,4 +1,5 @@
-import { type Address, decodeHex } from './hex.js';
+import type { Address } from '@makerbook/contracts-primitives';
+import { decodeHex } from './hex.js';
 
 /** A fixed run of 32-byte words, as `abi.encode` lays out static values. It is filled anew for every digest. */
 export interface WordBuffer {

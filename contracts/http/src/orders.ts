@@ -1,6 +1,5 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
-
-type Hex = `0x${string}`;
 
 const hex = (pattern: RegExp, description: string) =>
   z
@@ -17,7 +16,7 @@ export const addressInput = hex(/^0x[0-9a-fA-F]{40}$/, 'a 20-byte hex address');
 export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
 
 /**
- * Hex bytes of a signature as a client may write them. Whether they are a signature is for verification to say: a
+ * Hex bytes of a signature as a client may write them. Verification decides whether they are a signature: a
  * wrong length or v is `invalid_signature`, not a shape error (Interface 4.3).
  */
 export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes');

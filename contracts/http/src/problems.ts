@@ -57,14 +57,14 @@ export const problem = z.object({
 export type FieldProblem = z.infer<typeof fieldProblem>;
 export type Problem = z.infer<typeof problem>;
 
-/** What the author of a problem says; the rest follows from the code. */
+/** The part of a problem that its author writes; the rest follows from the code. */
 export interface ProblemText {
   detail: string;
   errors?: FieldProblem[];
   index?: number;
 }
 
-/** The body of an error answer. Its keys always stand in this order. */
+/** The body of an error answer. Its keys are always in this order. */
 export function problemBody(code: ProblemCode, text: ProblemText, requestId: string): Problem {
   const { status, title, retryable } = problemKinds[code];
   return {

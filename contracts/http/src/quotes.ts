@@ -2,20 +2,32 @@ import { z } from 'zod';
 
 const UINT256_LIMIT = 1n << 256n;
 
+const amountError =
+  'must be a string: hex of at most 32 bytes such as "0x1f", or a whole number such as "31", below 2^256';
+
 /** An amount as hex of at most 32 bytes, or as decimal digits; below 2^256. Never a JSON number: it could not hold it. */
 export const amountInput = z
-  .string()
-  .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/, { error: 'must be a hex or decimal string', abort: true })
-  .refine((text) => BigInt(text) < UINT256_LIMIT, { error: 'must be below 2^256' });
+  .string({ error: amountError })
+  .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/, { error: amountError, abort: true })
+  .refine((text) => BigInt(text) < UINT256_LIMIT, { error: amountError });
+
+/** The message for a value of another type; other issues keep their own. */
+const unlessObject = (error: string) => (issue: { readonly code: string }) =>
+  issue.code === 'invalid_type' ? error : undefined;
 
 /**
- * Body of PATCH /v0/quote/data (Interface 4.1). Whether `data` is a swap call is not the schema's to say: that is
- * `invalid_date`, not a shape error.
+ * Body of PATCH /v0/quote/data (Interface 4.1). Whether `data` is a swap call is not a matter of shape: the service
+ * answers `invalid_date` for what is not.
  */
-export const quotePatchInput = z.strictObject({
-  data: z.string().meta({ description: '`quote.tx.data`: 0x-prefixed hex' }),
-  minOutput: z.strictObject({ amount: amountInput }).optional(),
-});
+export const quotePatchInput = z.strictObject(
+  {
+    data: z.string({ error: 'must be a hex string' }).meta({ description: '`quote.tx.data`: 0x-prefixed hex' }),
+    minOutput: z
+      .strictObject({ amount: amountInput }, { error: unlessObject('must be an object with `amount`') })
+      .optional(),
+  },
+  { error: unlessObject('must be an object') },
+);
 
 /** The answer to it, `text/plain`: the patched data, bare. */
 export const quotePatchAnswer = z.string().regex(/^0x([0-9a-f]{2})+$/);

@@ -1,10 +1,10 @@
 const PROBE_TIMEOUT_MS = 3_000;
 
-/** What one service says of itself: each check is `ok`, or says what is missing. */
+/** The readiness of one service: each check is `ok`, or names what is missing. */
 export type ServiceReadiness = { readonly isReady: boolean; readonly checks: Readonly<Record<string, string>> };
 
 /**
- * Asks a service's `/readyz`. Never rejects: a service that does not answer is not ready.
+ * Fetches a service's `/readyz`. Never rejects: a service that does not answer is not ready.
  * @param url of the service's ops port, with no path
  */
 export async function askReadiness(url: string): Promise<ServiceReadiness> {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { Contract, JsonRpcProvider } from 'ethers';
-import { type AnvilPart, deployContracts, startAnvil } from './index.js';
+import { deployContracts } from './deploy-contracts.js';
 
 // Processes are started several times: on a busy machine that takes its time.
 jest.setTimeout(240_000);

@@ -99,7 +99,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
   }
 }
 
-/** Makes the pools and fills them. The banker sends nothing else, so its nonce tells what was done before. */
+/** Makes the pools and fills them. The banker sends nothing else, so its nonce shows what was done before. */
 async function fundPools(
   provider: JsonRpcProvider,
   banker: Wallet,

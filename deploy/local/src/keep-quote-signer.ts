@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { PartError } from '@makerbook/parts';
 import { Wallet } from 'ethers';
-import { PartError } from './spawn-part.js';
 import { given, type StackSettings } from './stack-env.js';
 
 /** Account 9 of anvil's well-known test accounts: demos and tests sign quotes with it. */
@@ -14,8 +14,8 @@ export type QuoteSigner = {
 };
 
 /**
- * The key with which quotes are signed anew: the given one, else one that is made at the first start and kept.
- * @throws PartError when what is there is no key
+ * The key that signs patched quotes: the configured one, else one that is made at the first start and kept.
+ * @throws PartError when the file or setting holds no key
  */
 export function keepQuoteSigner(settings: StackSettings, folder: string): QuoteSigner {
   if (settings.QUOTE_SIGNER_KEY !== '') {
@@ -32,7 +32,7 @@ function addressOf(source: string, read: () => string): string {
   try {
     return new Wallet(read().trim()).address.toLowerCase();
   } catch {
-    // The cause might quote what it was given.
+    // The cause might quote the key.
     throw new PartError('quote signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);
   }
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { readStackEnvironment } from './stack-env.js';
-import { type AnvilPart, startAnvil } from './start-anvil.js';
 
 // A process is started: on a busy machine that takes its time.
 jest.setTimeout(240_000);
@@ -20,7 +20,7 @@ afterAll(() => chain.stop());
 const provide = (environment: Record<string, string>) =>
   provideContracts(readStackEnvironment(environment), chain.rpcUrl, ownSigner);
 
-describe('the contracts that the services are told of', () => {
+describe('the contracts of the services', () => {
   test('are those that were deployed', async () => {
     const options = { rpcUrl: chain.rpcUrl, serviceName: 'Makerbook', quoteSigners: [ownSigner, TEST_QUOTE_SIGNER] };
     expect(await provide({})).toEqual(await deployContracts(options));
@@ -30,12 +30,12 @@ describe('the contracts that the services are told of', () => {
     ['LIMIT_ORDER_PROTOCOL_ADDRESS', 'limitOrderProtocol'],
     ['MULTICALL_ADDRESS', 'multicall'],
     ['NAVIGATOR_ADDRESS', 'navigator'],
-  ] as const)('but for the one at %s, where that is given', async (setting, contract) => {
+  ] as const)('except the one that %s gives', async (setting, contract) => {
     const deployed = await provide({});
     expect(await provide({ [setting]: elsewhere })).toEqual({ ...deployed, [contract]: elsewhere });
   });
 
-  test('are not deployed on a chain that has them: then Multicall3 stands at its well-known address', async () => {
+  test('are not deployed on a chain that has them: then Multicall3 is at its well-known address', async () => {
     const given = { RPC_URL: 'http://127.0.0.1:9', LIMIT_ORDER_PROTOCOL_ADDRESS: elsewhere };
     const contracts = { limitOrderProtocol: elsewhere, navigator: `0x${'0'.repeat(40)}`, tokens: [], pools: [] };
     const multicall = '0xca11bde05977b3631167028862be2a173976ca11';

@@ -1,15 +1,15 @@
-import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { PartError } from '@makerbook/parts';
 import { type DeployedContracts, deployContracts } from './deploy-contracts.js';
 import { TEST_QUOTE_SIGNER } from './keep-quote-signer.js';
-import { PartError } from './spawn-part.js';
 import { given, type StackSettings } from './stack-env.js';
 
-/** Where Multicall3 stands on most chains, Kaia's among them. */
+/** The address of Multicall3 on most chains, Kaia among them. */
 const WELL_KNOWN_MULTICALL = '0xca11bde05977b3631167028862be2a173976ca11';
 
 /**
- * The contracts that the services are told of. They are deployed on a chain of its own, and on one that takes
- * deployments; a contract whose address is given is used instead of the one that was deployed.
+ * The contracts that the services use. They are deployed on the stack's own chain, and on one that accepts deployments; a
+ * contract whose address is configured is used instead of the deployed one.
  * @param rpcUrl nodes of the chain, comma-separated
  * @param ownSigner address of the service's own quote-signer key
  * @throws PartError when they cannot be deployed

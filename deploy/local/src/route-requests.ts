@@ -27,7 +27,7 @@ export function readRoutes(file = join(import.meta.dirname, '..', '..', 'routes.
 /**
  * Which service a request belongs to.
  * @param path without the query string, as it came in
- * @returns undefined where nothing is
+ * @returns undefined where no route matches
  */
 export function routeOf(routes: readonly Route[], method: string, path: string): RoutedService | undefined {
   return routes.find((route) => fitsMethod(route, method) && fitsPath(route, path))?.service;

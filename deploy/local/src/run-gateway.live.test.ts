@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { findFreePort } from './find-free-ports.js';
+import { findFreePort } from '@makerbook/parts';
 import type { GatewaySettings } from './gateway-env.js';
 import { readRoutes } from './route-requests.js';
 import { type Gateway, runGateway } from './run-gateway.js';

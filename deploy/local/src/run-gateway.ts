@@ -22,20 +22,20 @@ export type Gateway = {
 
 /**
  * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has arrived
- * whole: a client that is slow holds its own socket and nothing else. Answers `/livez` and `/readyz` for the whole. Errors
+ * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
  * of its own are `application/problem+json` (Interface 7).
- * @param note takes a line for the log, about each request that a service did not answer
+ * @param log takes a line about each request that a service did not answer
  * @throws where the port cannot be had
  */
 export async function runGateway(
   settings: GatewaySettings,
   routes: readonly Route[],
-  note: (line: string) => void,
+  log: (line: string) => void,
 ): Promise<Gateway> {
   const agent = new Agent({ keepAlive: true, maxSockets: UPSTREAM_SOCKETS_MAX });
   const targets: Record<RoutedService, string> = { ingress: settings.INGRESS_URL, query: settings.QUERY_URL };
-  const proxy = openProxy(agent, note);
-  const askReadiness = once(() => askAllReadiness(settings.OPS_URLS), READINESS_AGE_MS_MAX);
+  const proxy = openProxy(agent, log);
+  const readReadiness = shareResult(() => askAllReadiness(settings.OPS_URLS), READINESS_AGE_MS_MAX);
   const limit = { units: settings.GATEWAY_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS };
 
   const app = express();
@@ -46,7 +46,7 @@ export async function runGateway(
   app.use(limitClients(limit, 'gateway', settings.BODY_BYTES_MAX, refuse));
   app.get('/livez', (_request, response) => void response.json({ status: 'ok', checks: {} }));
   app.get('/readyz', async (_request, response) => {
-    const { isReady, checks } = await askReadiness();
+    const { isReady, checks } = await readReadiness();
     response.status(isReady ? 200 : 503).json({ status: isReady ? 'ok' : 'unavailable', checks });
   });
   app.use(async (request: Request, response: Response, next: NextFunction) => {
@@ -61,9 +61,9 @@ export async function runGateway(
   );
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     if (error instanceof Refused) return refuse(request, response, error.refusal);
-    // A path that is no URL: Express says so with a status below 500.
+    // A path that is no URL: Express reports it with a status below 500.
     const isClients = (error as { status?: number }).status === 400;
-    if (!isClients) note(error instanceof Error ? String(error.stack) : String(error));
+    if (!isClients) log(error instanceof Error ? String(error.stack) : String(error));
     const detail = 'the request could not be routed';
     refuse(request, response, { code: isClients ? 'invalid_request' : 'internal', detail });
   });
@@ -84,7 +84,7 @@ export async function runGateway(
   };
 }
 
-function openProxy(agent: Agent, note: (line: string) => void) {
+function openProxy(agent: Agent, log: (line: string) => void) {
   const proxy = createProxyServer({
     agent,
     proxyTimeout: UPSTREAM_SILENCE_MS_MAX,
@@ -92,7 +92,7 @@ function openProxy(agent: Agent, note: (line: string) => void) {
     headers: { connection: 'keep-alive' },
   });
   proxy.on('proxyRes', (answer) => {
-    // These two speak of the connection between gateway and service.
+    // These two are about the connection between gateway and service.
     delete answer.headers['keep-alive'];
     delete answer.headers.connection;
   });
@@ -109,9 +109,9 @@ function openProxy(agent: Agent, note: (line: string) => void) {
     try {
       await proxy.web(request, response, { target, buffer: Readable.from(body === undefined ? [] : [body]) });
     } catch (error) {
-      note(`${service} did not answer ${request.method} ${request.path}: ${(error as Error).message}`);
+      log(`${service} did not answer ${request.method} ${request.path}: ${(error as Error).message}`);
       if (response.headersSent) {
-        // The client has a part of the answer: only a cut connection tells it that the rest is missing.
+        // The client has a part of the answer: only a cut connection shows that the rest is missing.
         response.destroy();
         return;
       }
@@ -121,17 +121,17 @@ function openProxy(agent: Agent, note: (line: string) => void) {
   };
 }
 
-/** Asks once for all who ask within the time. */
-function once<T>(ask: () => Promise<T>, ageMsMax: number): () => Promise<T> {
-  let asked: Promise<T> | undefined;
+/** Calls made within `ageMsMax` share one result. */
+function shareResult<T>(call: () => Promise<T>, ageMsMax: number): () => Promise<T> {
+  let result: Promise<T> | undefined;
   return () => {
-    if (asked === undefined) {
-      asked = ask();
+    if (result === undefined) {
+      result = call();
       setTimeout(() => {
-        asked = undefined;
+        result = undefined;
       }, ageMsMax).unref();
     }
-    return asked;
+    return result;
   };
 }
 
@@ -140,7 +140,7 @@ function nameRequest(request: Request, _response: Response, next: NextFunction):
   next();
 }
 
-/** Adds the client's address to those that came along. Services that trust one proxy take the last. */
+/** Appends the client's address to X-Forwarded-For. With TRUSTED_PROXY_HOPS=1 services use the last entry. */
 function nameClient(request: Request): void {
   const before = request.headers['x-forwarded-for'];
   const client = request.socket.remoteAddress ?? '';

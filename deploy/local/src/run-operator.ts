@@ -4,7 +4,7 @@ import { readStackEnvironment } from './stack-env.js';
 import { entryOf } from './start-services.js';
 import { readProcessesFile, readStackFile } from './write-stack-files.js';
 
-/** Runs a command of the operator (`topics`, `makers …`) on the stack that runs here, or on KAFKA_BROKERS when given. */
+/** Runs a command of the operator (`topics`, `makers …`) on the running stack, or on KAFKA_BROKERS when given. */
 const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);
 const brokers = process.env['KAFKA_BROKERS'] || readStackFile(folder)?.kafkaBrokers;
 if (brokers === undefined) {

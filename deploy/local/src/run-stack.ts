@@ -1,12 +1,10 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { boundLogs } from './bound-logs.js';
+import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
 import type { DeployedContracts } from './deploy-contracts.js';
-import { findFreePort, isPortFree } from './find-free-ports.js';
 import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
-import { takeLock } from './lock-file.js';
 import { provideContracts } from './provide-contracts.js';
-import { PartError, stopLivingParts } from './spawn-part.js';
+import { rotateLogs } from './rotate-logs.js';
 import { given, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
@@ -34,13 +32,13 @@ const LOCAL_DEFAULTS = {
   REDIS_KEY_PREFIX: 'mb:',
   TOPIC_REPLICATION_FACTOR: '1',
   TRUSTED_PROXY_HOPS: '1',
-  // Nothing scrapes metrics here, and whoever waits for the stack is told at once of a watcher that halts.
+  // No metrics are scraped here: a watcher that halts ends at once, so that its restart shows the reason.
   HALT_LINGER_MS: '0',
   LOG_LEVEL: 'info',
   NODE_ENV: 'production',
 };
 const LOOPBACK = '127.0.0.1';
-/** What commands beside the stack have to share with it. */
+/** Settings that commands beside the stack share with it. */
 const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX'] as const;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -60,10 +58,10 @@ export type StackRun = {
 
 /**
  * Starts the whole stack on a data folder.
- * @param environment reaches the services, but for what the stack decides
- * @param say takes a line at a time for the person who looks on
+ * @param environment reaches the services, except what the stack decides
+ * @param report takes one line at a time for the terminal
  */
-export function runStack(settings: StackSettings, environment: Environment, say: (line: string) => void): StackRun {
+export function runStack(settings: StackSettings, environment: Environment, report: (line: string) => void): StackRun {
   const folder = resolve(settings.MAKERBOOK_DATA);
   const closing: (() => void | Promise<void>)[] = [];
   const stopped = new AbortController();
@@ -72,13 +70,13 @@ export function runStack(settings: StackSettings, environment: Environment, say:
     stopping ??= (async () => {
       stopped.abort();
       for (const close of closing.reverse()) await close();
-      // Whatever was still starting when the order to stop came.
+      // Parts that were still starting at the stop.
       await stopLivingParts();
       closing.length = 0;
     })();
     return stopping;
   };
-  const ready = start(settings, { environment, folder, say, signal: stopped.signal, closing });
+  const ready = start(settings, { environment, folder, report, signal: stopped.signal, closing });
   return {
     ready: ready.catch(async (error: unknown) => {
       await stop();
@@ -91,12 +89,12 @@ export function runStack(settings: StackSettings, environment: Environment, say:
 type Start = {
   readonly environment: Environment;
   readonly folder: string;
-  readonly say: (line: string) => void;
+  readonly report: (line: string) => void;
   readonly signal: AbortSignal;
   readonly closing: (() => void | Promise<void>)[];
 };
 
-async function start(settings: StackSettings, { environment, folder, say, signal, closing }: Start): Promise<Stack> {
+async function start(settings: StackSettings, { environment, folder, report, signal, closing }: Start): Promise<Stack> {
   closing.push(lockFolder(folder).release);
   const port = settings.PORT === 0 ? await findFreePort() : settings.PORT;
   if (!(await isPortFree(port, undefined)) || !(await isPortFree(port, '127.0.0.1'))) {
@@ -105,7 +103,7 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   await awaitLeftovers(folder);
   removeStackFiles(folder);
   const logs = join(folder, 'logs');
-  closing.push(boundLogs(logs, settings.LOG_BYTES_MAX));
+  closing.push(rotateLogs(logs, settings.LOG_BYTES_MAX));
 
   const shared = { ...LOCAL_DEFAULTS, ...withoutEmpty(environment) };
   const running: Supervised[] = [];
@@ -115,8 +113,8 @@ async function start(settings: StackSettings, { environment, folder, say, signal
     supervision.onStart();
   };
   const supervision: Supervision = {
-    say: (line) => {
-      if (!signal.aborted) say(line);
+    report: (line) => {
+      if (!signal.aborted) report(line);
     },
     onStart: () =>
       writeProcessesFile(folder, {
@@ -128,7 +126,7 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   closing.push(() => removeStackFiles(folder));
 
   const own = namesOfOwnParts(settings);
-  if (own.length > 0) say(`starting ${own.join(', ')}`);
+  if (own.length > 0) report(`starting ${own.join(', ')}`);
   const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
   signal.throwIfAborted();
   const quoteSigner = keepQuoteSigner(settings, folder);
@@ -137,7 +135,7 @@ async function start(settings: StackSettings, { environment, folder, say, signal
   await createTopics(env);
   signal.throwIfAborted();
 
-  say('starting the services');
+  report('starting the services');
   const services: RunningService[] = [];
   await startServices(env, logs, supervision, (service) => {
     services.push(service);
@@ -186,9 +184,9 @@ function serviceEnvironment(
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,
     RPC_URL: addresses.rpcUrl,
-    // The chain that is started here tells of a block the moment it is mined.
+    // The chain that is started here announces a block as soon as it is mined.
     ...(given(settings.RPC_URL) === undefined ? { RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws') } : {}),
-    // Behind the gateway, which alone may be reached from elsewhere.
+    // Behind the gateway, the only one that other machines may reach.
     HOST: LOOPBACK,
     CHAIN_ID: String(settings.CHAIN_ID),
     SERVICE_NAME: settings.SERVICE_NAME,

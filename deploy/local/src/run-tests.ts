@@ -12,7 +12,7 @@ const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
 /**
  * `npm test`: formatting and lint, unit tests, live tests against real parts, end-to-end tests against the whole stack.
- * Words on the command line are patterns of test files; the checks are left out then.
+ * Arguments are patterns of test files; the checks are skipped then.
  * The last line is `tests: N passed, N failed`. Exit code 0 only when nothing failed and something ran.
  */
 const patterns = process.argv.slice(2);
@@ -30,25 +30,25 @@ const isClean = patterns.length > 0 || (await check());
 const results: Counts[] = [];
 for (const step of steps(patterns)) {
   if (isStopping) break;
-  say(step.title);
+  report(step.title);
   results.push(await runJest(step.args));
 }
 const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
 const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
-if (!isClean) say('formatting or lint is not clean: `npm run format` mends what can be mended');
-if (isStopping) say('stopped before the end');
+if (!isClean) report('formatting or lint is not clean: `npm run format` mends most of it');
+if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 
-function steps(words: readonly string[]): { title: string; args: string[] }[] {
-  if (words.length > 0)
-    return [{ title: `tests: ${words.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...words] }];
+function steps(patterns: readonly string[]): { title: string; args: string[] }[] {
+  if (patterns.length > 0)
+    return [{ title: `tests: ${patterns.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...patterns] }];
   const parts = ['contracts', 'shared', 'services', 'deploy', 'test/dist/fuzz'].map(patternOf);
   return [
     { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] },
     {
       title: 'live tests: real Kafka, Postgres, Redis and chains',
-      // They wait more than they reckon.
+      // They wait more than they compute.
       args: ['--selectProjects', 'live', '--maxWorkers=3', '--', ...parts],
     },
     {
@@ -64,12 +64,12 @@ function patternOf(folder: string): string {
 }
 
 async function check(): Promise<boolean> {
-  say('formatting and lint');
+  report('formatting and lint');
   return (await run(bin('biome'), ['ci', '--colors=off', '.'])) === 0;
 }
 
 async function runJest(args: readonly string[]): Promise<Counts> {
-  // Whatever the tests leave in the folder for temporary files goes with it, also when they are interrupted.
+  // Temporary files of the tests are removed with this folder, also after an interruption.
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-run-'));
   chmodSync(folder, 0o711);
   const file = join(folder, 'counts.json');
@@ -92,7 +92,7 @@ async function removeWhenUnused(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
 }
 
-/** A run that ends badly, or without a word, or in which no test ran, counts as one failed test: nothing is left out unseen. */
+/** A run that fails, writes no counts, or runs no test counts as one failed test. */
 function readCounts(file: string, code: number): Counts {
   try {
     const counts = JSON.parse(readFileSync(file, 'utf8')) as Counts;
@@ -110,6 +110,6 @@ function run(command: string, args: readonly string[], env = process.env): Promi
   });
 }
 
-function say(title: string): void {
+function report(title: string): void {
   console.error(`\n== ${title}`);
 }

@@ -1,9 +1,9 @@
-import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { address, choice, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
 
 const own = 'own';
 
-/** What `npm start` itself reads. Whatever else stands in the environment reaches the services as it is. */
+/** Settings of `npm start`. Other variables of the environment reach the services unchanged. */
 export const stackSettings = {
   PORT: port('Port of the base URL; 0: any free one', 8080),
   HOST: choice(
@@ -46,7 +46,7 @@ export function readStackEnvironment(environment: Record<string, string | undefi
   return readSettings(stackSettings, environment);
 }
 
-/** The value that was given, or undefined where the stack brings its own. */
+/** The value that was given, or undefined where the stack starts its own. */
 export function given(value: string): string | undefined {
   return value === own ? undefined : value;
 }

@@ -1,11 +1,6 @@
 import { join } from 'node:path';
-import { findFreePort } from './find-free-ports.js';
-import type { Part } from './spawn-part.js';
+import { findFreePort, type Part, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
 import { given, type StackSettings } from './stack-env.js';
-import { startAnvil } from './start-anvil.js';
-import { startKafka } from './start-kafka.js';
-import { startPostgres } from './start-postgres.js';
-import { startRedis } from './start-redis.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const BLOCK_TIME_SECONDS = 1;
@@ -20,7 +15,7 @@ export type Addresses = {
 /** Where the parts keep their data and their logs. */
 export type Folders = { readonly data: string; readonly logs: string };
 
-/** What {@link startParts} starts: that of which no address is given. */
+/** The parts that {@link startParts} starts: those without a given address. */
 export function namesOfOwnParts(settings: StackSettings): string[] {
   const { KAFKA_BROKERS, DATABASE_URL, REDIS_URL, RPC_URL } = settings;
   const parts = { Kafka: KAFKA_BROKERS, Postgres: DATABASE_URL, Redis: REDIS_URL, 'a chain': RPC_URL };
@@ -28,7 +23,7 @@ export function namesOfOwnParts(settings: StackSettings): string[] {
 }
 
 /**
- * Starts Kafka, Postgres, Redis and a chain side by side, but for those whose address is given.
+ * Starts Kafka, Postgres, Redis and a chain side by side, except those whose address is given.
  * A part that ends is started again at the same address.
  * @param keep takes each part as soon as it runs, also when another one fails
  * @throws PartError of the first that cannot start
@@ -46,7 +41,7 @@ export async function startParts(
     keep(part);
     return part.current();
   };
-  const onProgress = supervision.say;
+  const onProgress = supervision.report;
   const common = (name: string, port: number) => ({ dataDir: join(data, name), port, logFile: log(name), onProgress });
   const [kafkaBrokers, databaseUrl, redisUrl, rpcUrl] = await allOrFirstFailure([
     given(settings.KAFKA_BROKERS) ??

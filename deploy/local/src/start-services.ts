@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { findFreePorts, logTail, PartError, spawnPart } from '@makerbook/parts';
 import { askReadiness } from './check-readiness.js';
-import { findFreePorts } from './find-free-ports.js';
-import { logTail, PartError, spawnPart } from './spawn-part.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const run = promisify(execFile);
@@ -15,7 +14,7 @@ const READY_POLL_MS = 100;
 const ENDINGS_MAX = 3;
 const STOP_TIMEOUT_MS = 25_000;
 
-/** They stop in the reverse order: first those that take requests. */
+/** They stop in reverse order: those that take requests first. */
 const SERVICES = [
   { name: 'projector', hasApi: false },
   { name: 'chain-watcher', hasApi: false },
@@ -35,14 +34,14 @@ export function entryOf(folder: string, file = 'main.js'): string {
 
 /**
  * Creates the topics that are missing.
- * @throws PartError when one differs from what it must be
+ * @throws PartError when a topic is not as configured
  */
 export async function createTopics(environment: Environment): Promise<void> {
   try {
     await run(process.execPath, [entryOf('services/operator'), 'topics'], { env: environment });
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new PartError('topics', 'the topics are not as they must be', `${stdout}${stderr}`.trimEnd());
+    throw new PartError('topics', 'the topics are not as configured', `${stdout}${stderr}`.trimEnd());
   }
 }
 
@@ -79,8 +78,8 @@ export function startNode(
 }
 
 /**
- * Waits until each service says that it is ready.
- * @throws PartError when one keeps ending, or is not ready after two minutes: with what it says is missing
+ * Waits until each service is ready.
+ * @throws PartError when one keeps ending, or is not ready after two minutes: with its failed checks
  */
 export async function awaitReadiness(services: readonly RunningService[], signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + READY_TIMEOUT_MS;

@@ -1,11 +1,11 @@
 import { relative, resolve } from 'node:path';
+import { PartError } from '@makerbook/parts';
 import { SettingsError } from '@makerbook/settings';
 import { runStack, type Stack } from './run-stack.js';
-import { PartError } from './spawn-part.js';
 import { readStackEnvironment, type StackSettings } from './stack-env.js';
 
 const startedAtMs = performance.now();
-const say = (line: string) => console.log(line);
+const report = (line: string) => console.log(line);
 
 try {
   await main(readStackEnvironment(process.env));
@@ -15,33 +15,33 @@ try {
 }
 
 async function main(settings: StackSettings): Promise<void> {
-  const stack = runStack(settings, process.env, say);
-  const order = endOnOrder(stack.stop);
+  const stack = runStack(settings, process.env, report);
+  const order = stopOnSignal(stack.stop);
   try {
     const { addresses } = await stack.ready;
-    say(summary(addresses, resolve(settings.MAKERBOOK_DATA)));
+    report(summary(addresses, resolve(settings.MAKERBOOK_DATA)));
   } catch (error) {
-    // An order to stop in the middle of the start is no failure: whoever took it ends the process.
-    if (!order.isGiven()) throw error;
+    // A signal in the middle of the start is no failure: its handler ends the process.
+    if (!order.isStopping()) throw error;
   }
 }
 
-/** Ctrl-C, SIGTERM, a closed terminal, and the end of the process that started this one: each is an order to stop. */
-function endOnOrder(stopStack: () => Promise<void>): { isGiven: () => boolean } {
-  let isGiven = false;
+/** Ctrl-C, SIGTERM, a closed terminal, and the end of the process that started this one: each stops the stack. */
+function stopOnSignal(stopStack: () => Promise<void>): { isStopping: () => boolean } {
+  let isStopping = false;
   const stop = () => {
-    if (isGiven) return;
-    isGiven = true;
-    say('stopping');
+    if (isStopping) return;
+    isStopping = true;
+    report('stopping');
     void stopStack().then(() => {
-      say('stopped');
+      report('stopped');
       process.exit(0);
     });
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
   process.on('disconnect', stop);
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  return { isGiven: () => isGiven };
+  return { isStopping: () => isStopping };
 }
 
 function explain(error: PartError): string {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { spawnPart } from './spawn-part.js';
+import { spawnPart } from '@makerbook/parts';
 import { type Supervised, supervise } from './supervise.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-supervise-'));
@@ -13,32 +13,32 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function start(script: string, said: string[] = []) {
+async function start(script: string, lines: string[] = []) {
   const logFile = join(folder, `${supervised.length}.log`);
   const begin = async () => spawnPart({ name: 'worker', command: '/bin/sh', args: ['-c', script], logFile });
-  const running = await supervise('worker', begin, { say: (line) => said.push(line), onStart: () => undefined });
+  const running = await supervise('worker', begin, { report: (line) => lines.push(line), onStart: () => undefined });
   supervised.push(running);
   return running;
 }
 
 describe('supervision', () => {
   test('starts a killed process again, and says so in one line each', async () => {
-    const said: string[] = [];
-    const worker = await start('sleep 60', said);
+    const lines: string[] = [];
+    const worker = await start('sleep 60', lines);
     const first = worker.current().pid;
     worker.current().kill('SIGKILL');
-    while (said.length < 2) await delay(50);
+    while (lines.length < 2) await delay(50);
     expect(worker.current().pid).not.toBe(first);
-    expect(said[0]).toMatch(/^worker was ended by SIGKILL: starting it again in 0\.5 s \(.*\.log\)$/);
-    expect(said[1]).toBe('worker was started again');
+    expect(lines[0]).toMatch(/^worker was ended by SIGKILL: starting it again in 0\.5 s \(.*\.log\)$/);
+    expect(lines[1]).toBe('worker was started again');
     expect(worker.endings()).toBe(1);
   });
 
   test('waits longer each time for one that keeps ending, and keeps all that it wrote', async () => {
-    const said: string[] = [];
-    const worker = await start('echo tried; exit 3', said);
+    const lines: string[] = [];
+    const worker = await start('echo tried; exit 3', lines);
     while (worker.endings() < 3) await delay(50);
-    const pauses = said.flatMap((line) => /exit code 3: starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
+    const pauses = lines.flatMap((line) => /exit code 3: starting it again in ([\d.]+) s/.exec(line)?.[1] ?? []);
     expect(pauses.slice(0, 3)).toEqual(['0.5', '1', '2']);
     await worker.stop();
     expect(readFileSync(worker.current().logFile, 'utf8')).toMatch(/^(tried\n){3,}$/);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Exit, type Part, PartError } from './spawn-part.js';
+import { type Exit, type Part, PartError } from '@makerbook/parts';
 
 const FIRST_PAUSE_MS = 500;
 const PAUSE_MS_MAX = 15_000;
@@ -10,27 +10,27 @@ export type Supervised<P extends Part = Part> = {
   readonly name: string;
   /** The process that runs now, or ran last. */
   readonly current: () => P;
-  /** How often it has ended though nobody ordered it. */
+  /** How often it has ended by itself. */
   readonly endings: () => number;
   /** Stops it for good. */
   stop(): Promise<void>;
 };
 
 export type Supervision = {
-  /** Takes a line for the person who looks on. */
-  readonly say: (line: string) => void;
+  /** Takes a line for the terminal. */
+  readonly report: (line: string) => void;
   /** Called after each start, also the first. */
   readonly onStart: () => void;
 };
 
 /**
  * Starts a process and starts it again, after a pause that doubles, whenever it ends by itself.
- * @throws what `start` throws at the first start; later failures are said, and tried again
+ * @throws what `start` throws at the first start; later failures are reported, and tried again
  */
 export async function supervise<P extends Part>(
   name: string,
   start: () => Promise<P>,
-  { say, onStart }: Supervision,
+  { report, onStart }: Supervision,
 ): Promise<Supervised<P>> {
   let current = await start();
   let endings = 0;
@@ -43,7 +43,7 @@ export async function supervise<P extends Part>(
     while (!stopping.signal.aborted) {
       endings += 1;
       if (performance.now() - startedAtMs > STEADY_MS) pauseMs = FIRST_PAUSE_MS;
-      say(`${name} ${reason}: starting it again in ${pauseMs / 1000} s (${current.logFile})`);
+      report(`${name} ${reason}: starting it again in ${pauseMs / 1000} s (${current.logFile})`);
       await delay(pauseMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX);
       if (stopping.signal.aborted) return;
@@ -55,7 +55,7 @@ export async function supervise<P extends Part>(
       }
       startedAtMs = performance.now();
       onStart();
-      say(`${name} was started again`);
+      report(`${name} was started again`);
       if (stopping.signal.aborted) await current.stop();
       reason = describe(await current.exited);
     }

@@ -1,12 +1,12 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startTimeOf } from '@makerbook/parts';
 import type { DeployedPool, DeployedToken } from './deploy-contracts.js';
-import { startTimeOf } from './read-processes.js';
 
 const LEFTOVER_WAIT_MS = 15_000;
 
-/** `stack.json`: what runs where, for makers, demos and tests. It exists while the stack is ready. */
+/** `stack.json`: the addresses, for makers, demos and tests. It exists while the stack is ready. */
 export type StackFile = {
   readonly baseUrl: string;
   readonly kafkaBrokers: string;
@@ -32,10 +32,10 @@ export type ProcessEntry = {
   readonly opsPort?: number;
 };
 
-/** `processes.json`: kept true while the stack runs, also over restarts of single processes. */
+/** `processes.json`: the processes of the running stack, updated at restarts. */
 export type ProcessesFile = {
   readonly supervisorPid: number;
-  /** Settings that commands beside the stack have to share with it. */
+  /** Settings that commands beside the stack share with it. */
   readonly settings: Readonly<Record<string, string>>;
   readonly processes: readonly ProcessEntry[];
 };
@@ -68,8 +68,8 @@ export function removeStackFiles(folder: string): void {
 }
 
 /**
- * After a supervisor that was killed: waits until the last of its processes has gone (its leash ends them), and kills
- * what is left after 15 s. Call it with the folder's lock held.
+ * After a supervisor that was killed: waits until the last of its processes has ended (`killWithParent` ends them), and
+ * kills what is left after 15 s. Call it with the folder's lock held.
  */
 export async function awaitLeftovers(folder: string): Promise<void> {
   const stored = readJson(join(folder, 'processes.json')) as StoredProcesses | undefined;

@@ -4,6 +4,7 @@ import {
   kafkaSettings,
   list,
   opsSettings,
+  postgresSettings,
   type SettingsOf,
   signingSettings,
   text,
@@ -12,6 +13,7 @@ import {
 /** Every setting of the chain-watcher; README.md holds them as a table. */
 export const watcherSettings = {
   ...kafkaSettings,
+  ...postgresSettings,
   ...opsSettings,
   RPC_URL: list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first'),
   RPC_WS_URL: text(
@@ -46,6 +48,11 @@ export const watcherSettings = {
     'Values that could not be read before which are asked in one reading, each by itself; the others count as zero until their turn',
     8,
     { min: 1, max: 40 },
+  ),
+  TAKEOVER_MS: integer(
+    'A standby takes over when the newest block of the log has been the same for so long though its own node has newer ones',
+    3000,
+    { min: 100 },
   ),
   ORDER_GATHER_MS: integer('How long a new order waits for others, to be read with them', 5),
   CATCH_UP_BLOCKS_MAX: integer(

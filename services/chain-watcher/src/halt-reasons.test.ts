@@ -4,7 +4,9 @@ import { expect, test } from '@jest/globals';
 /** Text of the sources of a package, without tests. */
 const sourcesIn = (folder: string): string => {
   const url = new URL(`../../../${folder}/src/`, import.meta.url);
-  const files = readdirSync(url).filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
+  const files = readdirSync(url, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.startsWith('testing'),
+  );
   return files.map((file) => readFileSync(new URL(file, url), 'utf8')).join('\n');
 };
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { encodeResumeRecord, topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
+import { connectPostgres } from '@makerbook/postgres';
 import { runObservedWatcher } from './testing/run-watcher.js';
 import { Stage, until } from './testing/stage-chain.js';
 
@@ -74,15 +74,10 @@ describe('a watcher that has halted', () => {
     expect((await ops.ask('/metrics')).status).toBe(0);
   });
 
-  test('is counted, too, where the book is of another log', async () => {
-    const record = encodeResumeRecord(
-      { type: 'BookPosition', position: { partition: 0, offset: '1000' } },
-      { id: '1', source: '/stage', timeMs: 0 },
-    );
-    const { resume } = topicNames(stage.prefix);
-    await stage.log
-      .createAppender({ timeoutMs: 60_000 })
-      .append([{ topic: resume, partition: 0, ...record, key: record.key ?? '' }]);
+  test('is counted, too, where the rows are of another log', async () => {
+    const postgres = connectPostgres({ url: stage.databaseUrl });
+    await postgres.query('insert into projections (partition, next_offset) values (0, 1000)');
+    await postgres.close();
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, terminate, exited } = halted;
     await hasHalted(halted);

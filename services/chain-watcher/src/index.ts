@@ -1,2 +1,2 @@
-export { WatchedSet } from './keep-watched-set.js';
-export { matchLogs } from './match-logs.js';
+export { matchLogs } from './watch/match-logs.js';
+export { WatchedSet } from './watch/watched-set.js';

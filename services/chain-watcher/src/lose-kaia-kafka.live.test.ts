@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Ops } from './testing/ask-ops.js';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
@@ -64,6 +64,8 @@ describe('without the Kafka of the Kaia node', () => {
   test('the watcher starts, says so once, and takes up the topic when it is there; killed, it is missed as little', async () => {
     watcher = await runObservedWatcher(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
     await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
+    // A standby is ready too: this one takes the term, as there is no other.
+    await stage.settled();
     await goOnWithout();
     await start();
     await kaiaLog.createTopics([{ name: TOPIC, partitions: 1, replicationFactor: 1, config: {} }]);

@@ -1,14 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { BlockRef } from '@makerbook/contracts-events';
-import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';
 import { addressOf, type SignedOrder, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
-const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
-const PARTITIONS = [0, 1, 2];
 
 let stage: Stage;
 let gate: Gate;
@@ -88,11 +86,6 @@ const spendUnread = async (): Promise<number> => {
 };
 const mint = (amount: bigint) => stage.send(stage.taker, token, ERC20, 'mint', addressOf(maker), amount);
 const spend = (amount: bigint) => stage.send(maker, token, ERC20, 'transfer', addressOf(stage.taker), amount);
-const newest = async (): Promise<BlockRef> => {
-  const block = await stage.provider.getBlock('latest');
-  if (block === null) throw new Error('no newest block');
-  return { number: block.number, hash: block.hash as Hex, timestamp: block.timestamp };
-};
 const reaches = (orderHash: Hex, status: string) =>
   until(`${orderHash} is ${status}`, () => stage.state(orderHash)?.status === status);
 const lastStates = (orderHash: Hex, count: number) =>
@@ -116,115 +109,6 @@ describe('while a block is being read', () => {
     held?.release();
     await reaches(fresh.orderHash, 'INACTIVE');
     expect(lastStates(fresh.orderHash, 2)).toEqual(['VALIDATING', 'INACTIVE']);
-  });
-});
-
-describe('beside another watcher', () => {
-  test('an order whose funds the other one read before the block that was just matched is read anew', async () => {
-    // It looks at a new order when the block is published, and after this time: then the other one's facts are in the log.
-    await watch({ ORDER_GATHER_MS: '500' });
-    const other = await openActive();
-    const first = maker;
-    const signed = await openMaker(10n);
-    const account = addressOf(maker);
-    await stage.settled();
-    // The other watcher reads the pair at this block.
-    const block = await newest();
-    const allowance = await stage.read<bigint>(token, ERC20, 'allowance', account, stage.protocolAddress);
-    hold();
-    const from = reads;
-    // This watcher matches the next block, in which both spend: it knows the first maker alone.
-    await stage.provider.send('evm_setAutomine', [false]);
-    const spending = [spend(1n)];
-    maker = first;
-    spending.push(spend(1n));
-    await until('both wait to be mined', async () => {
-      const pending = (await stage.provider.send('txpool_status', [])) as { pending: string };
-      return Number(pending.pending) === 2;
-    });
-    await stage.mine();
-    await stage.provider.send('evm_setAutomine', [true]);
-    await Promise.all(spending);
-    await readsMore(from);
-    const { orderHash } = signed;
-    const read = { maker: account, block, cause: { kind: 'read', occasion: 'ORDER' } } as const;
-    await stage.submit(signed, 0, [
-      { ...read, type: 'NonceChanged', nonce: '0x0' },
-      { ...read, type: 'AllowanceChanged', token, allowance: `0x${allowance.toString(16)}` },
-      { ...read, type: 'BalanceChanged', token, balance: '0xa' },
-      { ...read, type: 'OrderFilled', orderHash, filledMakingAmount: '0x0' },
-    ]);
-    await reaches(orderHash, 'ACTIVE');
-    held?.release();
-    await reaches(orderHash, 'INACTIVE');
-    expect(stage.state(orderHash)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
-    // By the block that changed its funds at the latest, or by a reading before it.
-    const [, active, next] = stage.states(orderHash);
-    expect(active?.status).toBe('ACTIVE');
-    expect(next?.by).toMatchObject({ block: { number: block.number + 1 } });
-    expect(stage.state(other.orderHash)?.status).toBe('INACTIVE');
-    expect(lastStates(other.orderHash, 2)).toEqual(['ACTIVE', 'INACTIVE']);
-  });
-
-  test('which published a block without knowing an order, and is gone: the order is VALIDATING until it is read here', async () => {
-    await watch();
-    const kept = await openActive();
-    const cancelled = await openActive();
-    await stage.settled();
-    hold();
-    const from = reads;
-    await stage.send(maker, stage.protocolAddress, PROTOCOL, 'cancelOrder', cancelled.order);
-    await readsMore(from);
-    for (const partition of PARTITIONS) await stage.publishBlockTo(partition, 0n);
-    for (const { orderHash } of [kept, cancelled]) await reaches(orderHash, 'VALIDATING');
-    held?.release();
-    await reaches(cancelled.orderHash, 'REMOVED');
-    // Nothing happened to the other one: it is read again, and no further block is needed.
-    await reaches(kept.orderHash, 'ACTIVE');
-    expect(lastStates(kept.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'ACTIVE']);
-    expect(lastStates(cancelled.orderHash, 3)).toEqual(['ACTIVE', 'VALIDATING', 'CANCELLED_ONCHAIN']);
-  });
-
-  test('a new order is read again whose reading comes behind a block of the other one, and no further block is needed', async () => {
-    await watch();
-    const signed = await openMaker(10n);
-    await stage.settled();
-    hold();
-    const from = reads;
-    await stage.submit(signed);
-    await readsMore(from);
-    await stage.mine();
-    for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
-    held?.release();
-    await reaches(signed.orderHash, 'ACTIVE');
-    const readings = stage.facts.flatMap(({ fact }) =>
-      fact.type === 'OrderFilled' && fact.orderHash === signed.orderHash ? [fact.block.number] : [],
-    );
-    const { number } = await newest();
-    expect(readings).toEqual([number - 1, number]);
-  });
-
-  test('what it did not know of a block that it published is told nevertheless', async () => {
-    await watch();
-    const signed = await openActive();
-    await stage.settled();
-    await spendUnread();
-    for (const partition of PARTITIONS) await stage.publishBlockTo(partition);
-    await stage.settled();
-    // It sees that the block is there before it gets to publish it.
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-    expect(stage.state(signed.orderHash)?.status).toBe('ACTIVE');
-    held?.release();
-    await reaches(signed.orderHash, 'INACTIVE');
-    const { number } = await newest();
-    await stage.mine();
-    await stage.settled();
-    for (const partition of PARTITIONS) {
-      const same = stage.facts.filter(
-        ({ partition: at, fact }) => at === partition && fact.type === 'BlockProcessed' && fact.block.number === number,
-      );
-      expect(same).toHaveLength(1);
-    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { Contract, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { type AskedCall, type Gate, startMisbehavingNode } from './testing/gate-node.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
-import { findFreePort } from '@makerbook/local-stack';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { findFreePort } from '@makerbook/parts';
 import type { Logger } from '@makerbook/telemetry';
 import { opsAt } from './testing/ask-ops.js';
 import { runWatcherProcess } from './testing/run-watcher.js';
@@ -52,12 +52,12 @@ describe('a start that fails', () => {
     [
       'as its topics are missing',
       async () => ({ TOPIC_PREFIX: `${stage.prefix}nowhere.` }),
-      /topic \S+nowhere\.limit-orders\.maker-events\.v1 is missing.* are made by /,
+      /topic \S+nowhere\.limit-orders\.maker-events\.v1 is missing.* Create missing topics with /,
     ],
     [
       'as its topics have other partitions',
       async () => ({ PARTITIONS: '4' }),
-      /topic \S+\.limit-orders\.maker-events\.v1 has 3 partitions and not 4 as told/,
+      /topic \S+\.limit-orders\.maker-events\.v1 has 3 partitions, expected 4 \(PARTITIONS\)/,
     ],
     [
       'as the topic of the Kaia node is missing',
@@ -96,7 +96,9 @@ describe('without the protocol’s address', () => {
       await stage.settled();
       expect(stage.state(expiring)).toEqual({ status: 'REMOVED', reason: 'EXPIRED' });
       expect(stage.state(lasting)).toEqual({ status: 'VALIDATING' });
-      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(new Set(['OrderSubmitted', 'BlockProcessed']));
+      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(
+        new Set(['TermStarted', 'OrderSubmitted', 'BlockProcessed']),
+      );
       expect(said.filter((text) => text.startsWith('LIMIT_ORDER_PROTOCOL_ADDRESS is zero'))).toHaveLength(1);
     } finally {
       await watcher.stop();

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
-import { testParts } from '@makerbook/local-stack';
 import { Contract, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { addressOf, Stage, type StoredFact, until } from './testing/stage-chain.js';
@@ -116,7 +116,7 @@ describe('a watcher that was away', () => {
     // As a crash between two partitions: only those that already hold the block are left out of the repeat.
     const before = [0, 1, 2].map((partition) => blocksIn(partition).length);
     await stage.mine();
-    await stage.publishBlockTo(1);
+    await stage.publishBlockTo(1, stage.term());
     await until('partition 1 is ahead', () => blocksIn(1).length === (before[1] ?? 0) + 1);
     await watch();
     await stage.settled();
@@ -124,52 +124,11 @@ describe('a watcher that was away', () => {
   });
 });
 
-describe('several watchers', () => {
-  test('do no harm side by side, one of them stopped and started over and over', async () => {
-    await watch();
-    await stage.settled();
-    const from = stage.processedBlock();
-    const orderHash = await post(1_000_000n);
-    for (let round = 0; round < 4; round += 1) {
-      const other = await stage.watch();
-      await until('it follows, too', () => other.state.phase === 'FOLLOWING');
-      await mint(1n);
-      await stage.mine(2);
-      await spend(1n);
-      await other.stop();
-      await mint(2n);
-    }
-    await stage.settled();
-    const balance = await stage.balanceOf(token, addressOf(maker));
-    await mint(1_000_000n - balance);
-    await stage.settled();
-    expect(stage.state(orderHash)?.status).toBe('ACTIVE');
-    await spend(1n);
-    await stage.settled();
-    expect(stage.state(orderHash)?.status).toBe('INACTIVE');
-    for (const partition of [0, 1, 2]) {
-      const since = [...new Set(blocksIn(partition))].filter((number) => number >= from).sort((a, b) => a - b);
-      expect(since).toEqual(since.map((_, index) => from + index));
-    }
-  });
-});
-
 describe('a chain that contradicts the log', () => {
   const main = fileURLToPath(new URL('./main.js', import.meta.url));
   const run = async (of: Stage): Promise<{ code: unknown; stderr: string; stdout: string }> => {
     const child = spawn(process.execPath, [main], {
-      env: {
-        PATH: process.env['PATH'],
-        KAFKA_BROKERS: testParts().kafkaBrokers,
-        PARTITIONS: '3',
-        TOPIC_PREFIX: of.prefix,
-        OPS_PORT: '0',
-        RPC_URL: of.anvil.rpcUrl,
-        LIMIT_ORDER_PROTOCOL_ADDRESS: of.protocolAddress,
-        MULTICALL_ADDRESS: of.multicall,
-        POLL_INTERVAL_MS: '20',
-        HALT_LINGER_MS: '0',
-      },
+      env: { PATH: process.env['PATH'], ...of.environment() },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let stderr = '';

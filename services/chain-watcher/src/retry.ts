@@ -1,10 +1,11 @@
 import { RpcRefused, RpcUnavailable } from '@makerbook/chain';
 import { LogUnavailable } from '@makerbook/kafka';
+import { PostgresUnavailable } from '@makerbook/postgres';
 
-/** Whether the same work may succeed later: a node or Kafka is away for now. All else stops the watcher. */
-function isRetryable(error: unknown): boolean {
+/** Whether the same work may succeed later: a node, Kafka or Postgres is away for now. All else ends the watcher. */
+export function isRetryable(error: unknown): boolean {
   if (error instanceof RpcRefused) return error.retryable;
-  return error instanceof RpcUnavailable || error instanceof LogUnavailable;
+  return error instanceof RpcUnavailable || error instanceof LogUnavailable || error instanceof PostgresUnavailable;
 }
 
 export interface RetryOptions {
@@ -26,6 +27,7 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions)
       if (!isRetryable(error) || options.signal.aborted) throw error;
       options.onFailure(error as Error);
       await options.wait(pauseMs);
+      if (options.signal.aborted) throw error;
     }
   }
 }

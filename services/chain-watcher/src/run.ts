@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import {
   ChainContradiction,
   createNode,
@@ -7,25 +9,21 @@ import {
   RpcUnavailable,
   readChainId,
 } from '@makerbook/chain';
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
-import { connectLog, LogUnavailable } from '@makerbook/kafka';
+import { connectLog } from '@makerbook/kafka';
+import { connectPostgres, type Postgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection } from '@makerbook/settings';
-import type { Telemetry } from '@makerbook/telemetry';
-import type { BlockSource } from './block-source.js';
+import type { Logger, Telemetry } from '@makerbook/telemetry';
+import { openSource } from './blocks/open-source.js';
 import type { WatcherSettings } from './env.js';
-import { followBlockgroups } from './follow-blockgroups.js';
-import { LogContradiction } from './follow-log.js';
-import type { WatcherState } from './keep-position.js';
-import { createMeters } from './measure.js';
-import { pollBlocks } from './poll-blocks.js';
-import type { FactReader } from './read-facts.js';
-import { judgeLiveness, judgeReadiness, type Signs } from './report-health.js';
-import { retrying } from './retry.js';
-import type { SweepState } from './sweep-pairs.js';
-import { watchHead } from './watch-head.js';
-import { type Reader, wireWork } from './wire-work.js';
+import { judgeLiveness, judgeReadiness, Vitals } from './health.js';
+import { createMetrics, type WatcherMeters } from './metrics.js';
+import type { MakerReader } from './observe/read-makers.js';
+import { waitFor } from './wait.js';
+import { LogContradiction } from './watch/follow-log.js';
+import { type WatcherState, Work, type WorkParts } from './work.js';
 
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
@@ -35,7 +33,7 @@ export interface Watcher extends Running {
    * halted some time later, so that its metrics can be scraped.
    */
   readonly failed: Promise<Error>;
-  /** Where it stands, for tests. */
+  /** Where it is, for tests. */
   readonly state: Readonly<WatcherState>;
 }
 
@@ -47,260 +45,233 @@ export interface WatcherParts {
 
 /**
  * Starts the service that follows the chain and appends what it says about each maker. Resolves when it runs; it is
- * ready once it has read the log and caught up with the chain. A node may be away, now and later, and so may the Kafka of
- * the Kaia node.
+ * ready once it has read the log, and, where it holds the term, caught up with the chain. A node, Postgres and the Kafka of
+ * the Kaia node may be away, now and later.
  * @throws TopicMismatch when a topic is missing or has other partitions than told, LogUnavailable without Kafka
  */
 export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
-  const { logger, serveMetrics } = parts.telemetry;
-  const nowMs = parts.nowMs ?? Date.now;
-  const startedAtMs = nowMs();
-  const partitions = settings.PARTITIONS;
-  const names = topicNames(settings.TOPIC_PREFIX);
-  const readTopics = [names.makerEvents, names.book, names.resume];
-  const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
-  const multicall = settings.MULTICALL_ADDRESS;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const meters = createMeters();
-  const state: WatcherState = {
-    phase: 'READING_LOG',
-    matched: undefined,
-    processed: undefined,
-    catchUp: undefined,
-  };
-  const sweep: SweepState = { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 };
-
-  let end: (error: Error) => void = () => undefined;
-  const ended = new Promise<Error>((resolve) => {
-    end = resolve;
-  });
-  /** Why a restart would not help. */
-  let halt: Error | undefined;
-  const onFatal = (error: Error) => {
-    if (signal.aborted) return;
-    stopping.abort();
-    if (error instanceof ChainContradiction || error instanceof LogContradiction) {
-      halt = error;
-      meters.halted();
-      logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
-    } else logger.error({ error }, 'the watcher cannot go on, and ends');
-    end(error);
-  };
-
-  /** One failure of each source is shown, until the source works again. */
-  const failures = new Map<Reader, string>();
-  /** Of the block loop alone: the sweep and the orders may go on while it is stuck. */
-  let lastTurnAtMs = nowMs();
-  const noteTurn = (who: Reader) => {
-    if (who === 'blocks') lastTurnAtMs = nowMs();
-  };
-  const wait = (ms: number) => waitFor(ms, signal);
-  const retryFor =
-    (who: Reader) =>
-    <T>(work: () => Promise<T>): Promise<T> =>
-      retrying(work, {
-        signal,
-        wait,
-        onFailure: (error) => {
-          noteTurn(who);
-          if (!failures.has(who)) logger.warn({ who, reason: error.message }, 'a dependency is away: trying again');
-          failures.set(who, error.message);
-        },
-        onSuccess: () => {
-          noteTurn(who);
-          if (failures.delete(who)) logger.info({ who }, 'the dependency is back');
-        },
-      });
-  const retryBlocks = retryFor('blocks');
-
-  const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
-  const node = createNode({
-    urls: settings.RPC_URL,
-    nowMs,
-    chainId: settings.CHAIN_ID,
-    timeoutMs: settings.RPC_TIMEOUT_MS,
-  });
-  const closing: (() => Promise<void> | void)[] = [() => node.close(), () => log.close()];
-  let closed: Promise<void> | undefined;
-  const closeWork = () => {
-    stopping.abort();
-    closed ??= closeInTurn(closing);
-    return closed;
-  };
-  let ops: OpsServer | undefined;
-  const leaving = new AbortController();
-  const stop = async () => {
-    leaving.abort();
-    await closeWork();
-    await ops?.stop();
-  };
-
+  const watcher = new RunningWatcher(settings, parts);
   try {
-    await log.verifyTopics(topicSpecs(names, partitions).filter(({ name }) => readTopics.includes(name)));
-    const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
-    const stateReader = createStateReader({
-      node,
-      multicall,
-      callsMax: settings.MULTICALL_CALLS_MAX,
-      suspectCallsMax: settings.SUSPECT_CALLS_MAX,
+    await watcher.start();
+    return watcher;
+  } catch (error) {
+    await watcher.stop();
+    throw error;
+  }
+}
+
+class RunningWatcher implements Watcher {
+  readonly failed: Promise<Error>;
+  private readonly settings: WatcherSettings;
+  private readonly telemetry: WatcherParts['telemetry'];
+  private readonly logger: Logger;
+  private readonly nowMs: () => number;
+  private readonly meters: WatcherMeters = createMetrics();
+  private readonly vitals: Vitals;
+  private readonly stopping = new AbortController();
+  /** What is open, in the order of opening. */
+  private readonly closing: (() => Promise<void> | void)[] = [];
+  private readonly leaving = new AbortController();
+  private end: (error: Error) => void = () => undefined;
+  private closed: Promise<void> | undefined;
+  private work: Work | undefined;
+  private ops: OpsServer | undefined;
+
+  constructor(settings: WatcherSettings, { telemetry, nowMs = Date.now }: WatcherParts) {
+    this.settings = settings;
+    this.telemetry = telemetry;
+    this.logger = telemetry.logger;
+    this.nowMs = nowMs;
+    // Each partition of the book may wait for its log.
+    setMaxListeners(0, this.stopping.signal);
+    this.vitals = new Vitals({ logger: telemetry.logger, nowMs, wait: waitFor });
+    const ended = new Promise<Error>((resolve) => {
+      this.end = resolve;
     });
-    const told = new Set<Address>();
-    const reader: FactReader | undefined =
-      protocol === ZERO_ADDRESS
-        ? undefined
-        : {
-            state: stateReader,
-            protocol,
-            onUnreadable: (token, what, block) => {
-              meters.unreadable(what);
-              if (told.has(token) || told.size >= TOLD_TOKENS_MAX) return;
-              told.add(token);
-              logger.warn({ token, what, block: block.number }, 'a token cannot be read: it counts as zero, told once');
-            },
-          };
-    if (reader === undefined) {
-      logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
-    }
-    const polled = pollBlocks({
+    this.failed = ended.then((error) => this.linger(error));
+  }
+
+  get opsPort(): number {
+    return this.ops?.port ?? 0;
+  }
+
+  get state(): WatcherState {
+    if (this.work === undefined) throw new Error('the watcher has not started');
+    return this.work.state;
+  }
+
+  async start(): Promise<void> {
+    const { settings, logger, meters, vitals, nowMs, closing } = this;
+    const { signal } = this.stopping;
+    const names = topicNames(settings.TOPIC_PREFIX);
+    const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
+    closing.push(() => log.close());
+    const postgres = connectPostgres({ url: settings.DATABASE_URL, poolMax: 1, statementTimeoutMs: SNAPSHOT_MS_MAX });
+    closing.push(() => postgres.close());
+    const urls = settings.RPC_URL;
+    const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
+    closing.push(() => node.close());
+    await log.verifyTopics(topicsToRead(names, settings.PARTITIONS));
+    const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
+    const reader = this.openReader(node);
+    const { source, polled, stop } = await openSource({
+      settings,
       node,
       withLogs: reader !== undefined,
-      pollIntervalMs: settings.POLL_INTERVAL_MS,
+      logger,
+      signal,
       nowMs,
-      wait,
-      silenceMsMax: settings.NODE_SILENCE_MS_MAX,
-      onLag: (lag) => logger.warn(lag, 'a node lags behind another one: it is asked last for some seconds'),
-      wsUrl: settings.RPC_WS_URL === '' ? undefined : settings.RPC_WS_URL,
-      onSubscriptionBroken: (reason) => {
-        meters.subscriptionBroken();
-        logger.warn({ reason }, 'new blocks are not announced any more: polling goes on');
-      },
+      wait: (ms) => waitFor(ms, signal),
+      onSubscriptionBroken: () => meters.subscriptionBroken(),
+      onGap: () => meters.gapFilled(),
     });
-    let blocks: BlockSource = polled;
-    if (settings.KAIA_TOPIC !== '') {
-      const brokers = settings.KAIA_KAFKA_BROKERS.length > 0 ? settings.KAIA_KAFKA_BROKERS : settings.KAFKA_BROKERS;
-      const kaiaLog = connectLog({ ...kafkaConnection(settings), brokers, clientId: 'chain-watcher', logger });
-      closing.push(() => kaiaLog.close());
-      try {
-        await kaiaLog.partitionsOf(settings.KAIA_TOPIC, { timeoutMs: KAIA_ANSWER_MS_MAX });
-      } catch (error) {
-        if (!(error instanceof LogUnavailable)) throw error;
-        const reason = error.message;
-        logger.warn({ reason }, 'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there');
-      }
-      blocks = followBlockgroups({
-        log: kaiaLog,
-        topic: settings.KAIA_TOPIC,
-        gaps: polled,
-        logger,
-        nowMs,
-        wait,
-        gapMsMax: settings.KAIA_GAP_MS_MAX,
-        silenceMsMax: settings.KAIA_SILENCE_MS_MAX,
-        blocksMax: KAIA_BLOCKS_MAX,
-        onGap: () => meters.gapFilled(),
-      });
-    }
-    const source = watchHead(blocks, { node, nowMs, wait, signal });
-    closing.push(() => source.stop());
-
-    let saidAtMs = 0;
-    const work = wireWork({
+    closing.push(stop);
+    const work = new Work({
+      ...this.reports(),
       log,
       appender,
       topics: names,
       node,
       source,
       reader,
-      state,
-      sweep,
       settings,
       logger,
       signal,
       nowMs,
-      wait,
-      retryFor,
-      onFatal,
+      holder: randomUUID(),
+      wait: waitFor,
+      retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
+      onFailure: (worker, error) => vitals.noteFailure(worker, error),
+      loadOrders: (onOrders) => loadOrders(postgres, settings.PARTITIONS, onOrders),
+      verifyChain: () => verifyChain(node, settings, reader !== undefined),
+    });
+    this.work = work;
+    closing.push(() => work.stop());
+    const measured = { nowMs, startedAtMs: vitals.startedAtMs, partitions: settings.PARTITIONS, work, vitals };
+    meters.observe({
+      ...measured,
+      isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
+      headNumber: () => source.headNumber(),
+      isSubscribed: () => polled.isSubscribed(),
+      rpc: () => node.counts(),
+      suspects: () => reader?.state.suspects().size ?? 0,
+    });
+    await this.serve(work, () => source.headNumber());
+    const working = work.run().catch((error: Error) => this.fail(error));
+    closing.push(() => working);
+  }
+
+  async stop(): Promise<void> {
+    this.leaving.abort();
+    await this.close();
+    await this.ops?.stop();
+  }
+
+  private close(): Promise<void> {
+    this.stopping.abort();
+    this.closed ??= (async () => {
+      for (const close of this.closing.toReversed()) await close();
+    })();
+    return this.closed;
+  }
+
+  private async serve(work: Work, headNumber: () => number | undefined): Promise<void> {
+    const { settings, vitals } = this;
+    const signs = () => vitals.signs(work, headNumber());
+    this.ops = await serveOps({
+      host: settings.HOST,
+      port: settings.OPS_PORT,
+      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
+      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
+      serveMetrics: this.telemetry.serveMetrics,
+    });
+  }
+
+  private openReader(node: Node): MakerReader | undefined {
+    const { settings, logger, meters } = this;
+    const protocol = settings.LIMIT_ORDER_PROTOCOL_ADDRESS;
+    if (protocol === ZERO_ADDRESS) {
+      logger.warn({}, 'LIMIT_ORDER_PROTOCOL_ADDRESS is zero: nothing can be read, and orders stay VALIDATING');
+      return undefined;
+    }
+    const state = createStateReader({
+      node,
+      multicall: settings.MULTICALL_ADDRESS,
+      callsMax: settings.MULTICALL_CALLS_MAX,
+      suspectCallsMax: settings.SUSPECT_CALLS_MAX,
+    });
+    const logged = new Set<Address>();
+    return {
+      state,
+      protocol,
+      onUnreadable: (token, what, block) => {
+        meters.unreadable(what);
+        if (logged.has(token) || logged.size >= LOGGED_TOKENS_MAX) return;
+        logged.add(token);
+        logger.warn({ token, what, block: block.number }, 'a token cannot be read: it counts as zero, logged once');
+      },
+    };
+  }
+
+  private reports(): Pick<WorkParts, 'onBlock' | 'onCatchUp' | 'onRole' | 'onFatal'> {
+    const { logger, meters, vitals, nowMs } = this;
+    let reportedAtMs = 0;
+    return {
       onBlock: ({ number }, facts, tookMs) => {
         meters.blockProcessed(facts, tookMs);
         logger.debug({ block: number, facts, tookMs }, 'block processed');
       },
       onCatchUp: (progress) => {
-        lastTurnAtMs = nowMs();
-        if (lastTurnAtMs - saidAtMs < PROGRESS_LINE_MS) return;
-        saidAtMs = lastTurnAtMs;
-        logger.info({ ...progress, head: state.matched?.number }, 'catching up');
+        vitals.noteTurn();
+        if (nowMs() - reportedAtMs < PROGRESS_LINE_MS) return;
+        reportedAtMs = nowMs();
+        logger.info({ ...progress }, 'catching up');
       },
-    });
-    const { watched, followed, orders } = work;
-    closing.push(() => followed.stop());
-
-    const signs = (): Signs => ({
-      nowMs: nowMs(),
-      startedAtMs,
-      state,
-      headNumber: source.headNumber(),
-      lastTurnAtMs,
-      lastPollAtMs: followed.lastPollAtMs(),
-      awaitedPartitions: followed.awaited(),
-      failures: [...failures].map(([who, reason]) => `${who}: ${reason}`),
-      halt: halt?.message,
-      logRecords: followed.counts().records,
-    });
-    const isSweeping = reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0;
-    meters.observe({
-      nowMs,
-      startedAtMs,
-      partitions,
-      state,
-      sweep: isSweeping ? sweep : undefined,
-      headNumber: () => source.headNumber(),
-      isSubscribed: () => polled.isSubscribed(),
-      lastTurnAtMs: () => lastTurnAtMs,
-      awaitedPartitions: () => followed.awaited(),
-      rpc: () => node.counts(),
-      suspects: () => stateReader.suspects().size,
-      unreadOrders: () => orders?.waiting() ?? 0,
-      oldestUnreadAtMs: () => orders?.oldestAtMs(),
-      logRecords: () => followed.counts(),
-      sizes: () => watched.sizes(),
-    });
-    ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
-      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
-      serveMetrics,
-    });
-
-    const watch = async () => {
-      await Promise.race([followed.caughtUp, aborted(signal)]);
-      state.phase = 'CATCHING_UP';
-      noteTurn('blocks');
-      await retryBlocks(() => verifyChain(node, settings, reader !== undefined));
-      logger.info({ ...watched.sizes(), records: followed.counts().records }, 'the log is read');
-      await work.watch();
+      onRole: (role, term) => {
+        vitals.noteRole();
+        logger.info({ role, term }, 'the role in the order of terms');
+      },
+      onFatal: (error) => this.fail(error),
     };
-    const working = Promise.all([watch(), work.sweep()].map((each) => each.catch(onFatal)));
-    closing.push(async () => {
-      await working;
-    });
-    const failed = ended.then(async (error) => {
-      if (halt === undefined) return error;
-      // What was under way is not published any more; `stop` says what could not be closed.
-      void Promise.allSettled([appender.close(), closeWork()]);
-      await waitFor(settings.HALT_LINGER_MS, leaving.signal);
-      return error;
-    });
-    return { opsPort: ops.port, failed, state, stop };
-  } catch (error) {
-    await stop();
-    throw error;
+  }
+
+  private fail(error: Error): void {
+    if (this.stopping.signal.aborted) return;
+    this.stopping.abort();
+    if (error instanceof ChainContradiction || error instanceof LogContradiction) {
+      this.vitals.halt = error;
+      this.meters.halted();
+      this.logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
+    } else this.logger.error({ error }, 'the watcher cannot go on, and ends');
+    this.end(error);
+  }
+
+  /** A watcher that has halted stays for some time; what was under way is not published any more. */
+  private async linger(error: Error): Promise<Error> {
+    if (this.vitals.halt === undefined) return error;
+    void this.close().catch(() => undefined);
+    await waitFor(this.settings.HALT_LINGER_MS, this.leaving.signal);
+    return error;
   }
 }
 
-async function closeInTurn(closing: readonly (() => Promise<void> | void)[]): Promise<void> {
-  for (const close of closing.toReversed()) await close();
+function topicsToRead(names: TopicNames, partitions: number): ReturnType<typeof topicSpecs> {
+  return topicSpecs(names, partitions).filter(({ name }) => name === names.makerEvents || name === names.book);
+}
+
+async function loadOrders(
+  postgres: Postgres,
+  partitions: number,
+  onOrders: Parameters<WorkParts['loadOrders']>[0],
+): ReturnType<WorkParts['loadOrders']> {
+  const projected = await readOpenOrders(postgres, (rows) =>
+    onOrders(rows.map(({ makingToken, ...row }) => ({ ...row, token: makingToken }))),
+  );
+  const byPartition = new Map(projected.map((each) => [each.partition, each]));
+  return Array.from({ length: partitions }, (_, partition) => {
+    const { nextOffset = 0n, term = 0, block, newestRead = -1 } = byPartition.get(partition) ?? {};
+    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead };
+  });
 }
 
 /**
@@ -320,29 +291,7 @@ async function verifyChain(node: Node, settings: WatcherSettings, isReading: boo
   }
 }
 
-function waitFor(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
-
-/** At the start: nothing is published meanwhile, and JSON-RPC has the blocks. */
-const KAIA_ANSWER_MS_MAX = 3000;
-/** Held while earlier ones are missing; those beyond are asked of JSON-RPC when they are due. */
-const KAIA_BLOCKS_MAX = 500;
-const TOLD_TOKENS_MAX = 10_000;
+/** One page of the snapshot. */
+const SNAPSHOT_MS_MAX = 10_000;
+const LOGGED_TOKENS_MAX = 10_000;
 const PROGRESS_LINE_MS = 2000;

@@ -1,47 +1,64 @@
 import { describe, expect, test } from '@jest/globals';
-import { type SimulationOptions, simulateWatchers } from './testing/simulation/simulate-watchers.js';
+import { defects } from './testing/simulation/defects.js';
+import { keptRunOf, readKeptRuns, runWithDefect } from './testing/simulation/find-defects.js';
+import { type Plan, type PlanOptions, planRun } from './testing/simulation/plan-run.js';
+import { runPlan } from './testing/simulation/simulate-watchers.js';
 
-/** Runs the seeds; of the first one in which something was wrong it says all that happened. */
-async function simulate(
-  seeds: number,
-  given: Omit<SimulationOptions, 'seed'>,
-): Promise<{ held: number; kills: number }> {
-  const sums = { held: 0, kills: 0 };
+/** Runs the seeds; of the first one in which something was wrong it shows all that happened. */
+async function simulate(seeds: number, given: PlanOptions): Promise<{ held: number; kills: number; terms: number }> {
+  const sums = { held: 0, kills: 0, terms: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {
-    const { wrong, held, kills } = await simulateWatchers({ ...given, seed });
-    if (wrong.length > 0)
-      throw new Error([...(await traceOf({ ...given, seed })), ...wrong, `seed ${seed}`].join('\n'));
+    const plan = planRun(seed, given);
+    const { wrong, held, kills, terms } = await runPlan(plan);
+    if (wrong.length > 0) throw new Error([...(await traceOf(plan)), ...wrong, `seed ${seed}`].join('\n'));
     sums.held += held;
     sums.kills += kills;
+    sums.terms += terms;
   }
   return sums;
 }
 
-async function traceOf(options: SimulationOptions): Promise<string[]> {
+async function traceOf(plan: Plan): Promise<string[]> {
   const lines: string[] = [];
-  await simulateWatchers({ ...options, onLine: (line) => lines.push(line) });
+  await runPlan(plan, { onLine: (line) => lines.push(line) });
   return lines;
 }
 
-describe('what watchers say is so, whatever comes between their steps', () => {
+describe('no order is ACTIVE that was not so at the block, and none is missed, whatever comes between the steps', () => {
   test('of one watcher, on nodes and a log that fail', async () => {
-    expect((await simulate(80, { watchers: 1, hasKills: false, hasFaults: true })).held).toBeGreaterThan(1000);
-  });
-
-  test('of one after the other, killed anywhere', async () => {
-    const { held, kills } = await simulate(80, { watchers: 1, hasKills: true });
+    const { held } = await simulate(25, { watchers: 1, hasKills: false, hasFaults: true });
     expect(held).toBeGreaterThan(1000);
-    expect(kills).toBeGreaterThan(50);
   });
 
-  test('of several side by side', async () => {
-    expect((await simulate(80, { watchers: 3 })).held).toBeGreaterThan(1000);
+  test('of one after the other, killed, stopped and frozen anywhere', async () => {
+    const { held, kills } = await simulate(25, { watchers: 1, hasKills: true });
+    expect(held).toBeGreaterThan(1000);
+    expect(kills).toBeGreaterThan(20);
+  });
+
+  test('of a holder with standbys, killed, stopped and frozen anywhere', async () => {
+    const { held, terms } = await simulate(25, { watchers: 3, hasKills: true });
+    expect(held).toBeGreaterThan(1000);
+    expect(terms).toBeGreaterThan(60);
   });
 });
 
-test('the same seed does the same again', async () => {
-  const options = { seed: 7, watchers: 3, hasKills: true, hasFaults: true };
-  const trace = await traceOf(options);
+/** Written by `npm run simulate:watchers -- --keep FOLDER` and `npm run simulate:defects -- --keep`. */
+const kept = readKeptRuns();
+
+test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {
+  expect((await runPlan(plan)).wrong).toEqual([]);
+});
+
+test('the same plan does the same again', async () => {
+  const plan = planRun(7, { watchers: 3, hasKills: true, hasFaults: true });
+  const trace = await traceOf(plan);
   expect(trace.length).toBeGreaterThan(100);
-  expect(await traceOf(options)).toEqual(trace);
+  expect(await traceOf(plan)).toEqual(trace);
+});
+
+test.each(defects)('a planted defect is found: $name', async (defect) => {
+  const run = kept.find(({ file }) => file === keptRunOf(defect));
+  expect(run).toBeDefined();
+  expect(run && (await runWithDefect(defect, run.plan))).toBeDefined();
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts } from '@makerbook/contracts-evm';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';

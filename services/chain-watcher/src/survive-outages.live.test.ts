@@ -1,7 +1,8 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, type Hex } from '@makerbook/contracts-evm';
-import { startAnvil } from '@makerbook/local-stack';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { startAnvil } from '@makerbook/parts';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
@@ -248,7 +249,7 @@ describe('a node that does not do its work', () => {
     }
     const facts = stage.facts.slice(from).map(({ fact }) => fact);
     const values = facts.flatMap((fact) =>
-      fact.type === 'AllowanceChanged' ? [fact.allowance] : fact.type === 'BalanceChanged' ? [fact.balance] : [],
+      fact.type === 'MakerObserved' ? fact.funds.flatMap(({ allowance, balance }) => [allowance, balance]) : [],
     );
     expect(values.filter((value) => BigInt(value) < 500n)).toEqual([]);
     expect(new Set(values).size).toBeGreaterThanOrEqual(4);

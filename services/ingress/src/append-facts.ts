@@ -7,7 +7,7 @@ export interface AppendParts {
   readonly partitions: number;
 }
 
-/** What stands in the headers of each fact of a request. */
+/** Values for the headers of each fact of a request. */
 export interface FactContext {
   readonly timeMs: number;
   readonly traceparent: string;

@@ -1,13 +1,11 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
-import { type Postgres, PostgresUnavailable, projectedPosition, projectedPositions } from '@makerbook/postgres';
+import { createProjectionWatch, type Postgres, PostgresUnavailable, projectedPositions } from '@makerbook/postgres';
 import { Unavailable } from './refusal.js';
 
-const POLL_MS = 20;
-
 export interface Projection {
-  /** Waits until the partition's read model has reached the log's end as of now. Throws Unavailable. */
+  /** Waits until the partition's read model has reached the present end of the log. Throws Unavailable. */
   reachEnd(partition: number): Promise<void>;
-  /** The same for all partitions: for a hash of which nobody knows the maker. Throws Unavailable. */
+  /** The same for all partitions, for a hash of unknown maker. Throws Unavailable. */
   reachEndEverywhere(): Promise<void>;
 }
 
@@ -17,11 +15,12 @@ export interface ProjectionParts {
   readonly makerEventsTopic: string;
   /** How long to wait before giving up. */
   readonly waitMs: number;
-  readonly now: () => number;
 }
 
-/** Asks how far the read model is behind the log; the log's end is asked for first. */
-export function createProjection({ log, postgres, makerEventsTopic, waitMs, now }: ProjectionParts): Projection {
+/** Compares the positions of the read model with the end of the log, which is read first. */
+export function createProjection({ log, postgres, makerEventsTopic, waitMs }: ProjectionParts): Projection {
+  const watch = createProjectionWatch({ readStorePositions: () => projectedPositions(postgres) });
+
   async function ends(): Promise<readonly bigint[]> {
     try {
       return await log.endOffsets(makerEventsTopic, { timeoutMs: waitMs });
@@ -31,25 +30,17 @@ export function createProjection({ log, postgres, makerEventsTopic, waitMs, now 
     }
   }
 
-  async function poll(isThere: () => Promise<boolean>): Promise<void> {
-    const deadline = now() + waitMs;
-    while (!(await asUnavailable(isThere))) {
-      if (now() >= deadline) throw new Unavailable('the read model is behind the log');
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
+  async function reach(partition: number, end: bigint): Promise<void> {
+    const { store = -1n } = await asUnavailable(() => watch.awaitPosition(partition, end, waitMs));
+    if (store < end) throw new Unavailable('the read model is behind the log');
   }
 
   return {
     async reachEnd(partition) {
-      const end = (await ends())[partition] ?? 0n;
-      await poll(async () => (await projectedPosition(postgres, partition)) >= end);
+      await reach(partition, (await ends())[partition] ?? 0n);
     },
     async reachEndEverywhere() {
-      const end = await ends();
-      await poll(async () => {
-        const positions = await projectedPositions(postgres);
-        return end.every((offset, partition) => (positions.get(partition) ?? 0n) >= offset);
-      });
+      await Promise.all((await ends()).map((end, partition) => reach(partition, end)));
     },
   };
 }

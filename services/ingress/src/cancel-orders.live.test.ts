@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
 import { findKnownHashes, findOrders } from '@makerbook/postgres';
@@ -207,7 +207,7 @@ describe('a DELETE is refused', () => {
 });
 
 describe('when a part is gone', () => {
-  test('without Redis a maker gets out; of an unknown hash nothing is said, and POST says 503', async () => {
+  test('without Redis a maker can cancel; an unknown hash and POST are answered with 503', async () => {
     const [order, second] = [await placeOne(), await placeOne()];
     // Without Redis they are known by the read model alone.
     await until('both are projected', async () => {
@@ -230,7 +230,7 @@ describe('when a part is gone', () => {
       const item = cancelling(maker, order);
       const other = cancelling(maker, second);
       expect(await cancelled([item])).toEqual(['CANCELLED']);
-      // It may be on its way to the log, as far as anybody can tell. The other one is cancelled all the same.
+      // It may be on its way to the log. The other one is cancelled all the same.
       const mixed = await refused(await remove([{ hash: unknownHash, signature: item.signature }, other]));
       expect(mixed).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
       expect(mixed['detail']).toMatch(/the 1 other orders were cancelled$/);
@@ -344,7 +344,7 @@ describe('an order that is still being placed', () => {
       headers: { 'content-type': 'application/json' },
     });
 
-  test('is cancelled, and stays so when it comes to the log behind its cancellation', async () => {
+  test('is cancelled, and stays so when it reaches the log behind its cancellation', async () => {
     await placeOne();
     const order = await signOrder(maker);
     await reserve(order);
@@ -360,7 +360,7 @@ describe('an order that is still being placed', () => {
     const order = await signOrder(maker);
     await reserve(order);
     await settleAs(order, 'unknown');
-    // The maker is loaded anew by it: what became of the order is asked, and nobody can say yet.
+    // It loads the maker anew: the outcome of the order is queried, and is not known yet.
     await placeOne();
     expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
     await append(order);
@@ -381,7 +381,7 @@ describe('an order that is still being placed', () => {
     await ingress.ageRedis(3_600_000);
   });
 
-  test('is not placed any more after a DELETE was told that it is unknown, unless it is posted anew', async () => {
+  test('is not placed after a DELETE was answered that it is unknown, unless it is posted anew', async () => {
     const order = await signOrder(maker);
     const { hostname, port, pathname } = new URL(ingress.url);
     const body = JSON.stringify([order]);

@@ -1,25 +1,25 @@
-import type { Hex } from '@makerbook/contracts-events';
-import { type Address, cancelOrder } from '@makerbook/domain';
-import { type ApiRequest, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { cancelOrder } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { inSpan, type Logger } from '@makerbook/telemetry';
 import { type AppendParts, appendFacts } from './append-facts.js';
+import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { LookUp, Whose } from './look-up-orders.js';
-import type { Measures } from './measure.js';
+import type { IngressMetrics } from './metrics.js';
 import { type AskedCancellations, parseCancellations } from './parse-cancellations.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
-import { isRefusal, unavailable } from './refusal.js';
-import { SIGNATURES_PER_TURN, type Turns } from './take-turns.js';
+import { unavailable } from './refusal.js';
 import type { VerifyCancellation } from './verify-cancellations.js';
 
 export interface CancelOrdersParts extends AppendParts {
   readonly lookUp: LookUp;
   readonly verify: VerifyCancellation;
-  readonly turns: Turns;
+  readonly fairQueue: FairQueue;
   readonly redis: RedisConnection;
   readonly logger: Logger;
-  readonly measures: Measures;
+  readonly metrics: IngressMetrics;
   readonly cancelsPerDeleteMax: number;
   readonly budget: Budget;
   readonly now: () => number;
@@ -27,32 +27,32 @@ export interface CancelOrdersParts extends AppendParts {
 
 /**
  * DELETE /v0alpha/limit-orders (Interface 4.4, 5.2). Every signature is proved before anything is appended; one that is
- * not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a hash that
- * stands twice is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the
- * log may hold its cancellation before it. Where it cannot be told of a hash whether its order may still come to life,
- * the others are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always get out.
+ * not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a repeated
+ * hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the log may
+ * hold its cancellation before it. If it is not known whether the order of a hash may still be placed, the other orders
+ * are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always cancel.
  */
 export function createCancelOrders(parts: CancelOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
     const reply = await inSpan('cancel orders', { parent: request.traceparent }, (traceparent) =>
       cancel(parts, request, traceparent),
     );
-    if ('code' in reply) parts.measures.refused('cancel', reply.code);
+    if ('code' in reply) parts.metrics.refused('cancel', reply.code);
     return reply;
   };
 }
 
 async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
-  const { measures } = parts;
+  const { metrics } = parts;
   const asked = parseCancellations(request.query, parts.cancelsPerDeleteMax);
   if (isRefusal(asked)) return asked;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
   const foundAt = performance.now();
-  measures.took('look_up', foundAt - startedAt);
+  metrics.took('look_up', foundAt - startedAt);
   const unprovenAt = await findUnproven(parts, asked, found, request.client);
-  measures.took('verify', performance.now() - foundAt);
+  metrics.took('verify', performance.now() - foundAt);
   if (unprovenAt !== undefined) return refuseSignature(unprovenAt);
 
   let headers: ReplyHeaders | Refusal = {};
@@ -77,13 +77,14 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
 
 /** The first signature that is not the maker's, if any. */
 async function findUnproven(
-  { verify, turns }: CancelOrdersParts,
+  { verify, fairQueue }: CancelOrdersParts,
   { cancellations, salt }: AskedCancellations,
   found: ReadonlyMap<Hex, Whose>,
   client: string,
 ): Promise<number | undefined> {
   for (const [index, cancellation] of cancellations.entries()) {
-    if (cancellations.length > SIGNATURES_PER_TURN && index % SIGNATURES_PER_TURN === 0) await turns.take(client);
+    if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
+      await fairQueue.enter(client);
     const whose = found.get(cancellation.orderHash);
     if (whose !== undefined && !verify(cancellation, whose.maker, salt ?? whose.salt)) return index;
   }
@@ -97,7 +98,7 @@ async function append(
   traceparent: string,
   found: ReadonlyMap<Hex, Whose>,
 ): Promise<Refusal | undefined> {
-  const { measures } = parts;
+  const { metrics } = parts;
   const timeMs = parts.now();
   const facts = [...found].map(([orderHash, { maker, expiresAtSeconds }]) =>
     cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
@@ -110,8 +111,8 @@ async function append(
     parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
-  measures.took('append', performance.now() - appendingAt);
-  measures.ordersCancelled(facts.length);
+  metrics.took('append', performance.now() - appendingAt);
+  metrics.ordersCancelled(facts.length);
   await note(parts, found);
   return undefined;
 }
@@ -143,7 +144,7 @@ async function charge(
   }
 }
 
-/** Best effort: the projector says the same to Redis a moment later. */
+/** Best effort: the projector writes the same to Redis a moment later. */
 async function note({ redis, partitions }: CancelOrdersParts, found: ReadonlyMap<Hex, Whose>): Promise<void> {
   try {
     const orders = [...found].map(([orderHash, { maker }]) => ({

@@ -1,4 +1,4 @@
-import { ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import {
   address,
   apiSettings,
@@ -14,9 +14,10 @@ import {
   secret,
   signingSettings,
   text,
+  tracingSettings,
 } from '@makerbook/settings';
 
-/** Every setting of the service. The table in its README is held to it by a test. */
+/** Every setting of the service. A test compares it with the table in the README. */
 export const settings = {
   ...kafkaSettings,
   ...postgresSettings,
@@ -52,7 +53,7 @@ export const settings = {
   PATCH_REQUESTS_MAX: integer('Patches of one client address in one window, counted likewise', 3000, { min: 1 }),
   REQUEST_TIMEOUT_MS: integer('A request has to arrive whole within this time', 10_000, { min: 100 }),
   DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
-  APPEND_LINGER_MS: integer('How long an append waits for company in one produce request', 2, { max: 100 }),
+  APPEND_LINGER_MS: integer('How long an append waits for others to share its produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),
   REDIS_TIMEOUT_MS: integer(
     'A Redis that is connected has to answer within this time; one that is lost is an error at once',
@@ -60,11 +61,17 @@ export const settings = {
     { min: 10 },
   ),
   PROJECTION_WAIT_MS: integer('How long to wait for the read model to reach the end of the log', 1000, { min: 0 }),
+  PROJECTION_LAG_SECONDS_MAX: integer(
+    'POST answers 503 while the read model has been behind the log for longer than this',
+    60,
+    { min: 1 },
+  ),
   COLD_WAIT_MS: integer(
-    'How long a POST waits until a flushed Redis hears from the projector, or for another request with the same order',
+    'How long a POST waits for the projector to refresh a flushed Redis, or for another request with the same order',
     2000,
     { min: 0 },
   ),
+  ...tracingSettings,
 };
 
 export type IngressSettings = SettingsOf<typeof settings>;
@@ -72,9 +79,4 @@ export type IngressSettings = SettingsOf<typeof settings>;
 /** Reads the environment. Throws SettingsError naming all that is wrong. */
 export function readEnvironment(environment: Record<string, string | undefined>): IngressSettings {
   return readSettings(settings, environment);
-}
-
-/** Whether a collector of spans is named, by the standard variable of OpenTelemetry. */
-export function exportsSpans(environment: Record<string, string | undefined>): boolean {
-  return (environment['OTEL_EXPORTER_OTLP_ENDPOINT'] ?? '') !== '';
 }

@@ -45,7 +45,7 @@ describe('the quote signer', () => {
     expect(signer).toMatchObject({ acceptedSigners: new Set([serviceSigner, issuer]) });
   });
 
-  test('is missing without a key, and without a Navigator, which is said', () => {
+  test('is missing without a key or a Navigator, and the missing settings are named', () => {
     expect(load({})).toEqual({ missing: ['QUOTE_SIGNER_KEY_FILE or QUOTE_SIGNER_KEY'] });
     const zero = `0x${'0'.repeat(40)}`;
     expect(load({ QUOTE_SIGNER_KEY: serviceKey, NAVIGATOR_ADDRESS: zero })).toEqual({ missing: ['NAVIGATOR_ADDRESS'] });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { type Address, createSwapCallHasher, hexToBytes, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { createSwapCallHasher, hexToBytes } from '@makerbook/contracts-evm';
+import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { SettingsError } from '@makerbook/settings';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { IngressSettings } from './env.js';
@@ -10,12 +11,12 @@ type QuoteSettings = Pick<
   'SERVICE_NAME' | 'CHAIN_ID' | 'NAVIGATOR_ADDRESS' | 'QUOTE_SIGNERS' | 'QUOTE_SIGNER_KEY' | 'QUOTE_SIGNER_KEY_FILE'
 >;
 
-/** What patching a quote takes, or the settings that are missing for it. */
+/** The parts that patching a quote needs, or the names of the missing settings. */
 export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
 
 /**
- * Reads the quote-signer key and whose signatures are taken: those of `QUOTE_SIGNERS`, and the service's own, so that
- * what it signed can be patched once more. The key stays in the closure of `sign`: no message ever holds any of it.
+ * Reads the quote-signer key and the accepted signers: those of `QUOTE_SIGNERS`, and the service itself, so that a
+ * patched quote can be patched again. The key stays in the closure of `sign`: no message ever holds any of it.
  * @throws SettingsError when what is configured cannot be used
  */
 export function loadQuoteSigner(settings: QuoteSettings): QuoteSigner {
@@ -54,7 +55,7 @@ function readKeyFile(file: string): string {
   }
 }
 
-/** No cause is kept: an error of the parts below might quote what it was given. */
+/** Without a cause: the error of a library might quote the key. */
 function readKey(name: string, text: string): Key {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim()) ?? [];
   if (digits === undefined) throw refuse(`${name} does not hold 0x and 64 hex digits`);

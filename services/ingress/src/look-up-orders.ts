@@ -1,11 +1,10 @@
-import type { Hex } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/domain';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { findKnownHashes, findOrders, type Postgres } from '@makerbook/postgres';
 import { findHints, type HintedOrder, type Hints, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { asUnavailable, type Projection } from './await-projection.js';
 import { Unavailable } from './refusal.js';
 
-/** Whose an order is, the salt that its cancellation is signed with unless the request says otherwise, and its expiry. */
+/** An order's maker, its expiry, and the salt of its cancellation unless the request has another. */
 export interface Whose {
   readonly maker: Address;
   readonly salt: Hex;
@@ -15,11 +14,11 @@ export interface Whose {
 /** What is known of the hashes of a DELETE. */
 export interface FoundOrders {
   /**
-   * Those that are open, that are being placed, or of which nobody knows yet whether they were stored. The others are
-   * gone, unless `unsure` names them: they cannot come to life without being posted anew.
+   * Orders that are open, being placed, or whose append has an unknown outcome. The others are gone, unless `unsure` names
+   * them: they can only be placed by a new POST.
    */
   readonly found: ReadonlyMap<Hex, Whose>;
-  /** Hashes of which that cannot be told now, and why. */
+  /** Hashes of orders that may or may not be placed, and the reason. */
   readonly unsure: { readonly orderHashes: readonly Hex[]; readonly reason: string } | undefined;
 }
 
@@ -29,26 +28,26 @@ export interface LookUpParts {
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
   readonly projection: Projection;
-  /** A reservation that was asked for so long ago has its order in the log, or never will. */
+  /** The longest time from a reservation to the end of its append. */
   readonly appendMsMax: number;
   readonly now: () => number;
 }
 
 /**
- * Redis knows an order from before it is appended until it is removed; the read model is asked for what it does not know.
- * A hash that neither knows is gone if Redis has lost nothing since it last vouched: since a time from which on all
- * earlier appends had ended, and the read model had reached the log's end.
+ * Redis holds an order from before it is appended until it is removed; the read model is queried for the rest. A hash in
+ * neither is gone if Redis was complete: since its last flush or restart all earlier appends have ended, and the read
+ * model has reached the end of the log.
  */
 export function createLookUp({ redis, postgres, projection, appendMsMax, now }: LookUpParts): LookUp {
-  /** The life of Redis for which that was seen. */
-  let vouchedId: string | undefined;
+  /** The run of Redis that was found complete. */
+  let completeId: string | undefined;
 
   /** Throws Unavailable. */
-  async function vouch({ id, ms }: { readonly id: string; readonly ms: number }): Promise<void> {
+  async function awaitComplete({ id, ms }: { readonly id: string; readonly ms: number }): Promise<void> {
     const waitMs = ms + appendMsMax - now();
     if (waitMs > 0) throw new Unavailable(`the cache was emptied a moment ago: try again in ${waitMs} ms`);
     await projection.reachEndEverywhere();
-    vouchedId = id;
+    completeId = id;
   }
 
   return async (orderHashes) => {
@@ -61,8 +60,8 @@ export function createLookUp({ redis, postgres, projection, appendMsMax, now }: 
       const missing = absent.filter((orderHash) => !found.has(orderHash));
       if (missing.length === 0) return { found, unsure: undefined };
       if (known === undefined) return { found, unsure: { orderHashes: missing, reason: 'Redis does not answer' } };
-      if (known.since !== undefined && known.since.id !== vouchedId) {
-        await vouch(known.since);
+      if (known.since !== undefined && known.since.id !== completeId) {
+        await awaitComplete(known.since);
         await addStored(postgres, missing, new Map(), found);
       }
       return { found, unsure: undefined };
@@ -96,8 +95,8 @@ function sort(orderHashes: readonly Hex[], known: Hints | undefined) {
 }
 
 /**
- * Adds those that are open in the read model; and those with a stale hint that it has never seen, for they may still be on
- * their way. Throws Unavailable.
+ * Adds the orders that are open in the read model, and those with a stale hint that it does not know: they may still be
+ * being placed. Throws Unavailable.
  */
 async function addStored(
   postgres: Postgres,

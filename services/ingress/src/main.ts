@@ -1,11 +1,11 @@
 import { runService } from '@makerbook/http';
 import { startTelemetry } from '@makerbook/telemetry';
-import { exportsSpans, readEnvironment } from './env.js';
+import { readEnvironment } from './env.js';
 import { runIngress } from './run.js';
 
 await runService(async () => {
   const settings = readEnvironment(process.env);
-  const exportSpans = exportsSpans(process.env);
+  const exportSpans = settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '';
   const telemetry = startTelemetry({ service: 'ingress', level: settings.LOG_LEVEL, exportSpans });
   const running = await runIngress(settings, { telemetry });
   return {

@@ -1,9 +1,7 @@
-import type { Hex } from '@makerbook/contracts-events';
 import { type FieldProblem, orderHashInput, quantityInput, signatureInput } from '@makerbook/contracts-http';
-import type { Refusal } from '@makerbook/http';
-import { isSignatureRefusal, parseSignature, type Signature } from '@makerbook/signatures';
-import { isRefusal } from './refusal.js';
-import { describeSignature } from './verify-orders.js';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal, type Refusal } from '@makerbook/http';
+import { describeSignatureRefusal, isSignatureRefusal, parseSignature, type Signature } from '@makerbook/signatures';
 
 export interface AskedCancellation {
   /** Lowercase. */
@@ -12,7 +10,7 @@ export interface AskedCancellation {
 }
 
 export interface AskedCancellations {
-  /** In the order of the request; a hash may stand twice. */
+  /** In the order of the request; a hash may be repeated. */
   readonly cancellations: readonly AskedCancellation[];
   /** The salt of the signed domain, where the request overrides the orders' own. Minimal or not, at most 32 bytes. */
   readonly salt: Hex | undefined;
@@ -20,7 +18,7 @@ export interface AskedCancellations {
 
 /**
  * Parses the query of a DELETE (Interface 4.4): two lists of one length, the n-th signature belongs to the n-th hash.
- * What is no signature at all is `invalid_signature` here already: it can be nobody's.
+ * A text that is not a signature is refused here with `invalid_signature`.
  */
 export function parseCancellations(query: URLSearchParams, hashesMax: number): AskedCancellations | Refusal {
   const hashes = takeList(query, 'orderHashes', orderHashInput, hashesMax);
@@ -40,7 +38,7 @@ export function parseCancellations(query: URLSearchParams, hashesMax: number): A
   for (const [index, orderHash] of hashes.entries()) {
     const signature = parseSignature(signatures[index] ?? '');
     if (isSignatureRefusal(signature)) {
-      const detail = describeSignature(signature);
+      const detail = describeSignatureRefusal(signature);
       const errors = [{ pointer: `/signatures/${index}`, detail }];
       return { code: 'invalid_signature', detail: `signature ${index} is not valid: ${detail}`, index, errors };
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { isRefusal } from '@makerbook/http';
 import fc from 'fast-check';
 import { parsePlacements } from './parse-placements.js';
-import { isRefusal } from './refusal.js';
 
 const digits = (min: number, max: number) =>
   fc
@@ -76,7 +76,7 @@ describe('a well-formed body', () => {
   });
 });
 
-describe('what is wrong is said', () => {
+describe('wrong fields are named', () => {
   test('with a pointer for each place, at most twenty of them', () => {
     const refusal = parsePlacements(
       Array.from({ length: 30 }, () => ({ order: 1 })),
@@ -90,7 +90,7 @@ describe('what is wrong is said', () => {
     });
   });
 
-  test('too many items are told before their shape is looked at', () => {
+  test('too many items are refused before their shape is checked', () => {
     expect(parsePlacements([1, 2, 3], 2)).toMatchObject({ code: 'too_many_orders', index: 2 });
   });
 });

@@ -1,17 +1,14 @@
-import type { Hex } from '@makerbook/contracts-events';
 import { type FieldProblem, type PlacementInput, placementInput } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Order } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
-import type { z } from 'zod';
+import { FIELD_PROBLEMS_MAX, fieldProblems } from './field-problems.js';
 
-/** An order as it was posted, parsed; its signature in lowercase hex, not yet looked at. */
+/** An order as it was posted, parsed; its signature in lowercase hex, not verified. */
 export interface Placement {
   readonly order: Order;
   readonly signature: Hex;
 }
-
-/** How many of the wrong places are named; with so many the request is not looked at any further. */
-const ERRORS_MAX = 20;
 
 /**
  * Parses the body of a POST (Interface 4.3): hex of any case, leading zeros allowed, nothing that the maker did not
@@ -34,8 +31,8 @@ export function parsePlacements(body: unknown, ordersMax: number): readonly Plac
       continue;
     }
     firstWrong ??= index;
-    errors.push(...parsed.error.issues.flatMap((issue) => fieldProblems(issue, index)));
-    if (errors.length > ERRORS_MAX) break;
+    errors.push(...fieldProblems(parsed.error, [index]));
+    if (errors.length > FIELD_PROBLEMS_MAX) break;
   }
   return errors.length === 0 ? placements : refuse(errors, firstWrong);
 }
@@ -60,7 +57,7 @@ function lowercase(hex: Hex): Hex {
 }
 
 function refuse(errors: FieldProblem[], index?: number): Refusal {
-  const named = errors.slice(0, ERRORS_MAX);
+  const named = errors.slice(0, FIELD_PROBLEMS_MAX);
   const count = errors.length > named.length ? `${named.length} fields and more` : `${named.length} fields`;
   return {
     code: 'invalid_request',
@@ -68,18 +65,4 @@ function refuse(errors: FieldProblem[], index?: number): Refusal {
     errors: named,
     ...(index === undefined ? {} : { index }),
   };
-}
-
-function fieldProblems(issue: z.core.$ZodIssue, index: number): FieldProblem[] {
-  const path = [index, ...issue.path];
-  if (issue.code === 'unrecognized_keys') {
-    const detail = 'is not a field of the request';
-    return issue.keys.map((name) => ({ pointer: pointerTo([...path, name]), detail }));
-  }
-  return [{ pointer: pointerTo(path), detail: issue.message }];
-}
-
-/** A JSON pointer (RFC 6901). A name is cut where it is absurdly long. */
-function pointerTo(path: readonly PropertyKey[]): string {
-  return path.map((part) => `/${String(part).slice(0, 100).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

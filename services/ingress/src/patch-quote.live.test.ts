@@ -3,12 +3,11 @@ import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, TopicMismatch } from '@makerbook/kafka';
-import { findFreePorts, testParts } from '@makerbook/local-stack';
+import { findFreePorts, openTcpGate, testParts } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import { readEnvironment } from './env.js';
 import { type Ingress, runIngress } from './run.js';
-import { openTestGate } from './testing/open-test-gate.js';
 import {
   issuer,
   navigator,
@@ -132,7 +131,7 @@ describe('PATCH, of a service that started while Kafka, Redis and Postgres are a
     await expectProblem(get, 405, 'method_not_allowed');
   });
 
-  test('limits each client by itself, and says so', async () => {
+  test('limits each client by itself, with the limits’ headers', async () => {
     const base = await start({ PATCH_REQUESTS_MAX: '2', TRUSTED_PROXY_HOPS: '1' });
     const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
     const from = (client: string) => ({ ...json, 'x-forwarded-for': client });
@@ -160,7 +159,7 @@ describe('PATCH, of a service that started while Kafka, Redis and Postgres are a
   });
 });
 
-test('without a key PATCH answers 503, and the service says once why', async () => {
+test('without a key PATCH answers 503, and the service logs the reason once', async () => {
   const before = lines.length;
   const base = await start({ QUOTE_SIGNER_KEY: '' });
   const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
@@ -175,7 +174,7 @@ describe('a log that comes later', () => {
   async function openLog(partitions: number) {
     const parts = testParts();
     const prefix = `patch-${randomBytes(5).toString('hex')}.`;
-    const gate = await openTestGate(`kafka://${parts.kafkaBrokers}`);
+    const gate = await openTcpGate(`kafka://${parts.kafkaBrokers}`);
     const databaseUrl = await parts.databaseUrl();
     await migrate({ url: databaseUrl });
     const log = connectLog({ brokers: [parts.kafkaBrokers], clientId: 'patch-test', logger: silentLogger });
@@ -212,7 +211,7 @@ describe('a log that comes later', () => {
     await gate.close();
   });
 
-  test('with other partitions than told ends the service, as it does at a start', async () => {
+  test('with another number of partitions ends the service, as it does at a start', async () => {
     const { gate, environment } = await openLog(3);
     await expect(start(environment)).rejects.toThrow(TopicMismatch);
     await gate.shut();

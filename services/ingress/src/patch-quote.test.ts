@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Hex, hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import { hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import { problemKinds } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { signDigest } from '@makerbook/signatures';
 import fc from 'fast-check';
 import { createPatchQuote } from './patch-quote.js';
@@ -197,7 +198,7 @@ describe('a refusal', () => {
     const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`f${index}/~`, 0]));
     expect(patch(body, now)).toMatchObject({
       code: 'invalid_request',
-      errors: { length: 6, 0: { pointer: '/f0~1~0' } },
+      errors: { length: 20, 1: { pointer: '/f0~1~0' } },
     });
   });
 

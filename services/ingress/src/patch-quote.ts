@@ -1,31 +1,27 @@
 import {
-  type Address,
   bytesToHex,
   decodeSwapCall,
   encodeSwapCall,
-  type Hex,
   isSwapCallRefusal,
   SWAP_CALL_MAX_BYTES,
   type SwapCall,
   type SwapCallHasher,
   type SwapCallRefusal,
 } from '@makerbook/contracts-evm';
-import { okText, type Refusal, type Reply } from '@makerbook/http';
-import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
-
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { isRefusal, okText, type Refusal, type Reply } from '@makerbook/http';
+import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
 import { parsePatch } from './parse-patch.js';
-import { isRefusal } from './refusal.js';
-import { describeSignature } from './verify-orders.js';
 
 export interface PatchQuoteParts {
   readonly hasher: Pick<SwapCallHasher, 'hashSwapCall'>;
-  /** Whose signatures are taken. More than one lets keys be rotated without a gap. */
+  /** Addresses whose signatures are accepted. Several allow a rotation of keys without a gap. */
   readonly acceptedSigners: ReadonlySet<Address>;
   /** Signs a 32-byte digest with the service's own quote-signer key: 65 bytes r ‖ s ‖ v. */
   readonly sign: (digest: Uint8Array) => Hex;
 }
 
-/** Answers the parsed JSON body of a PATCH, at a time in seconds since 1970. It is CPU alone, and keeps nothing. */
+/** Answers the parsed JSON body of a PATCH, at a time in seconds since 1970. It uses the CPU alone and stores nothing. */
 export type PatchQuote = (body: unknown, nowSeconds: number) => Reply;
 
 /**
@@ -33,7 +29,7 @@ export type PatchQuote = (body: unknown, nowSeconds: number) => Reply;
  * and signs it anew; every other byte stays. In this order: shape (`invalid_request`), no change asked for
  * (`no_changes`), data that the Navigator would not take, past its deadline too (`invalid_date`), a signature that no
  * accepted signer made (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum
- * (`no_changes`). What is answered with 200 is signed by the service's own key, whoever signed it before.
+ * (`no_changes`). A patched call is signed by the service's own key, whichever accepted signer signed it before.
  */
 export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts): PatchQuote {
   return (body, nowSeconds) => {
@@ -48,7 +44,7 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
       return refuseData(`its deadline ${call.deadline} has passed: get a new quote`);
 
     const signature = parseSignature(call.signature);
-    if (isSignatureRefusal(signature)) return refuseSignature(describeSignature(signature));
+    if (isSignatureRefusal(signature)) return refuseSignature(describeSignatureRefusal(signature));
     const signer = recoverAddress(hasher.hashSwapCall(call), signature);
     if (signer === undefined) return refuseSignature('no key can have made it');
     if (!acceptedSigners.has(signer)) return refuseSignature(`it recovers to ${signer}, which is no quote signer here`);
@@ -70,7 +66,7 @@ const HEX_BYTES = /^0x(?:[0-9a-fA-F]{2})*$/;
 
 function readCall(data: string): SwapCall | Refusal {
   if (data.length > DATA_CHARACTERS_MAX) return refuseData(describeRefusal({ code: 'too_long' }));
-  // Judged by the pattern, decoded by Node: a tenth of the time of a decoder that judges each character.
+  // Checked by the pattern and decoded by Node: a tenth of the time of a decoder that checks each character.
   if (!HEX_BYTES.test(data)) return refuseData('it is no 0x-prefixed hex string of whole bytes');
   const call = decodeSwapCall(Buffer.from(data.slice(2), 'hex'));
   return isSwapCallRefusal(call) ? refuseData(describeRefusal(call)) : call;

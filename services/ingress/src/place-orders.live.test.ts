@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { decodeMakerEvent, type Hex } from '@makerbook/contracts-events';
+import { decodeMakerEvent } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { Signature, type Wallet } from 'ethers';
 import { hashOf, newWallet, type SignedOrder, signOrder, tokenA, zero } from './testing/sign-test-orders.js';
@@ -274,7 +275,7 @@ describe('a POST is refused for', () => {
     expect(await refused(await post(await batch(1)))).toMatchObject({ code: 'too_many_orders', index: 0 });
   });
 
-  test('its rate, with the item that does not fit and when to come back; nothing of it is charged', async () => {
+  test('its rate, with the item that does not fit and Retry-After; nothing of it is charged', async () => {
     await ingress.restart({ ORDER_BUDGET_PER_SECOND: '1', ORDER_BUDGET_BURST: '10' });
     const batch = (count: number) => Promise.all(Array.from({ length: count }, () => signOrder(limited)));
     expect(await refused(await post(await batch(11)))).toMatchObject({

@@ -1,3 +1,4 @@
+import { quantity } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
   checkAdmission,
@@ -7,11 +8,10 @@ import {
   type PlacementRefusal,
   type ProvenOrder,
   placeOrders,
-  quantity,
   recordEnd,
   recordStart,
 } from '@makerbook/domain';
-import { type ApiRequest, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type Budget,
@@ -24,22 +24,26 @@ import {
 import { inSpan, type Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts } from './append-facts.js';
-import type { Measures } from './measure.js';
+import type { FairQueue } from './fair-queue.js';
+import type { IngressMetrics } from './metrics.js';
 import { parsePlacements } from './parse-placements.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
-import { isRefusal, Unavailable, unavailable } from './refusal.js';
+import { Unavailable, unavailable } from './refusal.js';
 import type { Reserver, Settled } from './reserve.js';
-import type { Turns } from './take-turns.js';
 import type { VerifyOrders } from './verify-orders.js';
+import type { ProjectionLag } from './watch-projection-lag.js';
 
 export interface PlaceOrdersParts extends AppendParts {
   readonly makers: Makers;
+  readonly lag: Pick<ProjectionLag, 'seconds'>;
+  /** Nothing is placed while the read model is behind for longer. */
+  readonly lagSecondsMax: number;
   readonly verify: VerifyOrders;
-  readonly turns: Turns;
+  readonly fairQueue: FairQueue;
   readonly reserver: Reserver;
   readonly redis: RedisConnection;
   readonly logger: Logger;
-  readonly measures: Measures;
+  readonly metrics: IngressMetrics;
   readonly ordersPerPostMax: number;
   readonly openOrdersPerMakerMax: number;
   readonly budget: Budget;
@@ -51,20 +55,20 @@ export interface PlaceOrdersParts extends AppendParts {
 /**
  * POST /v0alpha/limit-orders (Interface 4.3): all orders of the request are stored, or none. Phase by phase over the
  * whole request, and inside a phase the lowest index first: shape, terms, signature, whitelist, rate, timeliness,
- * duplicates, open orders. 200 stands for the log's acknowledgement of every order.
+ * duplicates, open orders. 200 means that the log has acknowledged every order.
  */
 export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
     const reply = await inSpan('place orders', { parent: request.traceparent }, (traceparent) =>
       place(parts, request, traceparent),
     );
-    if ('code' in reply) parts.measures.refused('place', reply.code);
+    if ('code' in reply) parts.metrics.refused('place', reply.code);
     return reply;
   };
 }
 
 async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
-  const { makers, measures, now } = parts;
+  const { makers, metrics, now } = parts;
   const startedAt = performance.now();
   const placements = parsePlacements(request.body, parts.ordersPerPostMax);
   if (isRefusal(placements)) return placements;
@@ -73,12 +77,14 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
   if (badTerms !== undefined) return refuse(badTerms);
 
   const parsedAt = performance.now();
-  measures.took('parse', parsedAt - startedAt);
-  const proven = await parts.verify(placements, () => parts.turns.take(request.client));
-  measures.took('verify', performance.now() - parsedAt);
+  metrics.took('parse', parsedAt - startedAt);
+  const proven = await parts.verify(placements, () => parts.fairQueue.enter(request.client));
+  metrics.took('verify', performance.now() - parsedAt);
   if (isRefusal(proven)) return proven;
 
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  if (parts.lag.seconds() > parts.lagSecondsMax)
+    return unavailable('nothing was stored: the read model is behind the log');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
   if (notAdmitted !== undefined) return refuse(notAdmitted);
 
@@ -95,7 +101,7 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
     if (error instanceof Unavailable) return unavailable(`nothing was stored: ${error.message}`);
     throw error;
   }
-  measures.took('reserve', performance.now() - reservingAt);
+  metrics.took('reserve', performance.now() - reservingAt);
   const headers = rateHeaders(
     'orders',
     parts.budget,
@@ -124,7 +130,7 @@ async function append(
   { requestId }: ApiRequest,
   { traceparent, acceptedAtMs, reservationId, proven, at, headers }: Reserved,
 ): Promise<Reply> {
-  const { measures, logger } = parts;
+  const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const startedAt = performance.now();
   try {
@@ -138,13 +144,13 @@ async function append(
       'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
     );
   }
-  measures.took('append', performance.now() - startedAt);
-  measures.ordersAccepted(proven.length);
+  metrics.took('append', performance.now() - startedAt);
+  metrics.ordersAccepted(proven.length);
   void settle(parts, reservationId, at, 'appended');
   return okJson(describeAccepted(proven), headers);
 }
 
-/** Best effort: a reservation without a word of its end heals when its lease has run out. */
+/** Best effort: a reservation that is not settled is resolved after its lease. */
 async function settle(
   { redis, logger }: PlaceOrdersParts,
   reservationId: string,

@@ -4,7 +4,7 @@ import { rateHeaders, retryAfter } from './rate-headers.js';
 describe('the headers of a budget', () => {
   const budget = { ratePerSecond: 100, burst: 1000 };
 
-  test('say what is left, when it is full again, and its policy', () => {
+  test('hold what is left, when the budget is full again, and its policy', () => {
     const headers = rateHeaders('orders', budget, ['0xa'], [250]);
     expect(headers['RateLimit']).toBe('"orders"; r=250; t=8');
     expect(headers['RateLimit-Policy']).toMatch(/^"orders"; q=1000; w=10; pk=:[A-Za-z0-9+/]{12}:$/);

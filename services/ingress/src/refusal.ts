@@ -1,10 +1,5 @@
 import type { Refusal } from '@makerbook/http';
 
-/** Tells a refusal from what a step makes of a request that goes on. */
-export function isRefusal(result: object): result is Refusal {
-  return 'code' in result && 'detail' in result;
-}
-
 /** A part that the request needs does not answer: 503, to be tried again. Nothing was stored for the request. */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable';

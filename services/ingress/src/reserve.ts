@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { loadReservations, type Postgres } from '@makerbook/postgres';
 import {
   beginLoading,
@@ -35,9 +36,9 @@ export interface ReserverParts {
   readonly postgres: Postgres;
   readonly projection: Projection;
   readonly logger: Logger;
-  /** How long to wait for the projector's word on where it stands, and for another request with the same order. */
+  /** How long to wait for the projector to publish its position to Redis, and for another request with the same order. */
   readonly waitMs: number;
-  /** When others may ask what became of a request; longer than an append can take. */
+  /** After this time other requests may resolve an unsettled reservation; longer than an append can take. */
   readonly leaseMs: number;
   readonly now: () => number;
   /** Names a loading; never used twice. */
@@ -67,7 +68,7 @@ export function createReserver(parts: ReserverParts): Reserver {
         await Promise.all(outcome.makerIndexes.map((index) => load(makerAt(asked, index))));
       } else if (outcome.kind === 'under_way') {
         if (now() >= deadline) throw new Unavailable('another request is placing the same order right now');
-        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+        await delay(POLL_MS);
       } else {
         return outcome;
       }
@@ -89,7 +90,7 @@ export function createReserver(parts: ReserverParts): Reserver {
   };
 }
 
-/** The answer of a reservation was lost: it may have been made. It is taken back as soon as Redis is there again. */
+/** The reply to a reservation was lost: it may have been made. It is released as soon as Redis is back. */
 async function releaseWhenBack(
   { redis, leaseMs }: ReserverParts,
   reservationId: string,
@@ -99,8 +100,8 @@ async function releaseWhenBack(
 }
 
 /**
- * Loads a cold maker from the read model (a flushed Redis refills so, maker by maker): when the read model has reached
- * the log's end as of now, every order that was ever answered with 200 is in it.
+ * Loads a cold maker from the read model (a flushed Redis refills so, maker by maker): once the read model has reached
+ * the present end of the log, it holds every order that was answered with 200.
  */
 async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrders['makers'][number]): Promise<void> {
   const { redis, postgres, projection, now, waitMs } = parts;
@@ -108,8 +109,8 @@ async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrde
   const deadline = now() + waitMs;
   let begun = await beginLoading(redis, toLoad, now());
   while (begun === 'later') {
-    if (now() >= deadline) throw new Unavailable('the projector has not said where it stands');
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    if (now() >= deadline) throw new Unavailable('the projector has not published its position yet');
+    await delay(POLL_MS);
     begun = await beginLoading(redis, toLoad, now());
   }
   if (begun === 'warm') return;

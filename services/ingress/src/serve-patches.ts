@@ -2,7 +2,7 @@ import { paths } from '@makerbook/contracts-http';
 import type { ClientLimit, Route } from '@makerbook/http';
 import { inSpan, type Logger } from '@makerbook/telemetry';
 import type { QuoteSigner } from './load-quote-signer.js';
-import type { Measures } from './measure.js';
+import type { IngressMetrics } from './metrics.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
 
 export interface ServePatchesParts {
@@ -10,15 +10,15 @@ export interface ServePatchesParts {
   /** Patches of one client address within a window: each costs the CPU of a recovery and a signature. */
   readonly clientLimit: ClientLimit;
   readonly logger: Logger;
-  readonly measures: Measures;
+  readonly metrics: IngressMetrics;
   readonly now: () => number;
 }
 
 /**
- * The route of PATCH /v0/quote/data (Interface 4.1). It needs no other part of the system. Where no key is configured
- * it says so once, here, and answers each request with 503 `unavailable`.
+ * The route of PATCH /v0/quote/data (Interface 4.1). It needs no other part of the system. Without a configured key
+ * it logs so once, at the start, and answers each request with 503 `unavailable`.
  */
-export function servePatches({ signer, clientLimit, logger, measures, now }: ServePatchesParts): Route {
+export function servePatches({ signer, clientLimit, logger, metrics, now }: ServePatchesParts): Route {
   const patch = 'missing' in signer ? refuseAll(signer.missing) : createPatchQuote(signer);
   if ('missing' in signer) logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');
   else logger.info({ signer: signer.address, accepted: [...signer.acceptedSigners] }, 'quotes are patched');
@@ -31,8 +31,8 @@ export function servePatches({ signer, clientLimit, logger, measures, now }: Ser
       const reply = await inSpan('patch quote', { parent: traceparent }, async () =>
         patch(body, Math.floor(now() / 1000)),
       );
-      if ('code' in reply) measures.refused('patch', reply.code);
-      else measures.quotePatched();
+      if ('code' in reply) metrics.refused('patch', reply.code);
+      else metrics.quotePatched();
       return reply;
     },
   };

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
 import { reserveTestOrder } from './testing/reserve-test-order.js';
@@ -98,6 +98,18 @@ describe('a process that is killed', () => {
       new Set(['400 duplicate']),
     );
     await isStoredOnce(ingress, ...orders);
+  });
+
+  test('POST answers 503 while the read model is too far behind the log, and 200 when it has caught up', async () => {
+    await ingress.restart({ PROJECTION_LAG_SECONDS_MAX: '1' });
+    ingress.pauseProjection();
+    await until(
+      'it answers 503',
+      async () => (await answerOf(ingress, [await signOrder(maker)])) === '503 unavailable',
+    );
+    ingress.resumeProjection();
+    await until('it answers 200', async () => (await answerOf(ingress, [await signOrder(maker)])) === '200 ok');
+    await ingress.restart();
   });
 
   test('stopping lets a request under way finish', async () => {

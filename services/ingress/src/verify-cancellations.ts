@@ -1,6 +1,5 @@
-import type { Hex } from '@makerbook/contracts-events';
 import { createRequestHashers, hexToBytes, type SigningDomain } from '@makerbook/contracts-evm';
-import type { Address } from '@makerbook/domain';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { recoverAddress } from '@makerbook/signatures';
 import type { AskedCancellation } from './parse-cancellations.js';
 

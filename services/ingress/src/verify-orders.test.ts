@@ -1,15 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Hex, orderTypes, typedDataDomain } from '@makerbook/contracts-evm';
+import { orderTypes, typedDataDomain } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody } from '@makerbook/domain';
+import { isRefusal } from '@makerbook/http';
 import { TypedDataEncoder, Wallet } from 'ethers';
 import { parseCancellations } from './parse-cancellations.js';
-import { isRefusal } from './refusal.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
 const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;
-const verifyInTurns = createOrderVerifier(domain);
-const verify = (placements: Parameters<typeof verifyInTurns>[0]) => verifyInTurns(placements, async () => undefined);
+const verifyInSlices = createOrderVerifier(domain);
+const verify = (placements: Parameters<typeof verifyInSlices>[0]) => verifyInSlices(placements, async () => undefined);
 const wallet = new Wallet(`0x${'42'.repeat(32)}`);
 const body = {
   salt: '0x1f',

@@ -1,17 +1,17 @@
 import { bytesToHex, createOrderHasher, type SigningDomain } from '@makerbook/contracts-evm';
 import type { ProvenOrder } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
-import { isSignatureRefusal, parseSignature, recoverAddress, type SignatureRefusal } from '@makerbook/signatures';
+import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { Placement } from './parse-placements.js';
-import { SIGNATURES_PER_TURN } from './take-turns.js';
 
 /**
  * Proves that each order was signed by the maker it names.
- * @param takeTurn resolves when the next few may be verified; it is asked where there are more than a few
+ * @param nextSlice resolves when the next slice may be verified; called for requests of more than one slice
  */
 export type VerifyOrders = (
   placements: readonly Placement[],
-  takeTurn: () => Promise<void>,
+  nextSlice: () => Promise<void>,
 ) => Promise<readonly ProvenOrder[] | Refusal>;
 
 /**
@@ -20,12 +20,12 @@ export type VerifyOrders = (
  */
 export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
   const hasher = createOrderHasher(domain);
-  return async (placements, takeTurn) => {
+  return async (placements, nextSlice) => {
     const proven: ProvenOrder[] = [];
     for (const [index, { order, signature: hex }] of placements.entries()) {
-      if (placements.length > SIGNATURES_PER_TURN && index % SIGNATURES_PER_TURN === 0) await takeTurn();
+      if (placements.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
       const signature = parseSignature(hex);
-      if (isSignatureRefusal(signature)) return refuse(index, describeSignature(signature));
+      if (isSignatureRefusal(signature)) return refuse(index, describeSignatureRefusal(signature));
       const digest = hasher.hashOrder(order);
       const signer = recoverAddress(digest, signature);
       if (signer !== order.maker) {
@@ -38,22 +38,6 @@ export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
     }
     return proven;
   };
-}
-
-/** What is wrong with a signature, for a person. */
-export function describeSignature({ code }: SignatureRefusal): string {
-  switch (code) {
-    case 'not_hex':
-      return 'it is not hex';
-    case 'wrong_length':
-      return 'it has neither 65 bytes (r, s, v) nor 64 (EIP-2098)';
-    case 'wrong_v':
-      return 'its v is none of 0, 1, 27, 28';
-    case 'out_of_range':
-      return 'its r or s is zero or beyond the order of the curve';
-    case 'high_s':
-      return 'its s is in the upper half: sign with low s';
-  }
 }
 
 function refuse(index: number, why: string): Refusal {

@@ -1,4 +1,5 @@
-import { decodeMakerView, encodeMakerEvent, type Hex, type MakerView, topicNames } from '@makerbook/contracts-events';
+import { decodeMakerView, encodeMakerEvent, type MakerView, topicNames } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 
 /** What an operator decides about a maker. */
@@ -7,19 +8,22 @@ export type AdmissionCommand = 'add' | 'suspend' | 'remove';
 const facts = { add: 'MakerAdmitted', suspend: 'MakerSuspended', remove: 'MakerRemoved' } as const;
 const admissions = { add: 'ADMITTED', suspend: 'SUSPENDED', remove: 'REMOVED' } as const;
 
-export interface AdmissionOptions {
+export interface DecisionOptions {
   readonly prefix: string;
   readonly partitions: number;
   /** Names the command in the facts that it leads to. */
   readonly commandId: string;
   readonly nowMs: number;
+}
+
+export interface AdmissionOptions extends DecisionOptions {
   readonly visibleWithinMs: number;
 }
 
 /**
  * Writes the decision about each maker to the maker's own partition of the log, and waits until the projector has put
  * it into `limit-orders.makers.v1`, where ingress and query see it.
- * @returns the makers whose record does not show the decision yet; the decision stands all the same
+ * @returns the makers whose record does not show the decision yet; the decision is in the log all the same
  * @throws LogUnavailable
  */
 export async function decideAdmission(
@@ -28,21 +32,37 @@ export async function decideAdmission(
   makers: readonly Hex[],
   options: AdmissionOptions,
 ): Promise<Hex[]> {
-  const { makerEvents } = topicNames(options.prefix);
-  const appender = log.createAppender();
-  for (const [index, maker] of makers.entries()) {
-    const event = { type: facts[command], maker, cause: { kind: 'operator' as const, commandId: options.commandId } };
-    const context = { id: `${options.commandId}:${index}`, source: '/makerbook/operator', timeMs: options.nowMs };
-    const { value, headers } = encodeMakerEvent(event, context);
-    await appender.append([
-      { topic: makerEvents, partition: partitionOf(maker, options.partitions), key: maker, value, headers },
-    ]);
-  }
-  await appender.close();
+  await appendDecisions(log, facts[command], makers, options);
   return waitUntilVisible(log, makers, admissions[command], options);
 }
 
-/** Every maker of whom an operator ever decided, as `limit-orders.makers.v1` shows them now, by address. */
+/**
+ * Lifts the quarantine of makers: the projector folds each again from the fact that failed. Call it once the cause is
+ * mended; it changes nothing for a maker that is not in quarantine.
+ * @throws LogUnavailable
+ */
+export async function liftQuarantine(log: Log, makers: readonly Hex[], options: DecisionOptions): Promise<void> {
+  await appendDecisions(log, 'QuarantineLifted', makers, options);
+}
+
+async function appendDecisions(
+  log: Log,
+  type: (typeof facts)[AdmissionCommand] | 'QuarantineLifted',
+  makers: readonly Hex[],
+  { prefix, partitions, commandId, nowMs }: DecisionOptions,
+): Promise<void> {
+  const appender = log.createAppender();
+  for (const [index, maker] of makers.entries()) {
+    const event = { type, maker, cause: { kind: 'operator' as const, commandId } };
+    const context = { id: `${commandId}:${index}`, source: '/makerbook/operator', timeMs: nowMs };
+    const { value, headers } = encodeMakerEvent(event, context);
+    const topic = topicNames(prefix).makerEvents;
+    await appender.append([{ topic, partition: partitionOf(maker, partitions), key: maker, value, headers }]);
+  }
+  await appender.close();
+}
+
+/** Every maker with an operator's decision, as `limit-orders.makers.v1` shows it now, by address. */
 export async function listMakers(log: Log, prefix: string): Promise<MakerView[]> {
   const views = new Map<string, MakerView>();
   const following = followMakers(log, prefix, (view) => views.set(view.maker, view));

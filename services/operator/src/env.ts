@@ -1,4 +1,11 @@
-import { integer, kafkaSettings, opsSettings, readSettings, type SettingsOf } from '@makerbook/settings';
+import {
+  integer,
+  kafkaSettings,
+  opsSettings,
+  postgresSettings,
+  readSettings,
+  type SettingsOf,
+} from '@makerbook/settings';
 
 export const settings = {
   ...kafkaSettings,
@@ -6,6 +13,9 @@ export const settings = {
   VISIBLE_WITHIN_MS: integer('How long a whitelist command waits until the services can see what it wrote', 10_000),
   LOG_LEVEL: opsSettings.LOG_LEVEL,
 };
+
+/** What `migrate` needs: it reaches Postgres alone, with the rights to change the schema. */
+export const migrateSettings = { ...postgresSettings };
 
 export type OperatorSettings = SettingsOf<typeof settings>;
 

@@ -1,22 +1,31 @@
 import { randomUUID } from 'node:crypto';
 import { connectLog } from '@makerbook/kafka';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
-import { readEnvironment } from './env.js';
-import { runCommand } from './run.js';
+import { migrateSettings, readEnvironment } from './env.js';
+import { migrateDatabase } from './migrate-database.js';
+import { type Outcome, runCommand } from './run.js';
 
 try {
-  const settings = readEnvironment(process.env);
-  const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
-  const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
-  const { lines, exitCode } = await runCommand(log, process.argv.slice(2), settings, {
-    commandId: randomUUID(),
-    nowMs: Date.now(),
-  });
+  const words = process.argv.slice(2);
+  const isMigration = words.length === 1 && words[0] === 'migrate';
+  const { lines, exitCode } = await (isMigration ? runMigration() : runOnLog(words));
   console.log(lines.join('\n'));
-  await log.close();
   process.exitCode = exitCode;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
+}
+
+function runMigration(): Promise<Outcome> {
+  return migrateDatabase(readSettings(migrateSettings, process.env).DATABASE_URL);
+}
+
+async function runOnLog(words: readonly string[]): Promise<Outcome> {
+  const settings = readEnvironment(process.env);
+  const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
+  const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
+  const outcome = await runCommand(log, words, settings, { commandId: randomUUID(), nowMs: Date.now() });
+  await log.close();
+  return outcome;
 }

@@ -1,18 +1,17 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
-import { connectLog } from '@makerbook/kafka';
-import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
-import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
+import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
+import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
-import { judgeLiveness, judgeReadiness, type Signs } from './check-health.js';
-import type { Step } from './commit-stretch.js';
-import { assertNotBehind, readFeedEnd } from './compare-feeds.js';
+import type { Step } from './commit/commit-rows.js';
+import { createCacheRefresh } from './commit/refresh-cache.js';
+import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
-import { createMeters } from './measure-projection.js';
-import { createProjector } from './project-events.js';
-import { createCacheRefresh } from './refresh-cache.js';
-import { createTurns } from './take-turns.js';
+import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
+import { createMetrics, type ProjectorMeters } from './metrics.js';
+import { createProjector, type Projector } from './own/project-log.js';
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -25,11 +24,17 @@ export interface RunningProjector extends Running {
   readonly failed: Promise<Error>;
 }
 
+/** What the projector is connected to. */
+interface Connections {
+  readonly postgres: Postgres;
+  readonly redis: RedisConnection;
+  readonly log: Log;
+}
+
 /**
- * Starts the projector: the schema is brought up to this build, topics and feeds are checked, and the partitions that the
- * group gives to this process are projected until `stop`.
- * @throws PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable; FatalError where the database is older than
- * the feeds
+ * Starts the projector: the schema is brought up to this build, topics are checked, and the partitions that the group
+ * gives to this process are projected until `stop`.
+ * @throws PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export async function runProjector(
   settings: ProjectorSettings,
@@ -37,75 +42,20 @@ export async function runProjector(
   hooks: TestHooks = {},
 ): Promise<RunningProjector> {
   const { logger } = telemetry;
-  const topics = topicNames(settings.TOPIC_PREFIX);
   const closing: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const taken = await migrate({ url: settings.DATABASE_URL });
-    if (taken.length > 0) logger.info({ migrations: taken }, 'the schema was brought up to this build');
-
-    const postgres = connectPostgres({
-      url: settings.DATABASE_URL,
-      poolMax: settings.POSTGRES_CONNECTIONS_MAX,
-      statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
-      applicationName: 'makerbook-projector',
-      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
-    });
-    closing.push(postgres.close);
-    const redis = connectRedis({
-      url: settings.REDIS_URL,
-      keyPrefix: settings.REDIS_KEY_PREFIX,
-      logger,
-      clientName: 'makerbook-projector',
-    });
-    closing.push(redis.close);
-    const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
-    closing.push(log.close);
-    await log.verifyTopics(topicSpecs(topics, settings.PARTITIONS));
-    const databaseName = nameOfDatabase(settings.DATABASE_URL);
-    const feedEndOf = (partition: number) => readFeedEnd(partition, { log, topics, logger });
-    // Before the group is joined, so that a live projector on the right database is not disturbed.
-    await Promise.all(
-      Array.from({ length: settings.PARTITIONS }, async (_, partition) => {
-        const end = await feedEndOf(partition);
-        if (end === undefined) return;
-        assertNotBehind(partition, await readProjection(postgres, partition), end, databaseName);
-      }),
-    );
-    await redis.waitUntilReady(1_000);
-
-    const meters = createMeters();
-    const projector = createProjector({
-      postgres,
-      createFencedPublisher: log.createFencedPublisher,
-      topics,
-      transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
-      refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
-      cachedOrdersMax: settings.CACHED_ORDERS_PER_PARTITION_MAX,
-      readFeedEnd: feedEndOf,
-      databaseName,
-      partitions: settings.PARTITIONS,
-      routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
-      commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
-      turns: createTurns(settings.ORDERS_UNDER_WAY_MAX, settings.COMMIT_TRANSITIONS_MAX / 10),
-      haltedMakersMax: settings.HALTED_MAKERS_MAX,
-      markIntervalMs: settings.MARK_INTERVAL_MS,
-      meters,
-      nowMs: () => performance.now(),
-      ...hooks,
-    });
-
-    let fail: (error: Error) => void = () => {};
+    const migrations = await migrate({ url: settings.DATABASE_URL });
+    if (migrations.length > 0) logger.info({ migrations }, 'the schema was brought up to this build');
+    const connections = await connect(settings, telemetry, closing);
+    const meters = createMetrics();
+    const projector = createFrom(settings, telemetry, connections, meters, hooks);
+    const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
-    const failed = new Promise<Error>((resolve) => {
-      fail = (error) => {
-        failure = error;
-        resolve(error);
-      };
-    });
-    const consumer = log.consumePartitions({
+    const topics = topicNames(settings.TOPIC_PREFIX);
+    const consumer = connections.log.consumePartitions({
       groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
       topic: topics.makerEvents,
       parkedTopic: topics.parked,
@@ -115,25 +65,28 @@ export async function runProjector(
       handleBatch: projector.handleBatch,
       onRevoked: projector.onRevoked,
       onParked: meters.parked,
-      onFatal: fail,
+      onFatal: (error) => {
+        failure = error;
+        failed.resolve(error);
+      },
     });
     closing.push(consumer.stop);
-    meters.observe({
-      lag: consumer.lag,
-      nowMs: Date.now,
-      ownedPartitions: () => projector.owned.size,
-      cachedOrders: () => sum([...projector.owned.values()].map(({ cache }) => cache.size())),
-      haltedMakers: () => sum([...projector.owned.values()].map(({ halted }) => halted.size)),
-    });
-
+    observe(projector, consumer, meters);
     const startedAtMs = Date.now();
     const signs = (): Signs => ({
       nowMs: Date.now(),
       startedAtMs,
       consumer: consumer.health(),
       failure: failure?.message,
-      lagMessages: [...consumer.lag().values()].reduce((total, lag) => total + lag, 0n),
+      commitsWaiting: new Map(
+        [...projector.owned].flatMap(([partition, { taken }]) => {
+          const { waitsFor } = taken.committer;
+          return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
+        }),
+      ),
+      lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
+    const { postgres, redis } = connections;
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
@@ -143,18 +96,95 @@ export async function runProjector(
     });
     closing.push(ops.stop);
     logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
-    return { stop, failed, opsPort: ops.port };
+    return { stop, failed: failed.promise, opsPort: ops.port };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** Without user and password. */
-function nameOfDatabase(url: string): string {
-  if (!URL.canParse(url)) return 'of DATABASE_URL';
-  const { host, pathname } = new URL(url);
-  return `${decodeURIComponent(pathname.slice(1))} on ${host}`;
+async function connect(
+  settings: ProjectorSettings,
+  { logger }: Telemetry,
+  closing: (() => Promise<void>)[],
+): Promise<Connections> {
+  const postgres = connectPostgres({
+    url: settings.DATABASE_URL,
+    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
+    statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
+    applicationName: 'makerbook-projector',
+    // What a crash of Postgres takes back is folded again.
+    synchronousCommit: 'off',
+    onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+  });
+  closing.push(postgres.close);
+  const redis = connectRedis({
+    url: settings.REDIS_URL,
+    keyPrefix: settings.REDIS_KEY_PREFIX,
+    logger,
+    clientName: 'makerbook-projector',
+  });
+  closing.push(redis.close);
+  const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
+  closing.push(log.close);
+  await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
+  await redis.waitUntilReady(1_000);
+  return { postgres, redis, log };
+}
+
+function createFrom(
+  settings: ProjectorSettings,
+  { logger }: Telemetry,
+  { postgres, redis, log }: Connections,
+  meters: ProjectorMeters,
+  hooks: TestHooks,
+): Projector {
+  return createProjector({
+    postgres,
+    log,
+    createFencedPublisher: log.createFencedPublisher,
+    topics: topicNames(settings.TOPIC_PREFIX),
+    transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
+    partitions: settings.PARTITIONS,
+    refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
+    routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
+    heldMax: settings.HELD_ORDERS_PER_PARTITION_MAX,
+    batchFactsMax: settings.BATCH_FACTS_MAX,
+    commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
+    commitFactsMax: settings.COMMIT_FACTS_MAX,
+    quarantinedMakersMax: settings.QUARANTINED_MAKERS_MAX,
+    commits: createSemaphore(settings.COMMITS_AT_ONCE_MAX),
+    // A reading takes three connections; the others wait here, and not for a connection until they are given up.
+    reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
+    committed: meters.committed,
+    published: meters.published,
+    taken: meters.taken,
+    nowMs: () => performance.now(),
+    ...hooks,
+  });
+}
+
+function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer, meters: ProjectorMeters): void {
+  const states = () => [...owned.values()].map(({ taken }) => taken.state);
+  meters.observe({
+    lag: () => lagOf({ ...projector, owned }, consumer),
+    nowMs: Date.now,
+    ownedPartitions: () => owned.size,
+    heldOrders: () => sum(states().map(({ makers }) => makers.size())),
+    quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
+  });
+}
+
+/** Messages between the rows and the log's end: the rows are behind what the consumer loop has handed over. */
+function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<number, bigint> {
+  const positions = consumer.positions();
+  return new Map(
+    [...consumer.lag()].map(([partition, lag]) => {
+      const committed = owned.get(partition)?.taken.committer.position;
+      const handed = positions.get(partition) ?? 0n;
+      return [partition, committed !== undefined && committed < handed ? lag + handed - committed : lag];
+    }),
+  );
 }
 
 function answerOf(check: Promise<void>): Promise<string> {

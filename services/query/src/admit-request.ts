@@ -1,22 +1,23 @@
 import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Refusal } from '@makerbook/http';
-import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
 import type { ListRequest } from './parse-list-request.js';
 
-/** What a request is judged by. */
+/** The rules for list requests. */
 export interface AdmissionRules {
   readonly hashers: RequestHashers;
   readonly requestTtlSeconds: number;
   readonly clockSkewSeconds: number;
-  readonly isAdmitted: (maker: `0x${string}`) => boolean;
+  readonly isAdmitted: (maker: Hex) => boolean;
 }
 
 /** The maker who signed, or why the request is refused. */
-export type Admission = { readonly maker: `0x${string}` } | Refusal;
+export type Admission = { readonly maker: Hex } | Refusal;
 
 /**
- * Judges a list request at `nowSeconds`: time window, signature, whitelist, in this order (Interface 4.2, 5.1). The maker
- * is whoever signed: the request names nobody. Whether it is a replay is asked afterwards, as that leaves a trace.
+ * Checks a list request at `nowSeconds`: time window, signature, whitelist, in this order (Interface 4.2, 5.1). The maker
+ * is the signer: the request names nobody. The check for a replay comes afterwards, because it stores the salt.
  */
 export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSeconds: number): Admission {
   const ageSeconds = BigInt(nowSeconds) - request.issuedAt;
@@ -29,7 +30,7 @@ export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSec
     return { code: 'request_expired', detail: `${detail}; take 1 or 2 s off your clock` };
   }
   const signature = parseSignature(request.signature);
-  if (isSignatureRefusal(signature)) return invalidSignature(signatureFaults[signature.code]);
+  if (isSignatureRefusal(signature)) return invalidSignature(describeSignatureRefusal(signature));
   const digest = rules.hashers.hashGetRequest({ issuedAt: request.issuedAt, salt: hexToBytes(request.salt) });
   const maker = recoverAddress(digest, signature);
   if (maker === undefined) return invalidSignature('no key can have made it');
@@ -39,14 +40,6 @@ export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSec
   }
   return { maker };
 }
-
-const signatureFaults = {
-  not_hex: 'it is not hex',
-  wrong_length: 'it has neither 65 nor 64 bytes',
-  wrong_v: 'its last byte is none of 0, 1, 27, 28',
-  out_of_range: 'r or s is out of range',
-  high_s: 's is in the upper half of its range',
-} as const;
 
 function invalidSignature(fault: string): Refusal {
   return { code: 'invalid_signature', detail: `the signature is not valid: ${fault}` };

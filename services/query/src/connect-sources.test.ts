@@ -26,19 +26,19 @@ function stage(ends: (readonly bigint[] | Error)[], cache: Partial<ListCache> = 
     postgres: {} as Postgres,
     watch: { awaitPosition: async () => ({ cache: undefined, store: undefined }) },
     logger: silentLogger,
-    notes: { filled: (outcome) => filled.push(outcome) },
+    metrics: { filled: (outcome) => filled.push(outcome) },
     monotonicMs: () => clock.nowMs,
   });
   return { sources, clock, filled, asked: () => asked };
 }
 
 describe('the sources of a list', () => {
-  test('tell the end of the partition that was asked for', async () => {
+  test('return the end of the requested partition', async () => {
     const { sources } = stage([[5n, 7n]]);
     expect(await sources.readEnd(1)).toBe(7n);
   });
 
-  test('leave a log alone for a moment that could not be asked: its absence does not cost each GET the time-out', async () => {
+  test('do not read the end of the log for a moment after a failure: its absence does not cost each GET the time-out', async () => {
     const { sources, clock, asked } = stage([new LogUnavailable('gone', { mayHaveBeenAppended: false }), [5n]]);
     expect(await sources.readEnd(0)).toBeUndefined();
     expect(await sources.readEnd(0)).toBeUndefined();
@@ -47,12 +47,12 @@ describe('the sources of a list', () => {
     expect(await sources.readEnd(0)).toBe(5n);
   });
 
-  test('say nothing where Redis is away, and let a bug through', async () => {
+  test('return undefined where Redis is away, and let a bug through', async () => {
     expect(await stage([]).sources.readCached(maker, 0, 0)).toBeUndefined();
     await expect(stage([new TypeError('a bug')]).sources.readEnd(0)).rejects.toThrow('a bug');
   });
 
-  test('offer a list once, though many requests read it at the same time', async () => {
+  test('offer a list once while many requests read it', async () => {
     let finish: () => void = () => undefined;
     const filling = new Promise<'filled'>((resolve) => {
       finish = () => resolve('filled');

@@ -1,20 +1,26 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
-import { type Postgres, PostgresUnavailable, projectedPosition, readMakerList } from '@makerbook/postgres';
+import {
+  createProjectionWatch,
+  type Postgres,
+  PostgresUnavailable,
+  type ProjectionWatch,
+  projectedPositions,
+  readMakerList,
+} from '@makerbook/postgres';
 import { type ListCache, type ListFill, RedisUnavailable } from '@makerbook/redis';
 import type { Logger } from '@makerbook/telemetry';
-import type { ProjectionWatch, ProjectionWatchOptions } from './await-projection.js';
 import type { ListSources } from './read-list.js';
 
 const END_TIMEOUT_MS = 500;
-/** After the log could not be asked, it is left alone for so long: its absence must not cost each GET the time-out. */
+/** Pause after a failed read of the log's end: an absent log must not cost each GET the time-out. */
 const END_REST_MS = 500;
 
-/** What became of lists that were offered to Redis, for metrics. */
-export interface SourceNotes {
+/** Counts the outcome of each list that was offered to Redis. */
+export interface SourceMetrics {
   readonly filled: (outcome: 'filled' | 'refused' | 'tooLarge' | 'failed') => void;
 }
 
-/** The log, Redis and Postgres as sources of a list: each says undefined where it is away, and throws for a bug alone. */
+/** The log, Redis and Postgres as sources of a list: undefined from one that is away, an error only for a bug. */
 export function createListSources(parts: {
   log: Pick<Log, 'endOffsets'>;
   /** `limit-orders.maker-events.v1` */
@@ -23,12 +29,12 @@ export function createListSources(parts: {
   postgres: Postgres;
   watch: ProjectionWatch;
   logger: Logger;
-  notes: SourceNotes;
+  metrics: SourceMetrics;
   /** Milliseconds that never go back. */
   monotonicMs: () => number;
 }): ListSources {
-  const { log, topic, cache, postgres, watch, logger, notes, monotonicMs } = parts;
-  /** Makers whose list is on its way to Redis: once is enough. */
+  const { log, topic, cache, postgres, watch, logger, metrics, monotonicMs } = parts;
+  /** Makers whose list is being sent to Redis: once is enough. */
   const filling = new Set<string>();
   let restUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -36,9 +42,9 @@ export function createListSources(parts: {
     if (filling.has(offer.maker)) return;
     filling.add(offer.maker);
     try {
-      notes.filled(await cache.fillList(offer));
+      metrics.filled(await cache.fillList(offer));
     } catch (error) {
-      notes.filled('failed');
+      metrics.filled('failed');
       if (!(error instanceof RedisUnavailable)) logger.error({ error, maker: offer.maker }, 'a list was not cached');
     } finally {
       filling.delete(offer.maker);
@@ -59,12 +65,12 @@ export function createListSources(parts: {
   };
 }
 
-/** How the projection's position is asked for while requests wait for it. */
-export function createStoredPositions(cache: ListCache, postgres: Postgres): ProjectionWatchOptions {
-  return {
+/** Waits for the projection by its positions in Redis and Postgres. */
+export function watchProjection(cache: ListCache, postgres: Postgres): ProjectionWatch {
+  return createProjectionWatch({
     readCachePosition: (partition) => present(cache.readPosition(partition)),
-    readStorePosition: (partition) => present(projectedPosition(postgres, partition)),
-  };
+    readStorePositions: () => present(projectedPositions(postgres)),
+  });
 }
 
 async function present<T>(answer: Promise<T>): Promise<T | undefined> {

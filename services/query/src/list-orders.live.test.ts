@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
 import { limitOrderRecords, type Problem } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { HDNodeWallet } from 'ethers';
-import { newWallet, raiseStand, type Stand, signList } from './testing/stand.js';
+import { newWallet, openTestQuery, signList, type TestQuery } from './testing/open-test-query.js';
 
-let stand: Stand;
+let running: TestQuery;
 let wallet: HDNodeWallet;
 let maker: Hex;
 
 beforeAll(async () => {
-  stand = await raiseStand();
+  running = await openTestQuery();
 });
-afterAll(() => stand.stop());
+afterAll(() => running.stop());
 beforeEach(async () => {
   wallet = newWallet();
   maker = wallet.address.toLowerCase() as Hex;
 });
 
-const get = (query: URLSearchParams | string) => fetch(`${stand.baseUrl}/v0alpha/limit-orders?${query}`);
+const get = (query: URLSearchParams | string) => fetch(`${running.baseUrl}/v0alpha/limit-orders?${query}`);
 const getSigned = async (options?: Parameters<typeof signList>[1]) => get(await signList(wallet, options));
 
 async function hashesOf(response: Response): Promise<string[]> {
@@ -36,8 +36,8 @@ async function expectRefusal(response: Response, status: number, code: string): 
 
 /** The whitelist reaches the service a moment after it was written. */
 async function admit(): Promise<void> {
-  await stand.admit(maker);
-  await until(async () => (await getSigned()).status !== 403);
+  await running.projector.admit(maker);
+  await until(async () => (await getSigned()).status === 200);
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -66,7 +66,7 @@ describe('a list request is refused', () => {
     expect(body.retryable).toBe(false);
   });
 
-  test('with 403 request_expired outside of its window, before its signature is looked at', async () => {
+  test('with 403 request_expired outside of its window, before its signature is checked', async () => {
     const now = () => Math.floor(Date.now() / 1000);
     await expectRefusal(await getSigned({ issuedAt: now() - 33 }), 403, 'request_expired');
     await expectRefusal(await getSigned({ issuedAt: now() + 15 }), 403, 'request_expired');
@@ -89,7 +89,7 @@ describe('a list request is refused', () => {
 
   test('with 403 maker_not_whitelisted as soon as the maker was suspended', async () => {
     await admit();
-    await stand.admit(maker, 'SUSPENDED');
+    await running.projector.admit(maker, 'SUSPENDED');
     await until(async () => (await getSigned()).status === 403);
     await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
   });
@@ -121,22 +121,22 @@ describe('a list request is refused', () => {
     await admit();
     const query = await signList(wallet);
     expect((await get(query)).status).toBe(200);
-    await stand.flush();
+    await running.flush();
     await expectRefusal(await get(query), 403, 'request_replayed');
-    stand.cuts.redis.cut();
+    await running.gates.redis.shut();
     try {
       await expectRefusal(await get(query), 403, 'request_replayed');
       const fresh = await signList(wallet);
       expect((await get(fresh)).status).toBe(200);
       await expectRefusal(await get(fresh), 403, 'request_replayed');
     } finally {
-      stand.cuts.redis.restore();
+      await running.gates.redis.open();
     }
   });
 
   test('at another path or with another method', async () => {
-    await expectRefusal(await fetch(`${stand.baseUrl}/v0alpha/orders`), 404, 'not_found');
-    const post = await fetch(`${stand.baseUrl}/v0alpha/limit-orders`, { method: 'POST' });
+    await expectRefusal(await fetch(`${running.baseUrl}/v0alpha/orders`), 404, 'not_found');
+    const post = await fetch(`${running.baseUrl}/v0alpha/limit-orders`, { method: 'POST' });
     expect(post.headers.get('allow')).toBe('GET');
     await expectRefusal(post, 405, 'method_not_allowed');
   });
@@ -145,10 +145,12 @@ describe('a list request is refused', () => {
 describe('a maker’s list', () => {
   test('holds each order as it was signed, oldest first, and reason only where INACTIVE', async () => {
     await admit();
-    const [first] = await stand.place(wallet);
-    const [second] = await stand.place(wallet, { state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' } });
-    const [third] = await stand.place(wallet, { state: { status: 'ACTIVE' } });
-    await stand.project();
+    const [first] = await running.projector.place(wallet);
+    const [second] = await running.projector.place(wallet, {
+      state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
+    });
+    const [third] = await running.projector.place(wallet, { state: { status: 'ACTIVE' } });
+    await running.projector.project();
     for (const source of ['postgres', 'redis']) {
       const response = await getSigned();
       const records = limitOrderRecords.parse(JSON.parse(await response.clone().text()));
@@ -172,7 +174,7 @@ describe('a maker’s list', () => {
 
   test('is empty for a maker without orders', async () => {
     await admit();
-    await stand.project();
+    await running.projector.project();
     expect(await (await getSigned()).text()).toBe('[]');
     expect(await (await getSigned()).text()).toBe('[]');
   });
@@ -191,25 +193,25 @@ describe('a maker’s list', () => {
     expect((await get(compact)).status).toBe(200);
   });
 
-  test('leaves out what is expired by the clock of the server, though no block has said so', async () => {
+  test('leaves out orders that are expired by the clock of the server, before any block shows it', async () => {
     await admit();
     const soon = BigInt(Math.floor(Date.now() / 1000) + 6);
-    await stand.place(wallet, { expires: soon });
-    const [late] = await stand.place(wallet);
-    await stand.project();
+    await running.projector.place(wallet, { expires: soon });
+    const [late] = await running.projector.place(wallet);
+    await running.projector.project();
     expect(await hashesOf(await getSigned())).toHaveLength(2);
     await until(async () => Date.now() / 1000 >= Number(soon));
     expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
-    await stand.flush();
+    await running.flush();
     expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
   });
 
   test('is of the signer alone', async () => {
     const other = newWallet();
-    await stand.place(other);
+    await running.projector.place(other);
     await admit();
-    await stand.place(wallet);
-    await stand.project();
+    await running.projector.place(wallet);
+    await running.projector.project();
     expect(await hashesOf(await getSigned())).toHaveLength(1);
   });
 });
@@ -217,19 +219,19 @@ describe('a maker’s list', () => {
 describe('a maker reads his own writes', () => {
   test('with a projection that is slow: the answer waits for it', async () => {
     // It waits as long as it takes here.
-    const patient = await raiseStand({ READ_WAIT_MS_MAX: '10000' });
+    const patient = await openTestQuery({ READ_WAIT_MS_MAX: '10000' });
     const list = async () => fetch(`${patient.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
     try {
-      await patient.admit(maker);
-      await patient.project();
-      await until(async () => (await list()).status !== 403);
+      await patient.projector.admit(maker);
+      await patient.projector.project();
+      await until(async () => (await list()).status === 200);
       expect(await hashesOf(await list())).toEqual([]);
-      const [placed] = await patient.place(wallet);
-      const [response] = await Promise.all([list(), pause(300).then(() => patient.project())]);
+      const [placed] = await patient.projector.place(wallet);
+      const [response] = await Promise.all([list(), pause(300).then(() => patient.projector.project())]);
       expect(response.headers.get('x-read-lag')).toBeNull();
       expect(await hashesOf(response)).toEqual([placed?.orderHash]);
-      if (placed !== undefined) await patient.cancel(placed);
-      const [after] = await Promise.all([list(), patient.project()]);
+      if (placed !== undefined) await patient.projector.cancel(placed);
+      const [after] = await Promise.all([list(), patient.projector.project()]);
       expect(await hashesOf(after)).toEqual([]);
     } finally {
       await patient.stop();
@@ -238,28 +240,28 @@ describe('a maker reads his own writes', () => {
 
   test('from Postgres, where Redis was not brought along', async () => {
     await admit();
-    await stand.project();
+    await running.projector.project();
     await getSigned();
-    const [placed] = await stand.place(wallet);
-    await stand.project({ refresh: false });
+    const [placed] = await running.projector.place(wallet);
+    await running.projector.project({ refresh: false });
     const response = await getSigned();
     expect(response.headers.get('x-read-lag')).toBeNull();
     expect(await hashesOf(response)).toEqual([placed?.orderHash]);
   });
 
-  test('or is told after a second how far behind the list is', async () => {
+  test('or shows after a second how far behind the list is', async () => {
     await admit();
-    const [old] = await stand.place(wallet);
-    await stand.project();
+    const [old] = await running.projector.place(wallet);
+    await running.projector.project();
     await getSigned();
-    await stand.place(wallet, { count: 3 });
+    await running.projector.place(wallet, { count: 3 });
     const startedAt = Date.now();
     const response = await getSigned();
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(950);
     expect(Date.now() - startedAt).toBeLessThan(20_000);
     expect(response.headers.get('x-read-lag')).toBe('3');
     expect(await hashesOf(response)).toEqual([old?.orderHash]);
-    await stand.project();
+    await running.projector.project();
     expect(await hashesOf(await getSigned())).toHaveLength(4);
   });
 });
@@ -267,68 +269,68 @@ describe('a maker reads his own writes', () => {
 describe('the list goes on', () => {
   test('when Redis is flushed: from Postgres, then from Redis again', async () => {
     await admit();
-    await stand.place(wallet, { count: 2 });
-    await stand.project();
+    await running.projector.place(wallet, { count: 2 });
+    await running.projector.project();
     await getSigned();
-    await stand.flush();
+    await running.flush();
     expect(await hashesOf(await getSigned())).toHaveLength(2);
-    await stand.place(wallet);
-    await stand.project();
+    await running.projector.place(wallet);
+    await running.projector.project();
     expect(await hashesOf(await getSigned())).toHaveLength(3);
-    await until(async () => (await stand.redis.client.keys(`${stand.redis.keys.prefix}l:*`)).length > 0);
-    stand.cuts.postgres.cut();
+    await until(async () => (await running.redis.client.keys(`${running.redis.keys.prefix}l:*`)).length > 0);
+    await running.gates.postgres.shut();
     try {
       // A Redis that is slow for once counts as gone.
       await until(async () => (await getSigned()).status === 200);
       expect(await hashesOf(await getSigned())).toHaveLength(3);
     } finally {
-      stand.cuts.postgres.restore();
+      await running.gates.postgres.open();
     }
   });
 
-  test('without Redis, and says so on /readyz, where it stays ready', async () => {
+  test('without Redis, which /readyz shows while it stays ready', async () => {
     await admit();
-    await stand.place(wallet, { count: 2 });
-    await stand.project();
-    stand.cuts.redis.cut();
+    await running.projector.place(wallet, { count: 2 });
+    await running.projector.project();
+    await running.gates.redis.shut();
     try {
       const startedAt = Date.now();
       expect(await hashesOf(await getSigned())).toHaveLength(2);
       expect(Date.now() - startedAt).toBeLessThan(15_000);
-      const ready = await fetch(`${stand.opsUrl}/readyz`);
+      const ready = await fetch(`${running.opsUrl}/readyz`);
       expect([ready.status, await ready.json()]).toEqual([
         200,
         { status: 'ok', checks: { whitelist: 'ok', kafka: 'ok', redis: 'is away', postgres: 'ok' } },
       ]);
     } finally {
-      stand.cuts.redis.restore();
+      await running.gates.redis.open();
     }
-    await until(async () => (await (await fetch(`${stand.opsUrl}/readyz`)).text()).includes('"redis":"ok"'));
+    await until(async () => (await (await fetch(`${running.opsUrl}/readyz`)).text()).includes('"redis":"ok"'));
   });
 
   test('without both there is no list: 503, not ready, and the very same request succeeds later', async () => {
     await admit();
-    await stand.place(wallet);
-    await stand.project();
+    await running.projector.place(wallet);
+    await running.projector.project();
     const query = await signList(wallet);
-    stand.cuts.redis.cut();
-    stand.cuts.postgres.cut();
+    await running.gates.redis.shut();
+    await running.gates.postgres.shut();
     try {
       const body = await expectRefusal(await get(query), 503, 'unavailable');
       expect(body.retryable).toBe(true);
-      expect((await fetch(`${stand.opsUrl}/readyz`)).status).toBe(503);
-      expect((await fetch(`${stand.opsUrl}/livez`)).status).toBe(200);
+      expect((await fetch(`${running.opsUrl}/readyz`)).status).toBe(503);
+      expect((await fetch(`${running.opsUrl}/livez`)).status).toBe(200);
     } finally {
-      stand.cuts.redis.restore();
-      stand.cuts.postgres.restore();
+      await running.gates.redis.open();
+      await running.gates.postgres.open();
     }
-    await until(async () => (await fetch(`${stand.opsUrl}/readyz`)).status === 200);
+    await until(async () => (await fetch(`${running.opsUrl}/readyz`)).status === 200);
     expect(await hashesOf(await get(query))).toHaveLength(1);
   });
 });
 
 test('a service that starts while the log is away answers: alive, not ready, 503 that may be tried again', async () => {
-  const alone = await raiseStand({ KAFKA_BROKERS: '127.0.0.1:1' });
+  const alone = await openTestQuery({ KAFKA_BROKERS: '127.0.0.1:1' });
   try {
     const query = await signList(wallet);
     const response = await fetch(`${alone.baseUrl}/v0alpha/limit-orders?${query}`);
@@ -342,7 +344,7 @@ test('a service that starts while the log is away answers: alive, not ready, 503
 
 describe('too many requests of one address', () => {
   test('are refused with 429, Retry-After and the limits’ headers', async () => {
-    const limited = await raiseStand({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
+    const limited = await openTestQuery({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
     try {
       const ask = () => fetch(`${limited.baseUrl}/v0alpha/limit-orders`);
       await ask();

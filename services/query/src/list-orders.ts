@@ -1,4 +1,5 @@
-import { type ApiRequest, okJson, type Refusal, type Reply } from '@makerbook/http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import type { ReplayGuard } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
@@ -6,43 +7,43 @@ import type { Listing } from './read-list.js';
 
 export interface ListOrdersParts {
   readonly rules: AdmissionRules;
-  /** Whether the whitelist is known: until then nobody can be told that he is not on it. */
+  /** Whether the whitelist was read: until then no maker can be refused by it. */
   readonly isWhitelistKnown: () => boolean;
   readonly replays: ReplayGuard;
-  readonly readList: (maker: `0x${string}`, nowSeconds: number) => Promise<Listing | undefined>;
+  readonly readList: (maker: Hex, nowSeconds: number) => Promise<Listing | undefined>;
   readonly nowMs: () => number;
-  readonly note: ListOrdersNotes;
+  readonly metrics: ListOrdersMetrics;
 }
 
-/** What is counted on the way. */
-export interface ListOrdersNotes {
+/** Counters of listed orders. */
+export interface ListOrdersMetrics {
   readonly listed: (listing: Listing) => void;
   readonly checkedLocally: () => void;
 }
 
 /**
  * GET of a maker's limit orders (Interface 4.2). Checks in order: shape, time window, signature, whitelist, replay; then
- * the list. A request that could not be answered is not used up: it may come again as it is.
+ * the list. A request that could not be answered may be sent again unchanged.
  */
 export async function listOrders({ query }: Pick<ApiRequest, 'query'>, parts: ListOrdersParts): Promise<Reply> {
   const request = parseListRequest(query);
-  if ('code' in request) return request;
+  if (isRefusal(request)) return request;
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
   const nowSeconds = Math.floor(parts.nowMs() / 1000);
   const admission = admitRequest(request, parts.rules, nowSeconds);
-  if ('code' in admission) return admission;
+  if (isRefusal(admission)) return admission;
   const { maker } = admission;
   const taken = await parts.replays.takeSalt(maker, request.salt);
   if (taken === 'used') {
     return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };
   }
-  if (taken === 'takenLocally') parts.note.checkedLocally();
+  if (taken === 'takenLocally') parts.metrics.checkedLocally();
   const listing = await parts.readList(maker, Math.floor(parts.nowMs() / 1000));
   if (listing === undefined) {
     await parts.replays.releaseSalt(maker, request.salt);
     return unavailable('neither the cache nor the store of orders answers; try again');
   }
-  parts.note.listed(listing);
+  parts.metrics.listed(listing);
   return listing.lag === 0n
     ? okJson(listing.body)
     : okJson(listing.body, { 'X-Read-Lag': listing.lag === undefined ? 'unknown' : String(listing.lag) });

@@ -1,14 +1,15 @@
 import { type FieldProblem, quantityInput, signatureInput } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Refusal } from '@makerbook/http';
 import { z } from 'zod';
 
-/** A list request as its query says it (Interface 4.2). */
+/** A list request, parsed from the query (Interface 4.2). */
 export interface ListRequest {
   /** Unix seconds; any uint256. */
   readonly issuedAt: bigint;
   /** The domain's salt, padded to 32 bytes on the left; 64 hex digits after 0x, lowercase. */
-  readonly salt: `0x${string}`;
-  /** Hex bytes; whether they are a signature is not judged here. */
+  readonly salt: Hex;
+  /** Hex bytes; whether they are a signature is checked later. */
   readonly signature: string;
 }
 
@@ -20,7 +21,7 @@ const issuedAtInput = z
 
 const fields = { issuedAt: issuedAtInput, salt: quantityInput, signature: signatureInput };
 
-/** Reads the three parameters of a GET, each given once; other parameters are not looked at. */
+/** Reads the three parameters of a GET, each given once; other parameters are ignored. */
 export function parseListRequest(query: URLSearchParams): ListRequest | Refusal {
   const errors: FieldProblem[] = [];
 

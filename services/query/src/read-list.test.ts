@@ -12,7 +12,7 @@ const stored = (nextOffset: bigint) => ({
 });
 const cached = (pos: bigint): ListReading => ({ kind: 'list', pos, records: [Buffer.from('"cached"')] });
 
-/** Sources that answer what they are told; a list of answers is given one by one. */
+/** Sources with fixed answers; a list of answers is returned in order. */
 function sourcesOf(answers: {
   end?: bigint;
   cached: (ListReading | undefined)[];
@@ -68,12 +68,12 @@ describe('a list is read', () => {
     expect(await read(sources)).toEqual({ body: '["stored"]', source: 'postgres', lag: 0n });
   });
 
-  test('from Redis where nobody is further, and says how far behind it is', async () => {
+  test('from Redis where Postgres is not ahead, with its lag', async () => {
     const sources = sourcesOf({ end: 9n, cached: [cached(6n)], positions: { cache: 6n, store: 6n } });
     expect(await read(sources)).toEqual({ body: '["cached"]', source: 'redis', lag: 3n });
   });
 
-  test('as it is, of unknown age, where the log cannot be asked', async () => {
+  test('as it is, of unknown age, where the end of the log cannot be read', async () => {
     expect(await read(sourcesOf({ cached: [cached(6n)] }))).toMatchObject({ source: 'redis', lag: undefined });
     const sources = sourcesOf({ cached: [{ kind: 'forgotten' }], stored: stored(7n) });
     expect(await read(sources)).toMatchObject({ source: 'postgres', lag: undefined });

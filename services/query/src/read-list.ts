@@ -1,8 +1,7 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Positions, ProjectionWatch } from '@makerbook/postgres';
 import type { ListFill, ListReading } from '@makerbook/redis';
-import type { Positions, ProjectionWatch } from './await-projection.js';
 import { joinRecords, joinTexts } from './join-records.js';
-
-type Hex = `0x${string}`;
 
 /** One order of a list as Postgres holds it. */
 interface StoredRecord {
@@ -18,14 +17,14 @@ interface StoredList {
   readonly records: readonly StoredRecord[];
 }
 
-/** Where a list comes from. What is away answers undefined: only a bug throws. */
+/** Sources of a list. One that is away returns undefined: only a bug throws. */
 export interface ListSources {
   readonly readCached: (maker: Hex, partition: number, nowSeconds: number) => Promise<ListReading | undefined>;
   readonly readStored: (maker: Hex, partition: number) => Promise<StoredList | undefined>;
   /** The end of the log's partition as of some moment after the call began. */
   readonly readEnd: (partition: number) => Promise<bigint | undefined>;
   readonly watch: ProjectionWatch;
-  /** Offers a list to Redis; nobody waits for it. */
+  /** Offers a list to Redis without waiting. */
   readonly offerToCache: (fill: ListFill) => void;
 }
 
@@ -34,14 +33,14 @@ export interface Listing {
   /** A JSON array of records (Interface 2.3), oldest acceptance first. */
   readonly body: Buffer;
   readonly source: 'redis' | 'postgres';
-  /** Records of the log that it does not reflect: 0n when it is current, undefined when the log could not be asked. */
+  /** Records of the log that it does not reflect: 0n when it is current, undefined when the end of the log could not be read. */
   readonly lag: bigint | undefined;
 }
 
 /**
  * The maker's list with everything in it that was answered to the maker before this call began: it waits until the
- * projection has reached the end of the log as of now, at most `waitMsMax`, and says how far behind it is otherwise.
- * From Redis, else from Postgres; from whatever is there when neither gets there. Undefined when both are away.
+ * projection has reached the present end of the log, at most `waitMsMax`; otherwise `lag` is how far behind it is. From
+ * Redis, else from Postgres; from the one that is present when neither gets there. Undefined when both are away.
  */
 export async function readList(
   maker: Hex,
@@ -72,7 +71,7 @@ export async function readList(
   };
 }
 
-/** Bodies of lists that are held: as long as the records are the very same, so is their array. */
+/** Bodies of the lists held in memory, by their array of records. */
 const joined = new WeakMap<readonly Buffer[], Buffer>();
 
 function serveCached({ records, pos }: Extract<ListReading, { kind: 'list' }>, end: bigint | undefined): Listing {
@@ -85,7 +84,7 @@ function reaches(cached: ListReading | undefined, end: bigint): boolean {
   return cached !== undefined && cached.kind !== 'forgotten' && cached.pos >= end;
 }
 
-/** Whether Postgres may know more than a list at `pos`: it was found ahead, or could not be asked. */
+/** Whether Postgres may be ahead of a list at `pos`: its position is greater or unknown. */
 function isBehind(pos: bigint, positions: Positions | undefined): boolean {
   return positions?.store === undefined || positions.store > pos;
 }

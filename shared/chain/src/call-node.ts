@@ -1,7 +1,7 @@
 import { ChainContradiction, RpcRefused, RpcUnavailable } from './failures.js';
 import { hideSecretsOf } from './hide-secrets.js';
 import { numberOf } from './parse-hex.js';
-import { createJsonPoster } from './post-json.js';
+import { createJsonPoster, type JsonPoster } from './post-json.js';
 
 export interface RpcRequest {
   readonly method: string;
@@ -91,120 +91,148 @@ export interface NodeOptions {
  * growing time. A refusal is final only where no endpoint is left that might answer otherwise.
  */
 export function createNode(options: NodeOptions): Node {
-  const { nowMs, chainId, timeoutMs = 5000, restMs = 500, restMsMax = 30_000, batchCallsMax = 50 } = options;
-  const { responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
   if (options.urls.length === 0) throw new RangeError('a node needs at least one URL');
-  const names = nameByHost(options.urls);
-  const all = options.urls.map((url, index) => ({
-    name: names[index] ?? '',
-    hideSecrets: hideSecretsOf(new URL(url)),
-    poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
-    failures: 0,
-    failuresInARow: 0,
-    restsUntilMs: Number.NEGATIVE_INFINITY,
-    passedOverUntilMs: Number.NEGATIVE_INFINITY,
-    isOfTheChain: chainId === undefined,
-  }));
-  type Asked = (typeof all)[number];
-  const counts = { calls: 0, requests: 0, failures: 0, refusals: 0, failovers: 0 };
-  let lastId = 0;
+  return new NodeInTurn(options);
+}
 
-  /** Those that do not rest, in order of preference; when all rest, the one that has rested longest first. */
-  const inTurn = (): Asked[] => {
-    const now = nowMs();
-    const awake = all.filter(({ restsUntilMs }) => restsUntilMs <= now);
-    if (awake.length === 0) return [...all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
-    return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
-  };
+/** One endpoint with what is known of it. */
+interface Asked {
+  readonly name: string;
+  readonly hideSecrets: (text: string) => string;
+  readonly poster: JsonPoster;
+  failures: number;
+  failuresInARow: number;
+  restsUntilMs: number;
+  passedOverUntilMs: number;
+  isOfTheChain: boolean;
+}
 
-  const post = async (endpoint: Asked, requests: readonly RpcRequest[]): Promise<RpcOutcome[]> => {
-    const firstId = lastId + 1;
-    lastId += requests.length;
-    counts.requests += 1;
-    counts.calls += requests.length;
-    const bodies = requests.map(({ method, params }, at) => ({ jsonrpc: '2.0', id: firstId + at, method, params }));
-    const answer = await endpoint.poster.post(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies));
-    const outcomes = outcomesOf(answer, requests, firstId, endpoint);
-    counts.refusals += outcomes.filter((outcome) => 'failure' in outcome).length;
-    return outcomes;
-  };
+class NodeInTurn implements Node {
+  private readonly options: NodeOptions;
+  private readonly all: readonly Asked[];
+  private readonly counted = { calls: 0, requests: 0, failures: 0, refusals: 0, failovers: 0 };
+  private lastId = 0;
 
-  const confirmChain = async (endpoint: Asked) => {
-    if (endpoint.isOfTheChain) return;
-    const [id] = resultsOf(await post(endpoint, [{ method: 'eth_chainId', params: [] }]));
-    const told = numberOf(id, 'eth_chainId', endpoint.name);
-    if (told !== chainId) {
-      throw new ChainContradiction(`the node at ${endpoint.name} has chain id ${told}, not CHAIN_ID=${chainId}`);
-    }
-    endpoint.isOfTheChain = true;
-  };
+  constructor(options: NodeOptions) {
+    const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
+    this.options = options;
+    const names = nameByHost(urls);
+    this.all = urls.map((url, index) => ({
+      name: names[index] ?? '',
+      hideSecrets: hideSecretsOf(new URL(url)),
+      poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
+      failures: 0,
+      failuresInARow: 0,
+      restsUntilMs: Number.NEGATIVE_INFINITY,
+      passedOverUntilMs: Number.NEGATIVE_INFINITY,
+      isOfTheChain: chainId === undefined,
+    }));
+  }
 
-  const ask = async <T>(
-    endpoint: Asked,
-    requests: readonly RpcRequest[],
-    read: ReadAnswers<RpcOutcome, T>,
-  ): Promise<T> => {
-    if (requests.length > batchCallsMax) throw new RangeError(`${requests.length} calls in one request`);
-    let told: T;
-    try {
-      await confirmChain(endpoint);
-      const outcomes = await post(endpoint, requests);
-      for (const outcome of outcomes) {
-        if ('failure' in outcome && !outcome.failure.isOfExecution) throw outcome.failure;
-      }
-      told = read(outcomes, endpoint.name);
-    } catch (error) {
-      if (!(error instanceof RpcUnavailable)) throw error;
-      counts.failures += 1;
-      endpoint.failures += 1;
-      endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, restMsMax);
-      endpoint.failuresInARow += 1;
-      // It may be another node when it comes back.
-      endpoint.isOfTheChain = chainId === undefined;
-      throw error;
-    }
-    endpoint.failuresInARow = 0;
-    endpoint.restsUntilMs = Number.NEGATIVE_INFINITY;
-    return told;
-  };
+  call(method: string, params: readonly unknown[]): Promise<unknown> {
+    return this.callAll([{ method, params }], ([result]) => result);
+  }
 
-  const askInTurn = async <T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> => {
+  callAll<T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T> {
+    return this.callEach(requests, (outcomes, endpoint) => read(resultsOf(outcomes), endpoint));
+  }
+
+  async callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
     const failures: (RpcRefused | RpcUnavailable)[] = [];
-    for (const endpoint of inTurn()) {
-      if (failures.length > 0) counts.failovers += 1;
+    for (const endpoint of this.inTurn()) {
+      if (failures.length > 0) this.counted.failovers += 1;
       try {
-        return await ask(endpoint, requests, read);
+        return await this.ask(endpoint, requests, read);
       } catch (error) {
         if (error instanceof RpcRefused ? error.isOfExecution : !(error instanceof RpcUnavailable)) throw error;
         failures.push(error as RpcRefused | RpcUnavailable);
       }
     }
-    throw sumUp(failures, all.length);
-  };
+    throw sumUp(failures, this.all.length);
+  }
 
-  const callAll = <T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T> =>
-    askInTurn(requests, (outcomes, endpoint) => read(resultsOf(outcomes), endpoint));
-  const endpoints = all.map(
-    (endpoint): Endpoint => ({
+  endpoints(): readonly Endpoint[] {
+    return this.all.map((endpoint) => ({
       name: endpoint.name,
-      isResting: () => endpoint.restsUntilMs > nowMs(),
-      callAll: (requests, read) => ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
-    }),
-  );
+      isResting: () => endpoint.restsUntilMs > this.options.nowMs(),
+      callAll: (requests, read) => this.ask(endpoint, requests, (outcomes, name) => read(resultsOf(outcomes), name)),
+    }));
+  }
 
-  return {
-    call: (method, params) => callAll([{ method, params }], ([result]) => result),
-    callAll,
-    callEach: askInTurn,
-    endpoints: () => endpoints,
-    passOver: (name, forMs) => {
-      for (const endpoint of all) if (endpoint.name === name) endpoint.passedOverUntilMs = nowMs() + forMs;
-    },
-    counts: () => ({ ...counts, failuresByEndpoint: new Map(all.map(({ name, failures }) => [name, failures])) }),
-    close: () => {
-      for (const { poster } of all) poster.close();
-    },
-  };
+  passOver(name: string, forMs: number): void {
+    const untilMs = this.options.nowMs() + forMs;
+    for (const endpoint of this.all) if (endpoint.name === name) endpoint.passedOverUntilMs = untilMs;
+  }
+
+  counts(): RpcCounts {
+    return { ...this.counted, failuresByEndpoint: new Map(this.all.map(({ name, failures }) => [name, failures])) };
+  }
+
+  close(): void {
+    for (const { poster } of this.all) poster.close();
+  }
+
+  /** Those that do not rest, in order of preference; when all rest, the one that has rested longest first. */
+  private inTurn(): Asked[] {
+    const now = this.options.nowMs();
+    const awake = this.all.filter(({ restsUntilMs }) => restsUntilMs <= now);
+    if (awake.length === 0) return [...this.all].sort((a, b) => a.restsUntilMs - b.restsUntilMs);
+    return awake.sort((a, b) => Number(a.passedOverUntilMs > now) - Number(b.passedOverUntilMs > now));
+  }
+
+  private async ask<T>(endpoint: Asked, requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
+    const { batchCallsMax = 50 } = this.options;
+    if (requests.length > batchCallsMax) throw new RangeError(`${requests.length} calls in one request`);
+    let answer: T;
+    try {
+      await this.confirmChain(endpoint);
+      const outcomes = await this.post(endpoint, requests);
+      for (const outcome of outcomes) {
+        if ('failure' in outcome && !outcome.failure.isOfExecution) throw outcome.failure;
+      }
+      answer = read(outcomes, endpoint.name);
+    } catch (error) {
+      if (error instanceof RpcUnavailable) this.rest(endpoint);
+      throw error;
+    }
+    endpoint.failuresInARow = 0;
+    endpoint.restsUntilMs = Number.NEGATIVE_INFINITY;
+    return answer;
+  }
+
+  private rest(endpoint: Asked): void {
+    const { nowMs, chainId, restMs = 500, restMsMax = 30_000 } = this.options;
+    this.counted.failures += 1;
+    endpoint.failures += 1;
+    endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, restMsMax);
+    endpoint.failuresInARow += 1;
+    // It may be another node when it comes back.
+    endpoint.isOfTheChain = chainId === undefined;
+  }
+
+  private async confirmChain(endpoint: Asked): Promise<void> {
+    const { chainId } = this.options;
+    if (endpoint.isOfTheChain) return;
+    const [id] = resultsOf(await this.post(endpoint, [{ method: 'eth_chainId', params: [] }]));
+    const actual = numberOf(id, 'eth_chainId', endpoint.name);
+    if (actual !== chainId) {
+      throw new ChainContradiction(`the node at ${endpoint.name} has chain id ${actual}, not CHAIN_ID=${chainId}`);
+    }
+    endpoint.isOfTheChain = true;
+  }
+
+  private async post(endpoint: Asked, requests: readonly RpcRequest[]): Promise<RpcOutcome[]> {
+    const { counted } = this;
+    const firstId = this.lastId + 1;
+    this.lastId += requests.length;
+    counted.requests += 1;
+    counted.calls += requests.length;
+    const bodies = requests.map(({ method, params }, at) => ({ jsonrpc: '2.0', id: firstId + at, method, params }));
+    const answer = await endpoint.poster.post(JSON.stringify(bodies.length === 1 ? bodies[0] : bodies));
+    const outcomes = outcomesOf(answer, requests, firstId, endpoint);
+    counted.refusals += outcomes.filter((outcome) => 'failure' in outcome).length;
+    return outcomes;
+  }
 }
 
 /** What to throw where no endpoint answered: what one of them refuses says more than the silence of another. */

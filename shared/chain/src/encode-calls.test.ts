@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { erc20Fragments, type Hex, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
+import { erc20Fragments, limitOrderProtocolFragments, multicall3Fragments } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { Interface } from 'ethers';
 import {
   accountIn,

@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 
 /** One read of a contract's state. */
 export interface StateCall {

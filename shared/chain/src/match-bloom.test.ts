@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { keccak256, randomBytes, toBeHex } from 'ethers';
 import { bloomHolds } from './match-bloom.js';
 

@@ -1,4 +1,5 @@
-import { type Hex, hexToBytes, keccak256 } from '@makerbook/contracts-evm';
+import { hexToBytes, keccak256 } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 
 /**
  * Whether a block with this `logsBloom` can hold a log with this address or topic. True may be wrong, false is not: as long

@@ -1,4 +1,4 @@
-import type { Hex } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { RpcUnavailable } from './failures.js';
 
 /**

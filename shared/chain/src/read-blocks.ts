@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Answering, Node } from './call-node.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bloomHolds } from './match-bloom.js';

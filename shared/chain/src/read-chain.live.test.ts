@@ -2,8 +2,9 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Address, deployArtifacts, eventTopics, type Hex } from '@makerbook/contracts-evm';
-import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import {
   Contract,
   ContractFactory,

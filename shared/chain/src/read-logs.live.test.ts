@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
-import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import {
   type BaseContract,
   ContractFactory,

@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Node, RpcRequest } from './call-node.js';
 import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
@@ -53,32 +53,82 @@ const SINGLES_MAX = 40;
  * answer, has run an empty call at the same block. All else is the node's own failure.
  */
 export function createStateReader(options: StateReaderOptions): StateReader {
-  const { node, multicall, callsMax = 200, suspectCallsMax = 8, concurrencyMax = 4, suspectsMax = 10_000 } = options;
-  const suspects = new Map<string, StateCall>();
+  return new MulticallReader(options);
+}
 
-  const requestOf = (blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest => ({
-    method: 'eth_call',
-    params: [{ to: multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` }, { blockHash }],
-  });
+/** Values by the index of their call, filled in as they are read. */
+type Values = (bigint | undefined)[];
 
-  /** What the calls did. Throws RpcUnavailable where what was returned is no result of them. */
-  const outcomesOf = (result: unknown, count: number, by: string): readonly CallOutcome[] => {
-    const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
-    if (outcomes !== undefined) return outcomes;
-    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${multicall}`);
-  };
+class MulticallReader implements StateReader {
+  private readonly node: Node;
+  private readonly multicall: Address;
+  private readonly callsMax: number;
+  private readonly suspectCallsMax: number;
+  private readonly concurrencyMax: number;
+  private readonly suspectsMax: number;
+  private readonly suspected = new Map<string, StateCall>();
+
+  constructor(options: StateReaderOptions) {
+    this.node = options.node;
+    this.multicall = options.multicall;
+    this.callsMax = options.callsMax ?? 200;
+    this.suspectCallsMax = options.suspectCallsMax ?? 8;
+    this.concurrencyMax = options.concurrencyMax ?? 4;
+    this.suspectsMax = options.suspectsMax ?? 10_000;
+  }
+
+  suspects(): ReadonlyMap<string, StateCall> {
+    return this.suspected;
+  }
+
+  async read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> {
+    const values: Values = new Array(calls.length);
+    const isSuspect = (index: number) => this.suspected.has(nameOf(calls[index]));
+    const all = [...calls.keys()];
+    const chosen = this.chooseSuspects(calls, all.filter(isSuspect));
+    const groups = chunksOf(
+      all.filter((index) => !isSuspect(index)),
+      this.callsMax,
+    );
+    const [failed] = await Promise.all([
+      inParallel(groups, this.concurrencyMax, (group) =>
+        fill(values, calls, group, (some) => this.readTogether(blockHash, some)),
+      ),
+      this.readSuspects(blockHash, values, calls, chosen),
+    ]);
+    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), this.concurrencyMax, (chunk) =>
+      fill(values, calls, chunk, (some) => this.readSingly(blockHash, some, SINGLE_GAS)),
+    );
+    this.suspect(pick(calls, failedAgain));
+    const left = failedAgain.slice(0, this.suspectCallsMax - chosen.length);
+    await this.readSuspects(blockHash, values, calls, left);
+    return values;
+  }
+
+  private async readSuspects(
+    blockHash: Hex,
+    values: Values,
+    calls: readonly StateCall[],
+    indexes: readonly number[],
+  ): Promise<void> {
+    if (indexes.length === 0) return;
+    const failed = await fill(values, calls, indexes, (some) => this.readSingly(blockHash, some, SUSPECT_GAS));
+    const answered = indexes.filter((index) => !failed.includes(index));
+    this.clear(pick(calls, answered));
+    this.suspect(pick(calls, failed));
+  }
 
   /**
    * What is refused twice (behind a balancer, the second node may know what the first one does not) may be too much at
    * once, for whatever reason: then nothing is known of any of them.
    */
-  const readTogether = async (blockHash: Hex, calls: readonly StateCall[]): Promise<(bigint | undefined)[]> => {
+  private async readTogether(blockHash: Hex, calls: readonly StateCall[]): Promise<Values> {
     const { perCall, beside, max } = COMPANY_GAS;
     const gas = Math.min(beside + perCall * calls.length, max);
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       try {
-        return await node.callAll([requestOf(blockHash, calls, gas)], ([result], endpoint) =>
-          outcomesOf(result, calls.length, endpoint).map(firstWord),
+        return await this.node.callAll([this.requestOf(blockHash, calls, gas)], ([result], endpoint) =>
+          this.outcomesOf(result, calls.length, endpoint).map(firstWord),
         );
       } catch (error) {
         if (!(error instanceof RpcRefused)) throw error;
@@ -86,84 +136,68 @@ export function createStateReader(options: StateReaderOptions): StateReader {
       }
     }
     return calls.map(() => undefined);
-  };
+  }
 
   /** Each in an `eth_call` of its own, all in one request. */
-  const readSingly = (blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<(bigint | undefined)[]> => {
-    const requests = [[], ...calls.map((call) => [call])].map((some) => requestOf(blockHash, some, gas));
-    return node.callEach(requests, ([empty, ...singles], endpoint) => {
+  private readSingly(blockHash: Hex, calls: readonly StateCall[], gas: number): Promise<Values> {
+    const requests = [[], ...calls.map((call) => [call])].map((some) => this.requestOf(blockHash, some, gas));
+    return this.node.callEach(requests, ([empty, ...singles], endpoint) => {
       if (empty === undefined || 'failure' in empty) {
         throw new RpcUnavailable(`${endpoint} can execute nothing at block ${blockHash}`);
       }
-      outcomesOf(empty.result, 0, endpoint);
+      this.outcomesOf(empty.result, 0, endpoint);
       return singles.map((single) =>
-        'failure' in single ? undefined : firstWord(outcomesOf(single.result, 1, endpoint)[0]),
+        'failure' in single ? undefined : firstWord(this.outcomesOf(single.result, 1, endpoint)[0]),
       );
     });
-  };
+  }
 
-  const suspect = (calls: readonly StateCall[]) => {
+  private requestOf(blockHash: Hex, calls: readonly StateCall[], gas: number): RpcRequest {
+    const call = { to: this.multicall, data: encodeAggregate3(calls), gas: `0x${gas.toString(16)}` };
+    return { method: 'eth_call', params: [call, { blockHash }] };
+  }
+
+  /** What the calls did. Throws RpcUnavailable where what was returned is no result of them. */
+  private outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
+    const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
+    if (outcomes !== undefined) return outcomes;
+    throw new RpcUnavailable(`${by} gave no result of aggregate3 of the Multicall3 at ${this.multicall}`);
+  }
+
+  private suspect(calls: readonly StateCall[]): void {
     for (const call of calls) {
-      suspects.delete(nameOf(call));
-      suspects.set(nameOf(call), call);
-      const [oldest] = suspects.keys();
-      if (suspects.size > suspectsMax && oldest !== undefined) suspects.delete(oldest);
+      this.suspected.delete(nameOf(call));
+      this.suspected.set(nameOf(call), call);
+      const [oldest] = this.suspected.keys();
+      if (this.suspected.size > this.suspectsMax && oldest !== undefined) this.suspected.delete(oldest);
     }
-  };
+  }
 
   /** A function that answers again gets another chance for all accounts: it may have failed for all of them. */
-  const clear = (calls: readonly StateCall[]) => {
+  private clear(calls: readonly StateCall[]): void {
     const functions = new Set(calls.map(functionOf));
-    for (const [name, call] of suspects) if (functions.has(functionOf(call))) suspects.delete(name);
-  };
+    for (const [name, call] of this.suspected) if (functions.has(functionOf(call))) this.suspected.delete(name);
+  }
 
   /** Of suspects among the calls, those that have waited longest. */
-  const chooseSuspects = (calls: readonly StateCall[], suspected: readonly number[]): readonly number[] => {
-    if (suspected.length <= suspectCallsMax) return suspected;
-    const places = new Map([...suspects.keys()].map((name, place) => [name, place]));
+  private chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
+    if (suspected.length <= this.suspectCallsMax) return suspected;
+    const places = new Map([...this.suspected.keys()].map((name, place) => [name, place]));
     const placeOf = (index: number) => places.get(nameOf(calls[index])) ?? 0;
-    return [...suspected].sort((a, b) => placeOf(a) - placeOf(b)).slice(0, suspectCallsMax);
-  };
+    return [...suspected].sort((a, b) => placeOf(a) - placeOf(b)).slice(0, this.suspectCallsMax);
+  }
+}
 
-  const read = async (blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]> => {
-    const values: (bigint | undefined)[] = new Array(calls.length);
-    /** Reads these; says which of them have no value. */
-    const fill = async (
-      indexes: readonly number[],
-      how: (some: readonly StateCall[]) => Promise<(bigint | undefined)[]>,
-    ): Promise<number[]> => {
-      const got = await how(pick(calls, indexes));
-      for (const [nth, index] of indexes.entries()) values[index] = got[nth];
-      return indexes.filter((index) => values[index] === undefined);
-    };
-    const readSuspects = async (indexes: readonly number[]) => {
-      if (indexes.length === 0) return;
-      const failed = await fill(indexes, (some) => readSingly(blockHash, some, SUSPECT_GAS));
-      const answered = indexes.filter((index) => !failed.includes(index));
-      clear(pick(calls, answered));
-      suspect(pick(calls, failed));
-    };
-
-    const isSuspect = (index: number) => suspects.has(nameOf(calls[index]));
-    const all = [...calls.keys()];
-    const chosen = chooseSuspects(calls, all.filter(isSuspect));
-    const groups = chunksOf(
-      all.filter((index) => !isSuspect(index)),
-      callsMax,
-    );
-    const [failed] = await Promise.all([
-      inParallel(groups, concurrencyMax, (group) => fill(group, (some) => readTogether(blockHash, some))),
-      readSuspects(chosen),
-    ]);
-    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), concurrencyMax, (chunk) =>
-      fill(chunk, (some) => readSingly(blockHash, some, SINGLE_GAS)),
-    );
-    suspect(pick(calls, failedAgain));
-    await readSuspects(failedAgain.slice(0, suspectCallsMax - chosen.length));
-    return values;
-  };
-
-  return { read, suspects: () => suspects };
+/** Reads these of the calls; gives those that have no value. */
+async function fill(
+  values: Values,
+  calls: readonly StateCall[],
+  indexes: readonly number[],
+  read: (some: readonly StateCall[]) => Promise<Values>,
+): Promise<number[]> {
+  const got = await read(pick(calls, indexes));
+  for (const [nth, index] of indexes.entries()) values[index] = got[nth];
+  return indexes.filter((index) => values[index] === undefined);
 }
 
 function functionOf({ to, data }: StateCall): string {

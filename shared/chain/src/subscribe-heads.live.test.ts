@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { WebSocketServer } from 'ws';
 import { createNode, subscribeHeads } from './index.js';
 

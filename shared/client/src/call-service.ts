@@ -58,7 +58,7 @@ function errorOf(response: Response, text: string): MakerbookError {
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
   const parsed = problem.safeParse(parseJson(text));
   if (parsed.success) return new MakerbookError({ ...parsed.data, retryAfterSeconds });
-  // A gateway in between that speaks for a service which is away.
+  // The answer of a gateway in front of a service that is away.
   const { status } = response;
   const retryable = status >= 500 || status === 429;
   return new MakerbookError({

@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { problemBody } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { Wallet } from 'ethers';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
 
-/** A server that gives the answers of a list, one per request, and keeps what it was asked. */
+/** A server that returns the answers of a list, one per request, and records the requests. */
 let server: Server;
 let baseUrl: string;
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
@@ -41,7 +42,7 @@ const wallet = Wallet.createRandom();
 const clientOf = (options: Partial<ClientOptions> = {}): MakerbookClient =>
   createClient({
     baseUrl,
-    signer: wallet.privateKey as `0x${string}`,
+    signer: wallet.privateKey as Hex,
     chainId: 8217,
     serviceName: 'Test',
     limitOrderProtocol: `0x${'12'.repeat(20)}`,
@@ -90,7 +91,7 @@ describe('the client', () => {
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual([{ order: order.order, signature: order.signature }]);
   });
 
-  test('lists with a second taken off the clock and a salt of 32 bytes, and says how far behind the list is', async () => {
+  test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {
     answers = [ok([]), ok([], { 'X-Read-Lag': '7' }), ok([], { 'X-Read-Lag': 'unknown' })];
     const client = clientOf({ now: () => 1_700_000_000_999 });
     expect(await client.listOrders()).toEqual({ records: [], readLag: 0 });
@@ -120,7 +121,7 @@ describe('the client', () => {
 });
 
 describe('a failure', () => {
-  test('of the service carries its code, index, request id, and when to come back', async () => {
+  test('of the service carries its code, index, request id, and Retry-After', async () => {
     answers = [refuse('rate_limited', { 'Retry-After': '4' }, 2)];
     expect(await failureOf(clientOf().listOrders())).toMatchObject({
       code: 'rate_limited',

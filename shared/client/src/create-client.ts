@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Address, bytesToHex, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-evm';
+import { bytesToHex } from '@makerbook/contracts-evm';
 import {
   type Cancellation,
   cancellations,
@@ -7,6 +7,7 @@ import {
   limitOrderRecords,
   paths,
 } from '@makerbook/contracts-http';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type Signer, Wallet } from 'ethers';
 import { callService, readAnswer } from './call-service.js';
 import { MakerbookError } from './errors.js';
@@ -46,7 +47,7 @@ export interface OrderDraft {
 
 export interface PlaceOptions {
   /**
-   * With `retry`: when a try ended without an answer and the next one says `duplicate`, the orders count as stored by
+   * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored by
    * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
    */
   readonly duplicateCountsAsStored?: boolean;

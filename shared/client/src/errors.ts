@@ -21,7 +21,7 @@ export class MakerbookError extends Error {
   readonly errors: readonly FieldProblem[] | undefined;
   /** The item of the request that failed, from 0. */
   readonly index: number | undefined;
-  /** How long to wait before the next try, where the service said so. */
+  /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(
@@ -43,7 +43,7 @@ export class MakerbookError extends Error {
     this.retryAfterSeconds = problem.retryAfterSeconds;
   }
 
-  /** Whether the service may have done what it was asked for, though it did not say so. */
+  /** Whether the service may have done its work although the call failed. */
   get mayHaveHappened(): boolean {
     return this.code === 'unreachable' || this.code === 'unreadable' || this.status >= 500;
   }

@@ -5,7 +5,7 @@ import { retry } from './retry-calls.js';
 const failure = (retryable: boolean, retryAfterSeconds?: number) =>
   new MakerbookError({ code: 'unavailable', status: 503, detail: 'not now', retryable, retryAfterSeconds });
 
-/** Runs work that fails with each of these errors and then succeeds; tells the pauses. */
+/** Runs work that fails with each of these errors and then succeeds; returns the pauses. */
 async function run(failures: Error[], options: Parameters<typeof retry>[1] = {}) {
   const pauses: number[] = [];
   const sleep = async (ms: number) => {
@@ -27,7 +27,7 @@ describe('a call is tried again', () => {
     expect(pauses).toEqual([250, 500, 1000]);
   });
 
-  test('not when the service says that it would not help', async () => {
+  test('not when the error is not retryable', async () => {
     const error = failure(false);
     expect(await run([error])).toEqual({ result: error, pauses: [] });
   });
@@ -44,7 +44,7 @@ describe('a call is tried again', () => {
     expect(pauses).toHaveLength(1);
   });
 
-  test('no sooner than the service asked for, within the bound', async () => {
+  test('no sooner than Retry-After, within the bound', async () => {
     expect((await run([failure(true, 3)])).pauses).toEqual([3_000]);
     expect((await run([failure(true, 60)])).pauses).toEqual([10_000]);
   });

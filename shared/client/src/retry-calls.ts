@@ -5,7 +5,7 @@ export interface RetryOptions {
   readonly attemptsMax?: number;
   /** The pause after the first failure, doubled after each further one. Default 250. */
   readonly pauseMs?: number;
-  /** Default 10000; it bounds what `Retry-After` asks for too. */
+  /** Default 10000; also the bound of `Retry-After`. */
   readonly pauseMsMax?: number;
   /** Called before each pause. */
   readonly onRetry?: (error: MakerbookError, pauseMs: number) => void;
@@ -15,8 +15,8 @@ export interface RetryOptions {
 }
 
 /**
- * Does some work again for as long as it fails with a retryable MakerbookError, after the pause that the service asked
- * for or a growing one. The error of the last try is thrown.
+ * Repeats work while it fails with a retryable MakerbookError, after the pause of `Retry-After` or a growing one,
+ * whichever is longer. The error of the last try is thrown.
  */
 export async function retry<T>(work: (attempt: number) => Promise<T>, options: RetryOptions = {}): Promise<T> {
   const { attemptsMax = 5, pauseMs = 250, pauseMsMax = 10_000, random = Math.random } = options;

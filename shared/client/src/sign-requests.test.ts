@@ -8,6 +8,7 @@ import {
   orderTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { type Provider, recoverAddress, type Signer, VoidSigner, verifyTypedData, Wallet } from 'ethers';
 import * as fc from 'fast-check';
 import { createClient } from './create-client.js';
@@ -119,7 +120,7 @@ test('the hash of an order is that of the contract’s own hasher', async () => 
     expiresAt: 3n,
     making: { token: `0x${'ab'.repeat(20)}`, amount: 4n },
     taking: { token: `0x${'cd'.repeat(20)}`, amount: 5n },
-    maker: wallet.address.toLowerCase() as `0x${string}`,
+    maker: wallet.address.toLowerCase() as Hex,
     permittedTaker: `0x${'00'.repeat(20)}`,
   } as const;
   const { orderHash } = await signing.signOrder(order);

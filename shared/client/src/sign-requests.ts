@@ -1,18 +1,16 @@
 import {
-  type Address,
   bytesToHex,
   createOrderHasher,
   getLimitOrdersRequestTypes,
-  type Hex,
   hexToBytes,
   type Order,
   orderCancellationRequestTypes,
   orderTypes,
-  quantityToHex,
   type SigningDomain,
   saltedDomainTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { BaseWallet, concat, keccak256, type Signer, TypedDataEncoder } from 'ethers';
 
 /** An order and its signature, as POST takes them (Interface 4.3), with the hash that names it. */
@@ -46,11 +44,11 @@ export function createRequestSigner(signer: Signer, domain: SigningDomain): Requ
     async signOrder(order) {
       return {
         order: {
-          salt: quantityToHex(order.salt),
-          nonce: quantityToHex(order.nonce),
-          expiresAt: quantityToHex(order.expiresAt),
-          making: { token: order.making.token, amount: quantityToHex(order.making.amount) },
-          taking: { token: order.taking.token, amount: quantityToHex(order.taking.amount) },
+          salt: quantity(order.salt),
+          nonce: quantity(order.nonce),
+          expiresAt: quantity(order.expiresAt),
+          making: { token: order.making.token, amount: quantity(order.making.amount) },
+          taking: { token: order.taking.token, amount: quantity(order.taking.amount) },
           maker: order.maker,
           permittedTaker: order.permittedTaker,
         },
@@ -63,7 +61,7 @@ export function createRequestSigner(signer: Signer, domain: SigningDomain): Requ
     },
     async signCancellation({ orderHash, salt }) {
       if (signer instanceof BaseWallet) {
-        // The interface types this salt as uint256, which signTypedData cannot say: hash by hand where the key is here.
+        // The interface types this salt as uint256, which signTypedData cannot express: hash by hand where the key is available.
         const { EIP712Domain } = saltedDomainTypes('uint256');
         const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, { ...base, salt });
         const message = TypedDataEncoder.from(orderCancellationRequestTypes).hash({ orderHash });

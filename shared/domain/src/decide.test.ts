@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
+import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkRepeats, checkTerms, checkTimeliness, placeOrders } from './decide.js';
 import { bookEntryOf, makerViewOf, recordEnd, recordStart } from './describe.js';
 import type { Admission, OpenOrder } from './maker.js';
-import { type Order, orderFromBody, orderToBody, zeroAddress } from './order.js';
+import { type Order, orderFromBody, orderToBody } from './order.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const usd: Hex = `0x${'b2'.repeat(20)}`;
@@ -15,7 +15,7 @@ const good: Order = {
   making: { token: usd, amount: 100n },
   taking: { token: eur, amount: 1n },
   maker,
-  permittedTaker: zeroAddress,
+  permittedTaker: ZERO_ADDRESS,
 };
 
 describe('placing orders', () => {
@@ -95,12 +95,13 @@ describe('describing an order', () => {
     acceptedAtMs: 1,
     acceptedOffset: 9n,
     remaining: 40n,
-    observedBlock: 1,
+    isObserved: true,
     state: { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
     inBook: true,
   };
   const position = { partition: 1, offset: '9' };
-  const funding = { balance: { value: 7n, blockNumber: 3 }, allowance: { value: 8n, blockNumber: 4 }, openOrders: 1 };
+  const funding = { known: { balance: 7n, allowance: 8n, block: 3 }, openOrders: 1 };
+  const causes = ['BALANCE_CHANGED' as const];
 
   test('a listed record has order, hash, signature, status and the reason of an INACTIVE one', () => {
     const record = JSON.parse(recordStart(open) + recordEnd(open.state)) as object;
@@ -110,25 +111,28 @@ describe('describing an order', () => {
   });
 
   test('a book entry says what remains, until when, and by which funds', () => {
-    expect(bookEntryOf(open, funding, position, { routingGraceSeconds: 60 })).toMatchObject({
+    expect(bookEntryOf(open, funding, causes, position, { routingGraceSeconds: 60 })).toMatchObject({
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
       remainingMakingAmount: '0x28',
       routableUntil: 940,
-      funding: { balance: '0x7', balanceBlock: 3, allowance: '0x8', allowanceBlock: 4 },
+      funding: { balance: '0x7', allowance: '0x8', block: 3 },
+      causes,
       position,
     });
   });
 
-  test('an ACTIVE entry without known funding is a bug, and said so', () => {
-    const unknown = { balance: undefined, allowance: undefined, openOrders: 1 };
+  test('an ACTIVE entry without known funds is a bug, and throws', () => {
+    const unknown = { known: undefined, openOrders: 1 };
     const active: OpenOrder = { ...open, state: { status: 'ACTIVE' } };
-    expect(() => bookEntryOf(active, unknown, position, { routingGraceSeconds: 60 })).toThrow(/without known funding/);
+    expect(() => bookEntryOf(active, unknown, [], position, { routingGraceSeconds: 60 })).toThrow(
+      /without known funds/,
+    );
   });
 
   test('a maker view has the nonce, null until it was read', () => {
     expect(makerViewOf({ maker, admission: 'ADMITTED', nonce: undefined }, position).nonce).toBeNull();
-    const nonce = { value: 10n, blockNumber: 1 };
+    const nonce = { value: 10n, block: 1 };
     expect(makerViewOf({ maker, admission: 'ADMITTED', nonce }, position).nonce).toBe('0xa');
   });
 });

@@ -1,6 +1,7 @@
-import type { Cause, Hex, OrderCancelled, OrderSubmitted } from '@makerbook/contracts-events';
+import type { Cause, OrderCancelled, OrderSubmitted } from '@makerbook/contracts-events';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import type { Admission } from './maker.js';
-import { type Address, type Order, orderToBody, zeroAddress } from './order.js';
+import { type Order, orderToBody } from './order.js';
 
 /** Why a request to place orders is refused: the code of the answer, the item that failed, and what to do about it. */
 export interface PlacementRefusal {
@@ -28,7 +29,7 @@ export interface ProvenOrder {
 /** The terms that no chain and no clock can change: anyone may fill, both amounts above zero, two different tokens. */
 export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefined {
   return firstRefusal(orders, (order, index) => {
-    if (order.permittedTaker !== zeroAddress) {
+    if (order.permittedTaker !== ZERO_ADDRESS) {
       const detail = 'permittedTaker must be the zero address: orders for one taker are not supported yet';
       return { code: 'unsupported_permitted_taker', index, pointer: '/order/permittedTaker', detail };
     }

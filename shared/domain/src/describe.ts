@@ -1,7 +1,9 @@
-import type { BookEntry, FundingView, LogPosition, MakerView } from '@makerbook/contracts-events';
-import { type Rules, routableUntilSeconds } from './evolve.js';
-import type { Admission, Funding, Observed, OpenOrder, OrderStatus } from './maker.js';
-import { type Address, orderToBody, quantity } from './order.js';
+import type { BookCause, BookEntry, FundingView, LogPosition, MakerView } from '@makerbook/contracts-events';
+import { type Address, quantity } from '@makerbook/contracts-primitives';
+import type { Admission, Funding, ObservedNonce, OpenOrder, OrderStatus } from './maker.js';
+import type { Rules } from './maker-draft.js';
+import { orderToBody } from './order.js';
+import { routableUntilSeconds } from './order-times.js';
 
 /**
  * The part of a listed record that never changes (Interface 2.3), serialised once:
@@ -25,7 +27,8 @@ export function recordEnd(state: OrderStatus): string {
 /** The router's view of an open order: one record of `limit-orders.book.v1`. */
 export function bookEntryOf(
   order: OpenOrder,
-  funding: Funding,
+  { known }: Funding,
+  causes: readonly BookCause[],
   position: LogPosition,
   rules: Pick<Rules, 'routingGraceSeconds'>,
 ): BookEntry {
@@ -38,21 +41,22 @@ export function bookEntryOf(
     routableUntil: routableUntilSeconds(order, rules),
     acceptedAtMs: order.acceptedAtMs,
     position,
+    causes: [...causes],
   };
   const { state } = order;
   switch (state.status) {
     case 'VALIDATING':
       return { ...base, status: state.status };
     case 'ACTIVE':
-      return { ...base, status: state.status, funding: fundingView(order, funding) };
+      return { ...base, status: state.status, funding: fundingView(order, known) };
     case 'INACTIVE':
-      return { ...base, status: state.status, reason: state.reason, funding: fundingView(order, funding) };
+      return { ...base, status: state.status, reason: state.reason, funding: fundingView(order, known) };
   }
 }
 
 /** What ingress and query must know of a maker: one record of `limit-orders.makers.v1`. */
 export function makerViewOf(
-  { maker, admission, nonce }: { maker: Address; admission: Admission; nonce: Observed | undefined },
+  { maker, admission, nonce }: { maker: Address; admission: Admission; nonce: ObservedNonce | undefined },
   position: LogPosition,
 ): MakerView {
   return {
@@ -64,14 +68,9 @@ export function makerViewOf(
   };
 }
 
-function fundingView(order: OpenOrder, funding: Funding): FundingView {
-  if (order.observedBlock === undefined || funding.balance === undefined || funding.allowance === undefined) {
-    throw new Error(`order ${order.orderHash} is ${order.state.status} without known funding, or was never looked at`);
+function fundingView(order: OpenOrder, known: Funding['known']): FundingView {
+  if (!order.isObserved || known === undefined) {
+    throw new Error(`order ${order.orderHash} is ${order.state.status} without known funds, or was never read`);
   }
-  return {
-    balance: quantity(funding.balance.value),
-    balanceBlock: funding.balance.blockNumber,
-    allowance: quantity(funding.allowance.value),
-    allowanceBlock: funding.allowance.blockNumber,
-  };
+  return { balance: quantity(known.balance), allowance: quantity(known.allowance), block: known.block };
 }

@@ -1,19 +1,19 @@
-import type { Funding, OpenOrder, OrderStatus } from './maker.js';
+import type { KnownFunds, OpenOrder, OrderStatus } from './maker.js';
 
 /**
- * The state of an open order, judged alone (Interface 2.4 and 3): VALIDATING until the order itself was seen on
- * the chain, for it may have been cancelled or filled there before it was posted, and the maker's nonce, balance and
- * allowance are known and the nonce is the order's; then by the funds for what is left to fill, allowance first.
- * @param nonce the maker's nonce where the chain is being watched for it, else undefined.
+ * The state of an open order, judged alone (Interface 2.4 and 3): VALIDATING until it was read on the chain, for it may have
+ * been cancelled or filled there before it was posted, and its nonce is the maker's; then by the funds for what is left to
+ * fill, allowance first.
+ * @param nonce the maker's nonce as read last
+ * @param funds of the making token, as read last
  */
 export function judge(
-  order: Pick<OpenOrder, 'order' | 'remaining' | 'observedBlock'>,
+  order: Pick<OpenOrder, 'order' | 'remaining' | 'isObserved'>,
   nonce: bigint | undefined,
-  funding: Pick<Funding, 'balance' | 'allowance'> | undefined,
+  funds: KnownFunds | undefined,
 ): OrderStatus {
-  const isKnown = order.observedBlock !== undefined && nonce === order.order.nonce;
-  if (!isKnown || funding?.balance === undefined || funding.allowance === undefined) return { status: 'VALIDATING' };
-  if (funding.allowance.value < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' };
-  if (funding.balance.value < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
+  if (!order.isObserved || nonce !== order.order.nonce || funds === undefined) return { status: 'VALIDATING' };
+  if (funds.allowance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' };
+  if (funds.balance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
   return { status: 'ACTIVE' };
 }

@@ -1,5 +1,6 @@
-import type { Hex } from '@makerbook/contracts-events';
-import type { Address, Order } from './order.js';
+import type { BookCause } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Order } from './order.js';
 
 /** Why an INACTIVE order cannot be filled (Interface 2.3). */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
@@ -23,34 +24,37 @@ export interface OpenOrder {
   readonly acceptedOffset: bigint;
   /** What is left to fill of `order.making.amount`; always above zero. */
   readonly remaining: bigint;
-  /**
-   * The block at which the chain was asked last what is filled and whether it is cancelled, where nothing was missed since
-   * then; else undefined.
-   */
-  readonly observedBlock: number | undefined;
+  /** Whether it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
+  readonly isObserved: boolean;
   readonly state: OrderStatus;
   /** False in the last seconds before expiry: still listed, no longer in the router's feed. */
   readonly inBook: boolean;
 }
 
-/** A value of the chain and the number of the block at which it was read. */
-export interface Observed {
+/** The maker's cancel-all counter and the block at which it was read. */
+export interface ObservedNonce {
   readonly value: bigint;
-  readonly blockNumber: number;
+  readonly block: number;
+}
+
+/** Balance and allowance of one token as read at one block. */
+export interface KnownFunds {
+  readonly balance: bigint;
+  readonly allowance: bigint;
+  readonly block: number;
 }
 
 /**
- * What is known of a maker's funds in one token. Kept only while an open order sells that token: that is as long as the
- * chain is watched for it, so a value that could be stale is never there.
+ * A maker's funds in one token. Kept only while an open order sells that token: that is as long as the chain is watched for
+ * it, so a value that could be stale is never there.
  */
 export interface Funding {
-  readonly balance: Observed | undefined;
-  readonly allowance: Observed | undefined;
+  readonly known: KnownFunds | undefined;
   /** How many open orders sell this token; above zero. */
   readonly openOrders: number;
 }
 
-/** Whether an operator lets the maker use the limit order endpoints. `UNKNOWN`: no operator ever said a word. */
+/** Whether an operator lets the maker use the limit order endpoints. `UNKNOWN`: no operator ever decided. */
 export type Admission = 'UNKNOWN' | 'ADMITTED' | 'SUSPENDED' | 'REMOVED';
 
 /** Everything that is true of one maker at one position of the log. */
@@ -58,14 +62,38 @@ export interface Maker {
   readonly maker: Address;
   readonly admission: Admission;
   /** The highest cancel-all counter that the chain was seen to hold; it never goes down. */
-  readonly nonce: Observed | undefined;
-  /** Whether `nonce` is kept up to date: only while the maker has open orders. */
-  readonly nonceIsWatched: boolean;
+  readonly nonce: ObservedNonce | undefined;
   readonly funding: ReadonlyMap<Address, Funding>;
+  /** By hash, in the order of acceptance. */
   readonly orders: ReadonlyMap<Hex, OpenOrder>;
   /** No order of this maker is due for anything before the block clock reaches this second. A lower bound. */
   readonly dueAtSeconds: number;
 }
+
+/** What a fact did to a maker. A fact that changes nothing leads to none. */
+export type Change =
+  /** The order is open now, and VALIDATING: it was not read on the chain yet. */
+  | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
+  /** Status, reason or remaining amount changed. */
+  | {
+      readonly kind: 'OrderChanged';
+      readonly order: OpenOrder;
+      readonly funding: Funding;
+      readonly causes: readonly BookCause[];
+    }
+  /** The order was read on the chain for the first time, and its status is what it was. */
+  | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
+  /** Too close to its expiry for the router; the maker's list keeps it (Interface 2.4, routing grace period). */
+  | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
+  /** Gone from storage, with the state it had last. */
+  | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
+  /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
+  | { readonly kind: 'HashCancelled'; readonly orderHash: Hex; readonly expiresAtSeconds: number }
+  /** Admission or nonce changed. */
+  | { readonly kind: 'MakerChanged'; readonly admission: Admission; readonly nonce: ObservedNonce | undefined };
+
+/** A change and the offset of the fact that led to it. */
+export type Transition = Change & { readonly offset: bigint };
 
 /** A maker of whom the log says nothing yet. */
 export function unknownMaker(maker: Address): Maker {
@@ -73,7 +101,6 @@ export function unknownMaker(maker: Address): Maker {
     maker,
     admission: 'UNKNOWN',
     nonce: undefined,
-    nonceIsWatched: false,
     funding: new Map(),
     orders: new Map(),
     dueAtSeconds: Number.POSITIVE_INFINITY,

@@ -1,9 +1,8 @@
-import type { Hex, OrderBody } from '@makerbook/contracts-events';
-import type { Address, Order, TokenAmount } from '@makerbook/contracts-evm';
+import type { OrderBody } from '@makerbook/contracts-events';
+import type { Order, TokenAmount } from '@makerbook/contracts-evm';
+import { quantity } from '@makerbook/contracts-primitives';
 
-export type { Address, Order, TokenAmount };
-
-export const zeroAddress: Address = '0x0000000000000000000000000000000000000000';
+export type { Order, TokenAmount };
 
 /** The order of a fact or a response, from its normal form. The caller has checked the shape. */
 export function orderFromBody(body: OrderBody): Order {
@@ -29,11 +28,6 @@ export function orderToBody(order: Order): OrderBody {
     maker: order.maker,
     permittedTaker: order.permittedTaker,
   };
-}
-
-/** Minimal hex of a non-negative integer: `0x0`, `0x1f`. */
-export function quantity(value: bigint): Hex {
-  return `0x${value.toString(16)}`;
 }
 
 /** Seconds as a number that every store can hold: a time beyond 2^53 - 1 (no clock gets there) counts as 2^53 - 1. */

@@ -1,5 +1,5 @@
-import type { Hex } from '@makerbook/contracts-events';
-import type { Change } from './evolve.js';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Change } from './maker.js';
 
 /** What the fold must be told of hashes that are not open. */
 export interface HashRules {

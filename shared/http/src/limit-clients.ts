@@ -3,14 +3,14 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { ipKeyGenerator, MemoryStore, rateLimit } from 'express-rate-limit';
 import type { Refusal } from './reply.js';
 
-/** What one client address may ask for within a window; counted in this process. */
+/** The budget of one client address within a window; counted in this process. */
 export interface ClientLimit {
   /** A request costs one, and one more for each `BYTES_PER_UNIT` that its line and its body have. */
   readonly units: number;
   readonly windowSeconds: number;
 }
 
-/** A signed order has 500 bytes and more, a signed cancellation 200: so the bytes stand for the signatures too. */
+/** A signed order has 500 bytes and more, a signed cancellation 200: so the bytes are a measure of the signatures too. */
 const BYTES_PER_UNIT = 8_192;
 
 /**

@@ -10,7 +10,7 @@ export interface ServerOptions {
   readonly headerBytesMax: number;
   /** A request that has not arrived whole by then is refused, so that no socket hangs. */
   readonly requestTimeoutMs: number;
-  /** Connections of one client address at a time; left out where proxies stand in front, whose addresses are not the clients'. */
+  /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
   readonly connectionsPerAddressMax?: number;
 }
 

@@ -25,13 +25,18 @@ export interface Success {
   readonly headers?: ReplyHeaders;
 }
 
-/** An answer that says no: a code of the interface and a sentence that says what to do next. */
+/** An error answer: a code of the interface and a sentence about what to do next. */
 export interface Refusal extends ProblemText {
   readonly code: ProblemCode;
   readonly headers?: ReplyHeaders;
 }
 
 export type Reply = Success | Refusal;
+
+/** Distinguishes a refusal from the result of a step that succeeded. */
+export function isRefusal(result: object): result is Refusal {
+  return 'code' in result && 'detail' in result;
+}
 
 const json = 'application/json; charset=utf-8';
 
@@ -56,7 +61,7 @@ export interface WireReply {
 
 /** Status, content type and body of a reply: the one place where a problem becomes bytes (RFC 9457). */
 export function toWire(reply: Reply, requestId: string): WireReply {
-  if (!('code' in reply)) {
+  if (!isRefusal(reply)) {
     return { status: 200, contentType: reply.contentType, headers: reply.headers ?? {}, body: reply.body };
   }
   const { code, headers = {}, ...text } = reply;

@@ -2,17 +2,16 @@
 export interface Running {
   readonly stop: () => Promise<void>;
   /**
-   * Settles when the service can do no more and is to be stopped: with the reason. A service that is alive and does nothing
-   * is worse.
+   * Settles with the error after which the service cannot go on; the process then stops. A process that is alive and does
+   * nothing is worse.
    */
   readonly failed?: Promise<Error>;
 }
 
 /**
- * The life of a service's process: start, wait for SIGTERM or SIGINT, stop in good order, exit with 0. A start that
- * fails, a fatal failure later (also one that comes to light while it stops) or an unhandled rejection is said on standard
- * error and exits with 1.
- * @param stopMsMax how long stopping may take before the process is ended all the same
+ * Runs a service's process: start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A failed start, a fatal error
+ * later (also while it stops) or an unhandled rejection is written to standard error; the exit code is then 1.
+ * @param stopMsMax how long stopping may take before the process exits all the same
  */
 export async function runService(start: () => Promise<Running>, stopMsMax = 20_000): Promise<void> {
   process.on('unhandledRejection', (error) => die(error));

@@ -35,14 +35,14 @@ function isLongUnread(request: IncomingMessage): boolean {
 
 /** The rest of the body stays with the client: its connection is closed, a moment after the answer. */
 function stopReading(request: IncomingMessage): void {
-  // Else the server reads a body to its end that nobody has asked for.
+  // Otherwise the server reads an unused body to its end.
   request.read(0);
   request.pause();
   // What the server calls after the answer. At once, with bytes unread, it could take the answer away from the client.
   request.socket.destroySoon = () => closeSoon(request.socket);
 }
 
-/** Says that nothing more comes, reads nothing more, and cuts the connection when the client has had time to read. */
+/** Ends the writing side, stops reading, and cuts the connection when the client has had time to read. */
 export function closeSoon(socket: Socket): void {
   socket.pause();
   socket.end();

@@ -169,7 +169,7 @@ describe('the HTTP shell', () => {
     expect(await expectProblem(response, 429, 'rate_limited')).toMatchObject({ index: 2, retryable: true });
   });
 
-  test('a bug is 500 and tells nothing of itself', async () => {
+  test('a bug is 500 without details of the error', async () => {
     expect(JSON.stringify(await expectProblem(await fetch(`${base}/broken`), 500, 'internal'))).not.toContain('secret');
   });
 

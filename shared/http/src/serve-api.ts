@@ -25,9 +25,9 @@ export interface ApiOptions extends ServerOptions {
   readonly logger: Logger;
   /** A larger body is refused with 413. */
   readonly bodyBytesMax: number;
-  /** Where no proxy stands in front. */
+  /** Applies without a proxy in front. */
   readonly connectionsPerAddressMax: number;
-  /** How many proxies stand in front and may say who the client is. */
+  /** Number of proxies in front whose X-Forwarded-For is trusted. */
   readonly trustedProxyHops: number;
   /** Over all routes that have none of their own. */
   readonly clientLimit: ClientLimit;

@@ -5,7 +5,7 @@ const HEADER_BYTES_MAX = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
 const DRAIN_MS = 1_000;
 
-/** What a service says of itself. Each entry of `checks` is `ok`, or a sentence that says what is missing. */
+/** The health of a service. Each entry of `checks` is `ok`, or a sentence about what is missing. */
 export interface Health {
   readonly isOk: boolean;
   readonly checks: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export interface OpsOptions {
   readonly serveMetrics: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** The port for those who run the service: `/livez`, `/readyz`, `/metrics`. Never on the port of the API. */
+/** The port for operators: `/livez`, `/readyz`, `/metrics`. Never on the port of the API. */
 export interface OpsServer {
   readonly port: number;
   readonly stop: () => Promise<void>;
@@ -42,7 +42,7 @@ export async function serveOps(options: OpsOptions): Promise<OpsServer> {
   return { port: server.port, stop: () => server.stop(DRAIN_MS) };
 }
 
-/** Health out of named checks; each check is `ok` or says what is missing. */
+/** Health from named checks; each is `ok` or names what is missing. */
 export function healthOf(checks: Readonly<Record<string, string>>): Health {
   return { isOk: Object.values(checks).every((check) => check === 'ok'), checks };
 }

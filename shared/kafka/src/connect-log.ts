@@ -41,24 +41,24 @@ class KafkaLog implements Log {
   readonly #publishing: Cluster[] = [];
   /** What was opened, with what depends on it first. */
   readonly #closing: (() => Promise<void>)[] = [];
-  readonly #asking: Cluster;
+  readonly #queries: Cluster;
   readonly #endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
   readonly #lastRecords: LastRecordReader;
   #publishers = 0;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
-    this.#asking = this.#reach();
-    this.#endOffsets = endOffsetReader(this.#asking);
-    this.#lastRecords = new LastRecordReader(this.#reach(), this.#endOffsets);
+    this.#queries = this.#openCluster();
+    this.#endOffsets = endOffsetReader(this.#queries);
+    this.#lastRecords = new LastRecordReader(this.#openCluster(), this.#endOffsets);
   }
 
-  readonly createTopics = (specs: readonly TopicSpec[]) => createTopics(this.#asking, specs);
+  readonly createTopics = (specs: readonly TopicSpec[]) => createTopics(this.#queries, specs);
 
-  readonly verifyTopics = (specs: readonly TopicSpec[]): Promise<void> => verifyTopics(this.#asking, specs);
+  readonly verifyTopics = (specs: readonly TopicSpec[]): Promise<void> => verifyTopics(this.#queries, specs);
 
   readonly partitionsOf = (topic: string, { timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<number> =>
-    countPartitions(this.#asking, topic, timeoutMs);
+    countPartitions(this.#queries, topic, timeoutMs);
 
   readonly endOffsets = (topic: string, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}): Promise<readonly bigint[]> =>
     this.#endOffsets(topic, timeoutMs);
@@ -72,8 +72,8 @@ class KafkaLog implements Log {
   readonly createAppender = (appenderOptions: AppenderOptions = {}): Appender => {
     const { clientId, logger } = this.#options;
     const parts = {
-      cluster: this.#reach(),
-      transactions: this.#reachForPublishing(),
+      cluster: this.#openCluster(),
+      transactions: this.#clusterForPublishing(),
       name: `${clientId}-${randomUUID()}`,
       logger,
     };
@@ -83,11 +83,11 @@ class KafkaLog implements Log {
   };
 
   readonly createFencedPublisher = (publisherOptions: FencedPublisherOptions): FencedPublisher =>
-    openFencedPublisher(this.#reachForPublishing(), publisherOptions);
+    openFencedPublisher(this.#clusterForPublishing(), publisherOptions);
 
   readonly followTopic = (followOptions: FollowOptions): Following => {
     const { logger } = this.#options;
-    const parts = { cluster: this.#reach(), logger, now: this.#now, endOffsets: this.#endOffsets };
+    const parts = { cluster: this.#openCluster(), logger, now: this.#now, endOffsets: this.#endOffsets };
     const follower = new TopicFollower(parts, followOptions);
     this.#closing.unshift(() => follower.stop());
     return follower;
@@ -96,7 +96,7 @@ class KafkaLog implements Log {
   readonly consumePartitions = <T>(consumeOptions: ConsumeOptions<T>): PartitionConsumer => {
     const { logger } = this.#options;
     const parking = new Parking(this.createAppender(), consumeOptions.parkedTopic, (topic) => this.partitionsOf(topic));
-    const parts = { fetching: this.#reach(), group: this.#reach(), logger, now: this.#now, parking };
+    const parts = { fetching: this.#openCluster(), group: this.#openCluster(), logger, now: this.#now, parking };
     const consumer = new GroupConsumer(parts, consumeOptions);
     this.#closing.unshift(() => consumer.stop());
     return consumer;
@@ -116,17 +116,17 @@ class KafkaLog implements Log {
     return this.#options.now ?? Date.now;
   }
 
-  #reach(): Cluster {
+  #openCluster(): Cluster {
     const cluster = new Cluster(this.#options);
     this.#clusters.push(cluster);
     return cluster;
   }
 
   /** Publishers share a few connections. */
-  #reachForPublishing(): Cluster {
+  #clusterForPublishing(): Cluster {
     const index = this.#publishers % PUBLISHING_CLUSTERS_MAX;
     this.#publishers += 1;
-    this.#publishing[index] ??= this.#reach();
+    this.#publishing[index] ??= this.#openCluster();
     return this.#publishing[index];
   }
 }

@@ -67,10 +67,6 @@ export interface ConnectOptions {
   /** Connections are encrypted; PEM texts. Without `ca` the authorities of the machine are trusted. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly sasl?: SaslOptions;
-  /** How long one connection may take to open. Default 3000. */
-  readonly connectTimeoutMs?: number;
-  /** How long a topic's leaders are used without asking again. Default 300000. */
-  readonly metadataAgeMsMax?: number;
   /** The clock behind `lastPollAtMs` and session timeouts, in milliseconds since the epoch. Default: the machine's. */
   readonly now?: () => number;
 }
@@ -80,17 +76,14 @@ export interface AppenderOptions {
   readonly lingerMs?: number;
   /** Bound on one record batch (all calls gathered for one partition); keep it under the topic's max.message.bytes. Default 900000. */
   readonly batchBytesMax?: number;
-  /** Bound on one produce request. Default 8 MiB. */
-  readonly requestBytesMax?: number;
   /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
-  /** Calls waiting beyond this many bytes are refused at once with LogUnavailable. Default 64 MiB. */
-  readonly waitingBytesMax?: number;
 }
 
 export interface Appender {
   /**
-   * Appends the records of one partition in one record batch: all or none. Concurrent calls share requests.
+   * Appends the records of one partition in one record batch: all or none. Concurrent calls share requests. Where more
+   * than 64 MiB are waiting, a call is refused at once with LogUnavailable.
    * Answers with the offsets, in order, after all in-sync replicas have acknowledged.
    * Throws LogUnavailable or RecordTooLarge. After a LogUnavailable nothing is tried again behind the caller's back;
    * only a request that was already on the wire may still be stored (`mayHaveBeenAppended`).
@@ -192,17 +185,13 @@ export interface ConsumeOptions<T = StoredRecord> {
   readonly onParked?: (record: StoredRecord, reason: string) => void;
   /** Bound on the records of one batch. Default 1000. */
   readonly batchRecordsMax?: number;
-  /** Bound on the bytes (keys and values) of one batch, unless one record is larger. Default 4 MiB. */
-  readonly batchBytesMax?: number;
   /** Unexpected errors in a row on one batch before the loop gives up. Default 5. */
   readonly unexpectedErrorsMax?: number;
   /** Default 100, doubling to `retryDelayMsMax` (5000). */
   readonly retryDelayMs?: number;
   readonly retryDelayMsMax?: number;
-  /** Default 8000: under 10 s, so that a killed consumer's partitions move on soon. */
-  readonly sessionTimeoutMs?: number;
+  /** Default 1000. */
   readonly heartbeatIntervalMs?: number;
-  readonly rebalanceTimeoutMs?: number;
   /** How often the group's offsets are committed (for lag dashboards only). Default 5000. */
   readonly commitIntervalMs?: number;
 }

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { findFreePort, testParts } from '@makerbook/local-stack';
+import { findFreePort, testParts } from '@makerbook/parts';
 import { connectPostgres, InvariantBroken, type Postgres, PostgresRefused, PostgresUnavailable } from './index.js';
 
 describe('a connection to Postgres', () => {
@@ -82,7 +82,9 @@ describe('a connection to Postgres', () => {
     await postgres.query('insert into once values (1)');
     await expect(postgres.query('insert into once values (1)')).rejects.toThrow(InvariantBroken);
     await expect(postgres.query('insert into once values (1)')).rejects.toMatchObject({ constraint: 'once_pkey' });
-    await expect(postgres.query('select * from nowhere')).rejects.toThrow(PostgresRefused);
+    await expect(postgres.query('select nothing from once')).rejects.toThrow(PostgresRefused);
+    // A table that is missing is made by the projector's migrations.
+    await expect(postgres.query('select * from nowhere')).rejects.toThrow(PostgresUnavailable);
   });
 
   test('a transaction that throws leaves nothing behind', async () => {

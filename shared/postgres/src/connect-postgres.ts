@@ -1,4 +1,4 @@
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import pg from 'pg';
 import { classify, PostgresUnavailable } from './failures.js';
 
@@ -15,6 +15,8 @@ export interface PostgresOptions {
   readonly applicationName?: string;
   /** The schema that holds the tables. Default `public`. */
   readonly schema?: string;
+  /** `off`: a commit is answered before it is on disk, so that a crash of Postgres takes back the last ones. Default `on`. */
+  readonly synchronousCommit?: 'on' | 'off';
   /** An idle connection was lost. The next call opens another one; nothing has to be done. */
   readonly onConnectionLost?: (error: Error) => void;
 }
@@ -63,12 +65,17 @@ export function connectPostgres(options: PostgresOptions): Postgres {
 }
 
 /** The part of the settings that a single connection needs too. */
-export function connectionOf({ url, applicationName, schema }: PostgresOptions): pg.ClientConfig {
+export function connectionOf(options: PostgresOptions): pg.ClientConfig {
+  const { url, applicationName, schema, synchronousCommit } = options;
+  const settings = [
+    ...(schema === undefined ? [] : [`-c search_path=${schema}`]),
+    ...(synchronousCommit === undefined ? [] : [`-c synchronous_commit=${synchronousCommit}`]),
+  ];
   return {
     connectionString: url,
     types: { getTypeParser },
     ...(applicationName === undefined ? {} : { application_name: applicationName }),
-    ...(schema === undefined ? {} : { options: `-c search_path=${schema}` }),
+    ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
   };
 }
 

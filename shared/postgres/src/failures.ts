@@ -31,6 +31,7 @@ const retryableStates = [
   '58', // failed system call
   '25006', // a standby was reached during a fail-over
   '55P03', // a lock was not free in time
+  '42P01', // a table is missing: the schema has not been migrated yet
 ];
 
 /** What `pg` threw, as one of the three classes above. */

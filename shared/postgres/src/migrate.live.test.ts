@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { connectPostgres, describeSchema, migrate, type Postgres, readMigrations } from './index.js';
 
 describe('migrations', () => {
@@ -48,32 +48,6 @@ describe('migrations', () => {
       [],
     );
     expect(await migrate({ url })).toHaveLength(readMigrations().length);
-  });
-
-  test('orders that were judged before they were looked at count as seen up to the block that was folded last', async () => {
-    const [first, ...others] = readMigrations();
-    if (first === undefined) throw new Error('there is no migration');
-    await migrate({ url }, [first]);
-    await postgres.query('insert into projections (partition, block_number) values (0, 7), (1, null)');
-    await postgres.query(
-      `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
-         making_token, making_amount, remaining, status, reason, in_book, record_start)
-       select sha256((status || partition)::bytea), substr(sha256(''), 1, 20), partition, 1, 1, 1,
-         substr(sha256(''), 1, 20), 1, 1, status, case when status = 'INACTIVE' then 'INSUFFICIENT_BALANCE' end, true, ''
-       from unnest(array['ACTIVE', 'INACTIVE', 'VALIDATING']) status, generate_series(0, 1) partition`,
-    );
-    expect(await migrate({ url })).toEqual(others.map(({ name }) => name));
-    const rows = await postgres.query<{ partition: number; status: string; observed_block: bigint | null }>(
-      'select partition, status, observed_block from orders order by partition, status',
-    );
-    expect(rows.map(({ partition, status, observed_block }) => [partition, status, observed_block])).toEqual([
-      [0, 'ACTIVE', 7n],
-      [0, 'INACTIVE', 7n],
-      [0, 'VALIDATING', null],
-      [1, 'ACTIVE', 0n],
-      [1, 'INACTIVE', 0n],
-      [1, 'VALIDATING', null],
-    ]);
   });
 
   test('the same tables can stand in a schema of their own, beside the live ones', async () => {

@@ -1,17 +1,40 @@
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
-/** Where the projection of a partition stands. */
+/** The next fact of a partition to be folded, and how many of the feed messages that it leads to are done. */
+export interface LogPlace {
+  readonly offset: bigint;
+  /** 0, or some of the messages of a block at `offset`. */
+  readonly index: number;
+}
+
+/** How far the partition's clock has come. */
+export interface PartitionClock {
+  /** The highest term that was started; 0 before the first. */
+  readonly term: number;
+  /** The newest processed block; -1 before the first. */
+  readonly block: number;
+  /** The greatest timestamp of a processed block, in seconds; 0 before the first. */
+  readonly seconds: number;
+}
+
+/** How far the rows of a partition have come. */
 export interface Projection {
-  /** The offset of the next message to be folded. */
-  readonly nextOffset: bigint;
-  /** How many slices of the block at `nextOffset` were committed; 0 where it was not begun. */
-  readonly slices: number;
-  /** The newest block that was folded, and the greatest block timestamp so far, in seconds; 0 before the first. */
-  readonly blockNumber: number | undefined;
-  readonly clockSeconds: number;
-  /** Feed messages of the last commit that may not have been published. */
-  readonly pending: Buffer | undefined;
+  readonly next: LogPlace;
+  /** Some makers of the block at `next` are done. */
+  readonly isBlockBegun: boolean;
+  readonly clock: PartitionClock;
+  /** Counts commits and owners; see `takeProjection`. */
+  readonly version: bigint;
+}
+
+/** Why a maker is not folded any more, and from where on. */
+export interface Quarantine {
+  /** The first fact that was not folded for it. */
+  readonly offset: bigint;
+  readonly reason: string;
+  /** The partition's clock before that fact. */
+  readonly clock: PartitionClock;
 }
 
 export interface MakerRow {
@@ -20,21 +43,19 @@ export interface MakerRow {
   /** Decimal; null until it was seen once. */
   readonly nonce: string | null;
   readonly nonceBlock: number | null;
-  readonly nonceIsWatched: boolean;
   /** Null: nothing is due. */
   readonly dueAtSeconds: number | null;
-  /** The block that could not be folded for the maker, since when it is halted. Null or left out: it is not. */
-  readonly haltedOffset?: bigint | null;
+  /** Left out: the maker is folded. */
+  readonly quarantine?: Quarantine | undefined;
 }
 
 export interface FundingRow {
   readonly maker: Hex;
   readonly token: Hex;
-  /** Decimal, as `allowance`. */
+  /** Decimal, as `allowance`; both and the block are null until they were read. */
   readonly balance: string | null;
-  readonly balanceBlock: number | null;
   readonly allowance: string | null;
-  readonly allowanceBlock: number | null;
+  readonly block: number | null;
   readonly openOrders: number;
 }
 
@@ -42,8 +63,7 @@ export interface FundingRow {
 export interface OrderStateRow {
   readonly orderHash: Hex;
   readonly remaining: string;
-  /** The block at which it was seen on the chain last; null: it is to be looked at. */
-  readonly observedBlock: number | null;
+  readonly isObserved: boolean;
   readonly status: string;
   readonly reason: string | null;
   readonly inBook: boolean;
@@ -96,19 +116,8 @@ export interface MakerRows {
   readonly orders: readonly OrderRow[];
 }
 
-/** What a stretch of the log did, to be committed with the position behind it; or what a slice of a block did. */
-export interface ProjectionCommit {
-  readonly partition: number;
-  /** Where the projection must stand now. */
-  readonly fromOffset: bigint;
-  /** Left out: none of the block there was committed. */
-  readonly fromSlices?: number;
-  /** Where it stands then: further on in the log, or one slice further in the block at `nextOffset`. */
-  readonly nextOffset: bigint;
-  readonly slices?: number;
-  readonly blockNumber: number | undefined;
-  readonly clockSeconds: number;
-  readonly pending: Buffer | undefined;
+/** The rows that a part of the log changed. */
+export interface ChangedRows {
   readonly makers: readonly MakerRow[];
   readonly funding: readonly FundingRow[];
   readonly fundingDropped: readonly Pick<FundingRow, 'maker' | 'token'>[];
@@ -117,109 +126,109 @@ export interface ProjectionCommit {
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
   readonly cancelledHashes?: readonly CancelledHashRow[];
-  /** Makers that are halted from this block on, of whose rows nothing else is written. One that was halted stays so. */
-  readonly halted?: readonly { readonly maker: Hex; readonly offset: bigint }[];
-  /** Orders that leave the book, whatever else is true of them. */
-  readonly withheld?: readonly Hex[];
+  /** Makers whose rows cannot be read: they are quarantined, and nothing else of them is written. */
+  readonly quarantined?: readonly { readonly maker: Hex; readonly quarantine: Quarantine }[];
+  /** Their orders that leave the book. */
+  readonly withdrawn?: readonly Hex[];
 }
 
-/** The projection does not stand where the caller left it: someone else owns the partition. Nothing was written. */
+/** What a part of the log did, to be committed with the place behind it. */
+export interface ProjectionCommit extends ChangedRows {
+  readonly partition: number;
+  /** As read or committed last; it is one more then. */
+  readonly version: bigint;
+  readonly from: LogPlace;
+  readonly to: LogPlace;
+  /** Some makers of the block at `to` are done. */
+  readonly isBlockBegun: boolean;
+  /** As of the last fact that is wholly done. */
+  readonly clock: PartitionClock;
+}
+
+/** The rows are not where the caller left them, or another owner has taken the partition. Nothing was written. */
 export class PositionTaken extends Error {
   override readonly name = 'PositionTaken';
 }
 
-/** Reads where a partition stands; a partition that was never projected starts at 0. */
+/** Reads how far the rows of a partition have come; a partition that was never projected starts at 0. */
 export async function readProjection(postgres: Postgres, partition: number): Promise<Projection> {
-  const [row] = await postgres.query<{
-    next_offset: bigint;
-    slices: number;
-    block_number: bigint | null;
-    block_timestamp: bigint;
-    pending: Hex | null;
-  }>(
-    `with fresh as (
-       insert into projections (partition) values ($1) on conflict do nothing
-       returning next_offset, slices, block_number, block_timestamp, pending)
-     select * from fresh
-     union all select next_offset, slices, block_number, block_timestamp, pending from projections where partition = $1`,
+  const [row] = await postgres.query<StoredProjection>(
+    `with fresh as (insert into projections (partition) values ($1) on conflict do nothing returning *)
+     select * from fresh union all select * from projections where partition = $1`,
     [partition],
   );
-  if (row === undefined) return readProjection(postgres, partition);
-  return {
-    nextOffset: row.next_offset,
-    slices: row.slices,
-    blockNumber: numberOf(row.block_number) ?? undefined,
-    clockSeconds: Number(row.block_timestamp),
-    pending: row.pending === null ? undefined : Buffer.from(row.pending.slice(2), 'hex'),
-  };
+  return row === undefined ? readProjection(postgres, partition) : projectionOf(row);
 }
 
-/** The second at which the first order of the partition is due for something; undefined when none is. */
-export async function readNextDue(postgres: Postgres, partition: number): Promise<number | undefined> {
-  const [row] = await postgres.query<{ due: bigint | null }>(
-    'select min(due_at_seconds) as due from makers where partition = $1 and due_at_seconds is not null',
+/** Reads how far the rows have come, and takes them: no commit of an earlier owner succeeds after that. */
+export async function takeProjection(postgres: Postgres, partition: number): Promise<Projection> {
+  const [row] = await postgres.query<StoredProjection>(
+    `insert into projections (partition, version) values ($1, 1)
+     on conflict (partition) do update set version = projections.version + 1 returning *`,
     [partition],
+  );
+  if (row === undefined) throw new Error('an upsert returned no row');
+  return projectionOf(row);
+}
+
+/** The first second after `afterSeconds` at which a stored order of the partition is due; undefined when none is. */
+export async function readNextDue(
+  postgres: Postgres,
+  partition: number,
+  afterSeconds = -1,
+): Promise<number | undefined> {
+  const [row] = await postgres.query<{ due: bigint | null }>(
+    'select min(due_at_seconds) as due from makers where partition = $1 and due_at_seconds > $2',
+    [partition, afterSeconds],
   );
   return numberOf(row?.due ?? null) ?? undefined;
 }
 
-/** The halted makers of the partition, with the offset of the block that could not be folded for each. */
-export async function readHaltedMakers(postgres: Postgres, partition: number): Promise<Map<Hex, bigint>> {
-  const rows = await postgres.query<{ maker: Hex; halted_offset: bigint }>(
-    'select maker, halted_offset from makers where partition = $1 and halted_offset is not null order by maker',
+/** The quarantined makers of the partition, and their orders that have not left the book yet. */
+export async function readQuarantined(
+  postgres: Postgres,
+  partition: number,
+): Promise<{ readonly makers: Map<Hex, Quarantine>; readonly inBook: OrderRow[] }> {
+  const of = 'from makers where partition = $1 and quarantined_offset is not null';
+  const rows = await postgres.query<StoredMaker>(`select * ${of} order by maker`, [partition]);
+  const orders = await postgres.query<StoredOrder>(
+    `select * from orders where in_book and maker in (select maker ${of}) order by maker, accepted_offset`,
     [partition],
   );
-  return new Map(rows.map(({ maker, halted_offset }) => [maker, halted_offset]));
+  return {
+    makers: new Map(
+      rows.flatMap((row) => {
+        const { quarantine } = makerOf(row);
+        return quarantine === undefined ? [] : [[row.maker, quarantine] as const];
+      }),
+    ),
+    inBook: orders.map(orderOf),
+  };
 }
 
-/** A maker for whose orders a block may do something, and how many are open. */
+/** A maker with orders that are due, and how many are open. */
 export interface DueMaker {
   readonly maker: Hex;
   readonly openOrders: number;
 }
 
-/** The first `makersMax` makers of the partition, by address, with orders that are due at `clockSeconds`. */
+/** The next `makersMax` makers of the partition behind `after`, by address, with orders that are due at `clockSeconds`. */
 export async function findDueMakers(
   postgres: Postgres,
   partition: number,
   clockSeconds: number,
+  after: Hex,
   makersMax: number,
 ): Promise<DueMaker[]> {
   const rows = await postgres.query<{ maker: Hex; open_orders: bigint }>(
     `select due.maker, open_orders
-     from (select maker from makers where partition = $1 and due_at_seconds <= $2 order by maker limit $3) due
+     from (
+         select maker from makers where partition = $1 and due_at_seconds <= $2 and maker > $3
+         order by maker limit $4) due
        cross join lateral (
          select coalesce(sum(funding.open_orders), 0) as open_orders from funding where funding.maker = due.maker) counted
      order by due.maker`,
-    [partition, clockSeconds, makersMax],
-  );
-  return rows.map(({ maker, open_orders }) => ({ maker, openOrders: Number(open_orders) }));
-}
-
-/**
- * The first `makersMax` makers of the partition, by address, with orders that were accepted at `knownOffset` or later and
- * seen last before the block; of halted makers none. What it reads is the history from that offset on.
- */
-export async function findMissedMakers(
-  postgres: Postgres,
-  partition: number,
-  { knownOffset, blockNumber }: { readonly knownOffset: bigint; readonly blockNumber: number },
-  makersMax: number,
-): Promise<DueMaker[]> {
-  const rows = await postgres.query<{ maker: Hex; open_orders: bigint }>(
-    `select missed.maker, open_orders
-     from (
-         select distinct orders.maker
-         from order_history accepted join orders on orders.order_hash = accepted.order_hash
-         where accepted.partition = $1 and accepted.log_offset >= $2 and accepted.happened = 'OPENED'
-           and orders.observed_block < $3
-           and orders.maker not in (select maker from makers where partition = $1 and halted_offset is not null)
-         order by maker limit $4) missed
-       cross join lateral (
-         select coalesce(sum(funding.open_orders), 0) as open_orders from funding
-         where funding.maker = missed.maker) counted
-     order by missed.maker`,
-    [partition, knownOffset, blockNumber, makersMax],
+    [partition, clockSeconds, byteaOf(after), makersMax],
   );
   return rows.map(({ maker, open_orders }) => ({ maker, openOrders: Number(open_orders) }));
 }
@@ -269,23 +278,33 @@ export async function findKnownHashes(postgres: Postgres, hashes: readonly HashK
   return { accepted: hashesOf(true), cancelled: hashesOf(false) };
 }
 
+interface StoredProjection {
+  next_offset: bigint;
+  next_index: number;
+  term: bigint;
+  block_number: bigint | null;
+  block_timestamp: bigint;
+  version: bigint;
+  block_begun: boolean;
+}
+
 interface StoredMaker {
   maker: Hex;
   admission: string;
   nonce: string | null;
   nonce_block: bigint | null;
-  nonce_is_watched: boolean;
   due_at_seconds: bigint | null;
-  halted_offset: bigint | null;
+  quarantined_offset: bigint | null;
+  quarantine_reason: string | null;
+  quarantine_clock: PartitionClock | null;
 }
 
 interface StoredFunding {
   maker: Hex;
   token: Hex;
   balance: string | null;
-  balance_block: bigint | null;
   allowance: string | null;
-  allowance_block: bigint | null;
+  block: bigint | null;
   open_orders: number;
 }
 
@@ -302,18 +321,31 @@ interface StoredOrder {
   reason: string | null;
   in_book: boolean;
   record_start: string;
-  observed_block: bigint | null;
+  is_observed: boolean;
+}
+
+function projectionOf(row: StoredProjection): Projection {
+  return {
+    next: { offset: row.next_offset, index: row.next_index },
+    clock: {
+      term: Number(row.term),
+      block: numberOf(row.block_number) ?? -1,
+      seconds: Number(row.block_timestamp),
+    },
+    isBlockBegun: row.block_begun,
+    version: row.version,
+  };
 }
 
 function makerOf(row: StoredMaker): MakerRow {
+  const { quarantined_offset: offset, quarantine_reason: reason, quarantine_clock: clock } = row;
   return {
     maker: row.maker,
     admission: row.admission,
     nonce: row.nonce,
     nonceBlock: numberOf(row.nonce_block),
-    nonceIsWatched: row.nonce_is_watched,
     dueAtSeconds: numberOf(row.due_at_seconds),
-    haltedOffset: row.halted_offset,
+    quarantine: offset === null || reason === null || clock === null ? undefined : { offset, reason, clock },
   };
 }
 
@@ -322,9 +354,8 @@ function fundingOf(row: StoredFunding): FundingRow {
     maker: row.maker,
     token: row.token,
     balance: row.balance,
-    balanceBlock: numberOf(row.balance_block),
     allowance: row.allowance,
-    allowanceBlock: numberOf(row.allowance_block),
+    block: numberOf(row.block),
     openOrders: row.open_orders,
   };
 }
@@ -339,7 +370,7 @@ function orderOf(row: StoredOrder): OrderRow {
     makingToken: row.making_token,
     makingAmount: row.making_amount,
     remaining: row.remaining,
-    observedBlock: numberOf(row.observed_block),
+    isObserved: row.is_observed,
     status: row.status,
     reason: row.reason,
     inBook: row.in_book,

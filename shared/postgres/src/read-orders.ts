@@ -1,4 +1,4 @@
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
 /** One order of a maker's list. */

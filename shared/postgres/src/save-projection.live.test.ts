@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
-import { testParts } from '@makerbook/local-stack';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { testParts } from '@makerbook/parts';
 import {
   connectPostgres,
   findDueMakers,
   findKnownHashes,
-  findMissedMakers,
   findOrders,
   type HistoryRow,
   hashReadModel,
@@ -17,12 +16,13 @@ import {
   type Postgres,
   type ProjectionCommit,
   projectedPosition,
-  readHaltedMakers,
   readMakerList,
   readMakers,
   readNextDue,
   readProjection,
+  readQuarantined,
   saveProjection,
+  takeProjection,
 } from './index.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -41,7 +41,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
     makingToken: token,
     makingAmount: uint256Max,
     remaining: uint256Max,
-    observedBlock: null,
+    isObserved: false,
     status: 'VALIDATING',
     reason: null,
     inBook: true,
@@ -56,14 +56,15 @@ function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint
   return { offset, orderHash, maker, happened, status, reason, remaining, expiresAtSeconds: expiry };
 }
 
-function commit(fromOffset: bigint, nextOffset: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
+/** From one offset to another. The version counts the commits that were made before. */
+function commit(version: number, from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
   return {
     partition: 3,
-    fromOffset,
-    nextOffset,
-    blockNumber: undefined,
-    clockSeconds: 0,
-    pending: undefined,
+    version: BigInt(version),
+    from: { offset: from, index: 0 },
+    to: { offset: to, index: 0 },
+    isBlockBegun: false,
+    clock: { term: 0, block: -1, seconds: 0 },
     makers: [],
     funding: [],
     fundingDropped: [],
@@ -80,27 +81,18 @@ const makerRow = {
   admission: 'ADMITTED',
   nonce: '7',
   nonceBlock: 5,
-  nonceIsWatched: true,
   dueAtSeconds: 1_000,
-  haltedOffset: null,
+  quarantine: undefined,
 };
-const fundingRow = {
-  maker,
-  token,
-  balance: uint256Max,
-  balanceBlock: 5,
-  allowance: null,
-  allowanceBlock: null,
-  openOrders: 2,
-};
-const opening = commit(0n, 10n, {
+const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2 };
+const clock = { term: 2, block: 9, seconds: 99 };
+const noMaker: Hex = '0x';
+const opening = commit(0, 0n, 10n, {
   makers: [makerRow],
   funding: [fundingRow],
   opened: [order(2), order(1)],
   history: [history(order(1), 'OPENED', 1n, null), history(order(2), 'OPENED', 2n, null)],
-  pending: Buffer.from('feeds'),
-  blockNumber: 9,
-  clockSeconds: 99,
+  clock,
 });
 
 let postgres: Postgres;
@@ -121,29 +113,29 @@ describe('a commit', () => {
       orders: [order(1), order(2)],
     });
     expect(await readProjection(postgres, 3)).toEqual({
-      nextOffset: 10n,
-      slices: 0,
-      blockNumber: 9,
-      clockSeconds: 99,
-      pending: Buffer.from('feeds'),
+      next: { offset: 10n, index: 0 },
+      isBlockBegun: false,
+      clock,
+      version: 1n,
     });
     expect(await readNextDue(postgres, 3)).toBe(1_000);
-    expect(await findDueMakers(postgres, 3, 999, 10)).toEqual([]);
-    expect(await findDueMakers(postgres, 3, 1_000, 10)).toEqual([{ maker, openOrders: 2 }]);
+    expect(await readNextDue(postgres, 3, 1_000)).toBeUndefined();
+    expect(await findDueMakers(postgres, 3, 999, noMaker, 10)).toEqual([]);
+    expect(await findDueMakers(postgres, 3, 1_000, noMaker, 10)).toEqual([{ maker, openOrders: 2 }]);
   });
 
   test('changes, removes and drops rows', async () => {
     await saveProjection(postgres, opening);
     const state = {
       remaining: '1',
-      observedBlock: 9,
+      isObserved: true,
       status: 'INACTIVE',
       reason: 'INSUFFICIENT_BALANCE',
       inBook: false,
     };
     await saveProjection(
       postgres,
-      commit(10n, 11n, {
+      commit(1, 10n, 11n, {
         makers: [{ ...makerRow, dueAtSeconds: null }],
         fundingDropped: [{ maker, token }],
         changed: [{ orderHash: hashOf(1), ...state }],
@@ -157,13 +149,14 @@ describe('a commit', () => {
       orders: [order(1, state)],
     });
     expect(await readNextDue(postgres, 3)).toBeUndefined();
-    expect((await readProjection(postgres, 3)).pending).toBeUndefined();
   });
 
   test('from a position that is not the stored one writes nothing', async () => {
     const before = await hashReadModel(postgres);
-    await expect(saveProjection(postgres, { ...opening, fromOffset: 1n })).rejects.toThrow(PositionTaken);
-    await expect(saveProjection(postgres, { ...opening, partition: 4 })).rejects.toThrow(PositionTaken);
+    const elsewhere = { from: { offset: 1n, index: 0 } };
+    for (const other of [elsewhere, { from: { offset: 0n, index: 1 } }, { partition: 4 }, { version: 1n }]) {
+      await expect(saveProjection(postgres, { ...opening, ...other })).rejects.toThrow(PositionTaken);
+    }
     expect(await hashReadModel(postgres)).toEqual(before);
     expect(await projectedPosition(postgres, 3)).toBe(0n);
   });
@@ -176,50 +169,62 @@ describe('a commit', () => {
     }
   });
 
-  test('of a slice leaves the position where it is, and of those that make the same slice one does', async () => {
+  test('of an owner from whom the partition was taken writes nothing, though the rows are where it left them', async () => {
+    const earlier = await takeProjection(postgres, 3);
+    const later = await takeProjection(postgres, 3);
+    expect(later).toEqual({ ...earlier, version: earlier.version + 1n });
+    await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
+    await saveProjection(postgres, { ...opening, version: later.version });
+    expect(await projectedPosition(postgres, 3)).toBe(10n);
+    expect((await takeProjection(postgres, 4)).next).toEqual({ offset: 0n, index: 0 });
+  });
+
+  test('of a part of a block is made by one of several, also where the part led to no message', async () => {
     await saveProjection(postgres, opening);
-    const slice = (number: number) =>
-      commit(10n, 10n, {
-        fromSlices: number - 1,
-        slices: number,
+    const part = (number: number) =>
+      commit(number, 10n, 10n, {
+        isBlockBegun: true,
         removed: [hashOf(number)],
         history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
       });
     for (const number of [1, 2]) {
-      const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(postgres, slice(number))));
+      const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(postgres, part(number))));
       expect(owners.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const owner of owners) if (owner.status === 'rejected') expect(owner.reason).toBeInstanceOf(PositionTaken);
-      expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 10n, slices: number });
+      expect(await readProjection(postgres, 3)).toMatchObject({ next: { offset: 10n }, isBlockBegun: true });
     }
-    // Who has not seen the slices cannot commit the block as a whole either.
-    const whole = { removed: [hashOf(1), hashOf(2)] };
-    await expect(saveProjection(postgres, commit(10n, 11n, whole))).rejects.toThrow(PositionTaken);
-    await saveProjection(postgres, commit(10n, 11n, { fromSlices: 2 }));
-    expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 11n, slices: 0 });
+    await saveProjection(postgres, commit(3, 10n, 11n));
+    expect(await readProjection(postgres, 3)).toMatchObject({ next: { offset: 11n }, isBlockBegun: false });
   });
 
-  test('halts a maker: nothing of it is due, its orders leave the book, and all else of it is left as it is', async () => {
+  test('quarantines a maker: nothing of it is due, and the row says from where on and why', async () => {
     await saveProjection(postgres, opening);
-    const halting = { halted: [{ maker, offset: 10n }], withheld: [hashOf(1)] };
-    await saveProjection(postgres, commit(10n, 11n, halting));
-    const halted = { ...makerRow, dueAtSeconds: null, haltedOffset: 10n };
+    const quarantine = { offset: 10n, reason: 'a reason', clock };
+    const left = { makers: [{ ...makerRow, dueAtSeconds: null, quarantine }] };
+    await saveProjection(postgres, commit(1, 10n, 11n, left));
+    expect((await readMakers(postgres, [maker])).makers).toEqual(left.makers);
+    expect(await readNextDue(postgres, 3)).toBeUndefined();
+    expect(await readQuarantined(postgres, 3)).toEqual({
+      makers: new Map([[maker, quarantine]]),
+      inBook: [order(1), order(2)],
+    });
+    expect(await readQuarantined(postgres, 4)).toEqual({ makers: new Map(), inBook: [] });
+    await saveProjection(postgres, commit(2, 11n, 12n, { makers: [makerRow] }));
+    expect((await readQuarantined(postgres, 3)).makers).toEqual(new Map());
+  });
+
+  test('quarantines a maker whose rows cannot be read, and leaves all else of them as it is', async () => {
+    await saveProjection(postgres, opening);
+    const quarantine = { offset: 10n, reason: 'a reason', clock };
+    const unknown: Hex = `0x${'cc'.repeat(20)}`;
+    const quarantined = [maker, unknown].map((one) => ({ maker: one, quarantine }));
+    await saveProjection(postgres, commit(1, 10n, 11n, { quarantined, withdrawn: [hashOf(1)] }));
     expect(await readMakers(postgres, [maker])).toEqual({
-      makers: [halted],
+      makers: [{ ...makerRow, dueAtSeconds: null, quarantine }],
       funding: [fundingRow],
       orders: [order(1, { inBook: false }), order(2)],
     });
-    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map([[maker, 10n]]));
-    expect(await readHaltedMakers(postgres, 4)).toEqual(new Map());
-    expect(await readNextDue(postgres, 3)).toBeUndefined();
-    // The block that it was halted at first stays; a maker who is well again says so with its row.
-    await saveProjection(postgres, commit(11n, 12n, { halted: [{ maker, offset: 11n }] }));
-    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map([[maker, 10n]]));
-    await saveProjection(postgres, commit(12n, 13n, { makers: [makerRow] }));
-    expect(await readHaltedMakers(postgres, 3)).toEqual(new Map());
-  });
-
-  test('with rows that moves nothing is refused: it could be made twice', async () => {
-    await expect(saveProjection(postgres, commit(0n, 0n, { opened: [order(1)] }))).rejects.toThrow(/twice/);
+    expect([...(await readQuarantined(postgres, 3)).makers.keys()]).toEqual([maker, unknown]);
   });
 
   test('finds the first of the makers that are due, by address, with the orders that each has open', async () => {
@@ -229,45 +234,13 @@ describe('a commit', () => {
     );
     await saveProjection(
       postgres,
-      commit(0n, 1n, { makers: makers.map((of) => ({ ...makerRow, maker: of })), funding }),
+      commit(0, 0n, 1n, { makers: makers.map((of) => ({ ...makerRow, maker: of })), funding }),
     );
-    expect(await findDueMakers(postgres, 3, 1_000, 2)).toEqual([
+    expect(await findDueMakers(postgres, 3, 1_000, noMaker, 2)).toEqual([
       { maker: makers[1], openOrders: 4 },
       { maker: makers[2], openOrders: 6 },
     ]);
-  });
-
-  test('finds the makers of orders that were accepted late and seen before a block', async () => {
-    const makers = ['0c', '0a', '0b'].map((byte): Hex => `0x${byte.repeat(20)}`);
-    const opened = makers.flatMap((of, index) => {
-      const seen = { observedBlock: [8, 9, null][index] ?? null };
-      return [order(2 * index, { maker: of, ...seen }), order(2 * index + 1, { maker: of, observedBlock: 8 })];
-    });
-    await saveProjection(
-      postgres,
-      commit(0n, 10n, {
-        makers: makers.map((of) => ({ ...makerRow, maker: of })),
-        funding: makers.map((of) => ({ ...fundingRow, maker: of })),
-        opened,
-        history: opened.map((row) => ({ ...history(row, 'OPENED', row.acceptedOffset, null), maker: row.maker })),
-      }),
-    );
-    const find = async (knownOffset: bigint, blockNumber: number, makersMax = 10) =>
-      (await findMissedMakers(postgres, 3, { knownOffset, blockNumber }, makersMax)).map((found) => found.maker);
-    expect(await find(0n, 9)).toEqual([makers[1], makers[2], makers[0]]);
-    expect(await find(0n, 9, 2)).toEqual([makers[1], makers[2]]);
-    expect(await findMissedMakers(postgres, 3, { knownOffset: 5n, blockNumber: 9 }, 10)).toEqual([
-      { maker: makers[2], openOrders: 2 },
-    ]);
-    expect(await find(6n, 9)).toEqual([]);
-    expect(await find(0n, 8)).toEqual([]);
-    expect(await findMissedMakers(postgres, 4, { knownOffset: 0n, blockNumber: 9 }, 10)).toEqual([]);
-    // What blocks miss of a halted maker is no matter of theirs; what is to be looked at anyway is not missed.
-    await saveProjection(postgres, commit(10n, 11n, { halted: [{ maker: makers[1] as Hex, offset: 10n }] }));
-    expect(await find(0n, 9)).toEqual([makers[2], makers[0]]);
-    const state = { remaining: '1', observedBlock: null, status: 'VALIDATING', reason: null, inBook: true };
-    await saveProjection(postgres, commit(11n, 12n, { changed: [{ orderHash: hashOf(5), ...state }] }));
-    expect(await find(4n, 9)).toEqual([]);
+    expect(await findDueMakers(postgres, 3, 1_000, makers[2] as Hex, 2)).toEqual([{ maker: makers[0], openOrders: 2 }]);
   });
 
   test.each<[string, Partial<ProjectionCommit>]>([
@@ -275,16 +248,21 @@ describe('a commit', () => {
     ['more left than was offered', { opened: [order(1, { makingAmount: '5', remaining: '6' })] }],
     ['INACTIVE without a reason', { opened: [order(1, { status: 'INACTIVE' })] }],
     ['a reason without INACTIVE', { opened: [order(1, { reason: 'INSUFFICIENT_BALANCE' })] }],
-    ['an order seen before the first block', { opened: [order(1, { observedBlock: -1 })] }],
+    ['ACTIVE and never read on the chain', { opened: [order(1, { status: 'ACTIVE' })] }],
     ['an unknown status', { opened: [order(1, { status: 'INVALID' })] }],
     ['the same order twice', { opened: [order(1), order(1)] }],
     ['funds of no order', { funding: [{ ...fundingRow, openOrders: 0 }] }],
-    ['a value without its block', { funding: [{ ...fundingRow, balanceBlock: null }] }],
-    ['a watched nonce that is not known', { makers: [{ ...makerRow, nonce: null, nonceBlock: null }] }],
+    ['a value without its block', { funding: [{ ...fundingRow, block: null }] }],
+    ['a balance without an allowance', { funding: [{ ...fundingRow, allowance: null }] }],
+    [
+      'a quarantined maker that is due',
+      { makers: [{ ...makerRow, quarantine: { offset: 1n, reason: 'a reason', clock } }] },
+    ],
+    ['a part of a block that was not begun', { to: { offset: 5n, index: 1 } }],
     ['a removal without a reason', { history: [history(order(1), 'REMOVED', 1n, null)] }],
     ['one order accepted twice', { history: [1n, 2n].map((offset) => history(order(1), 'OPENED', offset, null)) }],
   ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
-    await expect(saveProjection(postgres, commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
+    await expect(saveProjection(postgres, commit(0, 0n, 5n, changed))).rejects.toThrow(InvariantBroken);
     expect(await projectedPosition(postgres, 3)).toBe(0n);
   });
 });
@@ -307,7 +285,7 @@ describe('reading', () => {
   });
 
   test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
-    await saveProjection(postgres, commit(10n, 11n, { removed: [hashOf(2)] }));
+    await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));
     expect(await findOrders(postgres, [hashOf(1), hashOf(2), hashOf(3)])).toEqual(
       new Map([[hashOf(1), { maker, salt: '0x1', expiresAtSeconds: 1_700_000_100 }]]),
     );
@@ -315,7 +293,7 @@ describe('reading', () => {
 
   test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {
     const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, offset: 10n }];
-    await saveProjection(postgres, commit(10n, 11n, { cancelledHashes }));
+    await saveProjection(postgres, commit(1, 10n, 11n, { cancelledHashes }));
     expect(await findKnownHashes(postgres, [order(9), order(8)])).toEqual({
       accepted: new Set(),
       cancelled: new Set([hashOf(9)]),
@@ -326,7 +304,7 @@ describe('reading', () => {
   });
 
   test('a removed order stays known as accepted until it has expired, and does not count as open', async () => {
-    await saveProjection(postgres, commit(10n, 11n, { removed: [hashOf(2)] }));
+    await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));
     const { nextOffset, accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
     expect(nextOffset).toBe(11n);
     const expiresAtSeconds = 1_700_000_100;

@@ -1,38 +1,38 @@
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
-import { type CancelledHashRow, PositionTaken, type ProjectionCommit } from './project-partition.js';
+import { type CancelledHashRow, PositionTaken, type ProjectionCommit, type Quarantine } from './project-partition.js';
 
 /**
- * Commits what a stretch of the log did, and the position behind it: one statement, and so one transaction in one round
- * trip. Of two that fold the same stretch, or the same slice of a block, one commits; the other gets PositionTaken and
- * has written nothing.
+ * Commits what a part of the log did, and the place behind it: one statement, and so one transaction in one round trip. Of
+ * two that fold the same part one commits; the other gets PositionTaken and has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
-export async function saveProjection(postgres: Postgres, commit: ProjectionCommit): Promise<void> {
-  const { partition, fromOffset, fromSlices = 0, nextOffset, slices = 0, blockNumber, clockSeconds, pending } = commit;
+export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
+  const { partition, from, to, clock, version, isBlockBegun } = commit;
   const parts = partsOf(commit).filter(({ rows }) => rows.length > 0);
-  const isMove = nextOffset > fromOffset || (nextOffset === fromOffset && slices > fromSlices);
-  if (parts.length > 0 && !isMove) throw new Error(`rows without a move from ${fromOffset} could be committed twice`);
-  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 9}`)})`);
-  // The row of the partition is locked first, for every part asks whether it has moved. Who comes second waits for it,
-  // finds another position, and writes nothing.
+  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 11}`)})`);
+  // The row of the partition is locked first, for every part asks whether it has moved. A second owner waits for it, finds
+  // another position, and writes nothing.
   const moved = await postgres.query<{ partition: number }>(
     `with ${[`moved as (${movePositionSql})`, ...steps].join(', ')} select partition from moved`,
     [
       partition,
-      fromOffset,
-      fromSlices,
-      nextOffset,
-      slices,
-      blockNumber ?? null,
-      clockSeconds,
-      pending ?? null,
+      from.offset,
+      from.index,
+      version,
+      to.offset,
+      to.index,
+      clock.term,
+      clock.block < 0 ? null : clock.block,
+      clock.seconds,
+      isBlockBegun,
       ...parts.map(({ rows }) => JSON.stringify(rows)),
     ],
   );
   if (moved.length === 0) {
-    const at = fromSlices === 0 ? `${fromOffset}` : `slice ${fromSlices} of ${fromOffset}`;
-    throw new PositionTaken(`partition ${partition} does not stand at ${at}: another process owns it`);
+    throw new PositionTaken(
+      `partition ${partition} is not at ${from.offset}/${from.index}, version ${version}: another owner took it, or the database is another one`,
+    );
   }
 }
 
@@ -52,11 +52,11 @@ function partsOf(commit: ProjectionCommit): Part[] {
     { name: 'dropped', sql: dropFunding, rows: commit.fundingDropped.map(fundingKeyToJson) },
     { name: 'funded', sql: saveFunding, rows: commit.funding.map(fundingToJson) },
     { name: 'known', sql: saveMakers, rows: commit.makers.map(makerToJson) },
-    { name: 'halted', sql: haltMakers, rows: commit.halted?.map(haltToJson) ?? [] },
+    { name: 'quarantined', sql: quarantineMakers, rows: commit.quarantined?.map(quarantinedToJson) ?? [] },
     {
-      name: 'withheld',
-      sql: withholdOrders,
-      rows: commit.withheld?.map((hash) => ({ order_hash: byteaOf(hash) })) ?? [],
+      name: 'withdrawn',
+      sql: withdrawOrders,
+      rows: commit.withdrawn?.map((hash) => ({ order_hash: byteaOf(hash) })) ?? [],
     },
     { name: 'happened', sql: addHistory, rows: commit.history.map(historyToJson) },
     { name: 'cancelled', sql: addCancelledHashes, rows: commit.cancelledHashes?.map(cancelledHashToJson) ?? [] },
@@ -64,8 +64,9 @@ function partsOf(commit: ProjectionCommit): Part[] {
 }
 
 const movePositionSql = `
-  update projections set next_offset = $4, slices = $5, block_number = $6, block_timestamp = $7, pending = $8
-  where partition = $1 and next_offset = $2 and slices = $3 returning partition`;
+  update projections set next_offset = $5, next_index = $6, term = $7, block_number = $8, block_timestamp = $9,
+    block_begun = $10, version = version + 1
+  where partition = $1 and next_offset = $2 and next_index = $3 and version = $4 returning partition`;
 
 const hasMoved = 'exists (select from moved)';
 
@@ -75,18 +76,18 @@ const removeOrders = (rows: string) => `
 
 const openOrders = (rows: string) => `
   insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, observed_block, status, reason, in_book, record_start)
+    making_amount, remaining, is_observed, status, reason, in_book, record_start)
   select order_hash, maker, $1, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, observed_block, status, reason, in_book, record_start
+    making_amount, remaining, is_observed, status, reason, in_book, record_start
   from json_to_recordset(${rows}) as opened (order_hash bytea, maker bytea, accepted_offset bigint,
     accepted_at_ms bigint, expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric,
-    observed_block bigint, status text, reason text, in_book boolean, record_start text)
+    is_observed boolean, status text, reason text, in_book boolean, record_start text)
   where ${hasMoved}`;
 
 const changeOrders = (rows: string) => `
-  update orders set remaining = changed.remaining, observed_block = changed.observed_block, status = changed.status,
+  update orders set remaining = changed.remaining, is_observed = changed.is_observed, status = changed.status,
     reason = changed.reason, in_book = changed.in_book
-  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, observed_block bigint, status text,
+  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, is_observed boolean, status text,
     reason text, in_book boolean)
   where orders.order_hash = changed.order_hash and ${hasMoved}`;
 
@@ -95,31 +96,37 @@ const dropFunding = (rows: string) => `
   where funding.maker = dropped.maker and funding.token = dropped.token and ${hasMoved}`;
 
 const saveFunding = (rows: string) => `
-  insert into funding (maker, token, balance, balance_block, allowance, allowance_block, open_orders)
-  select * from json_to_recordset(${rows}) as saved (maker bytea, token bytea, balance numeric, balance_block bigint,
-    allowance numeric, allowance_block bigint, open_orders integer)
+  insert into funding (maker, token, balance, allowance, block, open_orders)
+  select * from json_to_recordset(${rows}) as saved (maker bytea, token bytea, balance numeric, allowance numeric,
+    block bigint, open_orders integer)
   where ${hasMoved}
-  on conflict (maker, token) do update set balance = excluded.balance, balance_block = excluded.balance_block,
-    allowance = excluded.allowance, allowance_block = excluded.allowance_block, open_orders = excluded.open_orders`;
+  on conflict (maker, token) do update set balance = excluded.balance, allowance = excluded.allowance,
+    block = excluded.block, open_orders = excluded.open_orders`;
 
 const saveMakers = (rows: string) => `
-  insert into makers (maker, partition, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds, halted_offset)
-  select maker, $1, admission, nonce, nonce_block, nonce_is_watched, due_at_seconds, halted_offset
+  insert into makers (maker, partition, admission, nonce, nonce_block, due_at_seconds, quarantined_offset,
+    quarantine_reason, quarantine_clock)
+  select maker, $1, admission, nonce, nonce_block, due_at_seconds, quarantined_offset, quarantine_reason, quarantine_clock
   from json_to_recordset(${rows}) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
-    nonce_is_watched boolean, due_at_seconds bigint, halted_offset bigint)
+    due_at_seconds bigint, quarantined_offset bigint, quarantine_reason text, quarantine_clock jsonb)
   where ${hasMoved}
   on conflict (maker) do update set admission = excluded.admission, nonce = excluded.nonce,
-    nonce_block = excluded.nonce_block, nonce_is_watched = excluded.nonce_is_watched,
-    due_at_seconds = excluded.due_at_seconds, halted_offset = excluded.halted_offset`;
+    nonce_block = excluded.nonce_block, due_at_seconds = excluded.due_at_seconds,
+    quarantined_offset = excluded.quarantined_offset, quarantine_reason = excluded.quarantine_reason,
+    quarantine_clock = excluded.quarantine_clock`;
 
-const haltMakers = (rows: string) => `
-  update makers set due_at_seconds = null, halted_offset = coalesce(makers.halted_offset, halted.halted_offset)
-  from json_to_recordset(${rows}) as halted (maker bytea, halted_offset bigint)
-  where makers.maker = halted.maker and ${hasMoved}`;
+const quarantineMakers = (rows: string) => `
+  insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
+  select maker, $1, 'UNKNOWN', quarantined_offset, quarantine_reason, quarantine_clock
+  from json_to_recordset(${rows}) as quarantined (maker bytea, quarantined_offset bigint, quarantine_reason text,
+    quarantine_clock jsonb)
+  where ${hasMoved}
+  on conflict (maker) do update set due_at_seconds = null, quarantined_offset = excluded.quarantined_offset,
+    quarantine_reason = excluded.quarantine_reason, quarantine_clock = excluded.quarantine_clock`;
 
-const withholdOrders = (rows: string) => `
-  update orders set in_book = false from json_to_recordset(${rows}) as withheld (order_hash bytea)
-  where orders.order_hash = withheld.order_hash and ${hasMoved}`;
+const withdrawOrders = (rows: string) => `
+  update orders set in_book = false from json_to_recordset(${rows}) as withdrawn (order_hash bytea)
+  where orders.order_hash = withdrawn.order_hash and ${hasMoved}`;
 
 const addHistory = (rows: string) => `
   insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining,
@@ -136,8 +143,8 @@ const addCancelledHashes = (rows: string) => `
   where ${hasMoved}`;
 
 function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
-  const { orderHash, remaining, observedBlock, status, reason, inBook } = row;
-  return { order_hash: byteaOf(orderHash), remaining, observed_block: observedBlock, status, reason, in_book: inBook };
+  const { orderHash, remaining, isObserved, status, reason, inBook } = row;
+  return { order_hash: byteaOf(orderHash), remaining, is_observed: isObserved, status, reason, in_book: inBook };
 }
 
 function orderToJson(row: ProjectionCommit['opened'][number]): object {
@@ -158,30 +165,27 @@ function fundingKeyToJson({ maker, token }: ProjectionCommit['fundingDropped'][n
 }
 
 function fundingToJson(row: ProjectionCommit['funding'][number]): object {
-  return {
-    ...fundingKeyToJson(row),
-    balance: row.balance,
-    balance_block: row.balanceBlock,
-    allowance: row.allowance,
-    allowance_block: row.allowanceBlock,
-    open_orders: row.openOrders,
-  };
+  const { balance, allowance, block, openOrders } = row;
+  return { ...fundingKeyToJson(row), balance, allowance, block, open_orders: openOrders };
 }
 
-function makerToJson(row: ProjectionCommit['makers'][number]): object {
+function makerToJson({ maker, quarantine, ...row }: ProjectionCommit['makers'][number]): object {
   return {
-    maker: byteaOf(row.maker),
+    maker: byteaOf(maker),
     admission: row.admission,
     nonce: row.nonce,
     nonce_block: row.nonceBlock,
-    nonce_is_watched: row.nonceIsWatched,
     due_at_seconds: row.dueAtSeconds,
-    halted_offset: row.haltedOffset == null ? null : String(row.haltedOffset),
+    ...(quarantine === undefined ? {} : quarantineToJson(quarantine)),
   };
 }
 
-function haltToJson({ maker, offset }: { readonly maker: Hex; readonly offset: bigint }): object {
-  return { maker: byteaOf(maker), halted_offset: String(offset) };
+function quarantinedToJson({ maker, quarantine }: { readonly maker: Hex; readonly quarantine: Quarantine }): object {
+  return { maker: byteaOf(maker), ...quarantineToJson(quarantine) };
+}
+
+function quarantineToJson({ offset, reason, clock }: Quarantine): object {
+  return { quarantined_offset: String(offset), quarantine_reason: reason, quarantine_clock: clock };
 }
 
 function cancelledHashToJson(row: CancelledHashRow): object {

@@ -1,16 +1,14 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
 import { holdLists } from './hold-lists.js';
 import { DERIVED_TTL_SECONDS } from './keys.js';
 import { encodeListEntry, type ListedOrder, nextExpiryOf, recordsOf } from './list-entry.js';
 
-/** A 0x-prefixed lowercase hex string. */
-type Hex = `0x${string}`;
-
 /**
  * What Redis holds of a maker's list.
  * `list`: the records as of position `pos`, without the expired ones, oldest acceptance first.
- * `cold`: it stands at `pos` and does not hold this list; `epoch` is what a fill must name.
- * `forgotten`: it knows nothing of the partition until the projector's next refresh.
+ * `cold`: Redis is at `pos` and does not hold this list; `epoch` is what a fill must name.
+ * `forgotten`: it has no position of the partition until the projector's next refresh.
  */
 export type ListReading =
   | { readonly kind: 'list'; readonly pos: bigint; readonly records: readonly Buffer[] }
@@ -49,8 +47,8 @@ export interface ListCacheOptions {
 
 /**
  * The lists of makers in Redis. They are whole or absent, and never older than the position that is read with them.
- * What was read is held here until its version in Redis is another: who polls a list that stays as it is has the very
- * same records handed over again, for the price of a question.
+ * A list is held in memory until its version in Redis changes: polling an unchanged list costs one round trip and returns
+ * the same records.
  */
 export function createListCache(redis: RedisConnection, options: ListCacheOptions = {}): ListCache {
   const { fillOrdersMax = 5000, heldBytesMax = 32 * 1024 * 1024 } = options;
@@ -59,7 +57,7 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
   const epochs = new Map<number, string>();
   const held = holdLists(heldBytesMax);
 
-  /** In one step: where the partition stands, and a list, or only its version where the rest is held here. */
+  /** In one step: the partition's position, and a list, or only its version where the records are held in memory. */
   async function readUnderEpoch(epoch: string, maker: Hex, partition: number, isHeld: boolean): Promise<Raw> {
     const list = keys.list(epoch, maker);
     const results = await redis.attempt((client) => {
@@ -98,7 +96,7 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
         epochs.set(partition, epoch);
         reading = await readUnderEpoch(epoch, maker, partition, false);
       }
-      // Flushed, or given yet another epoch between the two reads: nothing that was read can be believed.
+      // Flushed, or given another epoch between the two reads: nothing that was read is valid.
       if (reading.pos === null || reading.current !== epoch) return { kind: 'forgotten' };
       const pos = BigInt(reading.pos);
       if (reading.values.length === 0) return { kind: 'cold', pos, epoch };
@@ -137,8 +135,8 @@ function answerOf(result: [Error | null, unknown] | undefined): unknown {
 }
 
 /**
- * KEYS 1 the partition's hash, 2 the list. ARGV epoch, position of the snapshot, then hash and entry by turns.
- * `next` is the position that a refresh in several calls is on its way to: the list may already be past its turn.
+ * KEYS 1 the partition's hash, 2 the list. ARGV epoch, position of the snapshot, then hash and entry alternating.
+ * `next` is the position that a refresh in several calls is on its way to: the list's changes may already have been applied.
  */
 const fillScript = defineScript(`
 local state = redis.call('HMGET', KEYS[1], 'epoch', 'pos', 'next')

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { createChance, testParts } from '@makerbook/parts';
 import { createListCache } from './cache-lists.js';
 import { connectRedis, type RedisConnection } from './connect.js';
 import { createPartitionRefresher, type OrderChange, type RefreshBatch } from './refresh-partition.js';
@@ -16,7 +17,7 @@ const knownSeeds: readonly number[] = [];
 const seeds = [...knownSeeds, ...Array.from({ length: 40 }, (_, index) => 1_000 + index)];
 const stepsPerSeed = 150;
 const partition = 0;
-const makers = ['a1', 'b2', 'c3'].map((byte): `0x${string}` => `0x${byte.repeat(20)}`);
+const makers = ['a1', 'b2', 'c3'].map((byte): Hex => `0x${byte.repeat(20)}`);
 const farSeconds = 4_000_000_000;
 
 let redis: RedisConnection;
@@ -28,19 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => redis.close());
 
-/** mulberry32: the same seed gives the same history. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
-
 interface Listed {
-  readonly orderHash: `0x${string}`;
+  readonly orderHash: Hex;
   readonly acceptedOffset: bigint;
   readonly expiresAtSeconds: number;
   readonly json: string;
@@ -61,7 +51,7 @@ class Store {
     return this.versions.get(pos)?.get(maker) ?? [];
   }
 
-  /** Commits a batch of random changes and hands over what the projector would tell Redis. */
+  /** Commits a batch of random changes and returns the projector's refresh of Redis. */
   commit(): RefreshBatch {
     const prevPos = this.pos;
     const lists = new Map(this.versions.get(prevPos));
@@ -107,7 +97,7 @@ class Store {
 }
 
 async function live(seed: number): Promise<{ warm: number; resets: number; refusals: number }> {
-  const random = randomOf(seed);
+  const { below: random } = createChance(seed);
   const store = new Store(random);
   const cache = createListCache(redis);
   let between: () => Promise<void> = async () => undefined;
@@ -128,7 +118,7 @@ async function live(seed: number): Promise<{ warm: number; resets: number; refus
   const seen = { warm: 0, resets: 0, refusals: 0 };
   const due: RefreshBatch[] = [];
   /** Fills on their way: the epoch was read, the snapshot was taken. */
-  const fills: { maker: `0x${string}`; epoch: string; snapshotPos: bigint }[] = [];
+  const fills: { maker: Hex; epoch: string; snapshotPos: bigint }[] = [];
 
   async function check(): Promise<void> {
     for (const maker of makers) {
@@ -178,7 +168,7 @@ async function live(seed: number): Promise<{ warm: number; resets: number; refus
     };
     try {
       if ((await refresher.refreshPartition(batch)) === 'reset') seen.resets += 1;
-      // Sometimes the answer is lost, and the batch is told once more.
+      // Sometimes the answer is lost, and the refresh is repeated.
       if (random(8) > 0) due.shift();
     } catch {
       // Tried again, or given up.
@@ -203,7 +193,7 @@ async function live(seed: number): Promise<{ warm: number; resets: number; refus
     else if (random(5) === 0) await flush();
     await check();
   }
-  // Once everything was told, what Redis holds is what is true now.
+  // After the last refresh Redis agrees with the model.
   for (const batch of due) await refresher.refreshPartition(batch);
   const last = store.commit();
   await refresher.refreshPartition(last);

@@ -1,29 +1,28 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import { luaKeyNames, luaRelease, luaSince } from './keys.js';
 import { type Budget, luaBudget } from './reserve-orders.js';
 
-type Hex = `0x${string}`;
-
-/** An order that was reserved once, by the hint that was left of it. */
+/** An order that was reserved once, from its hint. */
 export interface HintedOrder {
   readonly kind: 'hinted';
   readonly maker: Hex;
   readonly salt: Hex;
   readonly expiresAtSeconds: number;
   /**
-   * True: it is open, or is being placed, or nobody knows yet whether it was stored. False: it may have been removed since,
-   * for this Redis has missed changes of its partition.
+   * True: it is open, being placed, or its append has an unknown outcome. False: it may have been removed since, because
+   * this Redis has missed changes of its partition.
    */
   readonly isCurrent: boolean;
 }
 
-/** What the cache knows of a hash. `absent`: nothing, and no POST that has arrived by now will place it. */
+/** The cache's knowledge of a hash. `absent`: none, and no POST that has arrived by now will place it. */
 export type Hint = HintedOrder | { readonly kind: 'cancelled' } | { readonly kind: 'absent' };
 
 export interface Hints {
   /** In the order of the hashes. */
   readonly hints: readonly Hint[];
-  /** What stands for the time since when Redis has lost nothing, and that time. Undefined where no hash is absent. */
+  /** The time since when Redis has lost nothing, and an id for it. Undefined where no hash is absent. */
   readonly since: { readonly id: string; readonly ms: number } | undefined;
 }
 
@@ -34,7 +33,7 @@ const CANCELLED_HINT_SECONDS = 60;
 const ABSENT_MS = 30_000;
 
 /**
- * Looks the hashes up, in their order (Interface 4.4). A hash that is absent is marked so in the same step: a POST that
+ * Looks the hashes up, in their order (Interface 4.4). An absent hash is recorded as such in the same step: a POST that
  * arrived before `nowMs` and has reserved nothing yet is then refused. Throws RedisUnavailable.
  */
 export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hints> {
@@ -46,7 +45,7 @@ export async function findHints(redis: RedisConnection, orderHashes: readonly He
   };
 }
 
-/** What became of a charge: `remaining` is what is left of each maker's budget. */
+/** The outcome of a charge. `remaining`: what is left of each maker's budget. */
 export type ChargeOutcome =
   | { readonly kind: 'charged'; readonly remaining: readonly number[] }
   | {
@@ -77,7 +76,7 @@ export async function chargeCancels(
 
 /**
  * After the log has acknowledged the cancellations: the orders no longer count as open, and a repeat finds them gone
- * before the projector has seen them. Throws RedisUnavailable; the projector does the same a moment later.
+ * before the projector has processed them. Throws RedisUnavailable; the projector does the same a moment later.
  */
 export async function noteCancelled(
   redis: RedisConnection,

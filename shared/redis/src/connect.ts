@@ -33,10 +33,10 @@ export interface ConnectRedisOptions {
   readonly connectTimeoutMs?: number;
 }
 
-/** One connection to the cache. It comes back by itself; while it is gone, every call fails at once. */
+/** One connection to the cache. It reconnects by itself; while Redis is away, every call fails at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** The client itself, for single commands; go through `attempt` so that a lost Redis is told from a bug. */
+  /** The client itself, for single commands; go through `attempt`, which separates a lost Redis from a bug. */
   readonly client: Redis;
   /** Whether commands would be sent now. */
   isReady(): boolean;
@@ -68,7 +68,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
-    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of in turn.
+    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
     socketTimeout: commandTimeoutMs * 2,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -76,7 +76,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000),
     noDelay: true,
   });
-  tellOutages(client, logger);
+  logOutages(client, logger);
 
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
     try {
@@ -110,7 +110,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
 }
 
 /**
- * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or held by a script.
+ * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or busy with a script.
  * Redis 6 puts the code of a command inside a script behind words of its own: `ERR Error running script …: -OOM …`.
  */
 const cannotServe =
@@ -121,7 +121,7 @@ function isOutage(error: unknown): boolean {
   return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
 }
 
-function tellOutages(client: Redis, logger: Logger): void {
+function logOutages(client: Redis, logger: Logger): void {
   let isAway = false;
   client.on('ready', () => {
     if (isAway) logger.info({}, 'Redis is back');

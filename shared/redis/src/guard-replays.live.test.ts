@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { connectRedis, type RedisConnection, RedisUnavailable } from './connect.js';
 import { createReplayGuard, type ReplayGuard } from './guard-replays.js';
 

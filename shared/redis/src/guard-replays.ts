@@ -1,7 +1,5 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { type RedisConnection, RedisUnavailable } from './connect.js';
-
-/** A 0x-prefixed lowercase hex string. */
-type Hex = `0x${string}`;
 
 export interface ReplayGuard {
   /**
@@ -23,12 +21,12 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Tells a signed request from its replay (Interface 4.2). Redis is what all instances share. Each also remembers what it
- * saw itself, so that a flushed or lost Redis does not open the window for the requests that came through here.
+ * Detects the replay of a signed request (Interface 4.2). All instances share Redis. Each instance also remembers its own
+ * requests, so that a flushed or lost Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {
   const { windowMs, monotonicMs, localSaltsMax = 100_000 } = options;
-  /** Salt → when it may be forgotten. All live equally long, so the first one is always the oldest. */
+  /** Key of the request → when it may be forgotten. All have the same window, so the first one is always the oldest. */
   const seen = new Map<string, number>();
 
   function takeLocally(name: string): boolean {
@@ -42,14 +40,12 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     return true;
   }
 
-  const keyOf = (name: string) => `${redis.keys.prefix}g:${name}`;
-
   return {
     async takeSalt(signer, salt) {
-      const name = `${signer}:${salt}`;
+      const name = redis.keys.replay(signer, salt);
       if (!takeLocally(name)) return 'used';
       try {
-        const answer = await redis.attempt((client) => client.set(keyOf(name), '1', 'PX', windowMs, 'NX'));
+        const answer = await redis.attempt((client) => client.set(name, '1', 'PX', windowMs, 'NX'));
         return answer === 'OK' ? 'taken' : 'used';
       } catch (error) {
         if (error instanceof RedisUnavailable) return 'takenLocally';
@@ -58,10 +54,10 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     },
 
     async releaseSalt(signer, salt) {
-      const name = `${signer}:${salt}`;
+      const name = redis.keys.replay(signer, salt);
       seen.delete(name);
       try {
-        await redis.attempt((client) => client.del(keyOf(name)));
+        await redis.attempt((client) => client.del(name));
       } catch (error) {
         if (!(error instanceof RedisUnavailable)) throw error;
       }

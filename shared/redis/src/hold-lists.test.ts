@@ -11,7 +11,7 @@ const list = (maker: string, bytes = 10, overrides: Partial<HeldList> = {}): Hel
   ...overrides,
 });
 
-describe('a list that is held', () => {
+describe('a list held in memory', () => {
   test('is found under its epoch, from the clock it was read at until one of its records expires', () => {
     const held = holdLists(10_000);
     const kept = list('a');

@@ -1,4 +1,4 @@
-/** The records of a list as Redis held them under an epoch and a version. They are right while none of them expires. */
+/** The records of a list as Redis held them under an epoch and a version. They are valid until one of them expires. */
 export interface HeldList {
   readonly maker: string;
   readonly epoch: string;
@@ -46,7 +46,7 @@ export function holdLists(bytesMax: number): HeldLists {
 
     keep(list) {
       drop(list.maker);
-      // Whoever serves the list may keep it joined beside the records: so its bytes count twice.
+      // A server may keep the joined list beside the records: so its bytes count twice.
       const own = list.records.reduce((sum, record) => sum + 2 * record.length + RECORD_OVERHEAD_BYTES, 0);
       const bytes = own + LIST_OVERHEAD_BYTES;
       if (bytes > bytesMax) return;

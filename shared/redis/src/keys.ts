@@ -1,6 +1,4 @@
-/** A 0x-prefixed hex string: an address or an order hash, in lowercase. */
-type Hex = `0x${string}`;
-
+import type { Hex } from '@makerbook/contracts-primitives';
 /**
  * Every key of the cache, behind one prefix. A derived key carries the partition's epoch in its name: once the epoch
  * has changed, nothing that was written before it is ever read again, and its TTL clears it away.
@@ -11,7 +9,7 @@ export interface RedisKeys {
   partition(partition: number): string;
   /** HASH orderHash → sort key and record, and `@` → position of the fill: the maker's list. */
   list(epoch: string, maker: Hex): string;
-  /** HASH with `ready`: says that the maker's reservations were loaded. Without it the maker is cold. */
+  /** HASH with `ready`: the maker's reservations were loaded. Without it the maker is cold. */
   reservations(epoch: string, maker: Hex): string;
   /** ZSET of hashes ever accepted or reserved; score: `expiresAt` in seconds. Pruned some time after the expiry. */
   seen(epoch: string, maker: Hex): string;
@@ -19,8 +17,8 @@ export interface RedisKeys {
   open(epoch: string, maker: Hex): string;
   /**
    * HASH reservation id → end of its lease in ms and its hashes: requests whose append is under way. Ingress writes it,
-   * and ends it when the log has answered. A lease that ran out says: ask Postgres what became of it. A hash that is
-   * cancelled or removed meanwhile leaves it (`luaRelease`): it stays known, whatever becomes of the request.
+   * and deletes it when the log has answered. After the end of a lease Postgres decides the outcome. A hash that is
+   * cancelled or removed meanwhile is taken out (`luaRelease`): it stays known, whatever the outcome of the request.
    */
   underWay(epoch: string, maker: Hex): string;
   /** HASH: what is left of the maker's budget of orders. No epoch: a budget outlives a new owner of the partition. */
@@ -30,15 +28,17 @@ export interface RedisKeys {
   /**
    * STRING `<partition>:<epoch>:<maker>:<salt>:<expiry>` (salt in minimal hex, expiry in seconds): how DELETE finds maker
    * and salt of an order, from the moment it is reserved; `-` once it was cancelled. Deleted when the order is removed, or
-   * was certainly not stored. Of another epoch than the partition's it does not tell whether the order is still open.
+   * was certainly not stored. With another epoch than the partition's it does not show whether the order is still open.
    * To be written with NX when an order opens: a cancellation may be ahead of the projector.
    */
   hint(orderHash: Hex): string;
   /**
-   * STRING, milliseconds: when a DELETE was last told that nothing is known of the hash. A POST that arrived before does
+   * STRING, milliseconds: when a DELETE was last answered that the hash is unknown. A POST that arrived before does
    * not place it any more.
    */
   absent(orderHash: Hex): string;
+  /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */
+  replay(signer: Hex, salt: Hex): string;
   /** STRING `<run id of Redis>:<ms>`: since when nothing that was written here was lost. See `luaSince`. */
   since(): string;
 }
@@ -50,7 +50,7 @@ export interface RedisKeys {
 export const DERIVED_TTL_SECONDS = 24 * 60 * 60;
 export const DERIVED_TTL_SPARE_SECONDS = 60 * 60;
 
-/** The longest life of a hint, however late the order expires. Without a hint, DELETE asks Postgres. */
+/** The longest TTL of a hint, however late the order expires. Without a hint, DELETE queries Postgres. */
 export const HINT_TTL_SECONDS_MAX = 30 * 24 * 60 * 60;
 
 /**
@@ -73,6 +73,7 @@ export function redisKeys(prefix: string): RedisKeys {
     cancelBudget: (maker) => `${prefix}c:${maker}`,
     hint: (orderHash) => `${prefix}h:${orderHash}`,
     absent: (orderHash) => `${prefix}a:${orderHash}`,
+    replay: (signer, salt) => `${prefix}g:${signer}:${salt}`,
     since: () => `${prefix}since`,
   };
 }

@@ -1,10 +1,12 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+
 const OFFSET_DIGITS = 20;
 const SECONDS_DIGITS = 16;
 const HEADER_BYTES = OFFSET_DIGITS + SECONDS_DIGITS;
 
 /** One order of a maker's list. */
 export interface ListedOrder {
-  readonly orderHash: `0x${string}`;
+  readonly orderHash: Hex;
   readonly acceptedOffset: bigint;
   /** The second from which it is expired; at most 2^53 - 1. */
   readonly expiresAtSeconds: number;

@@ -1,9 +1,8 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, luaKeyNames } from './keys.js';
 
-type Hex = `0x${string}`;
-
-/** A hash that the maker had accepted once, as the read model knows it. */
+/** A hash of the maker that was accepted once, from the read model. */
 export interface AcceptedHash {
   readonly orderHash: Hex;
   readonly expiresAtSeconds: number;
@@ -25,11 +24,11 @@ const LOADING_MS_MAX = 3000;
 
 /**
  * Begins to load a cold maker. From here until `finishLoading` the maker is cold for everyone; what other requests
- * have under way is kept, and what they left without a word is dropped, for the read model to say. The hints of those
- * orders stay: the log may still bring them to life, and a DELETE must find them then.
- * Only after this call may the log be asked for its end and the read model for the accepted hashes.
- * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while somebody else loads the maker, or
- * while the projector has not yet said where it stands
+ * have under way is kept; leases that ran out are dropped, because the read model decides their outcome. The hints of
+ * those orders stay: they may still reach the log, and a DELETE must find them then.
+ * Read the end of the log and the accepted hashes of the read model only after this call.
+ * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while another request loads the maker, or
+ * while Redis has no position of the partition
  */
 export async function beginLoading(
   redis: RedisConnection,
@@ -44,7 +43,7 @@ export async function beginLoading(
 /**
  * Hands over what the read model knew of the maker at `position`, in one snapshot, and makes the maker warm.
  * - `overtaken`: Redis reflects a newer position than the snapshot: take a newer one.
- * - `superseded`: flushed, a new epoch, or loaded by another: look again whether the maker is still cold.
+ * - `superseded`: flushed, a new epoch, or loaded by another: check again whether the maker is still cold.
  */
 export async function finishLoading(
   redis: RedisConnection,
@@ -135,11 +134,11 @@ end
 return 1
 `);
 
-// `next` stands while a batch is handed over in several calls: some of it is applied already. Positions are compared as
+// `next` is set while a batch is sent in several calls: some of it is applied already. Positions are compared as
 // decimal strings, exact at any size.
 const finishScript = defineScript(`${luaKeyNames}${luaExpire}${luaStillLoading}
-local stand, snapshot = redis.call('HMGET', key('p', partition), 'pos', 'next'), ARGV[6]
-local pos = stand[2] or stand[1] or '0'
+local state, snapshot = redis.call('HMGET', key('p', partition), 'pos', 'next'), ARGV[6]
+local pos = state[2] or state[1] or '0'
 if #pos > #snapshot or (#pos == #snapshot and pos > snapshot) then return 'overtaken' end
 local ready = key('r', epoch, maker)
 redis.call('HDEL', ready, 'loading', 'sinceMs')

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { createListCache, type ListCache } from './cache-lists.js';
 import { findHints } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
@@ -103,7 +103,7 @@ describe('a list in Redis', () => {
     expect(await recordsNow()).toEqual([]);
   });
 
-  test('stands in the order of acceptance, whatever the hashes are', async () => {
+  test('is in the order of acceptance, whatever the hashes are', async () => {
     await refresh(0n, 2000n, []);
     const numbers = Array.from({ length: 1000 }, (_, index) => (index * 7919) % 2000);
     await fill(2000n, numbers);
@@ -272,7 +272,7 @@ describe('what ingress keeps of a maker', () => {
 describe('the hint by which a cancellation finds its maker', () => {
   const hint = (n: number) => redis.client.get(redis.keys.hint(hashOf(n)));
 
-  test('stands from the opening to the removal, and never beyond the expiry', async () => {
+  test('exists from the opening to the removal, and never beyond the expiry', async () => {
     const soon = Math.floor(Date.now() / 1000) + 1000;
     await refresh(0n, 10n, [opened(7, { expires: soon })]);
     expect(await hint(7)).toMatch(new RegExp(`^\\d+:[^:]+:${maker}:0x7:${soon}$`));
@@ -285,7 +285,7 @@ describe('the hint by which a cancellation finds its maker', () => {
     expect(await hint(7)).toBeNull();
   });
 
-  test('of an earlier epoch says no more whether its order is open: the removal may have been missed', async () => {
+  test('of an earlier epoch no longer shows whether its order is open: the removal may have been missed', async () => {
     await refresh(0n, 10n, [opened(7)]);
     await refresh(90n, 91n, [opened(8)]);
     expect(await hint(7)).not.toBeNull();

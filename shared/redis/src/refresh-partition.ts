@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import {
   DERIVED_TTL_SECONDS,
@@ -10,10 +11,7 @@ import {
 } from './keys.js';
 import { encodeListEntry } from './list-entry.js';
 
-/** A 0x-prefixed lowercase hex string: an address, an order hash, a quantity. */
-type Hex = `0x${string}`;
-
-/** What a batch of the log did to one order, as far as the caches must know it. */
+/** The effect of a batch of the log on one order, as the caches need it. */
 export type OrderChange =
   /** The order is listed: `opened` for the first time, or `changed` since. */
   | {
@@ -39,7 +37,7 @@ export type OrderChange =
 /** A committed batch of one partition. */
 export interface RefreshBatch {
   readonly partition: number;
-  /** The position that the batch started from: what Redis must stand at for the changes to be enough. */
+  /** The position that the batch started from: Redis must be at it for the changes to be enough. */
   readonly prevPos: bigint;
   /** The position that the batch ended at, as committed: the offset of the next record of the log. */
   readonly newPos: bigint;
@@ -48,8 +46,8 @@ export interface RefreshBatch {
 }
 
 /**
- * `applied`: Redis stood at `prevPos`, and everything it holds of the partition was brought to `newPos`.
- * `reset`: it did not (flushed, restarted, a refresh missed); all it held of the partition is void, and fills anew.
+ * `applied`: Redis was at `prevPos`, and everything it holds of the partition was brought to `newPos`.
+ * `reset`: it was not (flushed, restarted, a refresh missed); all it held of the partition is void and is loaded anew.
  */
 export type RefreshOutcome = 'applied' | 'reset';
 
@@ -73,7 +71,7 @@ const CALL_CHANGES_MAX = 500;
 const CALL_BYTES_MAX = 512 * 1024;
 
 /**
- * The projector's hand on the caches. Large batches are cut into several calls. The position moves with the last of
+ * Writes the projector's changes to the caches. Large batches are cut into several calls. The position moves with the last of
  * them; the first one bars fills of older snapshots, for they could no longer be brought up to date. What is left undone
  * by a failure in between is done by a repeat, or made void by the next batch.
  */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { chargeCancels, findHints, noteCancelled } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
 import { beginLoading, finishLoading } from './load-reservations.js';
@@ -138,13 +138,13 @@ describe('a reservation', () => {
     expect((await reserve([3, 4], { openOrdersMax: 2 })).kind).toBe('reserved');
   });
 
-  test('is found by a cancellation from its beginning, whatever the log says of it and however late', async () => {
+  test('is found by a cancellation from its beginning, whatever and however late its outcome', async () => {
     await warm();
     const [stored, lost] = [await reserved([1]), await reserved([2]), await reserved([3])];
     expect(await hintsOf([1, 2, 3])).toEqual([hinted(1), hinted(2), hinted(3)]);
     await stored.settle('appended');
     await lost.settle('unknown');
-    // The maker is loaded anew: the leases without a word of their end are dropped.
+    // The maker is loaded anew: leases without an outcome are dropped.
     expect((await reserve([4], { nowMs: nowMs + 20_000 })).kind).toBe('cold');
     await warm([], { at: nowMs + 20_000 });
     expect(await hintsOf([1, 2, 3])).toEqual([hinted(1), hinted(2), hinted(3)]);
@@ -160,7 +160,7 @@ describe('a reservation', () => {
     expect((await reserve([2, 3], { openOrdersMax: 2, receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
-  test('of an order that the projector has removed by then leaves it known, whatever the log says of the request', async () => {
+  test('of an order that the projector has removed by then leaves it known, whatever the outcome of the request', async () => {
     await warm();
     const first = await reserved([1, 2]);
     await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);
@@ -186,7 +186,7 @@ describe('a reservation', () => {
     expect((await reserve([1])).kind).toBe('reserved');
   });
 
-  test('after the partition got another epoch the hint tells whose it is; current while its request is under way', async () => {
+  test('after the partition got another epoch the hint still names the maker, and is current while its request is under way', async () => {
     await warm();
     const [stored] = [await reserved([1]), await reserved([2])];
     await stored.settle('appended');
@@ -194,7 +194,7 @@ describe('a reservation', () => {
     expect(await hintsOf([1, 2])).toEqual([{ ...hinted(1), isCurrent: false }, hinted(2)]);
   });
 
-  test('is refused for an order of which a DELETE was told meanwhile that it is absent, and charged', async () => {
+  test('is refused and charged for an order that a DELETE has found absent meanwhile', async () => {
     await warm();
     expect(await hintsOf([1])).toEqual([absent]);
     expect(await reserve([2, 1], { receivedAtMs: nowMs - 5 })).toMatchObject({ kind: 'cancelled', index: 1 });
@@ -202,7 +202,7 @@ describe('a reservation', () => {
     expect((await reserve([1], { receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
-  test('Redis says since when it has lost nothing, and begins anew after a flush', async () => {
+  test('Redis records since when it has lost nothing, and starts anew after a flush', async () => {
     const first = await findHints(redis, [hashOf(1)], nowMs);
     expect(first.since).toEqual({ id: expect.stringMatching(/^\w+:\d+$/), ms: nowMs });
     expect((await findHints(redis, [hashOf(1)], nowMs + 5)).since).toEqual(first.since);
@@ -306,7 +306,7 @@ describe('the phases', () => {
     expect(await left(5, 8_000)).toBe('reserved 3');
   });
 
-  test('a repeat inside the request counts where it stands among the duplicates', async () => {
+  test('a repeat inside the request counts at its index among the duplicates', async () => {
     await warm([{ n: 5, isOpen: true }]);
     expect(await reserve([1, 1, 5], { firstRepeatAt: 1 })).toMatchObject({ kind: 'duplicate', index: 1 });
     expect(await reserve([5, 1, 1], { firstRepeatAt: 2 })).toMatchObject({ kind: 'duplicate', index: 0 });
@@ -323,7 +323,7 @@ describe('the phases', () => {
 });
 
 describe('a cold maker', () => {
-  test('is nobody’s until the projector has said where it stands, then until it was loaded', async () => {
+  test('is cold until the projector has published its position, then until it was loaded', async () => {
     const loading = { maker, partition, loadId: 'l1' };
     expect(await reserve([1])).toEqual({ kind: 'cold', makerIndexes: [0] });
     expect(await beginLoading(redis, loading, nowMs)).toBe('later');
@@ -339,7 +339,7 @@ describe('a cold maker', () => {
     expect((await reserve([1])).kind).toBe('reserved');
   });
 
-  test('is loaded by another when the first loader does not come to its end', async () => {
+  test('is loaded by another when the first loader does not finish', async () => {
     await refresher.refreshPartition({ partition, prevPos: 0n, newPos: 1n, changes: [] });
     const begun = await beginLoading(redis, { maker, partition, loadId: 'l1' }, nowMs);
     const taken = await beginLoading(redis, { maker, partition, loadId: 'l2' }, nowMs + 3_000);
@@ -409,7 +409,7 @@ describe('open orders and known hashes', () => {
     expect(await redis.client.zcard(redis.keys.open(epoch, maker))).toBe(2);
   });
 
-  test('an acknowledged cancellation frees room and is known at once; the projector’s later word does not undo it', async () => {
+  test('an acknowledged cancellation frees room and is known at once; the projector’s later refresh does not undo it', async () => {
     await warm();
     await (await reserved([1], { openOrdersMax: 1 })).settle('appended');
     await noteCancelled(redis, [{ maker, partition, orderHash: hashOf(1) }]);

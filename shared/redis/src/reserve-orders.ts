@@ -1,3 +1,4 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import {
   DERIVED_TTL_SECONDS,
@@ -6,8 +7,6 @@ import {
   luaKeyNames,
   SEEN_SPARE_SECONDS,
 } from './keys.js';
-
-type Hex = `0x${string}`;
 
 /** A budget that fills at a steady rate up to its burst. */
 export interface Budget {
@@ -30,16 +29,16 @@ export interface ReserveOrders {
   /** Names this attempt for `settleReservation`; never used twice. */
   readonly reservationId: string;
   readonly nowMs: number;
-  /** When the request arrived: an order of which a DELETE was told since then that it is unknown is not placed. */
+  /** When the request arrived: an order that a DELETE has found unknown since then is not placed. */
   readonly receivedAtMs: number;
-  /** When others may ask Postgres what became of the request; well after the append has been answered or refused. */
+  /** After this time other requests may resolve the outcome by Postgres; well after the end of the append. */
   readonly leaseMs: number;
   readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
   /** In the order of the request. */
   readonly orders: readonly OrderToReserve[];
   /** False when a check that follows the rate limit has failed already: the orders are charged and nothing else. */
   readonly chargeOnly: boolean;
-  /** The first item whose hash stands earlier in the request, if any. */
+  /** The first item that repeats an earlier hash of the request, if any. */
   readonly firstRepeatAt: number | undefined;
   readonly budget: Budget;
   readonly openOrdersMax: number;
@@ -52,9 +51,9 @@ export interface ReservedAt {
 }
 
 /**
- * What became of it. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
+ * The outcome. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
  * - `cold`: these makers (by index) have to be loaded first; nothing was charged.
- * - `cancelled`: while the request was on its way, a DELETE was told that the hash is unknown.
+ * - `cancelled`: while the request was under way, a DELETE was answered that the hash is unknown.
  * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
  * - all others but `rate_limited` and `over_budget` have charged the orders.
  */
@@ -206,7 +205,7 @@ if chargeOnly then
   return answer('charged', 0, 0)
 end
 
--- A maker is cold until it was loaded, and again when a request under way left no word of how it ended.
+-- A maker is cold until it was loaded, and again when a lease ran out without an outcome.
 local epochs = {}
 for i, m in ipairs(makers) do
   m.epoch = redis.call('HGET', key('p', m.partition), 'epoch')

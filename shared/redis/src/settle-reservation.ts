@@ -1,13 +1,14 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import { luaKeyNames } from './keys.js';
 import type { ReservedAt } from './reserve-orders.js';
 
 /**
- * What the log said of a reserved request.
+ * The outcome of the append of a reserved request.
  * - `appended`: the orders are stored; they stay.
- * - `not_appended`: nothing was stored; the orders are taken back, but for those that were cancelled meanwhile: the log
+ * - `not_appended`: nothing was stored; the orders are released, except those that were cancelled meanwhile: the log
  *   holds their cancellation, so that they can never be placed.
- * - `unknown`: they may have been stored, and a DELETE can still cancel them. The next request of the maker asks Postgres.
+ * - `unknown`: they may have been stored, and a DELETE can still cancel them. The maker's next request resolves it by Postgres.
  */
 export type Settlement = 'appended' | 'not_appended' | 'unknown';
 
@@ -33,13 +34,13 @@ export async function settleReservation(
 }
 
 /**
- * Takes back what an attempt has reserved of which the answer was lost: it looks where the makers' keys are now.
+ * Releases the reservation of an attempt whose reply was lost, under the present epochs of the makers' partitions.
  * Throws RedisUnavailable.
  */
 export async function releaseLost(
   redis: RedisConnection,
   reservationId: string,
-  makers: readonly { readonly maker: `0x${string}`; readonly partition: number }[],
+  makers: readonly { readonly maker: Hex; readonly partition: number }[],
 ): Promise<void> {
   const epochs = await Promise.all(
     makers.map(({ partition }) => redis.attempt((client) => client.hget(redis.keys.partition(partition), 'epoch'))),

@@ -36,18 +36,14 @@ export const signingSettings = {
 
 export const apiSettings = {
   PORT: port('Port of the API', 8080),
-  CONNECTIONS_PER_ADDRESS_MAX: integer(
-    'Connections of one client address at a time, where no proxy stands in front',
-    256,
-    {
-      min: 1,
-    },
-  ),
+  CONNECTIONS_PER_ADDRESS_MAX: integer('Connections of one client address at a time, without a proxy in front', 256, {
+    min: 1,
+  }),
   CLIENT_WINDOW_SECONDS: integer('Length of the window in which a client address is counted', 60, {
     min: 1,
     max: 3600,
   }),
-  TRUSTED_PROXY_HOPS: integer('Proxies in front that may say who the client is', 0, { max: 10 }),
+  TRUSTED_PROXY_HOPS: integer('Proxies in front whose X-Forwarded-For is trusted', 0, { max: 10 }),
 };
 
 /** The size of a request: of services that take bodies, and of the local gateway, which holds a request until it is whole. */
@@ -63,4 +59,8 @@ export const opsSettings = {
   ),
   OPS_PORT: port('Port of `/livez`, `/readyz` and `/metrics`', 9090),
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
+};
+
+export const tracingSettings = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
 };

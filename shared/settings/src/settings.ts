@@ -1,9 +1,10 @@
+import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 
 /** One setting of a service: an environment variable, what it may hold, and what it is for. */
 export interface Setting<T> {
   readonly schema: z.ZodType<T, string | undefined>;
-  /** As it would stand in the environment; undefined: the setting must be given. */
+  /** As it would be in the environment; undefined: the setting must be given. */
   readonly fallback: string | undefined;
   readonly description: string;
   /** The value is a secret or may hold one: it is never printed. */
@@ -66,7 +67,7 @@ export const text = (description: string, fallback?: string): Setting<string> =>
 export const secret = (description: string, fallback?: string): Setting<string> =>
   setting(z.string(), description, fallback, true);
 
-/** A whole number within bounds. Its unit belongs into the name. */
+/** A whole number within bounds. Its unit belongs in the name. */
 export const integer = (
   description: string,
   fallback: number | undefined,
@@ -104,13 +105,13 @@ export const list = (description: string, fallback?: string): Setting<string[]> 
     fallback,
   );
 
-/** An address in hex of any case; handed over in lowercase. */
-export const address = (description: string, fallback?: string): Setting<`0x${string}`> =>
+/** An address in hex of any case; the value is lowercase. */
+export const address = (description: string, fallback?: string): Setting<Hex> =>
   setting(
     z
       .string()
       .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be a 20-byte hex address' })
-      .transform((value) => value.toLowerCase() as `0x${string}`),
+      .transform((value) => value.toLowerCase() as Hex),
     description,
     fallback,
   );

@@ -1,3 +1,9 @@
-export { isSignatureRefusal, parseSignature, type Signature, type SignatureRefusal } from './parse-signature.js';
+export {
+  describeSignatureRefusal,
+  isSignatureRefusal,
+  parseSignature,
+  type Signature,
+  type SignatureRefusal,
+} from './parse-signature.js';
 export { recoverAddress } from './recover-address.js';
 export { addressOfKey, signDigest } from './sign-digest.js';

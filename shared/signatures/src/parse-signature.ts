@@ -8,12 +8,12 @@ export interface Signature {
   readonly recovery: 0 | 1;
 }
 
-/** Why a text is no signature that the service takes. */
+/** Why a text is not a signature that the service accepts. */
 export interface SignatureRefusal {
   readonly code: 'not_hex' | 'wrong_length' | 'wrong_v' | 'out_of_range' | 'high_s';
 }
 
-/** Tells the two results of `parseSignature` apart. */
+/** Distinguishes the two results of `parseSignature`. */
 export function isSignatureRefusal(result: Signature | SignatureRefusal): result is SignatureRefusal {
   return 'code' in result;
 }
@@ -46,6 +46,22 @@ export function parseSignature(hex: string): Signature | SignatureRefusal {
   if (compareAt(compact, 0, ORDER) >= 0 || compareAt(compact, 32, ORDER) >= 0) return { code: 'out_of_range' };
   if (compareAt(compact, 32, HALF_ORDER) > 0) return { code: 'high_s' };
   return { compact, recovery };
+}
+
+/** The refusal as a sentence for a person, about "it": the signature. */
+export function describeSignatureRefusal({ code }: SignatureRefusal): string {
+  switch (code) {
+    case 'not_hex':
+      return 'it is not hex';
+    case 'wrong_length':
+      return 'it has neither 65 bytes (r, s, v) nor 64 (EIP-2098)';
+    case 'wrong_v':
+      return 'its v is none of 0, 1, 27, 28';
+    case 'out_of_range':
+      return 'its r or s is zero or beyond the order of the curve';
+    case 'high_s':
+      return 'its s is in the upper half: sign with low s';
+  }
 }
 
 /** The curve's order n, and the largest low s. */

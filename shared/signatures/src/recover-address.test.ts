@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { bytesToHex, type Hex, hexToBytes, quantityToHex } from '@makerbook/contracts-evm';
+import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
+import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { Signature as EthersSignature, recoverAddress as ethersRecover, SigningKey, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from './index.js';
@@ -13,7 +14,7 @@ const signed = fc.record({ digest: digests, key: keys }).map(({ digest, key }) =
 });
 
 function word(value: bigint): Hex {
-  return `0x${quantityToHex(value).slice(2).padStart(64, '0')}`;
+  return `0x${quantity(value).slice(2).padStart(64, '0')}`;
 }
 
 function recover(digest: Uint8Array, hex: string): string {

@@ -1,6 +1,7 @@
 import assert from 'node:assert';
-import { type Address, bytesToHex, keccak256 } from '@makerbook/contracts-evm';
-// The package's index falls back to slow JavaScript without a word; the bindings fail loudly.
+import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
+// The package's index falls back to slow JavaScript without a warning; the bindings throw.
 import secp256k1 from 'secp256k1/bindings.js';
 import type { Signature } from './parse-signature.js';
 

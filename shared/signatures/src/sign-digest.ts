@@ -1,4 +1,5 @@
-import { type Address, bytesToHex, type Hex } from '@makerbook/contracts-evm';
+import { bytesToHex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import secp256k1 from 'secp256k1/bindings.js';
 import { addressOfPoint } from './recover-address.js';
 

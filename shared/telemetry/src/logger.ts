@@ -3,7 +3,7 @@ import { type DestinationStream, pino } from 'pino';
 
 type Write = (fields: object, message: string) => void;
 
-/** Writes one JSON line per call. Fields first, then the sentence for a person. */
+/** Writes one JSON line per call. Fields first, then a sentence for a person. */
 export interface Logger {
   readonly debug: Write;
   readonly info: Write;
@@ -40,7 +40,7 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 function nothing(): void {
-  // says nothing
+  // Writes nothing.
 }
 
 function traceFields(): object {

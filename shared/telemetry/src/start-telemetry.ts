@@ -3,7 +3,7 @@ import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { NodeSDK } from '@opentelemetry/sdk-node';
 import { createLogger, type Logger, type LogLevel } from './logger.js';
 
-/** What a service says of itself: lines, metrics, and spans where an OTLP endpoint is given. */
+/** The telemetry of a service: log lines, metrics, and spans where an OTLP endpoint is given. */
 export interface Telemetry {
   readonly logger: Logger;
   /** Answers a scrape in the Prometheus text format. */
@@ -13,7 +13,7 @@ export interface Telemetry {
 }
 
 /**
- * Starts OpenTelemetry once per process, before the first meter is asked for. Spans are exported only where the
+ * Starts OpenTelemetry once per process, before the first meter is created. Spans are exported only where the
  * standard variable `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector: without one nothing is sent anywhere.
  * @param exportSpans whether a collector is named in the environment
  */

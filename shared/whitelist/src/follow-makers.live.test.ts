@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { encodeMakerView, type Hex, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { encodeMakerView, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers, type Makers } from './follow-makers.js';
 
@@ -43,7 +44,7 @@ afterAll(async () => {
   await log?.close();
 });
 
-describe('the makers, as the feed tells them', () => {
+describe('the makers of the feed', () => {
   test('are known once the feed was read to its end', async () => {
     await until(makers.isCaughtUp);
     expect(makers.admissionOf(maker)).toBe('ADMITTED');

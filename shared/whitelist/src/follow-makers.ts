@@ -1,5 +1,6 @@
 import { decodeMakerView } from '@makerbook/contracts-events';
-import type { Address, Admission } from '@makerbook/domain';
+import type { Address } from '@makerbook/contracts-primitives';
+import type { Admission } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
@@ -10,7 +11,7 @@ export interface Makers {
   nonceOf(maker: Address): bigint | undefined;
   /** How many makers may use the service. */
   admittedCount(): number;
-  /** Whether everything that the feed held at the start was read: before that nobody can be refused, nor admitted. */
+  /** Whether the feed was read up to its end at the start: before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
   /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
   lastPollAtMs(): number;
@@ -23,7 +24,7 @@ interface KnownMaker {
 }
 
 /**
- * Follows the feed from its beginning. A record that cannot be read is said aloud and passed: it concerns one maker,
+ * Follows the feed from its beginning. An unreadable record is logged and skipped: it concerns one maker,
  * whose older record stays.
  */
 export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (error: Error) => void): Makers {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { endWithUsage, readOptions, readWhole } from '@makerbook/local-stack';
+import { endWithUsage, readOptions, readWhole } from '@makerbook/parts';
 import { type Bench, withBench } from '../bench/open-bench.js';
 import { type BenchMaker, bodyOf } from '../bench/sign-orders.js';
 import { percentile, round } from '../bench/summarise.js';

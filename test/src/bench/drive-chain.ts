@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { erc20Fragments } from '@makerbook/contracts-evm';
 import { Interface, toBeHex } from 'ethers';
 
@@ -57,7 +58,7 @@ export async function driveChain(rpcUrl: string): Promise<BenchChain> {
         } | null;
         if (receipt?.status === '0x0') throw new Error(`transaction ${transaction} failed`);
         if (receipt !== null) return Number(receipt.blockNumber);
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await pause(5);
       }
       throw new Error(`transaction ${transaction} was not mined within ${MINED_MS_MAX} ms`);
     },

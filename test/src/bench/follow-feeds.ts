@@ -1,24 +1,24 @@
-import { ceType, decodeBookEntry, topicNames } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-evm';
+import { type BookChange, followBook } from '@makerbook/book';
+import { ceType, topicNames } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
 import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
-import type { OpenStack } from '../end-to-end/open-stack.js';
+import type { OpenStack } from '../kit/open-stack.js';
 
-/** What the bench hears of the log and of the router's feed, as the router would; times are of `performance.now()`. */
+/** What the bench reads of the log and of the router's feed, as the router would; times are of `performance.now()`. */
 export interface Feeds {
-  /** When the next entry of `limit-orders.book.v1` that says this of the order arrives; `GONE` is its tombstone. */
-  nextSaid(orderHash: string, status: 'ACTIVE' | 'INACTIVE' | 'GONE'): Promise<number>;
-  /** How many entries have said `ACTIVE`. */
-  activeSaid(): number;
+  /** When the next entry of `limit-orders.book.v1` with this status of the order arrives; `GONE` is its tombstone. */
+  nextStatus(orderHash: string, status: 'ACTIVE' | 'INACTIVE' | 'GONE'): Promise<number>;
+  /** How many records were `ACTIVE`. */
+  activeCount(): number;
   /** When `BlockProcessed` of the block, behind all facts of the block about the maker, arrived here; NaN: not yet. */
-  factsHeard(maker: Address, blockNumber: number): number;
+  factsReadAt(maker: Address, blockNumber: number): number;
   stop(): Promise<void>;
 }
 
 const PARTITIONS = 8;
 /** Longer than anything that is worth a percentile. */
-const SAID_MS_MAX = 30_000;
-const ACTIVE = '"status":"ACTIVE"';
+const STATUS_MS_MAX = 30_000;
 
 /** Follows the book, and the log of facts where `withFacts` says so. Resolves when both are read up to now. */
 export async function followFeeds(
@@ -31,68 +31,66 @@ export async function followFeeds(
     logger: silentLogger,
   });
   const topics = topicNames(topicPrefix);
-  const said = createWaiters();
-  const heard = new Map<string, number>();
+  const awaited = createWaiters();
+  const readAt = new Map<string, number>();
   let active = 0;
 
-  const book = log.followTopic({
-    topic: topics.book,
-    from: 'beginning',
-    onRecords: (_partition, records) => {
-      const at = performance.now();
-      for (const { key, value, headers } of records) {
-        if (value?.includes(ACTIVE)) active += 1;
-        if (!said.isAwaited(key)) continue;
-        if (value === null) {
-          said.tell(key, 'GONE', at);
-          continue;
-        }
-        const entry = decodeBookEntry({ value, headers });
-        if (!('unreadable' in entry)) said.tell(key, entry.status, at);
-      }
-    },
-  });
+  let failure: Error | undefined;
+  const onFatal = (error: Error) => {
+    failure ??= error;
+  };
+  const onChange = (change: BookChange) => {
+    const at = performance.now();
+    if (change.kind === 'removed') awaited.report(change.orderHash, 'GONE', at);
+    if (change.kind !== 'entry') return;
+    const { orderHash, status } = change.entry;
+    if (status === 'ACTIVE') active += 1;
+    awaited.report(orderHash, status, at);
+  };
+  const book = followBook(log, { topic: topics.book, onChange, onFatal });
   const onFacts = (partition: number, records: readonly StoredRecord[]) => {
     const at = performance.now();
     for (const { value, headers } of records) {
       if (headers['ce_type'] !== ceType('BlockProcessed') || value === null) continue;
       const { block } = JSON.parse(value.toString()) as { block: { number: number } };
-      heard.set(`${partition}/${block.number}`, at);
+      readAt.set(`${partition}/${block.number}`, at);
     }
   };
   const facts = withFacts
-    ? log.followTopic({ topic: topics.makerEvents, from: 'beginning', onRecords: onFacts })
+    ? log.followTopic({ topic: topics.makerEvents, from: 'beginning', onRecords: onFacts, onFatal })
     : undefined;
   await book.caughtUp;
   await facts?.caughtUp;
   return {
-    nextSaid: (orderHash, status) => said.next(orderHash, status),
-    activeSaid: () => active,
-    factsHeard: (maker, blockNumber) => heard.get(`${partitionOf(maker, PARTITIONS)}/${blockNumber}`) ?? Number.NaN,
+    nextStatus: (orderHash, status) => awaited.next(orderHash, status),
+    activeCount: () => {
+      if (failure !== undefined) throw failure;
+      return active;
+    },
+    factsReadAt: (maker, blockNumber) => readAt.get(`${partitionOf(maker, PARTITIONS)}/${blockNumber}`) ?? Number.NaN,
     stop: () => log.close(),
   };
 }
 
-/** Promises of what is said of something, by what it is about and by the word. */
+/** Promises of a status, by order and by status. */
 function createWaiters() {
   const waiting = new Map<string, Map<string, (at: number) => void>>();
   return {
-    isAwaited: (about: string) => waiting.has(about),
-    next: (about: string, word: string) =>
+    next: (orderHash: string, status: string) =>
       new Promise<number>((resolve, reject) => {
-        const words = waiting.get(about) ?? new Map<string, (at: number) => void>();
-        waiting.set(about, words);
-        const late = setTimeout(() => reject(new Error(`nobody said ${word} of ${about} in time`)), SAID_MS_MAX);
-        words.set(word, (at) => {
+        const statuses = waiting.get(orderHash) ?? new Map<string, (at: number) => void>();
+        waiting.set(orderHash, statuses);
+        const late = setTimeout(() => reject(new Error(`${orderHash} was not ${status} in time`)), STATUS_MS_MAX);
+        statuses.set(status, (at) => {
           clearTimeout(late);
           resolve(at);
         });
       }),
-    tell: (about: string, word: string, at: number) => {
-      const words = waiting.get(about);
-      words?.get(word)?.(at);
-      words?.delete(word);
-      if (words?.size === 0) waiting.delete(about);
+    report: (orderHash: string, status: string, at: number) => {
+      const statuses = waiting.get(orderHash);
+      statuses?.get(status)?.(at);
+      statuses?.delete(status);
+      if (statuses?.size === 0) waiting.delete(orderHash);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
 import { type Feeds, followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
@@ -102,7 +103,7 @@ interface PostSample {
 
 async function samplePost({ bench, feeds, sender }: Parts, maker: BenchMaker | undefined): Promise<PostSample> {
   const order = bench.signOrder(known(maker));
-  const said = feeds.nextSaid(order.orderHash, 'ACTIVE');
+  const said = feeds.nextStatus(order.orderHash, 'ACTIVE');
   const sentAt = performance.now();
   const [acknowledgedMs, activeAt] = await Promise.all([
     sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) }),
@@ -119,11 +120,11 @@ interface CancelSample {
 async function sampleCancel({ bench, feeds, sender }: Parts, sampled: BenchMaker | undefined): Promise<CancelSample> {
   const maker = known(sampled);
   const order = bench.signOrder(maker);
-  const isActive = feeds.nextSaid(order.orderHash, 'ACTIVE');
+  const isActive = feeds.nextStatus(order.orderHash, 'ACTIVE');
   await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
   await isActive;
   await pause(50 + Math.random() * 100);
-  const said = feeds.nextSaid(order.orderHash, 'GONE');
+  const said = feeds.nextStatus(order.orderHash, 'GONE');
   const sentAt = performance.now();
   const [acknowledgedMs, goneAt] = await Promise.all([sender.send(bench.signCancel(maker, order)), said]);
   return { acknowledgedMs, goneMs: goneAt - sentAt };
@@ -138,7 +139,7 @@ interface Flip {
 
 async function openFlip({ bench, feeds, sender }: Parts, maker: BenchMaker): Promise<Flip> {
   const order = bench.signOrder(maker);
-  const isActive = feeds.nextSaid(order.orderHash, 'ACTIVE');
+  const isActive = feeds.nextStatus(order.orderHash, 'ACTIVE');
   await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
   await isActive;
   await bench.chain.giveGas(FRIEND);
@@ -154,13 +155,13 @@ async function sampleFlip({ bench, feeds }: Parts, sampled: Flip | undefined): P
   const flip = known(sampled);
   const maker = flip.maker.address;
   flip.isActive = !flip.isActive;
-  const said = feeds.nextSaid(flip.order.orderHash, flip.isActive ? 'ACTIVE' : 'INACTIVE');
+  const said = feeds.nextStatus(flip.order.orderHash, flip.isActive ? 'ACTIVE' : 'INACTIVE');
   const [from, to] = flip.isActive ? [FRIEND, maker] : [maker, FRIEND];
   const transaction = await bench.chain.send(from, bench.token, 'transfer', to, 1n);
   await bench.chain.mine();
   const [saidAt, blockNumber] = await Promise.all([said, bench.chain.blockOf(transaction)]);
   const seenAt = await bench.chain.seenAt(blockNumber);
-  return { bookMs: saidAt - seenAt, factsMs: feeds.factsHeard(maker, blockNumber) - seenAt };
+  return { bookMs: saidAt - seenAt, factsMs: feeds.factsReadAt(maker, blockNumber) - seenAt };
 }
 
 function printFlips(when: string, samples: readonly FlipSample[]): void {
@@ -231,8 +232,4 @@ function startLoad({ sender }: Parts, requests: readonly BenchRequest[]): () => 
 function known<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the bench has opened too few makers');
   return value;
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

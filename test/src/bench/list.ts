@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
-import { findFreePort, startRedis } from '@makerbook/local-stack';
+import { findFreePort, startRedis } from '@makerbook/parts';
 import { followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
 import { openSender, type Sender } from './send-requests.js';
@@ -49,7 +50,7 @@ async function placeOrders(bench: Bench, maker: BenchMaker): Promise<void> {
     await ingress.send({ method: 'POST', path: paths.limitOrders, body });
   }
   ingress.close();
-  while (feeds.activeSaid() < ORDERS) await new Promise((resolve) => setTimeout(resolve, 50));
+  while (feeds.activeCount() < ORDERS) await pause(50);
   await feeds.stop();
 }
 

@@ -1,4 +1,4 @@
-import { endWithUsage, readOptions } from '@makerbook/local-stack';
+import { endWithUsage, readOptions } from '@makerbook/parts';
 
 /**
  * Runs one bench and prints its tables. The exit code tells of errors, and of a bench's own limits where it names some;

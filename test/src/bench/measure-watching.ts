@@ -1,7 +1,8 @@
 import { logsOf } from '@makerbook/chain';
 import { matchLogs, WatchedSet } from '@makerbook/chain-watcher';
-import type { MakerEvent } from '@makerbook/contracts-events';
-import { eventTopics, type Hex } from '@makerbook/contracts-evm';
+import type { MakerObserved } from '@makerbook/contracts-events';
+import { eventTopics } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 
 /** What watching so many pairs costs, measured in a process of its own: `node --expose-gc measure-watching.js 10000`. */
 export interface WatchingCost {
@@ -9,9 +10,9 @@ export interface WatchingCost {
   /** Memory that the watched set holds, by pair with its order. */
   readonly bytesPerPair: number;
   readonly rssMegabytes: number;
-  /** CPU for applying one `OrderSubmitted` that opens a pair. */
+  /** CPU for adding an order that opens a pair, and for noting its first reading. */
   readonly openMicroseconds: number;
-  /** CPU for a `BlockProcessed` in all partitions. */
+  /** CPU for a block's time, at which nothing expires. */
   readonly clockMicroseconds: number;
   /** CPU for matching a block of so many logs that touch nobody (every second one of a watched token). */
   readonly blockLogs: number;
@@ -22,7 +23,10 @@ export interface WatchingCost {
   readonly parseMicroseconds: number;
 }
 
-const PARTITIONS = 48;
+type WatchedOrder = Parameters<WatchedSet['add']>[0];
+
+const NOW_SECONDS = 1_700_000_000;
+const EXPIRES_AT_SECONDS = 1_800_000_000;
 const TOKENS = 50;
 const BLOCK_LOGS = 400;
 const protocol: Hex = `0x${'ee'.repeat(20)}`;
@@ -39,26 +43,23 @@ const word = (seed: number, bytes: number): Hex => {
 const makerOf = (n: number) => word(n, 20);
 const tokenOf = (n: number) => word(1_000_000_000 + (n % TOKENS), 20);
 
-function submitted(n: number): MakerEvent {
-  const maker = makerOf(n);
-  return {
-    type: 'OrderSubmitted',
-    maker,
-    orderHash: word(n, 32),
-    order: {
-      salt: word(n, 8),
-      nonce: '0x0',
-      expiresAt: `0x${(1_800_000_000 + (n % 100_000)).toString(16)}`,
-      making: { token: tokenOf(n), amount: '0x56bc75e2d63100000' },
-      taking: { token: tokenOf(n + 1), amount: '0x56bc75e2d63100000' },
-      maker,
-      permittedTaker: `0x${'0'.repeat(40)}`,
-    },
-    signature: `0x${'0'.repeat(130)}`,
-    acceptedAtMs: 1_700_000_000_000,
-    cause: { kind: 'request', requestId: 'bench' },
-  };
-}
+const watchedOrder = (n: number): WatchedOrder => ({
+  orderHash: word(n, 32),
+  maker: makerOf(n),
+  token: tokenOf(n),
+  expiresAtSeconds: EXPIRES_AT_SECONDS + (n % 100_000),
+});
+
+const reading = ({ maker, token, orderHash }: WatchedOrder): MakerObserved => ({
+  type: 'MakerObserved',
+  maker,
+  block: { number: 1, hash: word(1, 32), timestamp: NOW_SECONDS },
+  term: 1,
+  cause: { kind: 'read', occasion: 'ORDER' },
+  nonce: '0x0',
+  funds: [{ token, balance: '0x56bc75e2d63100001', allowance: '0x56bc75e2d63100000' }],
+  orders: [{ orderHash, filled: '0x0', cancelled: false }],
+});
 
 /** The JSON of a block's logs: transfers between strangers, or from watched makers. */
 function blockJson(touching: boolean, pairs: number): string {
@@ -96,44 +97,28 @@ function heldBytes(): number {
 }
 
 function measureWatching(pairs: number): WatchingCost {
-  const block = { number: 1, hash: word(1, 32), timestamp: 1_700_000_000 };
   const before = heldBytes();
-  const watched = new WatchedSet(PARTITIONS);
-  let facts = 0;
-  const apply = (partition: number, fact: MakerEvent) => {
-    watched.apply(partition, fact, BigInt(facts));
-    facts += 1;
-  };
+  const watched = new WatchedSet();
   const openBefore = process.cpuUsage();
   for (let n = 0; n < pairs; n += 1) {
-    const partition = n % PARTITIONS;
-    const fact = submitted(n);
-    apply(partition, fact);
-    if (fact.type !== 'OrderSubmitted') continue;
-    const common = { maker: fact.maker, token: fact.order.making.token, block, cause: fact.cause };
-    apply(partition, { type: 'NonceChanged', maker: fact.maker, nonce: '0x0', block, cause: fact.cause });
-    apply(partition, { type: 'AllowanceChanged', allowance: '0x56bc75e2d63100000', ...common });
-    apply(partition, { type: 'BalanceChanged', balance: '0x56bc75e2d63100001', ...common });
+    const order = watchedOrder(n);
+    watched.add(order, { sinceMs: 0, traceparent: undefined });
+    watched.noteObserved(reading(order));
   }
   const open = process.cpuUsage(openBefore);
-  let number = 1;
+  let seconds = NOW_SECONDS;
   const processBlock = () => {
-    number += 1;
-    watched.noteMatched(number);
-    for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      apply(partition, { type: 'BlockProcessed', block: { ...block, number } });
-    }
+    seconds += 1;
+    watched.expire(seconds);
   };
-  // What is kept of an order for its first blocks alone does not count.
-  for (let blocks = 0; blocks < 20; blocks += 1) processBlock();
   const heldPerPair = (heldBytes() - before) / pairs;
   const clockMicroseconds = cpuMicroseconds(200, processBlock);
   const strangers = blockJson(false, pairs);
   const touching = blockJson(true, pairs);
   const strangerLogs = logsOf(JSON.parse(strangers));
   const touchingLogs = logsOf(JSON.parse(touching));
-  const touchedPairs = matchLogs(touchingLogs, watched, protocol).pairs.length;
-  const strangePairs = matchLogs(strangerLogs, watched, protocol).pairs.length;
+  const touchedPairs = matchLogs(touchingLogs, watched, protocol).makers.size;
+  const strangePairs = matchLogs(strangerLogs, watched, protocol).makers.size;
   if (watched.sizes().pairs !== pairs || touchedPairs !== Math.min(pairs, BLOCK_LOGS) || strangePairs !== 0) {
     throw new Error(
       `${watched.sizes().pairs} pairs, ${touchedPairs} and ${strangePairs} touched: not what was laid out`,

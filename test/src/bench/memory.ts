@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
 import { followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
@@ -28,9 +29,9 @@ export async function benchMemory(isQuick: boolean): Promise<void> {
     await sender.sendAll(requests, 4);
     const orders = makersCount * ORDERS_PER_MAKER;
     const deadline = performance.now() + DRAIN_MS_MAX;
-    while (feeds.activeSaid() < orders) {
-      if (performance.now() > deadline) throw new Error(`only ${feeds.activeSaid()} orders became ACTIVE`);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+    while (feeds.activeCount() < orders) {
+      if (performance.now() > deadline) throw new Error(`only ${feeds.activeCount()} orders became ACTIVE`);
+      await pause(100);
     }
     const after = await readSettled(bench);
     sender.close();
@@ -54,7 +55,7 @@ export async function benchMemory(isQuick: boolean): Promise<void> {
 }
 
 async function readSettled({ stack }: Bench): Promise<ReadonlyMap<string, MemoryUse>> {
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  await pause(SETTLE_MS);
   return new Map(stack.processes().map(({ name, pid }) => [name, readMemory(pid)]));
 }
 

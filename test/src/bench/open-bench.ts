@@ -1,6 +1,7 @@
-import type { Address, SigningDomain } from '@makerbook/contracts-evm';
-import { admitMaker } from '../demo/admit-maker.js';
-import { type OpenStack, openStack } from '../end-to-end/open-stack.js';
+import type { SigningDomain } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
+import { admitMaker } from '../kit/admit-maker.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { type BenchChain, driveChain } from './drive-chain.js';
 import { readCpu } from './read-processes.js';
 import type { BenchRequest } from './send-requests.js';

@@ -1,4 +1,5 @@
-import { createSwapCallHasher, type Hex, hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import { createSwapCallHasher, hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { createPatchQuote } from '@makerbook/ingress';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from '@makerbook/signatures';
 import { createQuoteIssuer } from '../quotes/issue-quotes.js';

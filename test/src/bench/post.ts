@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { hexToBytes } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
 import { type Feeds, followFeeds } from './follow-feeds.js';
@@ -77,7 +78,7 @@ function createRunner(bench: Bench, { feeds, sender, makers, idle }: RunnerParts
       (): BenchRequest => ({ method: 'POST', path: paths.limitOrders, body: bodyOf(sign(perRequest)) }),
     );
     const orders = perRequest * requests;
-    const activeBefore = feeds.activeSaid();
+    const activeBefore = feeds.activeCount();
     const nativeBefore = measureCpu(verifyNatively);
     const before = bench.cpu();
     const startedAt = performance.now();
@@ -103,15 +104,15 @@ function createRunner(bench: Bench, { feeds, sender, makers, idle }: RunnerParts
 /** CPU in microseconds for each millisecond in which nothing is asked of the stack. */
 async function measureIdle(bench: Bench): Promise<ReadonlyMap<string, number>> {
   const before = bench.cpu();
-  await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  await pause(IDLE_MS);
   return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / IDLE_MS]));
 }
 
 async function untilActive(feeds: Feeds, count: number): Promise<void> {
   const deadline = performance.now() + DRAIN_MS_MAX;
-  while (feeds.activeSaid() < count) {
-    if (performance.now() > deadline) throw new Error(`${count - feeds.activeSaid()} orders did not become ACTIVE`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  while (feeds.activeCount() < count) {
+    if (performance.now() > deadline) throw new Error(`${count - feeds.activeCount()} orders did not become ACTIVE`);
+    await pause(20);
   }
 }
 

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
 import {
   type BlockRef,
-  encodeBookEntry,
   encodeMakerEvent,
-  encodeResumeRecord,
-  type Hex,
   type MakerEvent,
   type MessageContext,
   topicNames,
   topicSpecs,
 } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { type Appender, type Log, type LogRecord, partitionOf } from '@makerbook/kafka';
+import type { Postgres } from '@makerbook/postgres';
+import { deleteRows } from '../kit/save-rows.js';
 
 export interface SeededLog {
   readonly prefix: string;
@@ -22,18 +21,19 @@ export interface SeededLog {
   /** Blocks in every partition, more than `TAIL_BLOCKS`; the last of them is the chain's head. */
   readonly blocks: number;
   readonly head: BlockRef;
-  /** Where the orders stand: in the log before the blocks, in the book with a position some blocks before the end. */
-  readonly holds: { readonly log: boolean; readonly book: boolean };
+  /** Where the orders are: in the log before the blocks, in the rows with a position some blocks before the end. */
+  readonly holds: { readonly log: boolean; readonly rows: boolean };
 }
 
-/** Newest blocks that the book's positions do not cover: a projector says each half minute how far its book is. */
+/** Newest blocks that the rows' positions do not cover: the projector commits them a moment later. */
 export const TAIL_BLOCKS = 30;
+const TERM = 1;
 const CONTEXT: MessageContext = { id: 'seeded', source: '/makerbook/bench', timeMs: 0 };
 const RECORDS_PER_APPEND = 500;
 const AMOUNT: Hex = '0x56bc75e2d63100000';
 
-/** Makes the topics of a service that has run for long, as its ingress, watcher and projector would have left them. */
-export async function seedLog(log: Log, seeded: SeededLog): Promise<void> {
+/** Makes topics and rows of a service that has run for long, as its ingress, watcher and projector would have left them. */
+export async function seedLog(log: Log, postgres: Postgres, seeded: SeededLog): Promise<void> {
   const { prefix, partitions, orders, blocks, holds } = seeded;
   const topics = topicNames(prefix);
   await log.createTopics(topicSpecs(topics, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
@@ -44,22 +44,37 @@ export async function seedLog(log: Log, seeded: SeededLog): Promise<void> {
       const { key, ...message } = encodeMakerEvent(event, CONTEXT);
       return { topic: topics.makerEvents, partition, key: key ?? '', ...message };
     };
+    yield fact({ type: 'TermStarted', term: TERM, holder: 'bench' });
     if (holds.log) for (const n of numbers[partition] ?? []) yield fact(submitted(seeded, n));
-    for (let back = blocks - 1; back > 0; back -= 1)
-      yield fact({ type: 'BlockProcessed', block: blockBefore(seeded, back) });
-    yield fact({ type: 'BlockProcessed', block: seeded.head });
+    for (let back = blocks - 1; back >= 0; back -= 1)
+      yield fact({ type: 'BlockProcessed', block: blockBefore(seeded, back), term: TERM });
+    // So the next watcher begins at once.
+    yield fact({ type: 'TermEnded', term: TERM, holder: 'bench' });
   });
-  if (!holds.book) return;
-  const ends = await log.endOffsets(topics.makerEvents);
-  await appendAll(appender, partitions, function* (partition) {
-    for (const n of numbers[partition] ?? []) {
-      const { key, ...message } = encodeBookEntry(bookEntry(seeded, n, partition), CONTEXT);
-      yield { topic: topics.book, partition, key: key ?? '', ...message };
-    }
-    const position = { partition, offset: String((ends[partition] ?? 0n) - BigInt(TAIL_BLOCKS)) };
-    const { key, ...message } = encodeResumeRecord({ type: 'BookPosition', position }, CONTEXT);
-    yield { topic: topics.resume, partition, key: key ?? '', ...message };
-  });
+  await deleteRows(postgres);
+  if (!holds.rows) return;
+  await seedRows(postgres, seeded, await log.endOffsets(topics.makerEvents));
+}
+
+/** What a watcher reads at its start: orders and positions. Of an order's partition it does not ask. */
+async function seedRows(postgres: Postgres, seeded: SeededLog, ends: readonly bigint[]): Promise<void> {
+  const { orders, token } = seeded;
+  await postgres.query(
+    `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+       making_amount, remaining, status, in_book, record_start, is_observed)
+     select sha256(convert_to('order ' || n, 'UTF8')), substring(sha256(convert_to('maker ' || n, 'UTF8')) for 20), 0, n, 0,
+       $2::bigint, $3::bytea, $4::numeric, $4::numeric, 'ACTIVE', true, '', true
+     from generate_series(0, $1::bigint - 1) as n`,
+    [orders, EXPIRES_AT_SECONDS, `\\x${token.slice(2)}`, String(BigInt(AMOUNT))],
+  );
+  const { number, timestamp } = blockBefore(seeded, TAIL_BLOCKS);
+  for (const [partition, end] of ends.entries()) {
+    await postgres.query(
+      `insert into projections (partition, next_offset, block_number, block_timestamp, term)
+       values ($1, $2, $3, $4, $5)`,
+      [partition, String(end - BigInt(TAIL_BLOCKS) - 1n), number, timestamp, TERM],
+    );
+  }
 }
 
 async function appendAll(
@@ -74,9 +89,7 @@ async function appendAll(
       batch = [];
     };
     for (const record of recordsOf(partition)) {
-      // Records of one append go to one topic.
-      if (batch.length === RECORDS_PER_APPEND || (batch[0] !== undefined && batch[0].topic !== record.topic))
-        await flush();
+      if (batch.length === RECORDS_PER_APPEND) await flush();
       batch.push(record);
     }
     await flush();
@@ -99,19 +112,6 @@ function submitted(seeded: SeededLog, n: number): MakerEvent {
   };
 }
 
-function bookEntry(seeded: SeededLog, n: number, partition: number) {
-  const { head } = seeded;
-  return {
-    type: 'BookEntry' as const,
-    ...signedOrder(seeded, n),
-    remainingMakingAmount: AMOUNT,
-    routableUntil: EXPIRES_AT_SECONDS - 60,
-    position: { partition, offset: '0' },
-    status: 'ACTIVE' as const,
-    funding: { balance: AMOUNT, balanceBlock: head.number, allowance: AMOUNT, allowanceBlock: head.number },
-  };
-}
-
 function signedOrder({ token }: SeededLog, n: number) {
   const maker = makerOf(n);
   const order = {
@@ -129,6 +129,7 @@ function signedOrder({ token }: SeededLog, n: number) {
 
 /** Its hash is nobody's: of older blocks the chain is not asked. */
 function blockBefore({ head }: SeededLog, back: number): BlockRef {
+  if (back === 0) return head;
   return { number: head.number - back, hash: word(`block ${back}`), timestamp: head.timestamp - back };
 }
 

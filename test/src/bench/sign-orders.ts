@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import {
-  type Address,
   bytesToHex,
   createOrderHasher,
   createRequestHashers,
-  type Hex,
   hexToBytes,
   type Order,
-  quantityToHex,
   type SigningDomain,
-  ZERO_ADDRESS,
 } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
+import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { BenchRequest } from './send-requests.js';
 
@@ -91,11 +88,11 @@ export function bodyOf(orders: readonly BenchOrder[]): Buffer {
   const items = orders.map(({ order: { making, taking, ...order }, signature }) => ({
     order: {
       ...order,
-      salt: quantityToHex(order.salt),
-      nonce: quantityToHex(order.nonce),
-      expiresAt: quantityToHex(order.expiresAt),
-      making: { token: making.token, amount: quantityToHex(making.amount) },
-      taking: { token: taking.token, amount: quantityToHex(taking.amount) },
+      salt: quantity(order.salt),
+      nonce: quantity(order.nonce),
+      expiresAt: quantity(order.expiresAt),
+      making: { token: making.token, amount: quantity(making.amount) },
+      taking: { token: taking.token, amount: quantity(taking.amount) },
     },
     signature,
   }));

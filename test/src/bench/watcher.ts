@@ -2,14 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { BlockRef } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { type DeployedContracts, deployContracts, findFreePort, startKafka } from '@makerbook/local-stack';
+import { type DeployedContracts, deployContracts } from '@makerbook/local-stack';
+import { findFreePort, startKafka, startPostgres } from '@makerbook/parts';
+import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { JsonRpcProvider, toBeHex } from 'ethers';
+import { runServices, type Services } from '../kit/run-services.js';
 import { type Chain, openChain } from '../simulation/drive-chain.js';
-import { pause, runServices, type Services } from '../simulation/run-services.js';
 import { erc20 } from './drive-chain.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
@@ -24,11 +27,13 @@ const MISSED_BLOCKS = 500;
 const IDLE_MS = 10_000;
 const BLOCK_MS = 100;
 const PROCESSED_MS_MAX = 60_000;
+const SEED_MS_MAX = 600_000;
 const STRANGER = '0x00000000000000000000000000000000000057a1';
 const WATCHER = 'watcher';
 
 interface Parts {
   readonly log: Log;
+  readonly postgres: Postgres;
   readonly chain: Chain;
   readonly services: Services;
   readonly token: Address;
@@ -46,7 +51,7 @@ export async function benchWatcher(isQuick: boolean): Promise<void> {
       rows[`${pairs / scale} pairs`] = await measurePairs(parts, pairs / scale, isQuick ? 50 : 300);
     }
     printTable(
-      `A watcher with open orders of so many makers, started from the book. Of each block CPU above that of an idle process, and requests to the node; ${STRANGERS_TRANSFERS} transfers are of the watched token, between strangers.`,
+      `A watcher with open orders of so many makers, started from the rows of the projection. Of each block CPU above that of an idle process, and requests to the node; ${STRANGERS_TRANSFERS} transfers are of the watched token, between strangers.`,
       rows,
     );
     const blocks = Math.ceil(OLD_RECORDS / scale / PARTITIONS);
@@ -54,8 +59,8 @@ export async function benchWatcher(isQuick: boolean): Promise<void> {
     printTable(
       `A start, until it is ready, with ${OLD_ORDERS} open orders and a log of ${blocks * PARTITIONS} blocks' records.`,
       {
-        'from the book': await measureStart(parts, { ...old, holds: { log: true, book: true } }),
-        'from the beginning of the log': await measureStart(parts, { ...old, holds: { log: true, book: false } }),
+        'from the rows': await measureStart(parts, { ...old, holds: { log: true, rows: true } }),
+        'from the beginning of the log': await measureStart(parts, { ...old, holds: { log: true, rows: false } }),
       },
     );
   });
@@ -63,7 +68,7 @@ export async function benchWatcher(isQuick: boolean): Promise<void> {
 
 async function measurePairs(parts: Parts, pairs: number, blocks: number): Promise<object> {
   const { services, chain } = parts;
-  const settings = await seed(parts, { orders: pairs, blocks: 2 * TAIL_BLOCKS, holds: { log: false, book: true } });
+  const settings = await seed(parts, { orders: pairs, blocks: 2 * TAIL_BLOCKS, holds: { log: false, rows: true } });
   const startMs = await startWatcher(services, settings);
   const { pid } = services.processOf(WATCHER);
   const started = readMemory(pid);
@@ -136,12 +141,12 @@ async function measureStart(parts: Parts, seeded: Pick<SeededLog, 'orders' | 'bl
 
 /** @returns the settings of a watcher for this log */
 async function seed(
-  { log, chain, token }: Parts,
+  { log, postgres, chain, token }: Parts,
   seeded: Pick<SeededLog, 'orders' | 'blocks' | 'holds'>,
 ): Promise<Record<string, string>> {
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const head = await headOf(chain);
-  await seedLog(log, { ...seeded, prefix, partitions: PARTITIONS, token, head });
+  await seedLog(log, postgres, { ...seeded, prefix, partitions: PARTITIONS, token, head });
   return { TOPIC_PREFIX: prefix };
 }
 
@@ -167,6 +172,11 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
     closing.push(() => kafka.stop());
     const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: silentLogger });
     closing.push(() => log.close());
+    const database = await startPostgres({ dataDir: join(folder, 'postgres'), port: await findFreePort() });
+    closing.push(() => database.stop());
+    await migrate({ url: database.url });
+    const postgres = connectPostgres({ url: database.url, statementTimeoutMs: SEED_MS_MAX });
+    closing.push(() => postgres.close());
     let contracts: DeployedContracts | undefined;
     const chain = await openChain(async (rpcUrl) => {
       contracts = await deployContracts({ rpcUrl, serviceName: 'Bench', quoteSigners: [] });
@@ -183,6 +193,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
     const services = runServices(folder, {
       KAFKA_BROKERS: kafka.brokers,
       PARTITIONS: String(PARTITIONS),
+      DATABASE_URL: database.url,
       RPC_URL: chain.rpcUrl,
       RPC_WS_URL: chain.wsUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: contracts?.limitOrderProtocol ?? '',
@@ -192,7 +203,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
       SWEEP_PAIRS_PER_SECOND: '0',
     });
     closing.push(() => services.stop());
-    await work({ log, chain, services, token });
+    await work({ log, postgres, chain, services, token });
   } finally {
     await close();
   }
@@ -201,7 +212,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
 async function headOf(chain: Chain): Promise<BlockRef> {
   const block = (await chain.ask('eth_getBlockByNumber', 'latest', false)) as Record<
     'number' | 'hash' | 'timestamp',
-    `0x${string}`
+    Hex
   >;
   return { number: Number(block.number), hash: block.hash, timestamp: Number(block.timestamp) };
 }

@@ -12,13 +12,16 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 /** Where each service makes its instruments. */
 const services = [
-  { service: 'ingress', file: 'measure', create: 'createMeasures' },
-  { service: 'query', file: 'note-metrics', create: 'createNotes' },
-  { service: 'projector', file: 'measure-projection', create: 'createMeters' },
-  { service: 'chain-watcher', file: 'measure', create: 'createMeters' },
+  { service: 'ingress', create: 'createMetrics' },
+  { service: 'query', create: 'createMetrics' },
+  { service: 'projector', create: 'createMetrics' },
+  { service: 'chain-watcher', create: 'createMetrics' },
 ] as const;
 
-/** Some are made at once, gauges where they are told what to read: here nothing, for they are given values. */
+/** Its every property is itself: what gauges are read from is never asked here, for they are given values. */
+const bottomless: object = new Proxy({}, { get: () => bottomless });
+
+/** Some are made at once, gauges when they are given what to read. */
 type Create = (source: object) => { readonly observe?: (source: object) => void };
 type MeterProvider = Parameters<typeof metrics.setGlobalMeterProvider>[0];
 
@@ -40,11 +43,11 @@ beforeAll(async () => {
   metrics.disable();
   metrics.setGlobalMeterProvider(giveValues(provider));
   let before = new Set(await scrape());
-  for (const { service, file, create } of services) {
+  for (const { service, create } of services) {
     made = [];
-    const built = pathToFileURL(join(root, `services/${service}/dist/${file}.js`));
+    const built = pathToFileURL(join(root, `services/${service}/dist/metrics.js`));
     const module: Readonly<Record<string, Create>> = await import(built.href);
-    module[create]?.({}).observe?.({});
+    module[create]?.({}).observe?.(bottomless);
     const now = await scrape();
     const shown = now.filter((name) => !before.has(name));
     if (shown.length !== made.length) throw new Error(`${made} of ${service} are seen as ${shown}`);
@@ -86,7 +89,7 @@ async function scrape(): Promise<string[]> {
 
 function rowsOf(service: string): Row[] {
   const [, table = ''] = read(`services/${service}/README.md`).split(
-    '| metric | unit | what it says |\n|---|---|---|\n',
+    /\| metric \| unit \| [^|\n]+ \|\n\|---\|---\|---\|\n/,
   );
   const [rows = ''] = table.split(/\n(?!\|)/);
   return rows.split('\n').map((row) => {
@@ -105,7 +108,7 @@ const metricsOfHttp = [...read(httpShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)
 
 test('instruments are made where this test looks for them', () => {
   const makers = ['services', 'shared'].flatMap(sourcesUnder).filter((path) => read(path).includes('getMeter('));
-  const known = services.map(({ service, file }) => `services/${service}/src/${file}.ts`);
+  const known = services.map(({ service }) => `services/${service}/src/metrics.ts`);
   expect(makers.toSorted()).toEqual([...known, httpShell].toSorted());
   expect(metricsOfHttp).toEqual(['http_server_request_duration_seconds']);
 });

@@ -18,7 +18,7 @@ interface Source {
 const workspaces = ['contracts', 'shared', 'services']
   .flatMap((layer) => readdirSync(join(root, layer)).map((name) => `${layer}/${name}`))
   .filter((path) => existsSync(join(root, path, 'package.json')))
-  .concat('deploy/local', 'test');
+  .concat('deploy/local', 'deploy/parts', 'test');
 
 const nameOf = new Map<string, string>(
   workspaces.map((path) => [JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).name as string, path]),
@@ -116,7 +116,7 @@ describe('the direction of imports', () => {
 
   test.each([
     ['@platformatic/kafka', ['shared/kafka']],
-    ['pg', ['shared/postgres', 'deploy/local']],
+    ['pg', ['shared/postgres', 'deploy/parts']],
     ['ioredis', ['shared/redis']],
     ['express', ['shared/http', 'deploy/local']],
     ['secp256k1/bindings.js', ['shared/signatures']],

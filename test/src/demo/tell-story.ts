@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbook/client';
 import { topicNames } from '@makerbook/contracts-events';
 import { formatUnits, parseUnits } from 'ethers';
-import { admitMaker } from './admit-maker.js';
+import { admitMaker } from '../kit/admit-maker.js';
 import { holdTokens } from './hold-tokens.js';
 import { patchQuote } from './patch-quote.js';
 import type { Stack } from './read-stack.js';
@@ -29,9 +30,13 @@ export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions
   if (making === undefined || taking === undefined) throw new Error('the stack has not two tokens');
   const amountOf = (amount: bigint) => `${formatUnits(amount, making.decimals)} ${making.symbol}`;
   const names = new Map<string, string>();
+  let feedFailure: Error | undefined;
   const book = watchBook(stack.kafkaBrokers, topicPrefix, {
     isOurs: (orderHash) => names.has(orderHash),
-    onNews: ({ orderHash, says }) => say(`      router  │ ${names.get(orderHash)} ${says}`),
+    onNews: ({ orderHash, status }) => say(`      router  │ ${names.get(orderHash)} ${status}`),
+    onFatal: (error) => {
+      feedFailure = error;
+    },
   });
   const step = (title: string) => say(`\n${((nowMs() - startedAtMs) / 1000).toFixed(1).padStart(5)} s  ${title}`);
   const holdings = await holdTokens(stack);
@@ -109,10 +114,11 @@ export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions
     await book.stop();
   }
 
-  async function routerKnows(orders: readonly SignedOrder[], says: string): Promise<void> {
-    await until(`the router’s topic says ${says}`, async () => {
-      const isTold = orders.every(({ orderHash }) => book.last(orderHash) === says);
-      return isTold ? undefined : orders.map(({ orderHash }) => book.last(orderHash) ?? 'nothing').join(', ');
+  async function routerKnows(orders: readonly SignedOrder[], status: string): Promise<void> {
+    await until(`the router’s topic says ${status}`, async () => {
+      if (feedFailure !== undefined) throw feedFailure;
+      const isKnown = orders.every(({ orderHash }) => book.last(orderHash) === status);
+      return isKnown ? undefined : orders.map(({ orderHash }) => book.last(orderHash) ?? 'nothing').join(', ');
     });
   }
 
@@ -185,8 +191,4 @@ export async function tellStory({ stack, topicPrefix, say, nowMs }: StoryOptions
       }
     }
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,51 +1,57 @@
-import { decodeBookEntry, topicNames } from '@makerbook/contracts-events';
+import { type BookChange, type FollowedBook, followBook } from '@makerbook/book';
+import { topicNames } from '@makerbook/contracts-events';
 import { connectLog, type Log } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
 
-/** What the router was told of one order. */
+/** What the router's feed says of one order: `ACTIVE`, `INACTIVE (INSUFFICIENT_BALANCE)`, `gone (CANCELLED)` … */
 export interface BookNews {
   readonly orderHash: string;
-  /** `ACTIVE`, `INACTIVE (INSUFFICIENT_BALANCE)`, `gone (CANCELLED)` … */
-  readonly says: string;
+  readonly status: string;
 }
 
-export interface Book {
+export interface WatchedBook {
   readonly log: Log;
-  /** What the router was told last of an order; undefined before the first word. */
-  readonly last: (orderHash: string) => string | undefined;
-  readonly stop: () => Promise<void>;
+  readonly book: FollowedBook;
+  /** The newest news of an order that `isOurs` knows; undefined before the first. */
+  last(orderHash: string): string | undefined;
+  stop(): Promise<void>;
 }
 
-/** Follows `limit-orders.book.v1` as the router does, and tells of each record of the orders that `isOurs` knows. */
+/** Follows `limit-orders.book.v1` as a router does, and reports each record of the orders that `isOurs` knows. */
 export function watchBook(
   kafkaBrokers: string,
   topicPrefix: string,
-  { isOurs, onNews }: { isOurs: (orderHash: string) => boolean; onNews: (news: BookNews) => void },
-): Book {
-  const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-demo', logger: quiet });
+  options: {
+    readonly isOurs: (orderHash: string) => boolean;
+    readonly onNews: (news: BookNews) => void;
+    readonly onFatal: (error: Error) => void;
+  },
+): WatchedBook {
+  const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-demo', logger: silentLogger });
   const last = new Map<string, string>();
-  log.followTopic({
+  const book = followBook(log, {
     topic: topicNames(topicPrefix).book,
-    from: 'beginning',
-    onRecords: (_partition, records) => {
-      for (const record of records) {
-        if (!isOurs(record.key)) continue;
-        const says = describe(record);
-        last.set(record.key, says);
-        onNews({ orderHash: record.key, says });
-      }
+    onFatal: options.onFatal,
+    onChange: (change) => {
+      const news = newsOf(change);
+      if (news === undefined || !options.isOurs(news.orderHash)) return;
+      last.set(news.orderHash, news.status);
+      options.onNews(news);
     },
   });
-  return { log, last: (orderHash) => last.get(orderHash), stop: () => log.close() };
+  return { log, book, last: (orderHash) => last.get(orderHash), stop: () => log.close() };
 }
 
-function describe({ value, headers }: { value: Buffer | null; headers: Readonly<Record<string, string>> }): string {
-  if (value === null) return `gone (${headers['removal'] ?? 'no reason given'})`;
-  const entry = decodeBookEntry({ value, headers });
-  if ('unreadable' in entry) return `unreadable: ${entry.unreadable}`;
-  return entry.status === 'INACTIVE' ? `${entry.status} (${entry.reason})` : entry.status;
-}
-
-function nothing(): void {
-  // says nothing
+function newsOf(change: BookChange): BookNews | undefined {
+  switch (change.kind) {
+    case 'clock':
+      return undefined;
+    case 'removed':
+      return { orderHash: change.orderHash, status: `gone (${change.removal})` };
+    case 'entry': {
+      const { entry } = change;
+      const status = entry.status === 'INACTIVE' ? `${entry.status} (${entry.reason})` : entry.status;
+      return { orderHash: entry.orderHash, status };
+    }
+  }
 }

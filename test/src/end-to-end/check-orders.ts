@@ -1,20 +1,21 @@
 import type { SignedOrder } from '@makerbook/client';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
+import { eventually } from '../kit/eventually.js';
 import type { FollowedOrders } from './follow-orders.js';
-import { eventually, type TestMaker } from './open-maker.js';
+import type { TestMaker } from './open-maker.js';
 
-/** What the router is told, a fact that led to it, and the cause of that: see `Step`. */
-export type Told = readonly [says: string, fact: string, cause: string];
+/** A message to the router: its status, one of the changes that it names, and the cause of the fact: see `Step`. */
+export type ExpectedStep = readonly [status: string, change: string, cause: string];
 
 /** What is known of orders in several places, held against each other. Each waits until it is so. */
 export interface OrderChecks {
   /**
-   * The maker's list says this, the router's feed too, unless it is told otherwise, and the log what the protocol holds of
-   * those that are listed.
+   * The maker's list says this, the router's feed too unless another is given for it, and the log holds a reading of those
+   * that are listed.
    */
-  both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], told?: string[]): Promise<void>;
-  /** This is all that the router was told of the order, each time by the fact at the place that the feed names. */
-  story(order: SignedOrder | undefined, ...expected: Told[]): Promise<void>;
+  both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed?: string[]): Promise<void>;
+  /** These are all messages about the order, each with the fact that it names. */
+  story(order: SignedOrder | undefined, ...expected: ExpectedStep[]): Promise<void>;
   /**
    * The history, which nothing leaves, says why each was removed, by a fact that can be the reason; `open` for one that was
    * not.
@@ -22,13 +23,13 @@ export interface OrderChecks {
   remembered(orders: readonly SignedOrder[], expected: string[]): Promise<void>;
 }
 
-/** The facts that remove an order, by the reason that is told. */
+/** The facts that remove an order, by the reason that is given. */
 const removals: Readonly<Record<string, readonly string[]>> = {
   // By its own fact where the cancellation stands before it.
   CANCELLED: ['OrderCancelled', 'OrderSubmitted'],
-  CANCELLED_ONCHAIN: ['OrderCancelledOnChain'],
-  NONCE_CHANGED: ['NonceChanged', 'BlockProcessed'],
-  FILLED: ['OrderFilled'],
+  CANCELLED_ONCHAIN: ['MakerObserved'],
+  NONCE_CHANGED: ['MakerObserved', 'BlockProcessed'],
+  FILLED: ['MakerObserved'],
   EXPIRED: ['BlockProcessed'],
 };
 
@@ -40,7 +41,7 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
       [orders.map(({ orderHash }) => byteaOf(orderHash))],
     );
     const say = ({ reason, partition, log_offset }: (typeof rows)[number]) => {
-      const fact = feed.factAt(partition, log_offset)?.type ?? 'nothing';
+      const fact = feed.factAt(partition, BigInt(log_offset))?.type ?? 'nothing';
       return removals[reason]?.includes(fact) ? reason : `${reason} by ${fact}`;
     };
     return orders.map(({ orderHash }) => {
@@ -49,18 +50,18 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
     });
   };
   return {
-    async both(maker, orders, expected, told = expected) {
+    async both(maker, orders, expected, inFeed = expected) {
       await maker.lists(orders, expected);
-      await eventually(async () => orders.map(({ orderHash }) => feed.last(orderHash)), told);
+      await eventually(async () => orders.map(({ orderHash }) => feed.last(orderHash)), inFeed);
       const listed = orders.filter((_, n) => expected[n] !== 'gone');
       await eventually(async () => listed.every(({ orderHash }) => feed.isObserved(orderHash)), true);
     },
     async story(order, ...expected) {
       if (order === undefined) throw new Error('there is no such order');
       const ask = async () =>
-        feed.steps(order).map(({ says, facts, cause }, n) => {
-          const fact = expected[n]?.[1] ?? '';
-          return [says, facts.includes(fact) ? fact : facts.join(), cause];
+        feed.steps(order).map(({ status, changes, cause }, n) => {
+          const change = expected[n]?.[1] ?? '';
+          return [status, changes.includes(change) ? change : changes.join(), cause];
         });
       await eventually<unknown>(ask, expected);
     },

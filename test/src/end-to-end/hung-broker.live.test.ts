@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
-import { type KafkaCluster, startKafkaCluster } from '@makerbook/local-stack';
+import { type KafkaCluster, startKafkaCluster } from '@makerbook/parts';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { checkOrders } from './check-orders.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
-import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
-import { type OpenStack, openStack } from './open-stack.js';
+import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
 const MAKERS = 4;
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-cluster-'));
@@ -107,7 +108,7 @@ test('a broker hangs: an order whose POST was not confirmed is cancelled by a DE
   );
   for (const [n, maker] of makers.entries()) expect(await maker.statuses(orders[n] as SignedOrder)).toEqual(['gone']);
   for (const order of orders) {
-    expect(feed.steps(order).map(({ says }) => says)).not.toContain('ACTIVE');
+    expect(feed.steps(order).map(({ status }) => status)).not.toContain('ACTIVE');
     expect(['nothing', 'gone CANCELLED']).toContain(feed.last(order.orderHash));
   }
 });

@@ -2,8 +2,9 @@ import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook
 import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
-import { admitMaker } from '../demo/admit-maker.js';
-import type { OpenStack } from './open-stack.js';
+import { admitMaker } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
+import type { OpenStack } from '../kit/open-stack.js';
 
 /** The chain of a stack, as tests drive it. */
 export interface TestChain {
@@ -151,21 +152,4 @@ async function send(contract: Contract, method: string, ...args: unknown[]): Pro
 function say(record: LimitOrderRecord | undefined): string {
   if (record === undefined) return 'gone';
   return record.status === 'INACTIVE' ? `${record.status} ${record.reason}` : record.status;
-}
-
-/** Asks until the answer is the expected one; fails with the last answer after a generous time. */
-export async function eventually<T>(ask: () => Promise<T>, expected: T, waitMs = 90_000): Promise<void> {
-  const wanted = JSON.stringify(expected);
-  const deadline = Date.now() + waitMs;
-  let last = '';
-  for (;;) {
-    try {
-      last = JSON.stringify(await ask());
-    } catch (error) {
-      last = String(error);
-    }
-    if (last === wanted) return;
-    if (Date.now() > deadline) throw new Error(`expected ${wanted}, but after ${waitMs} ms it is still ${last}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
 }

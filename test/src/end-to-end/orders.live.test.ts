@@ -2,15 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { connectPostgres, findOrders, type Postgres } from '@makerbook/postgres';
-import { admitMaker } from '../demo/admit-maker.js';
-import { checkOrders, type OrderChecks, type Told } from './check-orders.js';
+import { admitMaker } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
-import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
-import { type OpenStack, openStack } from './open-stack.js';
+import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
-const submitted: Told = ['VALIDATING', 'OrderSubmitted', 'request'];
-const found = (status: string): Told => [status, 'OrderFilled 0', 'ORDER'];
+const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
+const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
 let stack: OpenStack;
 let chain: TestChain;
 let feed: FollowedOrders;
@@ -18,7 +19,7 @@ let postgres: Postgres;
 let check: OrderChecks;
 
 beforeAll(async () => {
-  // Without the sweep, which finds in some seconds what a log of the chain should have told at once.
+  // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
   stack = await openStack({ ownParts: false, settings: { SWEEP_PAIRS_PER_SECOND: '0' } });
   chain = openChain(stack);
   postgres = connectPostgres({ url: stack.addresses.databaseUrl, applicationName: 'test', onConnectionLost() {} });
@@ -93,20 +94,20 @@ describe('an order, from POST to the router', () => {
       ['gone CANCELLED', 'gone CANCELLED_ONCHAIN', noBalance],
     );
     await check.remembered(orders, ['CANCELLED', 'CANCELLED_ONCHAIN', 'open']);
-    const inCommon: Told[] = [
+    const inCommon: ExpectedStep[] = [
       submitted,
       found(noAllowance),
-      [noBalance, 'AllowanceChanged 100', approval],
-      ['ACTIVE', 'BalanceChanged 100', minting],
-      [noBalance, 'BalanceChanged 99', spending],
-      ['ACTIVE', 'BalanceChanged 100', refill],
-      [noAllowance, 'AllowanceChanged 99', lowering],
-      ['ACTIVE', 'AllowanceChanged 101', raising],
-      [noBalance, 'BalanceChanged 99', lastSpending],
+      [noBalance, 'ALLOWANCE_CHANGED 100', approval],
+      ['ACTIVE', 'BALANCE_CHANGED 100', minting],
+      [noBalance, 'BALANCE_CHANGED 99', spending],
+      ['ACTIVE', 'BALANCE_CHANGED 100', refill],
+      [noAllowance, 'ALLOWANCE_CHANGED 99', lowering],
+      ['ACTIVE', 'ALLOWANCE_CHANGED 101', raising],
+      [noBalance, 'BALANCE_CHANGED 99', lastSpending],
     ];
     await check.story(first, ...inCommon, ['gone CANCELLED', 'OrderCancelled', 'request']);
-    await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', cancel]);
-    await check.story(third, submitted, found(noAllowance), [noBalance, 'AllowanceChanged 101', raising]);
+    await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'MakerObserved', cancel]);
+    await check.story(third, submitted, found(noAllowance), [noBalance, 'ALLOWANCE_CHANGED 101', raising]);
   });
 
   test('loses its allowance by the fill of another order of its maker, of which no Approval tells', async () => {
@@ -127,15 +128,15 @@ describe('an order, from POST to the router', () => {
       first,
       submitted,
       found('ACTIVE'),
-      ['ACTIVE', 'OrderFilled 60', filling],
-      ['gone FILLED', 'OrderFilled 100', rest],
+      ['ACTIVE', 'FILLED 60', filling],
+      ['gone FILLED', 'MakerObserved', rest],
     );
     await check.story(
       second,
       submitted,
       found('ACTIVE'),
-      [noAllowance, 'AllowanceChanged 90', filling],
-      ['ACTIVE', 'AllowanceChanged 100', approval],
+      [noAllowance, 'ALLOWANCE_CHANGED 90', filling],
+      ['ACTIVE', 'ALLOWANCE_CHANGED 100', approval],
     );
   });
 
@@ -147,7 +148,7 @@ describe('an order, from POST to the router', () => {
     expect((await maker.statuses(first, second))[0]).toBe('gone');
     await check.both(maker, [first, second], ['gone', 'ACTIVE'], ['gone CANCELLED', 'ACTIVE']);
     await check.remembered([first, second], ['CANCELLED', 'open']);
-    const last = { says: 'gone CANCELLED', facts: ['OrderCancelled'], cause: 'request' };
+    const last = { status: 'gone CANCELLED', changes: ['OrderCancelled'], cause: 'request' };
     await eventually(async () => feed.steps(first).at(-1), last);
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
@@ -163,9 +164,9 @@ describe('an order, from POST to the router', () => {
     const all = await maker.cancelAllOnChain();
     await check.both(maker, [second, poor], ['gone', 'gone'], ['gone NONCE_CHANGED', 'gone NONCE_CHANGED']);
     await check.remembered(orders, ['CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'NONCE_CHANGED']);
-    await check.story(first, submitted, found('ACTIVE'), ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', one]);
-    await check.story(second, submitted, found('ACTIVE'), ['gone NONCE_CHANGED', 'NonceChanged 1', all]);
-    await check.story(poor, submitted, found(noAllowance), ['gone NONCE_CHANGED', 'NonceChanged 1', all]);
+    await check.story(first, submitted, found('ACTIVE'), ['gone CANCELLED_ONCHAIN', 'MakerObserved', one]);
+    await check.story(second, submitted, found('ACTIVE'), ['gone NONCE_CHANGED', 'MakerObserved', all]);
+    await check.story(poor, submitted, found(noAllowance), ['gone NONCE_CHANGED', 'MakerObserved', all]);
     await eventually(() => maker.place({ nonce: 0n }).catch(({ code }: { code: string }) => code), 'order_cancelled');
     const next = await maker.place({ nonce: 1n });
     await check.both(maker, next, ['ACTIVE']);
@@ -207,8 +208,8 @@ describe('an order, from POST to the router', () => {
     );
     await check.remembered(waiting, ['open', 'open', 'NONCE_CHANGED', 'CANCELLED']);
     const [next, poor, ahead, dropped] = waiting;
-    await check.story(next, submitted, ['ACTIVE', 'NonceChanged 1', all]);
-    await check.story(poor, submitted, [noAllowance, 'NonceChanged 1', all]);
+    await check.story(next, submitted, ['ACTIVE', 'NONCE_CHANGED', all]);
+    await check.story(poor, submitted, [noAllowance, 'NONCE_CHANGED', all]);
     await check.story(ahead, submitted, ['gone NONCE_CHANGED', 'BlockProcessed', 'not older']);
     await check.story(dropped, submitted, ['gone CANCELLED', 'OrderCancelled', 'request']);
   });
@@ -270,14 +271,14 @@ describe('an order, from POST to the router', () => {
       order,
       submitted,
       found('ACTIVE'),
-      ['ACTIVE', 'OrderFilled 60', part],
-      [noBalance, 'BalanceChanged 39', spending],
-      ['ACTIVE', 'BalanceChanged 40', minting],
-      ['gone FILLED', 'OrderFilled 100', rest],
+      ['ACTIVE', 'FILLED 60', part],
+      [noBalance, 'BALANCE_CHANGED 39', spending],
+      ['ACTIVE', 'BALANCE_CHANGED 40', minting],
+      ['gone FILLED', 'MakerObserved', rest],
     );
   });
 
-  test('that was cancelled or filled on the chain before it was posted is never told to the router as ACTIVE', async () => {
+  test('that was cancelled or filled on the chain before it was posted is never ACTIVE for the router', async () => {
     const maker = await funded();
     // The maker's funds are known, so that the order itself is all that has to be looked at.
     const known = await maker.place({});
@@ -287,8 +288,8 @@ describe('an order, from POST to the router', () => {
     await maker.fill(filled, 100n);
     await maker.client.placeOrders([cancelled, filled]);
     await check.both(maker, [cancelled, filled], ['gone', 'gone'], ['gone CANCELLED_ONCHAIN', 'gone FILLED']);
-    await check.story(cancelled, submitted, ['gone CANCELLED_ONCHAIN', 'OrderCancelledOnChain', 'ORDER']);
-    await check.story(filled, submitted, ['gone FILLED', 'OrderFilled 100', 'ORDER']);
+    await check.story(cancelled, submitted, ['gone CANCELLED_ONCHAIN', 'MakerObserved', 'ORDER']);
+    await check.story(filled, submitted, ['gone FILLED', 'MakerObserved', 'ORDER']);
   });
 
   test('leaves the feed 60 s before it expires while the maker still lists it, and is gone at its expiry', async () => {
@@ -332,9 +333,9 @@ describe('an order, from POST to the router', () => {
       orders[0],
       submitted,
       found(noBalance),
-      ['ACTIVE', 'BalanceChanged 100', deposit],
-      [noBalance, 'BalanceChanged 99', withdrawal],
-      ['ACTIVE', 'BalanceChanged 100', another],
+      ['ACTIVE', 'BALANCE_CHANGED 100', deposit],
+      [noBalance, 'BALANCE_CHANGED 99', withdrawal],
+      ['ACTIVE', 'BALANCE_CHANGED 100', another],
     );
   });
 

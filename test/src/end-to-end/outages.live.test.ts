@@ -1,8 +1,10 @@
 import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MakerbookError, type SignedOrder } from '@makerbook/client';
-import { eventually, openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
-import { type OpenStack, openStack } from './open-stack.js';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
 const services = ['ingress', 'projector', 'query', 'chain-watcher'];
 const answerMsMax = 30_000;
@@ -75,7 +77,7 @@ function keepPosting(maker: TestMaker) {
       const tookMs = performance.now() - startedAt;
       const list = outcome === 'stored' ? await look(maker, orders) : undefined;
       tries.push({ orders, outcome, tookMs, list });
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await pause(pauseMs);
     }
   })();
   // It is awaited below; until then a failure of it must not end the run.

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type MakerbookClient, MakerbookError } from '@makerbook/client';
-import type { Hex, UnsignedSwapCall } from '@makerbook/contracts-evm';
+import type { UnsignedSwapCall } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { createQuoteIssuer, type QuoteIssuer, TEST_QUOTE_SIGNER_KEY } from '../quotes/issue-quotes.js';
 import { type Market, openMarket } from '../quotes/open-market.js';
-import { type OpenStack, openStack } from './open-stack.js';
 
 const VERSIONS = ['v0', 'v1'] as const;
 const AMOUNT = 10n ** 15n;

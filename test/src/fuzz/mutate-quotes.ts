@@ -1,4 +1,5 @@
-import { bytesToHex, type Hex, hexToBytes } from '@makerbook/contracts-evm';
+import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import type { Random } from './random.js';
 
 /** Calldata with something done to it. It is text, for what is done to it may make it no hex. */

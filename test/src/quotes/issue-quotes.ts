@@ -1,12 +1,11 @@
 import {
-  type Address,
   bytesToHex,
   createSwapCallHasher,
   encodeSwapCall,
-  type Hex,
   hexToBytes,
   type UnsignedSwapCall,
 } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
 
 /** The key of `TEST_QUOTE_SIGNER` of the local stack: account 9 of anvil's well-known test accounts. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Address, deployArtifacts, type Hex, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import { deployArtifacts, type UnsignedSwapCall } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   Contract,
   type HDNodeWallet,

@@ -1,4 +1,4 @@
-import type { Chance } from '@makerbook/local-stack';
+import type { Chance } from '@makerbook/parts';
 import { type CastToken, type Company, MAX_AMOUNT, protocolAbi, tokenAbi } from './cast-makers.js';
 import type { Chain, Transaction } from './drive-chain.js';
 import type { TrackedOrder } from './judge-orders.js';

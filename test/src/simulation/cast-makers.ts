@@ -1,9 +1,8 @@
 import { deployArtifacts, limitOrderProtocolFragments } from '@makerbook/contracts-evm';
-import type { Chance } from '@makerbook/local-stack';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Chance } from '@makerbook/parts';
 import { AbiCoder, concat, getCreateAddress, Interface, type InterfaceAbi, id, toBeHex, Wallet } from 'ethers';
 import type { Simulation } from './open-simulation.js';
-
-type Hex = `0x${string}`;
 
 /** A token, and by which name the trace speaks of it. */
 export interface CastToken {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { BookEntry } from '@makerbook/contracts-events';
 import { type Checked, checkActive } from './check-active.js';
-import type { Told } from './follow-feed.js';
+import type { Message } from './follow-feed.js';
 import { trackedOrder } from './testing/track-order.js';
 
 const { token, signed } = trackedOrder();
@@ -20,9 +20,10 @@ interface At {
 /** What stands in the log, by offset, and the messages of the feed. Block 1 is processed at offset 1. */
 interface Story {
   readonly chain: Readonly<Record<number, At>>;
-  readonly told: readonly Told[];
+  readonly messages: readonly Message[];
   /** Offsets at which blocks are processed. */
   readonly processed?: Readonly<Record<number, bigint>>;
+  /** The block of the reading, by offset. */
   readonly readAt?: Readonly<Record<string, number>>;
   readonly deletedAt?: bigint;
   readonly isSilent?: boolean;
@@ -41,10 +42,11 @@ function check(story: Story): Promise<Checked> {
   };
   return checkActive({
     feed: {
-      told: () => story.told,
+      messages: () => story.messages,
       processedAt: (_, block) => processed.find((each) => each.block === block)?.offset,
       processedBefore: (_, offset) => processed.findLast((each) => each.offset < offset)?.block ?? 0,
-      readAt: (_, offset) => story.readAt?.[String(offset)] ?? 0,
+      readUpTo: (_, offset) =>
+        Object.entries(story.readAt ?? {}).findLast(([place]) => BigInt(place) <= offset)?.[1] ?? 0,
       deletedAt: () => story.deletedAt,
     },
     contracts: {
@@ -66,8 +68,8 @@ function check(story: Story): Promise<Checked> {
 function active(
   offset: bigint,
   { left = 10n, funds = {}, ...rest }: { left?: bigint; funds?: object } & Partial<BookEntry> = {},
-): Told {
-  const funding = { balance: '0xa', balanceBlock: 1, allowance: '0xa', allowanceBlock: 1, ...funds };
+): Message {
+  const funding = { balance: '0xa', allowance: '0xa', block: 1, ...funds };
   const entry = {
     type: 'BookEntry',
     orderHash,
@@ -84,11 +86,10 @@ function active(
   return { says: `ACTIVE ${left}`, removal: undefined, entry, offset };
 }
 
-const gone = (offset: bigint): Told => ({ says: 'gone', removal: 'FILLED', entry: undefined, offset });
 const funded = { balance: 10n, allowance: 10n };
 
 test('an order that can be filled, when it is said and with each block that is processed meanwhile', async () => {
-  const story = { chain: { 1: funded, 2: {}, 3: {} }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+  const story = { chain: { 1: funded, 2: {}, 3: {} }, messages: [active(3n)], processed: { 2: 10n, 3: 20n } };
   expect(await check(story)).toEqual({ wrong: [], held: 3 });
 });
 
@@ -102,32 +103,40 @@ describe('ACTIVE is wrong', () => {
     ['not allowed', { allowance: 9n }],
   ])('of an order that is %s, from its first message on, and with the next block', async (_, change) => {
     const chain = { 1: funded, 3: change };
-    const later = await check({ chain, told: [active(3n)], processed: { 2: 10n, 3: 20n } });
+    const later = await check({ chain, messages: [active(3n)], processed: { 2: 10n, 3: 20n } });
     expect(later).toMatchObject({ held: 2, wrong: [expect.stringContaining('with block 3 processed')] });
-    const told = [active(25n)];
-    const first = await check({ chain, told, processed: { 2: 10n, 3: 20n, 4: 30n } });
+    const messages = [active(25n)];
+    const first = await check({ chain, messages, processed: { 2: 10n, 3: 20n, 4: 30n } });
     expect(first).toMatchObject({ held: 0 });
     expect(first.wrong).toHaveLength(2);
   });
 
   test('of an order in its last minute by the clock of the log', async () => {
-    const story = { chain: { 1: funded, 3: { timestamp: 940 } }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+    const story = {
+      chain: { 1: funded, 3: { timestamp: 940 } },
+      messages: [active(3n)],
+      processed: { 2: 10n, 3: 20n },
+    };
     expect(await check(story)).toMatchObject({ held: 2, wrong: [expect.stringContaining('in its last minute')] });
   });
 
-  test('between two facts of one block: with both of them it never could be filled', async () => {
-    const chain = { 1: { balance: 10n, allowance: 0n }, 2: { balance: 0n, allowance: 10n } };
-    const funds = { allowanceBlock: 2 };
-    const { wrong } = await check({ chain, told: [active(5n, { funds })], readAt: { 5: 2 } });
-    expect(wrong).toEqual([expect.stringMatching(/at 1 the allowance was 0; at 2 the balance was 0/)]);
+  test('by values of two blocks: at the one that was read it cannot be filled, though it could at the one before', async () => {
+    const chain = { 1: funded, 2: { isCancelled: true } };
+    const { wrong } = await check({ chain, messages: [active(5n, { funds: { block: 2 } })], readAt: { 5: 2 } });
+    expect(wrong).toEqual([expect.stringMatching(/with block 1 processed, but at 2 it was cancelled/)]);
   });
 
-  test('after the order was deleted, or taken from the feed', async () => {
-    expect(await check({ chain: { 1: funded }, told: [active(5n)], deletedAt: 4n })).toMatchObject({
+  test('where its maker was read at a newer block meanwhile, and nothing was published', async () => {
+    const chain = { 1: funded, 3: { balance: 9n } };
+    const story = { chain, messages: [active(3n)], processed: { 2: 10n }, readAt: { 3: 1 } };
+    expect(await check(story)).toMatchObject({ wrong: [], held: 2 });
+    const { wrong } = await check({ ...story, readAt: { 3: 1, 7: 3 } });
+    expect(wrong).toEqual([expect.stringMatching(/with block 2 processed, but at 3 the balance was 9/)]);
+  });
+
+  test('after the order was deleted', async () => {
+    expect(await check({ chain: { 1: funded }, messages: [active(5n)], deletedAt: 4n })).toMatchObject({
       wrong: [expect.stringContaining('it was deleted')],
-    });
-    expect(await check({ chain: { 1: funded }, told: [gone(4n), active(5n)] })).toMatchObject({
-      wrong: [expect.stringContaining('it was taken from the feed')],
     });
   });
 
@@ -138,40 +147,40 @@ describe('ACTIVE is wrong', () => {
     ['another balance', { funds: { balance: '0xb' } }],
     ['another allowance', { funds: { allowance: '0xb' } }],
   ])('where the message says %s', async (_, said) => {
-    const { wrong } = await check({ chain: { 1: funded }, told: [active(3n, said)] });
+    const { wrong } = await check({ chain: { 1: funded }, messages: [active(3n, said)] });
     expect(wrong).toHaveLength(1);
   });
 
   test('where the message says zero, but of a token that cannot always be read', async () => {
     const poor = { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE', funds: { balance: '0x0' } } as const;
-    const story = { chain: { 1: funded }, told: [active(3n, poor)] };
+    const story = { chain: { 1: funded }, messages: [active(3n, poor)] };
     expect((await check(story)).wrong).toHaveLength(1);
     expect((await check({ ...story, isSuspect: true })).wrong).toEqual([]);
-    const other = { ...story, told: [active(3n, { ...poor, funds: { balance: '0x1' } })] };
+    const other = { ...story, messages: [active(3n, { ...poor, funds: { balance: '0x1' } })] };
     expect((await check({ ...other, isSuspect: true })).wrong).toHaveLength(1);
   });
 });
 
 describe('ACTIVE is right', () => {
   test('by funds of a block that is not processed yet, and by a nonce that was read there', async () => {
-    const read = { funds: { balanceBlock: 2, allowanceBlock: 2 } };
-    expect(await check({ chain: { 1: {}, 2: funded }, told: [active(3n, read)] })).toMatchObject({
+    const read = { funds: { block: 2 } };
+    expect(await check({ chain: { 1: {}, 2: funded }, messages: [active(3n, read)], readAt: { 3: 2 } })).toMatchObject({
       held: 1,
       wrong: [],
     });
     const chain = { 1: { ...funded, nonce: -1n }, 2: { nonce: 0n } };
-    expect(await check({ chain, told: [active(3n)], readAt: { 3: 2 } })).toMatchObject({ held: 1, wrong: [] });
+    expect(await check({ chain, messages: [active(3n)], readAt: { 3: 2 } })).toMatchObject({ held: 1, wrong: [] });
   });
 
   test('of what is left, and no more', async () => {
     const chain = { 1: { balance: 4n, allowance: 4n, filled: 6n } };
     const funds = { balance: '0x4', allowance: '0x4' };
-    expect(await check({ chain, told: [active(3n, { left: 4n, funds })] })).toMatchObject({ held: 1, wrong: [] });
-    expect((await check({ chain, told: [active(3n, { left: 5n, funds })] })).wrong).toHaveLength(1);
+    expect(await check({ chain, messages: [active(3n, { left: 4n, funds })] })).toMatchObject({ held: 1, wrong: [] });
+    expect((await check({ chain, messages: [active(3n, { left: 5n, funds })] })).wrong).toHaveLength(1);
   });
 
   test('by the balance that was read, of a token that changes in silence', async () => {
-    const story = { chain: { 1: funded, 3: { balance: 0n } }, told: [active(3n)], processed: { 2: 10n, 3: 20n } };
+    const story = { chain: { 1: funded, 3: { balance: 0n } }, messages: [active(3n)], processed: { 2: 10n, 3: 20n } };
     expect(await check({ ...story, isSilent: true })).toMatchObject({ held: 3, wrong: [] });
     expect((await check(story)).wrong).toHaveLength(1);
   });

@@ -1,14 +1,14 @@
 import type { BookEntry } from '@makerbook/contracts-events';
 import type { Head } from './drive-chain.js';
-import { type Feed, lastUpTo, type Told } from './follow-feed.js';
+import { type Feed, lastUpTo, type Message } from './follow-feed.js';
 import { GRACE_SECONDS, type TrackedOrder } from './judge-orders.js';
 import type { Contracts } from './read-contracts.js';
 
-/** What the router was told between two comparisons. */
-export interface Telling {
-  readonly feed: Pick<Feed, 'told' | 'processedAt' | 'processedBefore' | 'readAt' | 'deletedAt'>;
+/** The feed between two comparisons, and what it is held to. */
+export interface FeedToCheck {
+  readonly feed: Pick<Feed, 'messages' | 'processedAt' | 'processedBefore' | 'readUpTo' | 'deletedAt'>;
   readonly contracts: Contracts;
-  /** Every order that was accepted: of one that is gone, what is told after that. */
+  /** Every order that was accepted: of one that is gone, what comes after that. */
   readonly orders: readonly TrackedOrder[];
   /** The blocks that were made since. */
   readonly blocks: readonly Head[];
@@ -28,72 +28,80 @@ export interface Checked {
 
 /**
  * Holds every message to the router to what it means. ACTIVE says that the order can be filled, with what remains, at the
- * last processed block, or at a newer one that was read from to say so. That has to be true when the message is sent, and
- * each time that another block is processed while the message stands: whoever wrote the facts, a watcher at work, one of
- * several, or one that catches up; and for an order from its first message on, whatever happened to it before it was posted.
+ * last processed block, or at the newer one at which its maker was read last: what is read of a maker beyond the processed
+ * blocks is all of it. That has to be true when the message is sent, and each time that another block is processed while the
+ * message is the newest one: whichever watcher holds the term, also one that
+ * catches up; and for an order from its first message on, whatever happened to it before it was posted.
  */
-export async function checkActive(telling: Telling): Promise<Checked> {
-  const found = await Promise.all(telling.orders.map((order) => checkOrder(order, telling)));
+export async function checkActive(given: FeedToCheck): Promise<Checked> {
+  const found = await Promise.all(given.orders.map((order) => checkOrder(order, given)));
   return {
     wrong: found.flatMap(({ wrong }) => wrong),
     held: found.reduce((sum, { held }) => sum + held, 0),
   };
 }
 
-async function checkOrder(order: TrackedOrder, telling: Telling): Promise<Checked> {
-  const told = telling.feed.told(order.signed.orderHash);
-  const isNew = told.slice(order.messagesChecked);
-  order.messagesChecked = told.length;
-  const wrong = (await Promise.all(isNew.map((word) => misstatementsOf(order, word, told, telling)))).flat();
+async function checkOrder(order: TrackedOrder, given: FeedToCheck): Promise<Checked> {
+  const messages = given.feed.messages(order.signed.orderHash);
+  const isNew = messages.slice(order.messagesChecked);
+  order.messagesChecked = messages.length;
+  const wrong = (await Promise.all(isNew.map((message) => misstatementsOf(order, message, given)))).flat();
   let held = 0;
-  for (const moment of momentsOf(order, told, isNew, telling)) {
-    const why = await whyNot(order, moment, telling);
-    const { word, block } = moment;
+  for (const moment of momentsOf(order, messages, isNew, given)) {
+    const why = await whyNot(order, moment, given);
+    const { message, block } = moment;
     if (why === undefined) held += 1;
-    else wrong.push(`the router knew ${word.says} (offset ${word.offset}) with block ${block} processed, but ${why}`);
+    else
+      wrong.push(
+        `the router knew ${message.says} (offset ${message.offset}) with block ${block} processed, but ${why}`,
+      );
   }
   return { wrong: wrong.map((text) => `${order.label}: ${text}`), held };
 }
 
 type ActiveEntry = Extract<BookEntry, { status: 'ACTIVE' }>;
 
-/** The router knows this of an order, with this block processed. */
+/** The router knows this of an order, with this block processed, and the maker read at this block or before. */
 interface Moment {
-  readonly word: Told;
+  readonly message: Message;
   readonly entry: ActiveEntry;
   readonly block: number;
+  readonly read: number;
 }
 
 /** When ACTIVE was said, and each block that was processed while it stood. */
 function momentsOf(
   { maker }: TrackedOrder,
-  told: readonly Told[],
-  isNew: readonly Told[],
-  { feed, blocks }: Telling,
+  messages: readonly Message[],
+  isNew: readonly Message[],
+  { feed, blocks }: FeedToCheck,
 ): Moment[] {
-  const said = isNew.map((word) => ({ word, block: feed.processedBefore(maker, word.offset) }));
+  const said = isNew.map((message) => ({
+    message,
+    block: feed.processedBefore(maker, message.offset),
+    at: message.offset,
+  }));
   const stood = blocks.flatMap(({ number: block }) => {
     const at = feed.processedAt(maker, block);
-    const word = at === undefined ? undefined : lastUpTo(told, at);
-    return word === undefined ? [] : [{ word, block }];
+    const message = at === undefined ? undefined : lastUpTo(messages, at);
+    return at === undefined || message === undefined ? [] : [{ message, block, at }];
   });
-  return [...said, ...stood].flatMap(({ word, block }) =>
-    word.entry?.status === 'ACTIVE' ? [{ word, entry: word.entry, block }] : [],
+  return [...said, ...stood].flatMap(({ message, block, at }) =>
+    message.entry?.status === 'ACTIVE'
+      ? [{ message, entry: message.entry, block, read: feed.readUpTo(maker, at) }]
+      : [],
   );
 }
 
 /** What a message says that is not so, whatever its status. */
 async function misstatementsOf(
   { signed, expiresAt, maker, token }: TrackedOrder,
-  { entry, says, offset }: Told,
-  told: readonly Told[],
-  { feed, contracts, suspectTokens }: Telling,
+  { entry, says, offset }: Message,
+  { feed, contracts, suspectTokens }: FeedToCheck,
 ): Promise<string[]> {
   if (entry === undefined) return [];
   const wrong: string[] = [];
-  const endedAt = told.find((each) => each.entry === undefined)?.offset;
   const deletedAt = feed.deletedAt(signed.orderHash);
-  if (endedAt !== undefined && offset > endedAt) wrong.push('it was taken from the feed');
   if (deletedAt !== undefined && offset > deletedAt) wrong.push('it was deleted');
   const copy = JSON.stringify({ orderHash: entry.orderHash, order: entry.order, signature: entry.signature });
   const original = JSON.stringify({ orderHash: signed.orderHash, order: signed.order, signature: signed.signature });
@@ -101,51 +109,45 @@ async function misstatementsOf(
   const until = Math.max(0, expiresAt - GRACE_SECONDS);
   if (entry.routableUntil !== until) wrong.push(`it is routable until ${until}, not ${entry.routableUntil}`);
   if ('funding' in entry) {
-    const { balanceBlock, allowanceBlock } = entry.funding;
-    const balance = await contracts.balance(maker, token, balanceBlock);
-    const allowance = await contracts.allowance(maker, token, allowanceBlock);
+    const { block } = entry.funding;
+    const balance = await contracts.balance(maker, token, block);
+    const allowance = await contracts.allowance(maker, token, block);
     const isSo = (said: string, value: bigint) =>
       BigInt(said) === value || (suspectTokens.has(token) && BigInt(said) === 0n);
     if (!isSo(entry.funding.balance, balance))
-      wrong.push(`at ${balanceBlock} the balance was ${balance}, not ${BigInt(entry.funding.balance)}`);
+      wrong.push(`at ${block} the balance was ${balance}, not ${BigInt(entry.funding.balance)}`);
     if (!isSo(entry.funding.allowance, allowance))
-      wrong.push(`at ${allowanceBlock} the allowance was ${allowance}, not ${BigInt(entry.funding.allowance)}`);
+      wrong.push(`at ${block} the allowance was ${allowance}, not ${BigInt(entry.funding.allowance)}`);
   }
-  return wrong.map((why) => `the router was told ${says} (offset ${offset}), but ${why}`);
+  return wrong.map((why) => `the feed says ${says} (offset ${offset}), but ${why}`);
 }
 
-/** Why the order could not be filled at the block, nor at a later one up to that which was read from. */
+/** Why the order could not be filled at the processed block, or at the newer one at which its maker was read. */
 async function whyNot(
   order: TrackedOrder,
-  { word, entry, block }: Moment,
-  telling: Telling,
+  { entry, block, read }: Moment,
+  given: FeedToCheck,
 ): Promise<string | undefined> {
-  const { balanceBlock, allowanceBlock } = entry.funding;
-  const newest = Math.max(block, balanceBlock, allowanceBlock, telling.feed.readAt(order.maker, word.offset));
   // A message says itself until when it is good: by the clock of the log it has to be good still.
-  if (telling.headOf(block).timestamp >= entry.routableUntil) return 'it was in its last minute';
-  const reasons: string[] = [];
-  for (let at = block; at <= newest; at += 1) {
-    const reason = await whyNotAt(order, entry, at, telling);
-    if (reason === undefined) return undefined;
-    reasons.push(`at ${at} ${reason}`);
-  }
-  return reasons.join('; ');
+  if (given.headOf(block).timestamp >= entry.routableUntil) return 'it was in its last minute';
+  const at = Math.max(block, read);
+  const reason = await whyNotAt(order, entry, at, given);
+  return reason === undefined ? undefined : `at ${at} ${reason}`;
 }
 
 async function whyNotAt(
   { signed: { orderHash }, maker, token, amount, nonce }: TrackedOrder,
   entry: ActiveEntry,
   block: number,
-  { contracts, silentTokens }: Telling,
+  { contracts, silentTokens }: FeedToCheck,
 ): Promise<string | undefined> {
   const isSilent = silentTokens.has(token);
   const [isCancelled, itsNonce, filled, balance, allowance] = await Promise.all([
     contracts.isCancelled(orderHash, block),
     contracts.nonce(maker, block),
     contracts.filled(orderHash, block),
-    contracts.balance(maker, token, isSilent ? entry.funding.balanceBlock : block),
-    contracts.allowance(maker, token, isSilent ? entry.funding.allowanceBlock : block),
+    contracts.balance(maker, token, isSilent ? entry.funding.block : block),
+    contracts.allowance(maker, token, isSilent ? entry.funding.block : block),
   ]);
   const remaining = BigInt(entry.remainingMakingAmount);
   if (isCancelled) return 'it was cancelled';

@@ -1,3 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Company } from './cast-makers.js';
 import { type Checked, checkActive } from './check-active.js';
 import type { Head } from './drive-chain.js';
 import { blockDifferences, feedDifferences, listDifference, storedDifferences } from './find-differences.js';
@@ -5,12 +8,11 @@ import { judgeOrder, readChain, type TrackedOrder } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
 import type { Contracts } from './read-contracts.js';
 import { readList, readProjectedBlock, readStored, type StoredView } from './read-views.js';
-import { pause } from './run-services.js';
 
 /** Who takes part: makers with their keys, tokens, and every order that was posted. */
 export interface Cast {
   readonly contracts: Contracts;
-  readonly makers: ReadonlyMap<string, `0x${string}`>;
+  readonly makers: ReadonlyMap<string, Hex>;
   readonly tokens: readonly string[];
   /** Tokens whose balances change with no event: only the sweep notices, a moment later. */
   readonly silentTokens: ReadonlySet<string>;
@@ -19,23 +21,24 @@ export interface Cast {
   readonly orders: readonly TrackedOrder[];
 }
 
-/** What happened since the last comparison. */
-export interface Stretch {
-  /** The blocks that were made. */
-  readonly blocks: readonly Head[];
-  /**
-   * Every watcher followed them one by one, see `Unrest.isSteady`. None knows anything of a later block before the earlier
-   * one is told, so what the router knew is compared after each of them, whatever it was. One that catches up reads at the
-   * head: then after the newest one alone, and between them ACTIVE alone is held to the chain.
-   */
-  readonly isSteady: boolean;
+export function castOf({ makers, tokens }: Company, contracts: Contracts, orders: readonly TrackedOrder[]): Cast {
+  const tokensOf = (...kinds: readonly string[]) =>
+    new Set(tokens.filter(({ kind }) => kinds.includes(kind)).map(({ address }) => address));
+  return {
+    contracts,
+    makers,
+    tokens: tokens.map(({ address }) => address),
+    silentTokens: tokensOf('rebasing', 'illBehaved'),
+    suspectTokens: tokensOf('illBehaved'),
+    orders,
+  };
 }
 
 /** What a comparison found. */
 export interface Found {
   /** How many orders were in which state. */
   readonly states: ReadonlyMap<string, number>;
-  /** How often the router was told ACTIVE, or still knew it, and it was right. */
+  /** How often the feed said ACTIVE, or had said it last, and it was right. */
   readonly active: Pick<Checked, 'held'>;
   /** After how many blocks what the router knew of some order was compared. */
   readonly blocksCompared: number;
@@ -46,20 +49,20 @@ export class Difference extends Error {
   override readonly name = 'Difference';
 }
 
-const PROJECTED_MS_MAX = 180_000;
+const PROJECTED_MS_MAX = 120_000;
 const AGREED_MS_MAX = 90_000;
 
 /**
  * Waits until the newest block went through the projector, and compares what Postgres, each maker's list and the
  * router's feed say of every order with what the chain says at that block.
  * What was open at an earlier comparison must be right at once, in the same moment in which the block is projected;
- * a new order is right or VALIDATING. Then every ACTIVE that the router was told since the last comparison is looked at.
+ * a new order is right or VALIDATING. Then every ACTIVE in the feed since the last comparison is looked at.
+ * @param blocks that were made since the last comparison
  * @throws Difference
  */
-export async function compareViews(simulation: Simulation, cast: Cast, stretch: Stretch): Promise<Found> {
+export async function compareViews(simulation: Simulation, cast: Cast, blocks: readonly Head[]): Promise<Found> {
   const { chain, feed } = simulation;
   const { contracts, silentTokens, suspectTokens } = cast;
-  const { blocks, isSteady } = stretch;
   await untilProjected(simulation);
   const open = cast.orders.filter(({ isGone }) => !isGone);
   const makers = [...cast.makers.keys()];
@@ -68,11 +71,13 @@ export async function compareViews(simulation: Simulation, cast: Cast, stretch: 
   const verdicts = new Map(open.map((order) => [order, judgeOrder(order, state)]));
   await untilAgreed('the log', async () => ({
     view: 0,
-    wrong: feed.clock() >= chain.head().number ? [] : [`block ${chain.head().number} does not stand in it`],
+    wrong: feed.block() >= chain.head().number ? [] : [`block ${chain.head().number} is not in it`],
   }));
-  const isMissed = ({ maker, signed: { orderHash } }: TrackedOrder) =>
-    blocks.some(({ number }) => feed.wasMissed(maker, orderHash, number));
-  const judged = { cast, state, verdicts, missed: new Set(open.filter(isMissed)) };
+  await untilAgreed('the clock of the feed', async () => ({
+    view: 0,
+    wrong: feed.bookBlock() >= chain.head().number ? [] : [`it is at block ${feed.bookBlock()}`],
+  }));
+  const judged = { cast, state, verdicts };
   const tooEarly = storedDifferences(first, { ...judged, isFirstLook: true });
   if (tooEarly.length > 0) throw new Difference(`at the moment the block was projected:\n${tooEarly.join('\n')}`);
 
@@ -82,15 +87,12 @@ export async function compareViews(simulation: Simulation, cast: Cast, stretch: 
   });
   await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, cast, stored) }));
   await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(feed, cast, stored, verdicts) }));
-  // Before its own block nobody reads it, so after the newest one the router knows what the chain says, whoever told it.
-  const from = isSteady ? 0 : chain.head().number;
-  const compared = await blockDifferences({ feed, contracts, orders: open, silentTokens, blocks, from });
-  if (compared.wrong.length > 0)
-    throw new Difference(`what the router was told, block for block:\n${compared.wrong.join('\n')}`);
+  const compared = await blockDifferences({ feed, contracts, orders: open, silentTokens, blocks });
+  if (compared.wrong.length > 0) throw new Difference(`the feed, block for block:\n${compared.wrong.join('\n')}`);
   const { headOf } = chain;
   const { orders } = cast;
   const active = await checkActive({ feed, contracts, orders, blocks, headOf, silentTokens, suspectTokens });
-  if (active.wrong.length > 0) throw new Difference(`what the router was told:\n${active.wrong.join('\n')}`);
+  if (active.wrong.length > 0) throw new Difference(`the feed:\n${active.wrong.join('\n')}`);
 
   const states = new Map<string, number>();
   for (const [order, { isRoutable }] of verdicts) {
@@ -105,14 +107,17 @@ export async function compareViews(simulation: Simulation, cast: Cast, stretch: 
   return { states, active, blocksCompared: compared.blocksCompared };
 }
 
-async function untilProjected({ chain, services, postgres, partitions }: Simulation): Promise<void> {
+async function untilProjected({ chain, services, postgres, partitions, feed }: Simulation): Promise<void> {
   const { number } = chain.head();
   const deadline = Date.now() + PROJECTED_MS_MAX;
   for (;;) {
     services.assertAlive();
     const projected = await readProjectedBlock(postgres, partitions);
     if (projected >= number) return;
-    if (Date.now() > deadline) throw new Difference(`block ${number} is not projected, only ${projected}`);
+    if (Date.now() > deadline) {
+      const known = `the log is at ${feed.block()}, the feed at ${feed.bookBlock()}`;
+      throw new Difference(`block ${number} is not projected, only ${projected}; ${known}`);
+    }
     await pause(15);
   }
 }

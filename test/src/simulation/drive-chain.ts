@@ -1,8 +1,7 @@
-import { type AnvilPart, startAnvil } from '@makerbook/local-stack';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type AnvilPart, startAnvil } from '@makerbook/parts';
 import { openNodeGate } from './gate-node.js';
 import { openSpareNode, type SpareNode } from './spare-node.js';
-
-type Hex = `0x${string}`;
 
 export interface Head {
   readonly number: number;
@@ -28,9 +27,9 @@ export interface Transaction {
   readonly value?: bigint;
 }
 
-/** A chain that makes a block when it is told to, and not before. Its clock runs an hour ahead, by the blocks alone. */
+/** A chain that makes a block on request, and not before. Its clock runs an hour ahead, by the blocks alone. */
 export interface Chain {
-  /** For whoever must read what a block says exactly, see `NodeGate`. */
+  /** Reads of a block are exact here, see `NodeGate`. */
   readonly rpcUrl: string;
   /** Another node of the chain, which may fail or lag. */
   readonly spare: SpareNode;

@@ -7,7 +7,7 @@ import {
   listDifference,
   storedDifferences,
 } from './find-differences.js';
-import type { Told } from './follow-feed.js';
+import type { Message } from './follow-feed.js';
 import { type ChainState, judgeOrder, type TrackedOrder } from './judge-orders.js';
 import type { ListedOrder, StoredView } from './read-views.js';
 import { trackedOrder } from './testing/track-order.js';
@@ -65,9 +65,8 @@ describe('what Postgres says', () => {
     readonly chain?: Chain;
     readonly view: StoredView;
     readonly isSilent?: boolean;
-    readonly isMissed?: boolean;
   }
-  const look = ({ order, chain = {}, view, isSilent, isMissed }: Case, isFirstLook: boolean) => {
+  const look = ({ order, chain = {}, view, isSilent }: Case, isFirstLook: boolean) => {
     const tracked = trackedOrder({ ...open, ...order });
     const state = stateOf(chain);
     const judged: Judged = {
@@ -75,7 +74,6 @@ describe('what Postgres says', () => {
       state,
       verdicts: new Map(tracked.isGone ? [] : [[tracked, judgeOrder(tracked, state)]]),
       isFirstLook,
-      missed: new Set(isMissed === true ? [tracked] : []),
     };
     return storedDifferences(view, judged);
   };
@@ -159,18 +157,11 @@ describe('what Postgres says', () => {
     ['a new order that was not read yet', { order: { wasOpen: false }, view: viewOf('VALIDATING 10') }],
     ['a new order that is not stored yet', { order: { wasOpen: false }, view: viewOf(undefined) }],
     ['an order that was deleted and stands there still', { order: { isDeleted: true }, view: viewOf('ACTIVE 10') }],
-    ['one that the log wants read anew', { isMissed: true, view: viewOf('VALIDATING 10') }],
     ['a token that changes in silence', { isSilent: true, chain: { balance: 9n }, view: viewOf('ACTIVE 10') }],
     ['funds of a pair that nobody watched', { order: { wasOpen: false }, view: viewOf('ACTIVE 10', { balance: 11n }) }],
   ])('may be late, and not for long: %s', (_, one) => {
     expect(look(one, true)).toEqual([]);
     expect(look(one, false)).not.toEqual([]);
-  });
-
-  test('of an order that the log wants read anew is VALIDATING, and nothing else', () => {
-    expect(
-      look({ isMissed: true, chain: { balance: 9n }, view: viewOf('ACTIVE 10', { balance: 9n }) }, true),
-    ).toHaveLength(1);
   });
 });
 
@@ -203,26 +194,26 @@ describe('a list', () => {
 });
 
 describe('the end of the feed', () => {
-  const told = (says: string, removal?: string): Told => ({ says, removal, entry: undefined, offset: 1n });
-  const look = (last: Told | undefined, stored: StoredView, order = trackedOrder()) =>
-    feedDifferences({ told: () => (last === undefined ? [] : [last]) }, { orders: [order] }, stored, new Map());
+  const messages = (says: string, removal?: string): Message => ({ says, removal, entry: undefined, offset: 1n });
+  const look = (last: Message | undefined, stored: StoredView, order = trackedOrder()) =>
+    feedDifferences({ messages: () => (last === undefined ? [] : [last]) }, { orders: [order] }, stored, new Map());
 
-  test.each<[string, Told | undefined, StoredView]>([
-    ['an open order', told('ACTIVE 10'), viewOf('ACTIVE 10')],
-    ['one out of the book', told('gone', 'GRACE_PERIOD'), viewOf('ACTIVE 10', { isInBook: false })],
-    ['one that was removed', told('gone', 'FILLED'), viewOf(undefined, { removal: 'FILLED' })],
+  test.each<[string, Message | undefined, StoredView]>([
+    ['an open order', messages('ACTIVE 10'), viewOf('ACTIVE 10')],
+    ['one out of the book', messages('gone', 'GRACE_PERIOD'), viewOf('ACTIVE 10', { isInBook: false })],
+    ['one that was removed', messages('gone', 'FILLED'), viewOf(undefined, { removal: 'FILLED' })],
     ['one that never was in the book', undefined, viewOf('ACTIVE 10', { isInBook: false })],
   ])('is right of %s', (_, last, stored) => {
     expect(look(last, stored)).toEqual([]);
   });
 
-  test.each<[string, Told | undefined, StoredView]>([
-    ['says another status', told('ACTIVE 10'), viewOf('INSUFFICIENT_BALANCE 10')],
-    ['says that more is left', told('ACTIVE 10'), viewOf('ACTIVE 9')],
+  test.each<[string, Message | undefined, StoredView]>([
+    ['says another status', messages('ACTIVE 10'), viewOf('INSUFFICIENT_BALANCE 10')],
+    ['says that more is left', messages('ACTIVE 10'), viewOf('ACTIVE 9')],
     ['lacks an order', undefined, viewOf('ACTIVE 10')],
-    ['holds one in its last minute', told('ACTIVE 10'), viewOf('ACTIVE 10', { isInBook: false })],
-    ['holds one that was removed', told('ACTIVE 10'), viewOf(undefined, { removal: 'FILLED' })],
-    ['says another reason', told('gone', 'EXPIRED'), viewOf(undefined, { removal: 'FILLED' })],
+    ['holds one in its last minute', messages('ACTIVE 10'), viewOf('ACTIVE 10', { isInBook: false })],
+    ['holds one that was removed', messages('ACTIVE 10'), viewOf(undefined, { removal: 'FILLED' })],
+    ['says another reason', messages('gone', 'EXPIRED'), viewOf(undefined, { removal: 'FILLED' })],
   ])('is a difference where it %s', (_, last, stored) => {
     expect(look(last, stored)).toHaveLength(1);
     expect(look(last, stored, trackedOrder({ isGone: true }))).toHaveLength(1);
@@ -235,13 +226,13 @@ describe('block for block', () => {
     readonly order?: Partial<TrackedOrder>;
     readonly chain?: Readonly<Record<number, Chain>>;
     /** By offset. */
-    readonly told?: Readonly<Record<number, string>>;
+    readonly messages?: Readonly<Record<number, string>>;
     /** What the log says of the balance, by offset. */
     readonly balances?: Readonly<Record<number, bigint>>;
     readonly leftOut?: number;
-    readonly missedAt?: number;
+    /** The block of the newest reading, by offset; left out, none is beyond the processed block. */
+    readonly readAt?: Readonly<Record<number, number>>;
     readonly isSilent?: boolean;
-    readonly from?: number;
   }
   const compare = (story: Story) => {
     const at = (block: number) => {
@@ -251,16 +242,16 @@ describe('block for block', () => {
     };
     const last = <Value>(of: Readonly<Record<number, Value>>, offset: bigint): Value | undefined =>
       Object.entries(of).findLast(([place]) => BigInt(place) <= offset)?.[1];
-    const told = Object.entries(story.told ?? { 5: 'ACTIVE 10' }).map(([offset, says]) => ({
+    const messages = Object.entries(story.messages ?? { 5: 'ACTIVE 10' }).map(([offset, says]) => ({
       says,
       removal: undefined,
       entry: undefined,
       offset: BigInt(offset),
     }));
     const feed: Blocks['feed'] = {
-      told: () => told,
+      messages: () => messages,
       processedAt: (_, block) => (block === story.leftOut ? undefined : BigInt(block * 10)),
-      wasMissed: (_, __, block) => block === story.missedAt,
+      readUpTo: (_, offset) => last(story.readAt ?? {}, offset) ?? 0,
       fundsAt: (_, __, offset) => ({ balance: last(story.balances ?? { 1: 10n }, offset), allowance: 10n }),
     };
     return blockDifferences({
@@ -275,7 +266,6 @@ describe('block for block', () => {
       orders: [trackedOrder({ ...open, ...story.order })],
       silentTokens: new Set(story.isSilent === true ? [token] : []),
       blocks: [1, 2, 3].map((number) => ({ number, timestamp: at(number).head.timestamp })),
-      from: story.from ?? 0,
     });
   };
   const poor = { chain: { 2: { balance: 9n }, 3: { balance: 10n } }, balances: { 1: 10n, 15: 9n, 25: 10n } };
@@ -284,60 +274,59 @@ describe('block for block', () => {
     ['nothing happens', {}],
     [
       'it lacks funds for one block',
-      { ...poor, told: { 5: 'ACTIVE 10', 15: 'INSUFFICIENT_BALANCE 10', 25: 'ACTIVE 10' } },
+      { ...poor, messages: { 5: 'ACTIVE 10', 15: 'INSUFFICIENT_BALANCE 10', 25: 'ACTIVE 10' } },
     ],
     [
       'it is filled, after which nobody reads its funds',
-      { chain: { 2: { filled: 10n, balance: 0n } }, told: { 5: 'ACTIVE 10', 15: 'gone' } },
+      { chain: { 2: { filled: 10n, balance: 0n } }, messages: { 5: 'ACTIVE 10', 15: 'gone' } },
     ],
-    ['it comes to its last minute', { chain: { 2: { timestamp: 940 } }, told: { 5: 'ACTIVE 10', 20: 'gone' } }],
-    ['the log wants it read anew', { missedAt: 2, told: { 5: 'ACTIVE 10', 20: 'VALIDATING 10' } }],
+    ['it comes to its last minute', { chain: { 2: { timestamp: 940 } }, messages: { 5: 'ACTIVE 10', 20: 'gone' } }],
+    [
+      'its maker was read two blocks ahead',
+      {
+        chain: { 2: { balance: 8n }, 3: { balance: 9n } },
+        messages: { 5: 'INSUFFICIENT_BALANCE 10' },
+        balances: { 5: 9n },
+        readAt: { 5: 3 },
+      },
+    ],
   ])('is right where %s', async (_, story) => {
     expect(await compare(story)).toEqual({ wrong: [], blocksCompared: 3 });
   });
 
   test.each<[string, Story, RegExp]>([
     [
-      'a change is told a block late',
-      { ...poor, told: { 5: 'ACTIVE 10', 25: 'ACTIVE 10' } },
+      'a change is published a block late',
+      { ...poor, messages: { 5: 'ACTIVE 10', 25: 'ACTIVE 10' } },
       /after block 2 the router knew ACTIVE 10, the chain said INSUFFICIENT_BALANCE 10/,
     ],
-    ['a change is told a block early', { told: { 5: 'gone' } }, /after block 1 the router knew gone/],
+    ['a change is published a block early', { messages: { 5: 'gone' } }, /after block 1 the router knew gone/],
     [
-      'a part is filled and not told',
+      'a part is filled and not published',
       { chain: { 3: { filled: 1n } } },
       /after block 3 the router knew ACTIVE 10, the chain said ACTIVE 9/,
     ],
     ['it is routable in its last minute', { chain: { 3: { timestamp: 940 } } }, /the chain said gone/],
     [
-      'a balance is not told that decides nothing',
+      'a balance is not reported that decides nothing',
       { chain: { 3: { balance: 11n } } },
       /after block 3 the log said balance 10, the chain 11/,
     ],
-    ['it is VALIDATING', { told: { 5: 'VALIDATING 10' } }, /after block 1 the router knew VALIDATING 10/],
+    ['it is VALIDATING', { messages: { 5: 'VALIDATING 10' } }, /after block 1 the router knew VALIDATING 10/],
     [
-      'it is VALIDATING before the log wants it read anew',
-      { missedAt: 3, told: { 15: 'VALIDATING 10' } },
-      /after block 2 the router knew VALIDATING 10/,
-    ],
-    [
-      'it is ACTIVE where the log wants it read anew',
-      { ...poor, missedAt: 2, told: { 5: 'ACTIVE 10' } },
-      /after block 2 the router knew ACTIVE 10/,
+      'its maker was read two blocks ahead, and it is as it was at the processed block',
+      { chain: { 3: { balance: 9n } }, balances: { 5: 9n }, readAt: { 5: 3 } },
+      /after block 1 the router knew ACTIVE 10, the chain said INSUFFICIENT_BALANCE 10 at 3/,
     ],
   ])('is a difference where %s', async (_, story, said) => {
     expect((await compare(story)).wrong.join()).toMatch(said);
   });
 
   test('counts the blocks after which something was compared, and no others', async () => {
-    const silent = { told: { 5: 'gone' } };
+    const silent = { messages: { 5: 'gone' } };
     expect(await compare({ ...silent, order: { wasOpen: false } })).toEqual({ wrong: [], blocksCompared: 0 });
     expect(await compare({ ...silent, order: { isDeleted: true } })).toEqual({ wrong: [], blocksCompared: 0 });
     expect(await compare({ ...silent, isSilent: true })).toEqual({ wrong: [], blocksCompared: 0 });
     expect(await compare({ leftOut: 2 })).toEqual({ wrong: [], blocksCompared: 2 });
-    expect(await compare({ ...poor, told: { 5: 'ACTIVE 10', 25: 'ACTIVE 10' }, from: 3 })).toEqual({
-      wrong: [],
-      blocksCompared: 1,
-    });
   });
 });

@@ -15,12 +15,10 @@ export interface Judged {
    * may come later.
    */
   readonly isFirstLook: boolean;
-  /** Orders that the log wants read anew, see `Feed.wasMissed`. */
-  readonly missed: ReadonlySet<TrackedOrder>;
 }
 
 /** What Postgres says and the chain does not. */
-export function storedDifferences(view: StoredView, { cast, state, verdicts, isFirstLook, missed }: Judged): string[] {
+export function storedDifferences(view: StoredView, { cast, state, verdicts, isFirstLook }: Judged): string[] {
   const wrong: string[] = [];
   const known = new Map(cast.orders.map((order) => [order.signed.orderHash as string, order]));
   for (const orderHash of view.orders.keys()) {
@@ -41,8 +39,7 @@ export function storedDifferences(view: StoredView, { cast, state, verdicts, isF
     // What a maker asked for may stand in the log behind the block, and a new order waits to be read.
     const isNew = !order.wasOpen && (stored === undefined ? removal === undefined : says.startsWith('VALIDATING '));
     const isLeaving = order.isDeleted && stored !== undefined;
-    const isMissed = missed.has(order) && says.startsWith('VALIDATING ');
-    if (isFirstLook && (isSilent || isNew || isLeaving || isMissed)) continue;
+    if (isFirstLook && (isSilent || isNew || isLeaving)) continue;
     if (stored !== undefined && order.wasDenied) wrong.push(`${label}: DELETE said NOT_FOUND, and it is ${says}`);
     if (!allowed.includes(says)) wrong.push(`${label}: Postgres says ${says}, the chain ${allowed.join(' or ')}`);
     if (stored === undefined && !reasons.has(removal ?? '')) {
@@ -95,7 +92,7 @@ export function listDifference(
 
 /** What the feed said last and Postgres does not. */
 export function feedDifferences(
-  feed: Pick<Feed, 'told'>,
+  feed: Pick<Feed, 'messages'>,
   cast: Pick<Cast, 'orders'>,
   stored: StoredView,
   verdicts: ReadonlyMap<TrackedOrder, Verdict>,
@@ -104,11 +101,11 @@ export function feedDifferences(
   for (const order of cast.orders) {
     const { orderHash } = order.signed;
     const inPostgres = stored.orders.get(orderHash);
-    const told = feed.told(orderHash).at(-1);
-    const says = told?.says ?? 'gone';
+    const last = feed.messages(orderHash).at(-1);
+    const says = last?.says ?? 'gone';
     const expected = inPostgres?.isInBook === true ? inPostgres.says : 'gone';
     if (says !== expected) wrong.push(`${order.label}: the feed says ${says}, Postgres ${expected}`);
-    const { removal } = told ?? {};
+    const { removal } = last ?? {};
     const reasons = verdicts.get(order)?.reasons;
     const isRight = removal === undefined || removal === 'GRACE_PERIOD' || removal === stored.removals.get(orderHash);
     if (!isRight)
@@ -119,19 +116,17 @@ export function feedDifferences(
 
 /** What the router knew is held to the chain after each of some blocks. */
 export interface Blocks {
-  readonly feed: Pick<Feed, 'told' | 'processedAt' | 'wasMissed' | 'fundsAt'>;
+  readonly feed: Pick<Feed, 'messages' | 'processedAt' | 'readUpTo' | 'fundsAt'>;
   readonly contracts: Contracts;
   readonly orders: readonly TrackedOrder[];
   readonly silentTokens: ReadonlySet<string>;
   /** All since the last comparison, oldest first. */
   readonly blocks: readonly Head[];
-  /** Of those before this one nothing is compared. */
-  readonly from: number;
 }
 
 /**
- * What the router knew of each order once it was told all of a block, and what the log said then of the funds of its pair,
- * against the chain at that block. Orders that are new, or deleted meanwhile, are left out: for them it counts how far the
+ * What the router knew of each order once a block was processed, and what the log said then of the funds of its pair, against
+ * the chain at that block, or at the newer one at which the maker was read last. Orders that are new, or deleted meanwhile, are left out: for them it counts how far the
  * watcher was.
  */
 export async function blockDifferences({
@@ -139,31 +134,38 @@ export async function blockDifferences({
   contracts,
   silentTokens,
   blocks,
-  from,
   ...all
 }: Blocks): Promise<{ readonly wrong: readonly string[]; readonly blocksCompared: number }> {
   const orders = all.orders.filter((order) => order.wasOpen && !order.isDeleted && !silentTokens.has(order.token));
   const makers = [...new Set(orders.map(({ maker }) => maker))];
   const tokens = [...new Set(orders.map(({ token }) => token))];
-  const missed = new Set<TrackedOrder>();
   const compared = new Set<number>();
   const wrong: string[] = [];
   for (const block of blocks) {
-    for (const order of orders)
-      if (feed.wasMissed(order.maker, order.signed.orderHash, block.number)) missed.add(order);
-    if (block.number < from) continue;
-    const state = await readChain(contracts, block, { makers, tokens, orders });
-    for (const order of orders) {
-      const { maker, token, label } = order;
+    for (const maker of makers) {
       const at = feed.processedAt(maker, block.number);
       if (at === undefined) continue;
       compared.add(block.number);
+      wrong.push(...(await makerDifferences(maker, block, at)));
+    }
+  }
+  return { wrong, blocksCompared: compared.size };
+
+  /** Time is that of the processed block. */
+  async function makerDifferences(maker: string, block: Head, at: bigint): Promise<string[]> {
+    const wrong: string[] = [];
+    const number = Math.max(block.number, feed.readUpTo(maker, at));
+    const own = orders.filter((order) => order.maker === maker);
+    const state = await readChain(contracts, { ...block, number }, { makers: [maker], tokens, orders: own });
+    for (const order of own) {
+      const { token, label } = order;
       const { allowed, isRoutable } = judgeOrder(order, state);
       const expected = isRoutable ? allowed : ['gone'];
-      const says = lastUpTo(feed.told(order.signed.orderHash), at)?.says ?? 'gone';
-      const isMissed = missed.has(order) && says.startsWith('VALIDATING ');
-      if (!isMissed && !expected.includes(says)) {
-        wrong.push(`${label}: after block ${block.number} the router knew ${says}, the chain said ${expected}`);
+      const says = lastUpTo(feed.messages(order.signed.orderHash), at)?.says ?? 'gone';
+      if (!expected.includes(says)) {
+        wrong.push(
+          `${label}: after block ${block.number} the router knew ${says}, the chain said ${expected} at ${number}`,
+        );
       }
       // Nobody watches the pair of an order that is gone.
       if (allowed.includes('gone')) continue;
@@ -172,9 +174,9 @@ export async function blockDifferences({
       for (const what of ['balance', 'allowance'] as const)
         if (funds[what] !== chain[what])
           wrong.push(
-            `${label}: after block ${block.number} the log said ${what} ${funds[what]}, the chain ${chain[what]}`,
+            `${label}: after block ${block.number} the log said ${what} ${funds[what]}, the chain ${chain[what]} at ${number}`,
           );
     }
+    return wrong;
   }
-  return { wrong, blocksCompared: compared.size };
 }

@@ -13,9 +13,7 @@ export interface TrackedOrder {
   readonly nonce: bigint;
   /** Seconds. */
   readonly expiresAt: number;
-  /** The chain's newest block when POST had answered 200; undefined before. */
-  acceptedAtBlock: number | undefined;
-  /** The last compared block before that. */
+  /** The last compared block before POST answered 200. */
   comparedBeforeBlock: number;
   /** DELETE answered CANCELLED. */
   isDeleted: boolean;
@@ -44,7 +42,7 @@ export interface ChainState {
   wasAhead(order: TrackedOrder): boolean;
 }
 
-/** What may be said of an order: more than one thing only while its nonce is ahead of the chain's. */
+/** What an order may be: more than one thing only where its nonce was ahead of the chain's for a while. */
 export interface Verdict {
   /** `gone`, or status or reason, and what remains: `ACTIVE 7`, `INSUFFICIENT_BALANCE 7`. */
   readonly allowed: readonly string[];
@@ -105,7 +103,7 @@ export async function readChain(
 /** The order's state by the rules of Interface 2.4 and 3, from the chain and what the maker asked of the service. */
 export function judgeOrder(order: TrackedOrder, state: ChainState): Verdict {
   const { signed, maker, token, amount, expiresAt } = order;
-  const { timestamp, number } = state.head;
+  const { timestamp } = state.head;
   const filled = state.filled(signed.orderHash);
   const nonce = state.nonce(maker);
   const isRoutable = timestamp < expiresAt - GRACE_SECONDS;
@@ -116,17 +114,13 @@ export function judgeOrder(order: TrackedOrder, state: ChainState): Verdict {
   if (nonce > order.nonce) reasons.add('NONCE_CHANGED');
   if (timestamp >= expiresAt) reasons.add('EXPIRED');
   const isGone = reasons.size > 0;
-  // Ahead of the chain's nonce: it waits for the block after the one that was newest when it was accepted.
+  // Ahead of the chain's nonce when it was read: then it is removed, for this chain's blocks are all newer than any order.
   const mayBeGone = !order.wasOpen && state.wasAhead(order);
   if (mayBeGone) reasons.add('NONCE_CHANGED');
   if (isGone) return { allowed: ['gone'], reasons, isRoutable: false };
+  if (nonce < order.nonce) return { allowed: ['gone'], reasons, isRoutable };
 
   const remaining = amount - filled;
-  if (nonce < order.nonce) {
-    const hadItsBlock = number >= (order.acceptedAtBlock ?? number) + 2;
-    const allowed = hadItsBlock ? ['gone'] : ['gone', `VALIDATING ${remaining}`];
-    return { allowed, reasons, isRoutable };
-  }
   const funds = judgeFunds(remaining, state.allowance(maker, token), state.balance(maker, token));
   return { allowed: [`${funds} ${remaining}`, ...(mayBeGone ? ['gone'] : [])], reasons, isRoutable };
 }

@@ -5,18 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { deployContracts, testParts } from '@makerbook/local-stack';
+import { deployContracts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { runServices, type Services } from '../kit/run-services.js';
 import { type Chain, openChain } from './drive-chain.js';
 import { type Feed, followFeed } from './follow-feed.js';
-import { runServices, type Services } from './run-services.js';
 
-/** A Makerbook of its own on shared Kafka, Postgres and Redis, with a chain that stands still until it is told to go on. */
+/** A Makerbook of its own on shared Kafka, Postgres and Redis, with a chain that makes blocks on request. */
 export interface Simulation {
   readonly chain: Chain;
   readonly services: Services;
   readonly postgres: Postgres;
   readonly partitions: number;
+  readonly kafkaBrokers: string;
   readonly serviceName: string;
   /** Of the LimitOrderProtocol. */
   readonly protocol: string;
@@ -67,6 +69,7 @@ export async function openSimulation(): Promise<Simulation> {
       POLL_INTERVAL_MS: '20',
       HALT_LINGER_MS: '0',
       SWEEP_PAIRS_PER_SECOND: '2000',
+      TAKEOVER_MS: '500',
     };
     const order = async (...words: string[]) => {
       const env = { PATH: process.env['PATH'], ...environment, LOG_LEVEL: 'error' };
@@ -75,7 +78,10 @@ export async function openSimulation(): Promise<Simulation> {
     await order('topics');
     const services = runServices(folder, environment);
     closing.push(services.stop);
-    for (const service of ['projector', 'query', 'ingress', 'chain-watcher']) await services.start(service, service);
+    // It makes the schema, which the others read.
+    await services.start('projector', 'projector');
+    await services.ready();
+    for (const service of ['query', 'ingress', 'chain-watcher']) await services.start(service, service);
     await services.ready();
 
     const postgres = connectPostgres({ url: databaseUrl, applicationName: 'simulation', onConnectionLost() {} });
@@ -87,6 +93,7 @@ export async function openSimulation(): Promise<Simulation> {
       services,
       postgres,
       partitions: PARTITIONS,
+      kafkaBrokers: parts.kafkaBrokers,
       serviceName: SERVICE_NAME,
       protocol: contracts.limitOrderProtocol,
       feed,

@@ -7,15 +7,16 @@ import { expect, test } from '@jest/globals';
  * watcher's reading of the chain, and the services themselves, which it starts as processes.
  */
 const allowed = [
-  ...['client', 'contracts-events', 'contracts-evm', 'contracts-http'],
-  ...['kafka', 'local-stack', 'postgres'],
+  ...['book', 'client', 'contracts-events', 'contracts-evm', 'contracts-http', 'contracts-primitives'],
+  ...['kafka', 'local-stack', 'parts', 'postgres', 'telemetry'],
 ];
 
 test('the oracle knows nothing of what it judges', () => {
-  const folder = fileURLToPath(new URL('../../src/simulation/', import.meta.url));
-  const imports = readdirSync(folder)
+  const folders = ['simulation', 'kit'].map((name) => fileURLToPath(new URL(`../../src/${name}/`, import.meta.url)));
+  const imports = folders
+    .flatMap((folder) => readdirSync(folder).map((file) => `${folder}/${file}`))
     .filter((file) => file.endsWith('.ts'))
-    .flatMap((file) => [...readFileSync(`${folder}/${file}`, 'utf8').matchAll(/ from .@makerbook\/([\w-]+)/g)])
+    .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(/ from .@makerbook\/([\w-]+)/g)])
     .map(([, name]) => name ?? '');
   expect([...new Set(imports)].sort()).toEqual([...allowed].sort());
 });

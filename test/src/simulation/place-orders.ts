@@ -1,5 +1,5 @@
 import { createClient, type MakerbookClient, MakerbookError } from '@makerbook/client';
-import type { Chance } from '@makerbook/local-stack';
+import type { Chance } from '@makerbook/parts';
 import { type Company, MAX_AMOUNT, protocolAbi } from './cast-makers.js';
 import { Difference } from './compare-views.js';
 import type { TrackedOrder } from './judge-orders.js';
@@ -147,7 +147,6 @@ export function openDoor(
     }
     if (isAgain) throw new Difference(`${labels} was accepted twice`);
     for (const order of some) {
-      order.acceptedAtBlock = chain.head().number;
       order.comparedBeforeBlock = comparedBlock;
       orders.accepted.push(order);
     }

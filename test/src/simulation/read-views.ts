@@ -1,8 +1,7 @@
 import { createClient } from '@makerbook/client';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
-
-type Hex = `0x${string}`;
 
 /** An order as Postgres holds it. */
 export interface StoredOrder {
@@ -18,7 +17,7 @@ export interface StoredView {
   readonly removals: ReadonlyMap<string, string>;
   /** Undefined where a value is not known yet. */
   readonly funds: ReadonlyMap<string, { readonly balance: bigint | undefined; readonly allowance: bigint | undefined }>;
-  /** Of makers whose nonce is watched. */
+  /** Of makers with an open order that was read: the nonce of others is not kept up to date. */
   readonly nonces: ReadonlyMap<string, bigint>;
 }
 
@@ -46,7 +45,8 @@ export async function readStored(postgres: Postgres, makers: readonly string[]):
       wanted,
     ),
     await query<{ maker: Hex; nonce: string }>(
-      'select maker, nonce from makers where nonce_is_watched and maker = any($1::bytea[])',
+      `select maker, nonce from makers where maker = any($1::bytea[])
+       and maker in (select maker from orders where is_observed)`,
       wanted,
     ),
   ]);

@@ -9,7 +9,7 @@ import {
   startKafka,
   startPostgres,
   startRedis,
-} from '@makerbook/local-stack';
+} from '@makerbook/parts';
 import { idleSeeds, missingKinds } from './count-kinds.js';
 import { openSimulation, type Simulation } from './open-simulation.js';
 import { readSeeds } from './read-seeds.js';
@@ -46,7 +46,7 @@ const stop = () => {
 };
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => void stop().finally(() => process.exit(1)));
-// Whoever started it was killed.
+// The process that started it was killed.
 process.once('disconnect', () => void stop().finally(() => process.exit(1)));
 
 const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);

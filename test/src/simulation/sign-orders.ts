@@ -1,5 +1,5 @@
 import { createClient } from '@makerbook/client';
-import type { Chance } from '@makerbook/local-stack';
+import type { Chance } from '@makerbook/parts';
 import type { CastToken, Company } from './cast-makers.js';
 import type { TrackedOrder } from './judge-orders.js';
 import type { Simulation } from './open-simulation.js';
@@ -65,7 +65,6 @@ export function openSigning(
       amount,
       nonce,
       expiresAt,
-      acceptedAtBlock: undefined,
       comparedBeforeBlock: 0,
       isDeleted: false,
       wasDenied: false,

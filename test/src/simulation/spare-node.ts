@@ -52,8 +52,8 @@ export async function openSpareNode(gate: Pick<NodeGate, 'ask'>, heads: KnownHea
     const blockHash = /"blockHash":"(0x[0-9a-f]{64})"/.exec(JSON.stringify(params))?.[1];
     if (blockHash !== undefined && (heads.numberOf(blockHash) ?? 0) > newest)
       return { id, error: { code: -32000, message: 'header not found' } };
-    const told = params.map((param) => (param === 'latest' ? hexOf(newest) : param));
-    const answer = await gate.ask(JSON.stringify({ jsonrpc: '2.0', id, method, params: told }));
+    const shifted = params.map((param) => (param === 'latest' ? hexOf(newest) : param));
+    const answer = await gate.ask(JSON.stringify({ jsonrpc: '2.0', id, method, params: shifted }));
     return JSON.parse(answer) as Answer;
   }
 

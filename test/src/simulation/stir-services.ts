@@ -1,27 +1,21 @@
-import type { Chance } from '@makerbook/local-stack';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Chance } from '@makerbook/parts';
 import type { Chain } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import type { Done } from './place-orders.js';
-import { pause } from './run-services.js';
+
 import { nodeStates } from './spare-node.js';
 
-/** Processes that end and start at random moments, while the chain and the makers go on. */
+/** Processes that end, freeze and start at random moments, while the chain and the makers go on. */
 export interface Unrest {
   /** One watcher, or two side by side, with settings of this seed's own. */
   begin(): Promise<void>;
-  /** Ends or starts one process. */
+  /** Ends, freezes, resumes or starts one process. */
   stir(): Promise<Done>;
   /** Kills ingress at a random moment of a visit, which goes on when it is there again. */
   killIngressUnder(visit: () => Promise<Done>): Promise<Done>;
   /** Starts what a comparison needs: a projector, a watcher, and all that answers. */
   settle(): Promise<void>;
-  /** To be called after a comparison. */
-  compared(): void;
-  /**
-   * Every watcher that ran since the last comparison follows all blocks one by one, and reads at the block that it has come
-   * to, however often it ended and however many ran beside it.
-   */
-  isSteady(): boolean;
   /** How many processes were ended. */
   endings(): number;
   /** Which watchers run, by which settings, and what the spare node is like. */
@@ -30,10 +24,19 @@ export interface Unrest {
 
 const WATCHERS = ['chain-watcher', 'second-watcher', 'third-watcher'];
 /** More endings than starts, so that one watcher alone is not rare. */
-const weights = { endWatcher: 6, startWatcher: 4, endProjector: 3, endIngress: 2, endQuery: 1, changeNode: 4 };
+const weights = {
+  endWatcher: 6,
+  startWatcher: 4,
+  freezeWatcher: 3,
+  resumeWatcher: 3,
+  endProjector: 3,
+  endIngress: 2,
+  endQuery: 1,
+  changeNode: 4,
+};
 
 export const stirrings = [
-  'startWatcher',
+  ...['startWatcher', 'freezeWatcher', 'resumeWatcher'],
   ...['watcher', 'projector', 'ingress', 'query'].flatMap((name) => [`SIGKILL ${name}`, `SIGTERM ${name}`]),
   'SIGKILL ingress under a request',
   ...nodeStates.map((state) => `the spare node ${state}`),
@@ -44,14 +47,12 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
   const settings = new Map<string, WatcherSettings>();
   /** In a half of the seeds every watcher follows block by block, in the others they are of all kinds. */
   const isOrderly = chance.oneIn(2);
-  let isSteady = true;
   let ended = 0;
   const watchers = () => WATCHERS.filter(services.isRunning);
 
   async function startWatcher(name: string): Promise<void> {
     const own = drawSettings(chance, chain, isOrderly);
     settings.set(name, own);
-    isSteady &&= followsEachBlock(own);
     note(`${name} starts ${JSON.stringify(own)}`);
     await services.start(name, 'chain-watcher', own);
   }
@@ -72,6 +73,8 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
       const what = chance.pickWeighted(weights);
       const idle = chance.pickAny(WATCHERS.filter((name) => !services.isRunning(name)));
       const busy = chance.pickAny(watchers());
+      const awake = chance.pickAny(watchers().filter((name) => !services.isFrozen(name)));
+      const frozen = chance.pickAny(watchers().filter(services.isFrozen));
       switch (what) {
         case 'startWatcher':
           if (idle === undefined) return { actions: [], text: 'all watchers run' };
@@ -79,6 +82,14 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
           return { actions: [what], text: `${watchers().length} watchers run` };
         case 'endWatcher':
           return busy === undefined ? { actions: [], text: 'no watcher runs' } : end(busy, signal);
+        case 'freezeWatcher':
+          if (awake === undefined) return { actions: [], text: 'no watcher is awake' };
+          await services.freeze(awake);
+          return { actions: [what], text: `freezes ${awake}` };
+        case 'resumeWatcher':
+          if (frozen === undefined) return { actions: [], text: 'no watcher is frozen' };
+          services.resume(frozen);
+          return { actions: [what], text: `resumes ${frozen}` };
         case 'endProjector':
           return services.isRunning('projector')
             ? end('projector', signal)
@@ -116,15 +127,18 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
         await services.start('projector', 'projector');
       }
       if (watchers().length === 0) await startWatcher(WATCHERS[0] as string);
+      if (watchers().every(services.isFrozen)) {
+        const [name = ''] = watchers();
+        note(`resumes ${name}`);
+        services.resume(name);
+      }
       await services.ready(['ingress', 'query']);
     },
-    compared() {
-      isSteady = watchers().every((name) => followsEachBlock(settings.get(name)));
-    },
-    isSteady: () => isSteady,
     endings: () => ended,
     describe: () => {
-      const lines = watchers().map((name) => `${name} ${JSON.stringify(settings.get(name))}`);
+      const lines = watchers().map(
+        (name) => `${name}${services.isFrozen(name) ? ', frozen,' : ''} ${JSON.stringify(settings.get(name))}`,
+      );
       return [...lines, `the spare node ${chain.spare.state()}`].join('\n');
     },
   };
@@ -147,7 +161,3 @@ function drawSettings(chance: Chance, chain: Chain, isOrderly: boolean): Watcher
 
 /** More than lie between two comparisons. */
 const MANY_BLOCKS = '100';
-
-function followsEachBlock(settings: WatcherSettings | undefined): boolean {
-  return settings?.['CATCH_UP_BLOCKS_MAX'] === MANY_BLOCKS && settings['STATE_BLOCKS_MAX'] === MANY_BLOCKS;
-}

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Address } from '@makerbook/contracts-primitives';
 import {
   type BaseWallet,
   ContractFactory,
@@ -11,7 +12,6 @@ import {
   type TransactionResponse,
   Wallet,
 } from 'ethers';
-import type { Address } from '../hex.js';
 
 /** A real chain for live tests: anvil under Kaia's chain id and the EVM version that the bytecode is compiled for. */
 export interface TestChain {

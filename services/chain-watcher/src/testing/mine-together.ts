@@ -1,4 +1,4 @@
-import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { Contract, type InterfaceAbi, type NonceManager } from 'ethers';
 import { type Stage, until } from './stage-chain.js';
 

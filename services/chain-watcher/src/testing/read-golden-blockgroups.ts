@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { SourceBlock } from '../block-source.js';
-import type { SegmentRecord } from '../join-segments.js';
+import type { SegmentRecord } from '../blocks/join-segments.js';
+import type { SourceBlock } from '../blocks/source.js';
 
 /** A message of a Kaia node's own publishing code, as it stood in Kafka; `golden/blockgroups.json` (see the README). */
 export interface GoldenBlockgroup {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { findFreePort } from '@makerbook/local-stack';
+import { findFreePort } from '@makerbook/parts';
 import { type Ops, opsAt } from './ask-ops.js';
 import type { Stage } from './stage-chain.js';
 
@@ -12,6 +12,9 @@ export interface WatcherProcess {
   kill(): Promise<void>;
   /** SIGTERM, as whoever runs it orders it to stop. */
   terminate(): Promise<void>;
+  /** SIGSTOP: it goes on where it was with `goOn`. */
+  freeze(): void;
+  goOn(): void;
 }
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -37,6 +40,8 @@ export function runWatcherProcess(stage: Stage, settings: Record<string, string>
       child.kill('SIGTERM');
       await exited;
     },
+    freeze: () => child.kill('SIGSTOP'),
+    goOn: () => child.kill('SIGCONT'),
   };
 }
 

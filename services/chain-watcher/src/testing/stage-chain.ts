@@ -3,31 +3,18 @@ import {
   type BlockProcessed,
   decodeMakerEvent,
   encodeMakerEvent,
-  encodeResumeRecord,
   type MakerEvent,
+  type MakerFact,
+  type TermStarted,
   topicNames,
   topicSpecs,
 } from '@makerbook/contracts-events';
-import {
-  type Address,
-  createOrderHasher,
-  deployArtifacts,
-  type Hex,
-  type Order,
-  ZERO_ADDRESS,
-} from '@makerbook/contracts-evm';
-import {
-  evolve,
-  type Funding,
-  type Maker,
-  type OrderStatus,
-  orderToBody,
-  type Placed,
-  rememberHashes,
-  unknownMaker,
-} from '@makerbook/domain';
+import { createOrderHasher, deployArtifacts, type Order } from '@makerbook/contracts-evm';
+import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type KnownFunds, type OrderStatus, orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type Following, type Log, partitionOf } from '@makerbook/kafka';
-import { type AnvilPart, startAnvil, testParts } from '@makerbook/local-stack';
+import { type AnvilPart, startAnvil, testParts } from '@makerbook/parts';
+import { migrate } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import {
@@ -42,6 +29,7 @@ import {
 import { watcherSettings } from '../env.js';
 import { runWatcher, type Watcher } from '../run.js';
 import { startExactNode } from './exact-node.js';
+import { PartitionFold } from './fold-log.js';
 import type { Gate } from './gate-node.js';
 
 /** What the fold of the log says of an order: its status, or why it is gone. */
@@ -83,17 +71,17 @@ export class Stage {
   readonly prefix: string;
   readonly log: Log;
   readonly brokers: string;
+  /** The rows that a watcher starts from: none, unless a test puts some there. */
+  readonly databaseUrl: string;
   /** Everything that the topic holds, in the order of each partition. */
   readonly facts: StoredFact[] = [];
   private readonly chain: Chain;
   private readonly ownsChain: boolean;
   private readonly appender: Appender;
   private readonly following: Following;
-  private readonly makers = new Map<Address, Maker>();
+  private readonly folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
   private readonly removed = new Map<Hex, string>();
-  private readonly hashes = rememberHashes();
   private readonly told = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
-  private readonly clocks = new Map<number, { readonly clockSeconds: number; readonly processedBlock: number }>();
   private salt = 0n;
   /** Why the log is not read any more. */
   private failure: Error | undefined;
@@ -130,11 +118,21 @@ export class Stage {
     await log.createTopics(
       topicSpecs(topicNames(prefix), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
-    return new Stage(chain, ownsChain, prefix, log, brokers);
+    const databaseUrl = await testParts().databaseUrl();
+    await migrate({ url: databaseUrl, connectTimeoutMs: PATIENCE_MS });
+    return new Stage(chain, ownsChain, prefix, log, brokers, databaseUrl);
   }
 
-  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log, brokers: string) {
+  private constructor(
+    chain: Chain,
+    ownsChain: boolean,
+    prefix: string,
+    log: Log,
+    brokers: string,
+    databaseUrl: string,
+  ) {
     this.brokers = brokers;
+    this.databaseUrl = databaseUrl;
     this.chain = chain;
     this.ownsChain = ownsChain;
     this.anvil = chain.anvil;
@@ -204,7 +202,7 @@ export class Stage {
   async submit(
     { order, orderHash, signature }: SignedOrder,
     acceptedAtMs = 0,
-    behind: readonly Exclude<MakerEvent, BlockProcessed>[] = [],
+    behind: readonly MakerFact[] = [],
   ): Promise<Hex> {
     const submitted = {
       type: 'OrderSubmitted',
@@ -220,7 +218,7 @@ export class Stage {
   }
 
   /** Appends facts of one maker, all at once. */
-  async append(...facts: Exclude<MakerEvent, BlockProcessed>[]): Promise<void> {
+  async append(...facts: MakerFact[]): Promise<void> {
     const records = facts.map((fact) => {
       const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
       const partition = partitionOf(fact.maker, PARTITIONS);
@@ -229,39 +227,27 @@ export class Stage {
     await this.appender.append(records);
   }
 
-  /** Says that the book, which is empty here, is complete up to the last block but one of each partition. */
-  async markPositions(): Promise<void> {
-    for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      const blocks = this.facts.filter(
-        (stored) => stored.partition === partition && stored.fact.type === 'BlockProcessed',
-      );
-      const offset = String(blocks.at(-2)?.offset ?? 0n);
-      const { key, value, headers } = encodeResumeRecord(
-        { type: 'BookPosition', position: { partition, offset } },
-        { id: offset, source: '/stage', timeMs: 0 },
-      );
-      await this.appender.append([
-        { topic: topicNames(this.prefix).resume, partition, key: key ?? '', value, headers },
-      ]);
-    }
-  }
-
-  /**
-   * Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it.
-   * @param knownOffset the orders below it were known to that watcher; left out: all
-   */
-  async publishBlockTo(partition: number, knownOffset?: bigint): Promise<void> {
+  /** Publishes the chain's newest block to one partition alone, as a holder of the term that crashes right after it. */
+  async publishBlockTo(partition: number, term: number): Promise<void> {
     const block = await this.provider.getBlock('latest');
     if (block === null) throw new Error('no newest block');
     const { number, timestamp } = block;
-    const fact: BlockProcessed = {
+    await this.appendTo(partition, {
       type: 'BlockProcessed',
       block: { number, timestamp, hash: block.hash as Hex },
-      ...(knownOffset === undefined ? {} : { knownOffset: String(knownOffset) }),
-    };
-    const id = `${number}:BlockProcessed:${partition}:${knownOffset}`;
-    const message = encodeMakerEvent(fact, { id, source: '/stage', timeMs: 0 });
+      term,
+    });
+  }
+
+  /** Appends a fact about the whole partition. */
+  async appendTo(partition: number, fact: BlockProcessed | TermStarted): Promise<void> {
+    const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
     await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
+  }
+
+  /** The newest term of the log. */
+  term(): number {
+    return Math.max(0, ...this.folds.map(({ clock }) => clock.term));
   }
 
   /** Calls a view at the newest block. */
@@ -279,12 +265,14 @@ export class Stage {
       KAFKA_BROKERS: this.brokers,
       PARTITIONS: String(PARTITIONS),
       TOPIC_PREFIX: this.prefix,
+      DATABASE_URL: this.databaseUrl,
       OPS_PORT: '0',
       RPC_URL: this.anvil.rpcUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: this.protocolAddress,
       MULTICALL_ADDRESS: this.multicall,
       POLL_INTERVAL_MS: '20',
       SWEEP_PAIRS_PER_SECOND: '0',
+      TAKEOVER_MS: '500',
       // Blocks come when a test mines them.
       READY_LAG_SECONDS_MAX: '0',
       // Neither is slow, but the machine may be: what is tried again would be counted.
@@ -303,10 +291,8 @@ export class Stage {
 
   /** What the fold says of the order now. */
   state(orderHash: Hex): FoldedOrder {
-    for (const { orders } of this.makers.values()) {
-      const order = orders.get(orderHash);
-      if (order !== undefined) return order.state;
-    }
+    const order = this.find(orderHash)?.order;
+    if (order !== undefined) return order.state;
     const reason = this.removed.get(orderHash);
     return reason === undefined ? undefined : { status: 'REMOVED', reason };
   }
@@ -318,16 +304,16 @@ export class Stage {
 
   /** What is left to fill of an open order, as the fold says. */
   remaining(orderHash: Hex): bigint | undefined {
-    for (const { orders } of this.makers.values()) {
-      const order = orders.get(orderHash);
-      if (order !== undefined) return order.remaining;
-    }
-    return undefined;
+    return this.find(orderHash)?.order.remaining;
   }
 
-  /** What the fold knows of the maker's funds; undefined where no open order sells the token. */
-  funding(maker: Address, token: Address): Funding | undefined {
-    return this.makers.get(maker)?.funding.get(token);
+  /** What the fold knows of the funds that an open order hangs on; undefined where it knows none. */
+  funding(orderHash: Hex): KnownFunds | undefined {
+    return this.find(orderHash)?.funding?.known;
+  }
+
+  private find(orderHash: Hex): ReturnType<PartitionFold['find']> {
+    return this.folds.map((fold) => fold.find(orderHash)).find((known) => known !== undefined);
   }
 
   /** Number of the newest block that stands in every partition; -1 for none. */
@@ -360,31 +346,13 @@ export class Stage {
   }
 
   private fold(partition: number, fact: MakerEvent, offset: bigint): void {
-    const { clockSeconds, processedBlock } = this.clocks.get(partition) ?? { clockSeconds: 0, processedBlock: -1 };
-    const placed = { fact, offset, clockSeconds, processedBlock };
-    if (fact.type === 'BlockProcessed') {
-      for (const address of this.makers.keys()) {
-        if (partitionOf(address, PARTITIONS) === partition) this.evolveMaker(address, placed);
-      }
-      this.clocks.set(partition, {
-        clockSeconds: Math.max(clockSeconds, fact.block.timestamp),
-        processedBlock: Math.max(processedBlock, fact.block.number),
-      });
-    } else this.evolveMaker(fact.maker, placed);
-  }
-
-  private evolveMaker(address: Address, placed: Placed<MakerEvent>): void {
-    const before = this.makers.get(address) ?? unknownMaker(address);
-    const { maker, transitions } = evolve(before, [placed], { routingGraceSeconds: 60, ...this.hashes });
-    this.hashes.note(transitions);
-    this.makers.set(address, maker);
-    for (const transition of transitions) {
+    for (const transition of this.folds[partition]?.apply(fact, offset) ?? []) {
       if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
       if (!('order' in transition)) continue;
       const { orderHash, state } = transition.order;
       const status = transition.kind === 'OrderRemoved' ? transition.reason : state.status;
       const told = this.told.get(orderHash) ?? [];
-      if (told.at(-1)?.status !== status) told.push({ status, by: placed.fact });
+      if (told.at(-1)?.status !== status) told.push({ status, by: fact });
       this.told.set(orderHash, told);
     }
   }

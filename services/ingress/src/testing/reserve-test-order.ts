@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { Hex } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { reserveOrders } from '@makerbook/redis';
 import type { Wallet } from 'ethers';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import {
-  type Hex,
   orderCancellationRequestTypes,
   orderTypes,
   type SaltType,
   saltedDomainTypes,
   typedDataDomain,
 } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { concat, keccak256, TypedDataEncoder, Wallet } from 'ethers';
 import { testDomain } from './start-test-ingress.js';
 
@@ -56,7 +56,7 @@ export function hashOf({ order }: SignedOrder): Hex {
   return TypedDataEncoder.hash(typedDataDomain(testDomain), orderTypes, order) as Hex;
 }
 
-/** Signs a cancellation in a domain whose salt has the type asked for; ethers itself can only do bytes32. */
+/** Signs a cancellation in a domain whose salt has this type; ethers itself can only do bytes32. */
 export function signCancellation(wallet: Wallet, orderHash: string, salt: string, saltType: SaltType): string {
   const domain = { ...typedDataDomain(testDomain), salt: `0x${salt.slice(2).padStart(64, '0')}` };
   const domainTypes = saltedDomainTypes(saltType);

@@ -1,15 +1,14 @@
 import {
-  type Address,
   bytesToHex,
   createSwapCallHasher,
   decodeSwapCall,
   encodeSwapCall,
-  type Hex,
   hexToBytes,
   isSwapCallRefusal,
   type SwapCall,
   type UnsignedSwapCall,
 } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { addressOfKey, parseSignature, recoverAddress, signDigest } from '@makerbook/signatures';
 
 export const navigator: Address = '0x00000000000000000000000000000000000000bb';

@@ -1,10 +1,5 @@
-import {
-  encodeMakerEvent,
-  type Hex,
-  type MakerEvent,
-  type OrderBody,
-  type OrderSubmitted,
-} from '@makerbook/contracts-events';
+import { encodeMakerEvent, type MakerEvent, type OrderBody, type OrderSubmitted } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import fc from 'fast-check';
 
@@ -47,21 +42,25 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
 }
 
 /**
- * A stream of facts about the makers, in the order of the log, with gaps where control records stand. The fewer orders
+ * A stream of facts about the makers, in the order of the log, with gaps in the place of control records. The fewer orders
  * each maker has, the more often one is submitted again after it was removed.
  */
 export function factStreams(
   makers: readonly Hex[],
   partition: number,
-  size: { readonly min: number; readonly max: number; readonly orders: number },
+  size: { readonly min: number; readonly max: number; readonly orders: number; readonly unfoldable?: boolean },
 ): fc.Arbitrary<StoredRecord[]> {
-  const steps = fc.array(fc.tuple(stepOf(makers, size.orders), fc.integer({ min: 0, max: 3 })), {
-    minLength: size.min,
-    maxLength: size.max,
-  });
+  const steps = fc.array(
+    fc.tuple(stepOf(makers, size.orders, size.unfoldable === true ? 1 : 0), fc.integer({ min: 0, max: 3 })),
+    {
+      minLength: size.min,
+      maxLength: size.max,
+    },
+  );
   return steps.map((drawn) => {
     let seconds = startSeconds;
     let blockNumber = 100;
+    let term = 1;
     let offset = 0n;
     return drawn.map(([step, gap]) => {
       offset += BigInt(gap === 3 ? 2 : 1);
@@ -69,111 +68,146 @@ export function factStreams(
         seconds += step.seconds;
         if (!step.isRepeated) blockNumber += 1;
       }
-      const fact = factOf(step, { seconds, blockNumber, offset: offset - 1n });
+      if (step.kind === 'term') term += 1;
+      const fact = factOf(step, { seconds, blockNumber, term });
       return storedRecord(fact, { partition, offset: offset - 1n }, seconds * 1000);
     });
   });
 }
 
-/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due, the first one's watcher knew of no order. */
+/** The stream, and at its end blocks of long after, so many seconds from the start: each makes much due. */
 export function withLateBlocks(stream: readonly StoredRecord[], seconds: readonly number[]): StoredRecord[] {
   const { partition = 0, offset = -1n } = stream.at(-1) ?? {};
   const blocks = seconds.map((later, index) => {
-    const block = { number: 10_000 + later, hash: hashOf(later), timestamp: startSeconds + later };
-    const known = index === 0 ? { knownOffset: '0' } : {};
-    return storedRecord({ type: 'BlockProcessed', block, ...known }, { partition, offset: offset + BigInt(index + 1) });
+    const block = blockAt(10_000 + later, startSeconds + later, 1_000);
+    return storedRecord(block, { partition, offset: offset + BigInt(index + 1) });
   });
   return [...stream, ...blocks];
+}
+
+/** A fact that no build folds: ingress accepts no such order. */
+export function unfoldable(maker: Hex): MakerEvent {
+  const { order, orderHash, signature } = orderOf(maker, 999);
+  const nothing = { ...order, making: { ...order.making, amount: quantity(0n) } };
+  const cause = { kind: 'request' as const, requestId: 'request' };
+  return { type: 'OrderSubmitted', maker, orderHash, order: nothing, signature, acceptedAtMs: 0, cause };
+}
+
+/** `BlockProcessed`. */
+export function blockAt(number: number, timestamp: number, term = 1): MakerEvent {
+  return { type: 'BlockProcessed', block: blockRef(number, timestamp), term };
+}
+
+/** What a watcher reads of new orders of a maker: nothing filled, nothing cancelled, funds for all of them. */
+export function observedAt(
+  maker: Hex,
+  numbers: readonly number[],
+  block: { readonly number: number; readonly timestamp: number },
+  values: { readonly balance?: Hex; readonly allowance?: Hex; readonly nonce?: Hex } = {},
+): MakerEvent {
+  const { balance = '0xffff', allowance = '0xffff', nonce = '0x0' } = values;
+  return {
+    type: 'MakerObserved',
+    maker,
+    block: blockRef(block.number, block.timestamp),
+    term: 1,
+    cause: { kind: 'read', occasion: 'ORDER' },
+    nonce,
+    funds: [...new Set(numbers.map((number) => orderOf(maker, number).order.making.token))].map((token) => {
+      return { token, balance, allowance };
+    }),
+    orders: numbers.map((number) => {
+      return { orderHash: orderOf(maker, number).orderHash, filled: '0x0', cancelled: false };
+    }),
+  };
 }
 
 type Step =
   | {
       readonly kind: 'block';
       readonly seconds: number;
-      /** By another watcher. */
       readonly isRepeated: boolean;
-      /** How far before the block's own offset its watcher's knowledge ends. */
-      readonly unknown: number | undefined;
+      /** By a watcher that has lost its term. */
+      readonly isLate: boolean;
     }
+  | { readonly kind: 'term'; readonly isEnded: boolean }
+  | { readonly kind: 'unfoldable'; readonly maker: Hex }
   | {
       readonly kind: 'order';
       readonly maker: Hex;
-      readonly type: OrderFactType;
+      readonly type: 'OrderSubmitted' | 'OrderCancelled';
       readonly number: number;
-      readonly amount: number;
-      readonly more: MoreToCome;
     }
   | {
-      readonly kind: 'chain';
+      readonly kind: 'observed';
       readonly maker: Hex;
-      readonly type: ChainFactType;
-      readonly token: Hex;
-      readonly amount: number;
-      readonly late: boolean;
-      readonly more: MoreToCome;
+      readonly nonce: number | undefined;
+      readonly funds: readonly { readonly token: Hex; readonly balance: number; readonly allowance: number }[];
+      readonly orders: readonly { readonly number: number; readonly filled: number; readonly cancelled: boolean }[];
+      /** How many blocks ago. */
+      readonly late: number;
     }
   | {
       readonly kind: 'operator';
       readonly maker: Hex;
-      readonly type: 'MakerAdmitted' | 'MakerSuspended' | 'MakerRemoved';
+      readonly type: 'MakerAdmitted' | 'MakerSuspended' | 'MakerRemoved' | 'QuarantineLifted';
     };
 
-type OrderFactType = 'OrderSubmitted' | 'OrderCancelled' | 'OrderCancelledOnChain' | 'OrderFilled';
-type ChainFactType = 'BalanceChanged' | 'AllowanceChanged' | 'NonceChanged';
-
-/** What a fact says of those that follow it. */
-type MoreToCome = { readonly hasMore?: true };
-
-function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
+function stepOf(makers: readonly Hex[], orders: number, unfoldable: number): fc.Arbitrary<Step> {
   const maker = fc.constantFrom(...makers);
-  const more = fc.constantFrom<MoreToCome[]>({ hasMore: true }, {}, {});
+  const number = fc.integer({ min: 0, max: orders - 1 });
+  const rarely = fc.integer({ min: 0, max: 9 }).map((drawn) => drawn === 0);
+  const amount = fc.integer({ min: 0, max: 35 });
   return fc.oneof(
+    { weight: unfoldable, arbitrary: fc.record({ kind: fc.constant('unfoldable' as const), maker }) },
     {
-      weight: 2,
+      weight: 8,
       arbitrary: fc.record({
         kind: fc.constant('block' as const),
         seconds: fc.integer({ min: -4, max: 8 }),
-        isRepeated: fc.integer({ min: 0, max: 3 }).map((drawn) => drawn === 0),
-        unknown: fc.oneof(fc.constant(undefined), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 300 })),
+        isRepeated: rarely,
+        isLate: rarely,
       }),
     },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('term' as const), isEnded: fc.boolean() }) },
     {
-      weight: 6,
+      weight: 20,
       arbitrary: fc.record({
         kind: fc.constant('order' as const),
         maker,
-        type: fc.constantFrom<OrderFactType[]>(
-          'OrderSubmitted',
-          'OrderSubmitted',
-          'OrderSubmitted',
-          'OrderCancelled',
-          'OrderCancelledOnChain',
-          'OrderFilled',
-          'OrderFilled',
-        ),
-        number: fc.integer({ min: 0, max: orders - 1 }),
-        amount: fc.integer({ min: 0, max: 35 }),
-        more,
+        type: fc.constantFrom('OrderSubmitted' as const, 'OrderSubmitted' as const, 'OrderCancelled' as const),
+        number,
       }),
     },
     {
-      weight: 5,
+      weight: 24,
       arbitrary: fc.record({
-        kind: fc.constant('chain' as const),
+        kind: fc.constant('observed' as const),
         maker,
-        type: fc.constantFrom<ChainFactType[]>('BalanceChanged', 'AllowanceChanged', 'NonceChanged'),
-        token: fc.constantFrom(...tokens),
-        amount: fc.integer({ min: 0, max: 35 }),
-        late: fc.boolean(),
-        more,
+        nonce: fc.constantFrom(undefined, 0, 0, 0, 0, 0, 0, 1),
+        funds: fc.constantFrom(tokens.slice(0, 1), tokens.slice(0, 2), tokens.slice(0, 2), []).chain((of) => {
+          return fc.tuple(
+            ...of.map((token) => fc.record({ token: fc.constant(token), balance: amount, allowance: amount })),
+          );
+        }),
+        orders: fc.uniqueArray(fc.record({ number, filled: amount, cancelled: rarely }), {
+          maxLength: 4,
+          selector: (one) => one.number,
+        }),
+        late: fc.constantFrom(0, 0, 0, 1, -1),
       }),
     },
     {
-      weight: 1,
+      weight: 4,
       arbitrary: fc.record({
         kind: fc.constant('operator' as const),
         maker,
-        type: fc.constantFrom('MakerAdmitted' as const, 'MakerSuspended' as const, 'MakerRemoved' as const),
+        type: fc.constantFrom(
+          'MakerAdmitted' as const,
+          'MakerSuspended' as const,
+          'MakerRemoved' as const,
+          'QuarantineLifted' as const,
+        ),
       }),
     },
   );
@@ -182,56 +216,51 @@ function stepOf(makers: readonly Hex[], orders: number): fc.Arbitrary<Step> {
 interface Now {
   readonly seconds: number;
   readonly blockNumber: number;
-  readonly offset: bigint;
+  readonly term: number;
 }
 
-function factOf(step: Step, { seconds, blockNumber, offset }: Now): MakerEvent {
-  const blockAt = (number: number) => ({ number, hash: hashOf(number), timestamp: seconds });
-  const block = blockAt(blockNumber);
+function factOf(step: Step, { seconds, blockNumber, term }: Now): MakerEvent {
   const cause = { kind: 'request' as const, requestId: 'request' };
   switch (step.kind) {
     case 'block':
-      if (step.unknown === undefined) return { type: 'BlockProcessed', block };
-      return { type: 'BlockProcessed', block, knownOffset: String(max(0n, offset - BigInt(step.unknown))) };
+      return blockAt(blockNumber, seconds, step.isLate ? Math.max(1, term - 1) : term);
+    case 'term':
+      return { type: step.isEnded ? 'TermEnded' : 'TermStarted', term, holder: 'a watcher' };
+    case 'unfoldable':
+      return unfoldable(step.maker);
     case 'operator':
       return { type: step.type, maker: step.maker, cause: { kind: 'operator', commandId: 'command' } };
     case 'order': {
-      const { maker, type, number, amount, more } = step;
+      const { maker, type, number } = step;
       const { orderHash, order, signature } = orderOf(maker, number);
       if (type === 'OrderSubmitted') {
         return { type, maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
       }
-      if (type === 'OrderCancelled') {
-        return { type, maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
-      }
-      const log = { kind: 'log' as const, transactionHash: hashOf(blockNumber), logIndex: number };
-      if (type === 'OrderCancelledOnChain') return { type, maker, orderHash, block, cause: log };
-      return {
-        type,
-        maker,
-        orderHash,
-        filledMakingAmount: quantity(BigInt(Math.max(0, amount - 15))),
-        block,
-        cause: log,
-        ...more,
-      };
+      return { type, maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
     }
-    case 'chain': {
-      const { maker, type, token, amount, late, more } = step;
-      const at = late ? blockAt(blockNumber - 1) : block;
-      const read = { kind: 'read' as const, occasion: 'SWEEP' as const };
-      if (type === 'NonceChanged') {
-        return { type, maker, nonce: quantity(BigInt(amount > 30 ? 1 : 0)), block: at, cause: read, ...more };
-      }
-      const value = quantity(BigInt(amount));
-      if (type === 'BalanceChanged') return { type, maker, token, balance: value, block: at, cause: read, ...more };
-      return { type, maker, token, allowance: value, block: at, cause: read, ...more };
+    case 'observed': {
+      const { maker, nonce, funds, orders, late } = step;
+      return {
+        type: 'MakerObserved',
+        maker,
+        block: blockRef(blockNumber + 1 - late, seconds),
+        term,
+        cause: { kind: 'read', occasion: 'SWEEP' },
+        ...(nonce === undefined ? {} : { nonce: quantity(BigInt(nonce)) }),
+        funds: funds.map(({ token, balance, allowance }) => {
+          return { token, balance: quantity(BigInt(balance)), allowance: quantity(BigInt(allowance)) };
+        }),
+        orders: orders.map(({ number, filled, cancelled }) => {
+          const { orderHash } = orderOf(maker, number);
+          return { orderHash, filled: quantity(BigInt(Math.max(0, filled - 15))), cancelled };
+        }),
+      };
     }
   }
 }
 
-function max(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
+function blockRef(number: number, timestamp: number) {
+  return { number, hash: hashOf(number), timestamp };
 }
 
 function addressOf(seed: number): Hex {

@@ -7,13 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MakerEvent, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Appender, connectLog, type Log, type LogRecord } from '@makerbook/kafka';
-import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/local-stack';
+import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/parts';
 import { connectPostgres, type Postgres, projectedPositions } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from '../env.js';
 import { runProjector } from '../run.js';
-import { makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
+import { blockAt, makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
 
 /**
  * What it costs when many orders expire at once, on real parts of its own and with the projector as a process of its own:
@@ -37,6 +37,7 @@ interface Figures {
   readonly longestCommitMs: number;
   readonly memoryBeforeMb: number;
   readonly memoryPeakMb: number;
+  readonly cpuMs: number;
 }
 
 await (process.send === undefined ? measure() : project());
@@ -64,32 +65,30 @@ async function measure(): Promise<void> {
   try {
     await log.createTopics(topicSpecs(topics, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
     const appender = log.createAppender({ timeoutMs: 60_000 });
-    projector = await startProjector(environment);
     await submitOrders(appender, topics, partitions);
+    const catchUpAt = performance.now();
+    projector = await startProjector(environment);
     await projected(log, topics, postgres);
+    report('caught up', catchUpAt, await ask(projector, 'report'));
     // What is measured begins as a restart does: nothing is held in memory.
     await stopProjector(projector);
     projector = await startProjector(environment);
 
-    const steps = [
-      { name: 'out of the book', timestamp: expiresAt - 60, topic: topics.book },
-      { name: 'removed', timestamp: expiresAt, topic: topics.resume },
-    ];
-    for (const [number, { name, timestamp, topic }] of steps.entries()) {
-      const ends = await log.endOffsets(topic);
-      const tombstones = countTombstones(log, topic, ends);
+    // The first takes all orders out of the book, the second one removes them, which no reader of the book sees.
+    for (const [number, timestamp] of [expiresAt - 60, expiresAt].entries()) {
+      const tombstones = countTombstones(log, topics.book, await log.endOffsets(topics.book));
       await tombstones.caughtUp;
       await ask(projector, 'begin');
-      const block: MakerEvent = { type: 'BlockProcessed', block: { number, hash: `0x${'0'.repeat(64)}`, timestamp } };
       const startedAt = performance.now();
       for (let partition = 0; partition < partitions; partition += 1) {
-        await appender.append([recordOf(block, topics, partition)]);
+        await appender.append([recordOf(blockAt(number, timestamp), topics, partition)]);
       }
-      await tombstones.counted(Number(values.orders));
-      const lastTombstoneMs = Math.round(performance.now() - startedAt);
+      if (number === 0) {
+        await tombstones.counted(Number(values.orders));
+        console.log(`last tombstone: ${Math.round(performance.now() - startedAt)} ms`);
+      }
       await projected(log, topics, postgres);
-      const figures = await ask(projector, 'report');
-      console.log(`${name}: ${JSON.stringify({ lastTombstoneMs, ...figures })}`);
+      report(number === 0 ? 'out of the book' : 'removed', startedAt, await ask(projector, 'report'));
       await tombstones.stop();
     }
   } finally {
@@ -99,6 +98,12 @@ async function measure(): Promise<void> {
     await Promise.all([kafka.stop(), database.stop(), redis.stop()]);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** All rows are committed by now. */
+function report(what: string, startedAt: number, figures: Figures): void {
+  const tookMs = Math.round(performance.now() - startedAt);
+  console.log(`${what}: ${JSON.stringify({ orders: Number(values.orders), tookMs, ...figures })}`);
 }
 
 async function submitOrders(appender: Appender, topics: TopicNames, partitions: number): Promise<void> {
@@ -175,6 +180,7 @@ async function project(): Promise<void> {
   let commits = 0;
   let longestCommitMs = 0;
   let memoryBeforeMb = 0;
+  let cpuBefore: NodeJS.CpuUsage | undefined;
   const settings = readSettings(projectorSettings, process.env);
   const telemetry = startTelemetry({ service: 'projector', level: settings.LOG_LEVEL, exportSpans: false });
   const running = await runProjector(settings, telemetry, {
@@ -190,14 +196,17 @@ async function project(): Promise<void> {
     if (what === 'begin') {
       commits = 0;
       longestCommitMs = 0;
+      cpuBefore = process.cpuUsage();
       writeFileSync('/proc/self/clear_refs', '5');
       memoryBeforeMb = memoryMb('VmRSS');
     }
+    const cpu = process.cpuUsage(cpuBefore);
     const figures: Figures = {
       commits,
       longestCommitMs: Math.round(longestCommitMs),
       memoryBeforeMb,
       memoryPeakMb: memoryMb('VmHWM'),
+      cpuMs: Math.round((cpu.user + cpu.system) / 1000),
     };
     process.send?.(figures);
   });

@@ -1,16 +1,14 @@
-import { deepStrictEqual } from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
-import { readFeedEnd } from '../compare-feeds.js';
-import { createProjector, type Projector, type ProjectorParts } from '../project-events.js';
-import { type LoggedFact, readFact } from '../read-facts.js';
-import { createCacheRefresh } from '../refresh-cache.js';
-import { createTurns } from '../take-turns.js';
+import { createCacheRefresh } from '../commit/refresh-cache.js';
+import { createSemaphore } from '../commit/semaphore.js';
+import { type LoggedFact, readFact } from '../fold/read-facts.js';
+import { createProjector, type Projector, type ProjectorParts } from '../own/project-log.js';
 
 /** For live tests: one deployment's database, topics and keys on the run's real parts, projected by hand. */
 export interface TestDeployment {
@@ -42,8 +40,6 @@ export const testPartition = 1;
 export const testPartitions = 4;
 const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
-
-const noMeters = { committed: () => {}, published: () => {}, taken: () => {} };
 
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
@@ -94,22 +90,24 @@ export async function deploy(): Promise<TestDeployment> {
         // By hand nothing is tried again.
         createFencedPublisher: (options) =>
           log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS, transactionTimeoutMs: 2 * SLOW_MS }),
+        log,
         topics,
         transactionalIdPrefix: prefix,
-        cachedOrdersMax: 1000,
-        readFeedEnd: (partition) =>
-          readFeedEnd(partition, { log, topics: overrides.topics ?? topics, logger: silentLogger }),
-        databaseName: 'of the test',
+        heldMax: 1000,
         partitions: testPartitions,
         routingGraceSeconds: 60,
+        batchFactsMax: 1000,
         commitTransitionsMax: 50,
-        turns: createTurns(1000, 5),
-        haltedMakersMax: 3,
-        markIntervalMs: 0,
+        commitFactsMax: 1000,
+        commits: createSemaphore(2),
+        reads: createSemaphore(2),
+        quarantinedMakersMax: 3,
         refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
           refreshes.push(outcome),
         ),
-        meters: noMeters,
+        committed: () => {},
+        published: () => {},
+        taken: () => {},
         nowMs: () => performance.now(),
         ...overrides,
       }),
@@ -133,31 +131,45 @@ export function batchOf(records: readonly StoredRecord[], fromOffset: bigint): P
   };
 }
 
-/** Hands the stream over in batches, as the consumer loop does, from where the projection stands. */
+/** Appends what the log does not hold yet: the records of the stream, which has no gaps, at their offsets. */
+export async function appendAll({ log, topics }: TestDeployment, stream: readonly StoredRecord[]): Promise<void> {
+  const end = (await log.endOffsets(topics.makerEvents, { timeoutMs: SLOW_MS }))[testPartition] ?? 0n;
+  const missing = stream.filter(({ offset }) => offset >= end);
+  if (missing.length === 0) return;
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
+  for (let at = 0; at < missing.length; at += 200) {
+    await appender.append(
+      missing.slice(at, at + 200).map(({ key, value, headers }) => {
+        return { topic: topics.makerEvents, partition: testPartition, key, value, headers };
+      }),
+    );
+  }
+  await appender.close();
+}
+
+/** The stream without gaps: as a log that has no control records gives it. */
+export function withoutGaps(stream: readonly StoredRecord[]): StoredRecord[] {
+  return stream.map((record, index) => ({ ...record, offset: BigInt(index) }));
+}
+
+/** Hands the stream over in batches, as the consumer loop does, from where the rows are, until all is committed. */
 export async function projectAll(
+  deployment: TestDeployment,
   projector: Projector,
   stream: readonly StoredRecord[],
   lengthOf: (batch: number) => number = () => stream.length,
+  hold: Parameters<Projector['handleBatch']>[1] = fresh,
 ): Promise<void> {
+  await appendAll(deployment, stream);
   let position = await projector.positionOf(testPartition);
   for (let batch = 0; ; batch += 1) {
     const left = stream.filter(({ offset }) => offset >= position);
-    if (left.length === 0) return;
+    if (left.length === 0) break;
     const next = batchOf(left.slice(0, lengthOf(batch)), position);
-    await projector.handleBatch(next, fresh);
+    await projector.handleBatch(next, hold);
     position = next.nextOffset;
   }
-}
-
-/** A repeat is the same message again: the first of each id, in order. Throws where it is another one. */
-export function withoutRepeats(messages: readonly FeedMessage[]): FeedMessage[] {
-  const first = new Map<string, FeedMessage>();
-  for (const message of messages) {
-    const known = first.get(message.id);
-    if (known === undefined) first.set(message.id, message);
-    else deepStrictEqual(message, known);
-  }
-  return [...first.values()];
+  await projector.flush(testPartition);
 }
 
 async function readFeed(log: Log, topic: string): Promise<FeedMessage[]> {

@@ -56,8 +56,8 @@ export class Broker {
       if (this.#connection === connection) {
         this.drop();
       }
-      const { message, cause } = error as Error;
-      const reason = cause instanceof Error ? `${message} (${cause.message})` : message;
+      const { message, cause } = error as Error & { cause?: Error };
+      const reason = cause === undefined ? message : `${message} (${cause.message})`;
       throw new LogUnavailable(`${where}: ${reason}`, { mayHaveBeenAppended: progress.isSent, cause: error });
     }
   }
@@ -84,10 +84,10 @@ export class Broker {
   }
 
   #open(): Connection {
-    const { clientId, tls, sasl, connectTimeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    const { clientId, tls, sasl } = this.#options;
     const { host, port } = this.address;
     const connection = new Connection(clientId, {
-      connectTimeout: connectTimeoutMs,
+      connectTimeout: CONNECT_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       maxInflights: IN_FLIGHT_MAX,
       ...(tls && { tls, tlsServerName: isIP(host) === 0 }),
@@ -109,7 +109,7 @@ export class Broker {
   drop(): void {
     const connection = this.#connection;
     this.#connection = undefined;
-    connection?.socket.destroy(new Error('the connection was given up'));
+    connection?.socket?.destroy(new Error('the connection was given up'));
   }
 
   close(): void {

@@ -1,9 +1,9 @@
 import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } from '@platformatic/kafka';
-import { unavailable } from '../failures.js';
+import { LogUnavailable, unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
-import { Broker } from './broker.js';
-import { type Deadline, deadlineIn, pause, within } from './deadline.js';
-import { assertAccepted, coordinatorMoved, NO_ERROR, nameOfCode } from './error-codes.js';
+import { type Address, Broker } from './broker.js';
+import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
+import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const METADATA_AGE_MS_MAX = 300_000;
@@ -49,7 +49,8 @@ export class Cluster {
           this.#remember(answer);
           return answer;
         } catch (error) {
-          lastError = error;
+          // What was cut off by the caller's deadline gives no reason.
+          lastError = deadline.leftMs() < RETRY_PAUSE_MS ? (lastError ?? error) : error;
         }
       }
       await pause(RETRY_PAUSE_MS);
@@ -60,12 +61,8 @@ export class Cluster {
 
   #remember({ controllerId, brokers }: metadataV9.MetadataResponse): void {
     this.#controllerId = controllerId;
-    for (const { nodeId, host, port } of brokers) {
-      const known = this.#brokers.get(nodeId);
-      if (known === undefined || known.address.host !== host || known.address.port !== port) {
-        known?.close();
-        this.#brokers.set(nodeId, new Broker(nodeId, { host, port }, this.#options));
-      }
+    for (const broker of brokers) {
+      this.#learn(broker);
     }
     const ids = new Set(brokers.map(({ nodeId }) => nodeId));
     for (const [id, broker] of this.#brokers) {
@@ -76,11 +73,19 @@ export class Cluster {
     }
   }
 
+  /** A broker may come back at another address. */
+  #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
+    const known = this.#brokers.get(nodeId);
+    if (known === undefined || known.address.host !== host || known.address.port !== port) {
+      known?.close();
+      this.#brokers.set(nodeId, new Broker(nodeId, { host, port }, this.#options));
+    }
+  }
+
   /** The layout as far as it is known and not too old; does not ask. */
   knownLayout(topic: string): TopicLayout | undefined {
     const known = this.#layouts.get(topic);
-    const ageMsMax = this.#options.metadataAgeMsMax ?? METADATA_AGE_MS_MAX;
-    return known !== undefined && performance.now() - known.readAtMs < ageMsMax ? known.leaders : undefined;
+    return known !== undefined && performance.now() - known.readAtMs < METADATA_AGE_MS_MAX ? known.leaders : undefined;
   }
 
   async layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
@@ -164,31 +169,27 @@ export class Cluster {
     if (known !== undefined && this.#brokers.has(known)) {
       return this.broker(known);
     }
-    for (;;) {
+    const find = async () => {
       const asked = await this.anyBroker(deadline);
-      const answer = await asked.call(
-        findCoordinatorV3.api,
-        deadline.half(ATTEMPT_MS_MIN),
-        FindCoordinatorKeyTypes[kind],
-        [id],
-      );
-      const [found] = answer.coordinators;
-      const code = found?.errorCode ?? NO_ERROR;
-      if (found !== undefined && code === NO_ERROR) {
-        if (!this.#brokers.has(found.nodeId)) {
-          await this.metadata([], deadline);
+      const attempt = deadline.half(ATTEMPT_MS_MIN);
+      try {
+        const answer = await asked.call(findCoordinatorV3.api, attempt, FindCoordinatorKeyTypes[kind], [id]);
+        const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
+        assertAccepted(`finding the coordinator of ${id}`, coordinator.errorCode);
+        return coordinator;
+      } catch (error) {
+        if (error instanceof LogUnavailable) {
+          // It may be gone, and the others that are known as well.
+          await this.metadata([], deadline.half(ATTEMPT_MS_MIN));
         }
-        this.#coordinators.set(id, found.nodeId);
-        return this.broker(found.nodeId);
+        throw error;
       }
-      if (!coordinatorMoved.has(nameOfCode(code))) {
-        assertAccepted(`finding the coordinator of ${id}`, code);
-      }
-      if (deadline.leftMs() < RETRY_PAUSE_MS) {
-        throw unavailable(`the coordinator of ${id} is not available`);
-      }
-      await pause(RETRY_PAUSE_MS);
-    }
+    };
+    const isSoonThere = (error: unknown) => error instanceof KafkaRefused && coordinatorMoved.has(error.reason);
+    const found = await retryUntil(deadline, RETRY_PAUSE_MS, find, isSoonThere);
+    this.#learn(found);
+    this.#coordinators.set(id, found.nodeId);
+    return this.broker(found.nodeId);
   }
 
   forgetCoordinator(id: string): void {

@@ -33,6 +33,25 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal && { signal }).catch(() => undefined);
 }
 
+/** What the attempt answers; a failure that is worth it is tried again after a pause, as long as the deadline allows. */
+export async function retryUntil<T>(
+  deadline: Deadline,
+  pauseMs: number,
+  attempt: () => Promise<T>,
+  isWorthIt: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isWorthIt(error) || deadline.leftMs() < pauseMs) {
+        throw error;
+      }
+    }
+    await pause(pauseMs);
+  }
+}
+
 /** Waits for the work to settle, at most so long; true when it has. Its failure is ignored here. */
 export async function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const waiting = new AbortController();

@@ -9,6 +9,19 @@ export const coordinatorMoved: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR',
 ]);
 
+/** The partition has another leader now, or its leader cannot store anything yet: the same batch may be sent again. */
+export const leaderMoved: ReadonlySet<string> = new Set([
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'LEADER_NOT_AVAILABLE',
+  'NOT_LEADER_OR_FOLLOWER',
+  'REQUEST_TIMED_OUT',
+  'NOT_ENOUGH_REPLICAS',
+  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+]);
+
+/** A batch is larger than the topic takes. */
+export const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
+
 /** The protocol's name of an error code. */
 export function nameOfCode(code: number): string {
   return protocolErrorsCodesById[code] ?? `error code ${code}`;

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
 import { kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 import { connectLog } from '../connect-log.js';
 import { LogUnavailable } from '../failures.js';
@@ -115,7 +115,7 @@ test.each([
 ])('with %s nothing is answered, and the reason is in the error', async (_, environment, reason) => {
   const log = connect({ KAFKA_SASL_MECHANISM: 'SCRAM-SHA-512', ...environment });
   try {
-    const asked = log.partitionsOf('any', { timeoutMs: 3_000 });
+    const asked = log.partitionsOf('any', { timeoutMs: 10_000 });
     await expect(asked).rejects.toBeInstanceOf(LogUnavailable);
     await expect(asked).rejects.toThrow(reason);
   } finally {

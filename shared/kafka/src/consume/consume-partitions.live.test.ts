@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, startKafka } from '@makerbook/local-stack';
+import { findFreePort, startKafka } from '@makerbook/parts';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
 
-/** A store as the projector has one: a batch is taken only where it stands, with its position, in one step. */
+/** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
 function openStore(partitions: number) {
   const positions = new Array<bigint>(partitions).fill(0n);
   const values: string[][] = Array.from({ length: partitions }, () => []);
@@ -54,7 +54,7 @@ describe('consuming partitions', () => {
 
   async function caughtUp(topic: string, store: ReturnType<typeof openStore>): Promise<void> {
     const ends = await log.endOffsets(topic);
-    await until('the store stands at the high watermarks', () => {
+    await until('the store is at the high watermarks', () => {
       if (fatals[0] !== undefined) {
         throw fatals[0];
       }
@@ -62,7 +62,7 @@ describe('consuming partitions', () => {
     });
   }
 
-  test('goes on exactly where the store stands, whatever the group has committed', async () => {
+  test('goes on exactly at the position of the store, whatever the group has committed', async () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender();
     await appender.append(Array.from({ length: 10 }, (_, n) => recordOf(topic, 0, `${n}`)));
@@ -195,13 +195,13 @@ describe('consuming partitions', () => {
     });
     await following.caughtUp;
     await following.stop();
-    const told = parked.map(({ key, value, headers }) => ({ key, value: String(value), headers }));
-    expect(told.sort((one, other) => (one.key > other.key ? -1 : 1))).toEqual([
+    const written = parked.map(({ key, value, headers }) => ({ key, value: String(value), headers }));
+    expect(written.sort((one, other) => (one.key > other.key ? -1 : 1))).toEqual([
       {
         key: 'unreadable',
         value: 'unreadable',
         headers: {
-          said: 'unreadable',
+          note: 'unreadable',
           'parked-topic': topic,
           'parked-partition': '0',
           'parked-offset': '1',
@@ -212,7 +212,7 @@ describe('consuming partitions', () => {
         key: 'impossible',
         value: 'impossible',
         headers: {
-          said: 'impossible',
+          note: 'impossible',
           'parked-topic': topic,
           'parked-partition': '0',
           'parked-offset': '3',
@@ -222,7 +222,7 @@ describe('consuming partitions', () => {
     ]);
   });
 
-  test('a fatal failure, and an unexpected one that does not go away, stop the loop and are told once', async () => {
+  test('a fatal failure, and an unexpected one that does not go away, stop the loop and are reported once', async () => {
     for (const [failure, message] of [
       [new FatalError('the invariant is broken'), 'the invariant is broken'],
       [new TypeError('a bug'), 'failed 3 times in a row: a bug'],
@@ -248,7 +248,7 @@ describe('consuming partitions', () => {
     }
   });
 
-  test('a store that stands where the log has never been is fatal, and says so', async () => {
+  test('a store whose position the log never had is fatal, with that as the reason', async () => {
     const topic = await makeTopic(log, 1);
     consume({ topic, positionOf: async () => 5n, handleBatch: async () => undefined });
     await until('it has stopped', () => fatals.length > 0);

@@ -4,14 +4,12 @@ import { FatalError } from '../failures.js';
 import type { ConsumeOptions, ConsumerHealth, Logger, PartitionConsumer } from '../log.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 import { Backoff, BatchHandling, type OwnedPartition } from './handle-batch.js';
-import { GroupMember } from './join-group.js';
+import { GroupMember, REBALANCE_TIMEOUT_MS } from './join-group.js';
 import type { Parking } from './park-records.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const BATCH_BYTES_MAX = 4 * 1024 * 1024;
-const SESSION_TIMEOUT_MS = 8_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
-const REBALANCE_TIMEOUT_MS = 15_000;
 const COMMIT_INTERVAL_MS = 5_000;
 
 export interface ConsumerParts {
@@ -56,7 +54,7 @@ export class GroupConsumer<T> implements PartitionConsumer {
       now,
       headerEncoding: 'utf8',
       recordsMax: options.batchRecordsMax ?? BATCH_RECORDS_MAX,
-      bytesMax: options.batchBytesMax ?? BATCH_BYTES_MAX,
+      bytesMax: BATCH_BYTES_MAX,
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: async (partition, offset) => {
         throw new FatalError(
@@ -72,9 +70,7 @@ export class GroupConsumer<T> implements PartitionConsumer {
       topic,
       logger,
       now,
-      sessionTimeoutMs: options.sessionTimeoutMs ?? SESSION_TIMEOUT_MS,
       heartbeatIntervalMs: options.heartbeatIntervalMs ?? HEARTBEAT_INTERVAL_MS,
-      rebalanceTimeoutMs: options.rebalanceTimeoutMs ?? REBALANCE_TIMEOUT_MS,
       onAssigned: (partitions) => this.#take(partitions),
       onRevoked: (isLost) => this.#giveBack(isLost),
     });
@@ -168,7 +164,6 @@ export class GroupConsumer<T> implements PartitionConsumer {
   }
 
   async #giveBack(isLost: boolean): Promise<void> {
-    const { rebalanceTimeoutMs = REBALANCE_TIMEOUT_MS, onRevoked } = this.#options;
     const given = [...this.#owned.values()];
     for (const owned of given) {
       owned.isStale = isLost;
@@ -177,7 +172,7 @@ export class GroupConsumer<T> implements PartitionConsumer {
       this.#finish(owned.partition);
     }
     const finished = Promise.all(given.map(({ partition }) => this.#finishing.get(partition)));
-    await settledWithin(rebalanceTimeoutMs / 2, finished);
+    await settledWithin(REBALANCE_TIMEOUT_MS / 2, finished);
     if (!isLost) {
       await this.#commit();
     }
@@ -190,7 +185,7 @@ export class GroupConsumer<T> implements PartitionConsumer {
       this.#state = 'joining';
     }
     try {
-      await onRevoked?.(given.map(({ partition }) => partition));
+      await this.#options.onRevoked?.(given.map(({ partition }) => partition));
     } catch (error) {
       this.#fail(error as Error);
     }

@@ -12,8 +12,8 @@ describe('what a reader takes from a fetched partition', () => {
     expect(
       records.map(({ offset, key, value, headers, timestampMs }) => [offset, key, String(value), headers, timestampMs]),
     ).toEqual([
-      [7n, 'key', 'one', { said: 'one' }, 1_700_000_000_000],
-      [8n, 'key', 'two', { said: 'two' }, 1_700_000_000_001],
+      [7n, 'key', 'one', { note: 'one' }, 1_700_000_000_000],
+      [8n, 'key', 'two', { note: 'two' }, 1_700_000_000_001],
     ]);
     expect(nextOffset).toBe(9n);
   });
@@ -173,7 +173,7 @@ function record(index: number, key: string, value: string): Buffer {
     ...text(key),
     ...text(value),
     varint(1),
-    ...text('said'),
+    ...text('note'),
     ...text(value),
   ]);
   return Buffer.concat([varint(body.length), body]);

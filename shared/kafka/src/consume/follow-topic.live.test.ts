@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { deleteRecords, testParts } from '@makerbook/local-stack';
+import { deleteRecords, testParts } from '@makerbook/parts';
 import { RecordsDeleted } from '../failures.js';
 import type { Log } from '../log.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
@@ -67,7 +67,7 @@ describe('following a topic', () => {
     await following.stop();
   });
 
-  test('binary header values are kept byte for byte when told so', async () => {
+  test('binary header values are kept byte for byte as latin1', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([{ ...recordOf(topic, 0, 'k'), headers: { name: 'é' } }]);
     const values: string[] = [];
@@ -126,7 +126,7 @@ describe('following a topic', () => {
     await stored.following.caughtUp;
     expect([stored.seen.sort(), stored.fatal]).toEqual([['7', '8', '9'], []]);
     const missing = follow([4n, 2n], true);
-    await until('it says so', () => missing.fatal.length > 0);
+    await until('it has failed', () => missing.fatal.length > 0);
     expect(missing.fatal).toEqual([expect.any(RecordsDeleted)]);
     expect(missing.fatal[0]?.message).toBe(`${topic}/1 is stored from offset 3 on, and 2 is wanted`);
     expect(missing.seen).toEqual([]);
@@ -165,7 +165,7 @@ describe('following a topic', () => {
     await appender.append([recordOf(topic, 0, 'fourth')]);
     await deleteRecords(testParts().kafkaBrokers, topic, [3n]);
     goOn();
-    await until('it says so', () => fatal.length > 0);
+    await until('it has failed', () => fatal.length > 0);
     expect(fatal).toEqual([expect.any(RecordsDeleted)]);
     expect(seen).not.toContain('fourth');
     await following.stop();
@@ -196,7 +196,7 @@ describe('following a topic', () => {
     );
   });
 
-  test('a handler that throws ends it, and says so', async () => {
+  test('a handler that throws ends it, with the reason', async () => {
     const topic = await makeTopic(log, 1);
     await log.createAppender().append([recordOf(topic, 0, 'k')]);
     const fatal = await new Promise<Error>((onFatal) => {

@@ -16,6 +16,9 @@ import type { Logger } from '../log.js';
 
 /** The name and the sharing out of the members that ran before this library, so that both can be in one group. */
 const PROTOCOL = 'RoundRobinAssigner';
+/** Under 10 s, so that the partitions of a killed consumer move on soon. */
+const SESSION_TIMEOUT_MS = 8_000;
+export const REBALANCE_TIMEOUT_MS = 15_000;
 const CALL_TIMEOUT_MS = 5_000;
 const LEAVE_TIMEOUT_MS = 1_000;
 const RETRY_PAUSE_MS = 200;
@@ -24,9 +27,7 @@ export interface GroupOptions {
   readonly cluster: Cluster;
   readonly groupId: string;
   readonly topic: string;
-  readonly sessionTimeoutMs: number;
   readonly heartbeatIntervalMs: number;
-  readonly rebalanceTimeoutMs: number;
   readonly logger: Logger;
   readonly now: () => number;
   /** These partitions are this member's. Heartbeats go on meanwhile. */
@@ -133,13 +134,13 @@ export class GroupMember {
   }
 
   async #join(coordinator: Broker): Promise<joinGroupV7.JoinGroupResponse> {
-    const { groupId, topic, sessionTimeoutMs, rebalanceTimeoutMs } = this.#options;
+    const { groupId, topic } = this.#options;
     const protocols = [
       { name: PROTOCOL, metadata: encodeConsumerProtocolSubscription({ version: 0, topics: [topic] }) },
     ];
     for (;;) {
-      const deadline = deadlineIn(rebalanceTimeoutMs + CALL_TIMEOUT_MS);
-      const member = [groupId, sessionTimeoutMs, rebalanceTimeoutMs, this.#memberId, null] as const;
+      const deadline = deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS);
+      const member = [groupId, SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS, this.#memberId, null] as const;
       const joined = await coordinator.call(joinGroupV7.api, deadline, ...member, 'consumer', protocols);
       if (nameOfCode(joined.errorCode) !== 'MEMBER_ID_REQUIRED') {
         assertAccepted('joining the group', joined.errorCode);
@@ -155,9 +156,9 @@ export class GroupMember {
     coordinator: Broker,
     { generationId, leader, members }: joinGroupV7.JoinGroupResponse,
   ): Promise<readonly number[]> {
-    const { groupId, topic, rebalanceTimeoutMs } = this.#options;
+    const { groupId, topic } = this.#options;
     const shares = leader === this.#memberId ? await this.#shareOut(members) : [];
-    const deadline = deadlineIn(rebalanceTimeoutMs + CALL_TIMEOUT_MS);
+    const deadline = deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS);
     const member = [groupId, generationId, this.#memberId, null, 'consumer', PROTOCOL] as const;
     const synced = await coordinator.call(syncGroupV5.api, deadline, ...member, shares);
     assertAccepted('syncing with the group', synced.errorCode);
@@ -180,7 +181,7 @@ export class GroupMember {
 
   /** Until the generation ends; true when the partitions may already belong to others. */
   async #heartbeats(generation: Generation): Promise<boolean> {
-    const { groupId, logger, now, heartbeatIntervalMs, sessionTimeoutMs } = this.#options;
+    const { groupId, logger, now, heartbeatIntervalMs } = this.#options;
     for (;;) {
       await pause(heartbeatIntervalMs, this.#leaving.signal);
       if (this.#leaving.signal.aborted) {
@@ -204,7 +205,7 @@ export class GroupMember {
         }
         return true;
       }
-      if (now() - this.#lastHeartbeatAtMs > sessionTimeoutMs) {
+      if (now() - this.#lastHeartbeatAtMs > SESSION_TIMEOUT_MS) {
         logger.warn({ groupId }, 'the session with the group has ended unanswered');
         return true;
       }

@@ -14,7 +14,7 @@ async function park(record: Partial<LogRecord>): Promise<LogRecord[]> {
     stored.push(...records);
     return [];
   };
-  const base = { topic: 'facts', partition: 3, key: 'k', value: Buffer.from('v'), headers: { said: 'v' } };
+  const base = { topic: 'facts', partition: 3, key: 'k', value: Buffer.from('v'), headers: { note: 'v' } };
   const parking = new Parking({ append }, 'parked', async () => 8);
   await parking.parkRecord({ ...base, ...record, offset: 7n, timestampMs: 0 }, 'why');
   return stored;
@@ -29,18 +29,18 @@ const origin = {
 
 describe('a record that can never be handled', () => {
   test('is parked as it is, and its origin with it', async () => {
-    expect(await park({})).toMatchObject([{ topic: 'parked', key: 'k', headers: { said: 'v', ...origin } }]);
+    expect(await park({})).toMatchObject([{ topic: 'parked', key: 'k', headers: { note: 'v', ...origin } }]);
   });
 
   test('is parked without its value where that is too large', async () => {
     const [parked, ...more] = await park({ value: Buffer.alloc(BYTES_MAX) });
     expect(parked).toMatchObject({ key: 'k', value: null });
-    expect(parked?.headers).toEqual({ said: 'v', ...origin, 'parked-value-omitted': 'true' });
+    expect(parked?.headers).toEqual({ note: 'v', ...origin, 'parked-value-omitted': 'true' });
     expect(more).toEqual([]);
   });
 
-  test.each([{ headers: { said: 'x'.repeat(BYTES_MAX) } }, { key: 'x'.repeat(BYTES_MAX) }])(
-    'is parked as a mere note of where it stands where nothing else of it fits, so that its partition goes on',
+  test.each([{ headers: { note: 'x'.repeat(BYTES_MAX) } }, { key: 'x'.repeat(BYTES_MAX) }])(
+    'is parked as a mere note of its offset where nothing else of it fits, so that its partition goes on',
     async (record) => {
       const [parked] = await park(record);
       expect(parked).toMatchObject({ key: '', value: null });

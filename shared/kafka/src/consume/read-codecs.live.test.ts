@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { compressionsAlgorithms } from '@platformatic/kafka';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';

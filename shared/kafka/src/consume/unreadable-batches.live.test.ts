@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { findFreePort, startKafka } from '@makerbook/local-stack';
+import { findFreePort, startKafka } from '@makerbook/parts';
 import { crc32c } from '@platformatic/kafka';
 import type { StoredRecord, UnreadableBatch } from '../log.js';
 import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/local-stack';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
 import { LogUnavailable, RecordTooLarge } from '../failures.js';
 import type { Appender, Log } from '../log.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
@@ -55,7 +55,7 @@ describe('appending', () => {
     await expect(appender.append([recordOf(topic, 0, 'k', 'x'.repeat(5_000))])).rejects.toBeInstanceOf(RecordTooLarge);
   });
 
-  test('what the broker itself finds too large is refused alone, and its company is stored', async () => {
+  test('what the broker itself finds too large is refused alone, and the calls beside it are stored', async () => {
     const topic = await makeTopic(log, 1, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
     const [small, large, other] = await Promise.allSettled([
@@ -115,6 +115,11 @@ describe('appending while Kafka is away', () => {
       expect(failure).toMatchObject({ mayHaveBeenAppended: true });
     }
     await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
+    // The producer id is lost, and no broker gives another: this one never leaves.
+    await expect(appender.append([recordOf(topic, 0, 'never sent')])).rejects.toMatchObject({
+      name: 'LogUnavailable',
+      mayHaveBeenAppended: false,
+    });
     kafka.kill('SIGCONT');
     // The broker itself may need some time to come to its senses.
     let tries = 0;
@@ -127,6 +132,7 @@ describe('appending while Kafka is away', () => {
     });
     const [seen = []] = await readAll(log, topic);
     expect(seen.filter((value) => value === `after the hang ${tries}`)).toHaveLength(1);
+    expect(seen).not.toContain('never sent');
     // The request that the hanging broker had already received may be stored, and then once.
     expect(seen.filter((value) => value === 'h1').length).toBeLessThanOrEqual(1);
   });

@@ -1,5 +1,6 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, settledWithin } from '../cluster/deadline.js';
+import { leaderMoved, tooLarge } from '../cluster/error-codes.js';
 import { LogUnavailable, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, AppenderOptions, Logger, LogRecord } from '../log.js';
 import { IdempotentProducer, type Producer } from './idempotent-producer.js';
@@ -16,25 +17,9 @@ import { Transactor } from './transactions.js';
 const BATCH_OVERHEAD_BYTES = 128;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
-const DEFAULTS: Required<AppenderOptions> = {
-  lingerMs: 2,
-  batchBytesMax: 900_000,
-  requestBytesMax: 8 * 1024 * 1024,
-  timeoutMs: 5_000,
-  waitingBytesMax: 64 * 1024 * 1024,
-};
-
-/** Errors after which the same batch may be sent again with the same sequence: the broker stores it once. */
-const retryable: ReadonlySet<string> = new Set([
-  'UNKNOWN_TOPIC_OR_PARTITION',
-  'LEADER_NOT_AVAILABLE',
-  'NOT_LEADER_OR_FOLLOWER',
-  'REQUEST_TIMED_OUT',
-  'NOT_ENOUGH_REPLICAS',
-  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
-  'KAFKA_STORAGE_ERROR',
-  'UNKNOWN_SERVER_ERROR',
-]);
+const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+const DEFAULTS: Required<AppenderOptions> = { lingerMs: 2, batchBytesMax: 900_000, timeoutMs: 5_000 };
 
 /** Errors that leave open whether the batch was stored. */
 const outcomeUnknown: ReadonlySet<string> = new Set([
@@ -50,8 +35,6 @@ const producerLost: ReadonlySet<string> = new Set([
   'UNKNOWN_PRODUCER_ID',
   'INVALID_PRODUCER_EPOCH',
 ]);
-
-const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 
 interface Call {
   readonly records: readonly LogRecord[];
@@ -130,13 +113,13 @@ export class GroupCommit implements Appender {
     if (first === undefined) {
       return Promise.resolve([]);
     }
-    const { batchBytesMax, waitingBytesMax, timeoutMs, lingerMs } = this.#options;
+    const { batchBytesMax, timeoutMs, lingerMs } = this.#options;
     const bytes = sizeOf(records, first);
     if (bytes > batchBytesMax) {
       const message = `${records.length} records of ${bytes} bytes do not fit into a batch of ${batchBytesMax}`;
       return Promise.reject(new RecordTooLarge(message));
     }
-    if (this.#isClosed || this.#waitingBytes + bytes > waitingBytesMax) {
+    if (this.#isClosed || this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       const waiting = `${this.#waitingBytes} bytes are already waiting for Kafka`;
       return Promise.reject(unavailable(this.#isClosed ? 'the appender is closed' : waiting));
     }
@@ -212,7 +195,7 @@ export class GroupCommit implements Appender {
       }
       const taken = byLeader.get(leader) ?? { lanes: [], bytes: 0 };
       const bytes = nextBatchBytes(lane, this.#options.batchBytesMax);
-      if (this.#busyLeaders.has(leader) || (taken.bytes > 0 && taken.bytes + bytes > this.#options.requestBytesMax)) {
+      if (this.#busyLeaders.has(leader) || (taken.bytes > 0 && taken.bytes + bytes > REQUEST_BYTES_MAX)) {
         continue;
       }
       lane.batch ??= openBatch(lane, this.#options.batchBytesMax);
@@ -275,6 +258,9 @@ export class GroupCommit implements Appender {
     const open = lanes.flatMap((lane) => (lane.batch === undefined ? [] : [{ lane, batch: lane.batch }]));
     for (const { lane } of open) {
       lane.isUnderWay = true;
+      // Behind the others, so that all get their share of what a request may hold.
+      this.#lanes.delete(lane.place);
+      this.#lanes.set(lane.place, lane);
     }
     const soonest = open.map(({ batch }) => batch.deadline).reduce((one, other) => one.sooner(other));
     try {
@@ -311,7 +297,7 @@ export class GroupCommit implements Appender {
       this.#logger.warn({ place: lane.place, reason }, 'the producer id is renewed');
       this.#producer.giveUp(producer);
       this.#retry(lane);
-    } else if (retryable.has(reason)) {
+    } else if (leaderMoved.has(reason) || outcomeUnknown.has(reason)) {
       this.#retry(lane);
     } else if (tooLarge.has(reason)) {
       this.#settle(lane, batch, new RecordTooLarge(`${lane.place} refused ${records.length} records: ${reason}`));

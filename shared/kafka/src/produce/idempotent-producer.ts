@@ -1,6 +1,6 @@
 import { initProducerIdV4 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, pause } from '../cluster/deadline.js';
+import { type Deadline, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted } from '../cluster/error-codes.js';
 import { unavailable } from '../failures.js';
 import type { ProducerId } from './produce-request.js';
@@ -50,19 +50,15 @@ export class IdempotentProducer {
   }
 
   async #open(deadline: Deadline): Promise<Producer> {
-    for (;;) {
-      try {
-        const broker = await this.#cluster.anyBroker(deadline);
-        const attempt = deadline.half(ATTEMPT_MS_MIN);
-        const answer = await broker.call(initProducerIdV4.api, attempt, null, TRANSACTION_TIMEOUT_MS);
-        assertAccepted('opening a producer', answer.errorCode);
-        return { id: answer.producerId, epoch: answer.producerEpoch, nextSequence: new Map() };
-      } catch (error) {
-        if (deadline.leftMs() < RETRY_PAUSE_MS) {
-          throw unavailable('Kafka gave no producer id', error);
-        }
-        await pause(RETRY_PAUSE_MS);
-      }
-    }
+    const take = async () => {
+      const broker = await this.#cluster.anyBroker(deadline);
+      const attempt = deadline.half(ATTEMPT_MS_MIN);
+      const answer = await broker.call(initProducerIdV4.api, attempt, null, TRANSACTION_TIMEOUT_MS);
+      assertAccepted('opening a producer', answer.errorCode);
+      return { id: answer.producerId, epoch: answer.producerEpoch, nextSequence: new Map<string, number>() };
+    };
+    return retryUntil(deadline, RETRY_PAUSE_MS, take).catch((error: unknown) => {
+      throw unavailable('Kafka gave no producer id', error);
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
 import { PublisherFenced } from '../failures.js';
@@ -14,7 +14,7 @@ describe('transactions', () => {
   });
   afterAll(() => log.close());
 
-  test('records of several partitions are stored in one transaction, with their offsets told in order', async () => {
+  test('records of several partitions are stored in one transaction, and their offsets returned in order', async () => {
     const topic = await makeTopic(log, 3);
     const appender = log.createAppender();
     const at = await appender.appendAtomically(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));

@@ -2,7 +2,15 @@ import { addPartitionsToTxnV3, endTxnV3, initProducerIdV4 } from '@platformatic/
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
-import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import {
+  assertAccepted,
+  coordinatorMoved,
+  KafkaRefused,
+  leaderMoved,
+  NO_ERROR,
+  nameOfCode,
+  tooLarge,
+} from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord } from '../log.js';
 import {
@@ -21,15 +29,6 @@ const ATTEMPT_MS_MIN = 500;
 /** What is sent at once: a record batch has a maximum size, a transaction has none. */
 const PART_BYTES_MAX = 600_000;
 
-const leaderMoved: ReadonlySet<string> = new Set([
-  'UNKNOWN_TOPIC_OR_PARTITION',
-  'LEADER_NOT_AVAILABLE',
-  'NOT_LEADER_OR_FOLLOWER',
-  'REQUEST_TIMED_OUT',
-  'NOT_ENOUGH_REPLICAS',
-  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
-]);
-const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
 
 export interface TransactorOptions {

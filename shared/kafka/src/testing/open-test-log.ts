@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { testParts } from '@makerbook/local-stack';
+import { testParts } from '@makerbook/parts';
 import { connectLog } from '../connect-log.js';
 import type { Log, Logger, LogRecord } from '../log.js';
 
@@ -11,7 +11,7 @@ export const quiet: Logger = {
   error: () => undefined,
 };
 
-/** A log for one live test file: on the run's shared Kafka unless told, with names of its own. It waits long unless told. */
+/** A log for one live test file: on the run's shared Kafka unless given another, with generous time limits. */
 export function openTestLog(brokers = testParts().kafkaBrokers): Log {
   const log = connectLog({ brokers: brokers.split(','), clientId: 'test', logger: quiet });
   const timeoutMs = 60_000;
@@ -31,7 +31,7 @@ export async function makeTopic(log: Log, partitions: number, config: Record<str
 }
 
 export function recordOf(topic: string, partition: number, key: string, value = key): LogRecord {
-  return { topic, partition, key, value: Buffer.from(value), headers: { said: value } };
+  return { topic, partition, key, value: Buffer.from(value), headers: { note: value } };
 }
 
 /** Waits until the condition holds, or fails naming what it waited for. */

@@ -1,6 +1,6 @@
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4, type metadataV9 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
@@ -31,7 +31,8 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const missing = specs.filter(({ name }) => !before.has(name));
   const created = missing.length === 0 ? new Set<string>() : await create(cluster, missing, deadline);
   const existed = specs.filter(({ name }) => !created.has(name));
-  const differences = await compare(cluster, existed, deadline, () => true);
+  const found = await findTopics(cluster, existed, deadline);
+  const differences = await compare(cluster, existed, found, deadline, () => true);
   return specs.map(({ name }) => ({
     name,
     outcome: created.has(name) ? 'created' : 'existed',
@@ -45,10 +46,8 @@ export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const found = await findTopics(cluster, specs, deadline);
   const missing = specs.filter(({ name }) => !found.has(name)).map(({ name }) => `topic ${name} is missing`);
   const existing = specs.filter(({ name }) => found.has(name));
-  const differences = await compare(cluster, existing, deadline, (setting) => settingsReliedOn.has(setting));
-  const differing = [...differences].flatMap(([name, ofTopic]) =>
-    ofTopic.map((difference) => `topic ${name} has ${difference}`),
-  );
+  const differences = await compare(cluster, existing, found, deadline, (setting) => settingsReliedOn.has(setting));
+  const differing = [...differences].flatMap(([name, all]) => all.map((one) => `topic ${name} has ${one}`));
   const problems = [...missing, ...differing];
   if (problems.length > 0) {
     throw new TopicMismatch(
@@ -110,12 +109,11 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
       throw new KafkaRefused(`creating topic ${name}${errorMessage ? ` (${errorMessage})` : ''}`, reason);
     }
   }
-  while ((await findTopics(cluster, specs, deadline)).size < specs.length) {
-    if (deadline.passed()) {
+  await retryUntil(deadline, RETRY_PAUSE_MS, async () => {
+    if ((await findTopics(cluster, specs, deadline)).size < specs.length) {
       throw unavailable('topics were created but are not seen yet');
     }
-    await pause(RETRY_PAUSE_MS);
-  }
+  });
   return created;
 }
 
@@ -133,13 +131,13 @@ function pinned(config: TopicSpec['config'], replicas: number | undefined): Read
 async function compare(
   cluster: Cluster,
   specs: readonly TopicSpec[],
+  found: ReadonlyMap<string, ActualTopic>,
   deadline: Deadline,
   isWanted: (setting: string) => boolean,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   if (specs.length === 0) {
     return new Map();
   }
-  const found = await findTopics(cluster, specs, deadline);
   const settings = await readSettings(cluster, specs, deadline);
   return new Map(
     specs.map(({ name, partitions, config }) => {
@@ -170,21 +168,20 @@ async function readSettings(
   deadline: Deadline,
 ): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
   const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
-  for (;;) {
+  const describeAll = async () => {
     const broker = await cluster.anyBroker(deadline);
-    const answer = await broker.call(describeConfigsV4.api, deadline, resources, false, false);
-    const refused = answer.results.find(({ errorCode }) => errorCode !== NO_ERROR);
-    if (refused === undefined) {
-      return new Map(
-        answer.results.map(({ resourceName, configs }) => [
-          resourceName,
-          new Map(configs.map(({ name, value }) => [name, value ?? ''])),
-        ]),
-      );
+    const { results } = await broker.call(describeConfigsV4.api, deadline, resources, false, false);
+    for (const { resourceName, errorCode } of results) {
+      assertAccepted(`reading the settings of topic ${resourceName}`, errorCode);
     }
-    if (nameOfCode(refused.errorCode) !== 'UNKNOWN_TOPIC_OR_PARTITION' || deadline.leftMs() < RETRY_PAUSE_MS) {
-      assertAccepted(`reading the settings of topic ${refused.resourceName}`, refused.errorCode);
-    }
-    await pause(RETRY_PAUSE_MS);
-  }
+    return new Map(
+      results.map(({ resourceName, configs }) => [
+        resourceName,
+        new Map(configs.map(({ name, value }) => [name, value ?? ''])),
+      ]),
+    );
+  };
+  const isNotSeenYet = (error: unknown) =>
+    error instanceof KafkaRefused && error.reason === 'UNKNOWN_TOPIC_OR_PARTITION';
+  return retryUntil(deadline, RETRY_PAUSE_MS, describeAll, isNotSeenYet);
 }

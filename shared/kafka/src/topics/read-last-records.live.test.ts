@@ -25,7 +25,7 @@ describe('the last records of a partition', () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();
     await appender.append(keys(100).map((key) => recordOf(topic, 0, key)));
-    await appender.append([{ topic, partition: 0, key: 'gone', value: null, headers: { said: 'gone' } }]);
+    await appender.append([{ topic, partition: 0, key: 'gone', value: null, headers: { note: 'gone' } }]);
     expect(await last(topic, 0, 3)).toEqual(['98', '99', 'gone']);
     const [record] = await log.readLastRecords(topic, 0, { recordsMax: 1 });
     expect(record).toMatchObject({
@@ -34,7 +34,7 @@ describe('the last records of a partition', () => {
       offset: 100n,
       key: 'gone',
       value: null,
-      headers: { said: 'gone' },
+      headers: { note: 'gone' },
     });
   });
 

@@ -1,5 +1,5 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
@@ -11,8 +11,6 @@ import { readStartOffsets } from './read-offsets.js';
 const REACH = 16n;
 const REACH_FACTOR = 16n;
 const REACH_MAX = 65_536n;
-/** A process that starts asks for all its partitions at once, over one connection. */
-const READINGS_MAX = 8;
 const RETRY_PAUSE_MS = 20;
 
 interface Wanted {
@@ -26,8 +24,6 @@ interface Wanted {
 export class LastRecordReader {
   readonly #cluster: Cluster;
   readonly #endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
-  readonly #waiting: (() => void)[] = [];
-  #readings = 0;
 
   constructor(cluster: Cluster, endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>) {
     this.#cluster = cluster;
@@ -39,39 +35,13 @@ export class LastRecordReader {
     partition: number,
     { recordsMax, timeoutMs }: { readonly recordsMax: number; readonly timeoutMs: number },
   ): Promise<readonly StoredRecord[]> {
-    const wanted = { topic, partition, recordsMax, deadline: deadlineIn(timeoutMs) };
-    if (this.#readings >= READINGS_MAX) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
-    this.#readings += 1;
-    try {
-      return await this.#readOrRetry(wanted);
-    } finally {
-      this.#readings -= 1;
-      this.#waiting.shift()?.();
-    }
-  }
-
-  async #readOrRetry(wanted: Wanted): Promise<readonly StoredRecord[]> {
-    const { topic, partition, deadline } = wanted;
-    for (;;) {
-      try {
-        return await this.#readOnce(wanted);
-      } catch (error) {
-        if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) {
-          throw error;
-        }
+    const deadline = deadlineIn(timeoutMs);
+    const read = () =>
+      this.#readOnce({ topic, partition, recordsMax, deadline }).catch((error: unknown) => {
         this.#cluster.forgetLayout(topic);
-        if (deadline.leftMs() < RETRY_PAUSE_MS) {
-          throw error instanceof LogUnavailable
-            ? error
-            : unavailable(`the end of ${topic}/${partition} could not be read`, error);
-        }
-        await pause(RETRY_PAUSE_MS);
-      }
-    }
+        throw error instanceof KafkaRefused ? unavailable(error.message, error) : error;
+      });
+    return retryUntil(deadline, RETRY_PAUSE_MS, read, (error) => error instanceof LogUnavailable);
   }
 
   async #readOnce(wanted: Wanted): Promise<readonly StoredRecord[]> {

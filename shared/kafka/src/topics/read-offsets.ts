@@ -1,6 +1,6 @@
 import { FetchIsolationLevels, ListOffsetTimestamps, listOffsetsV6 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause, within } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, retryUntil, within } from '../cluster/deadline.js';
 import { assertAccepted } from '../cluster/error-codes.js';
 import { singleFlight } from '../cluster/single-flight.js';
 import { LogUnavailable, unavailable } from '../failures.js';
@@ -28,23 +28,18 @@ export function readStartOffsets(cluster: Cluster, topic: string, deadline: Dead
   return listOffsets(cluster, topic, ListOffsetTimestamps.EARLIEST, deadline);
 }
 
-async function listOffsets(
+function listOffsets(
   cluster: Cluster,
   topic: string,
   timestamp: bigint,
   deadline: Deadline,
 ): Promise<readonly bigint[]> {
-  for (;;) {
-    try {
-      return await listOnce(cluster, topic, timestamp, deadline);
-    } catch (error) {
+  const list = () =>
+    listOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
       cluster.forgetLayout(topic);
-      if (deadline.leftMs() < RETRY_PAUSE_MS) {
-        throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-      }
-      await pause(RETRY_PAUSE_MS);
-    }
-  }
+      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
+    });
+  return retryUntil(deadline, RETRY_PAUSE_MS, list);
 }
 
 async function listOnce(

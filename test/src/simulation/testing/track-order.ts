@@ -22,7 +22,6 @@ export function trackedOrder(given: Partial<TrackedOrder> = {}): TrackedOrder {
     amount: 10n,
     nonce: 0n,
     expiresAt: 1000,
-    acceptedAtBlock: 1,
     comparedBeforeBlock: 1,
     isDeleted: false,
     wasDenied: false,

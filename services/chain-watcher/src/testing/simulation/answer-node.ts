@@ -1,8 +1,8 @@
 import { type ChainLog, type Node, type RpcRequest, RpcUnavailable, type StateReader } from '@makerbook/chain';
-import type { Hex } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Faults } from './draw-faults.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
 import type { Life } from './keep-virtual-time.js';
-import type { Weather } from './make-weather.js';
 
 /** What a process sees of the chain: slowly, sometimes not at all, and sometimes from a node that lags. */
 export interface SeenChain {
@@ -13,14 +13,14 @@ export interface SeenChain {
 export function answerNode(
   chain: Chain,
   life: Life,
-  weather: Weather,
+  faults: Faults,
   onRead: (block: Block, calls: number) => void,
 ): SeenChain {
   /** The newest block of the node that answers. */
   const ask = async (): Promise<number> => {
-    await life.delay(weather.nodeMs());
-    if (weather.isNodeAway()) throw new RpcUnavailable('the node is away');
-    return Math.max(0, chain.head.header.number - weather.lagBlocks());
+    await life.delay(faults.nodeMs());
+    if (faults.isNodeAway()) throw new RpcUnavailable('the node is away');
+    return Math.max(0, chain.head.header.number - faults.lagBlocks());
   };
   const find = (hash: Hex, head: number): Block => {
     const block = chain.find(hash);
@@ -30,7 +30,7 @@ export function answerNode(
   const callAll: Node['callAll'] = async (requests, read) => {
     const head = await ask();
     const answers = requests.map((request) => answer(request, chain, head, find));
-    await life.delay(weather.nodeMs());
+    await life.delay(faults.nodeMs());
     return read(answers, 'node');
   };
   return {
@@ -38,7 +38,7 @@ export function answerNode(
       callAll,
       call: (method, params) => callAll([{ method, params }], ([result]) => result),
       callEach: () => Promise.reject(new Error('state is read by itself here')),
-      endpoints: () => [],
+      endpoints: () => [{ name: 'node', callAll, isResting: () => false }],
       passOver: () => undefined,
       counts: () => ({
         calls: 0,
@@ -55,7 +55,7 @@ export function answerNode(
         const block = find(hash, await ask());
         onRead(block, calls.length);
         const values = calls.map((call) => valueAt(block, call));
-        await life.delay(weather.nodeMs());
+        await life.delay(faults.nodeMs());
         return values;
       },
       suspects: () => new Map(),

@@ -1,3 +1,4 @@
+import { ceType } from '@makerbook/contracts-events';
 import {
   type AppendedAt,
   type Appender,
@@ -7,9 +8,8 @@ import {
   LogUnavailable,
   type StoredRecord,
 } from '@makerbook/kafka';
-import type { Chance } from '@makerbook/local-stack';
+import { APPEND_TIMEOUT_MS, type Faults } from './draw-faults.js';
 import type { Life, VirtualTime } from './keep-virtual-time.js';
-import type { Weather } from './make-weather.js';
 
 /** A record with the number of the record batch in which it was appended. */
 export interface HeldRecord extends StoredRecord {
@@ -18,6 +18,8 @@ export interface HeldRecord extends StoredRecord {
 
 /** Topics in memory. Each process sees and writes them at its own pace. */
 export class HeldLog {
+  /** A planted defect: terms are read before what was stored earlier. */
+  static showsTermsAtOnce = false;
   private readonly time: VirtualTime;
   private readonly partitionsMax: number;
   private readonly topics = new Map<string, HeldRecord[][]>();
@@ -63,22 +65,22 @@ export class HeldLog {
   }
 
   /** What was under way when its writer died may be stored all the same, or later than its writer was told that it is not. */
-  openAppender(life: Life, weather: Weather, chance: Chance): Appender {
+  openAppender(life: Life, faults: Faults): Appender {
     const append = (records: readonly LogRecord[]) =>
       new Promise<readonly AppendedAt[]>((resolve, reject) => {
-        const fate = weather.appendFate();
-        const isUnsent = chance.oneIn(2);
-        const onTheWayMs = weather.appendMs() + (fate === 'late' ? TIMEOUT_MS : 0);
+        const fate = faults.appendFate();
+        const isUnsent = faults.isUnsent();
+        const onTheWayMs = faults.appendMs() + (fate === 'late' ? APPEND_TIMEOUT_MS : 0);
         if (fate !== 'lost') {
           this.time.after(onTheWayMs, () => {
             if (life.isOver && isUnsent) return;
             const at = this.store(life.name, records);
-            if (fate === 'stored') life.after(weather.appendMs(), () => resolve(at));
+            if (fate === 'stored') life.after(faults.appendMs(), () => resolve(at));
           });
         }
         if (fate === 'stored') return;
         const refused = new LogUnavailable(fate, { mayHaveBeenAppended: true });
-        life.after(fate === 'late' ? chance.below(TIMEOUT_MS) : TIMEOUT_MS, () => reject(refused));
+        life.after(fate === 'late' ? faults.refusedAfterMs() : APPEND_TIMEOUT_MS, () => reject(refused));
       });
     return {
       append,
@@ -88,13 +90,13 @@ export class HeldLog {
     };
   }
 
-  connect(life: Life, weather: Weather): Pick<Log, 'followTopic' | 'endOffsets'> {
+  connect(life: Life, faults: Faults): Pick<Log, 'followTopic' | 'endOffsets'> {
     return {
       endOffsets: async (topic) => {
-        await life.delay(weather.followMs());
+        await life.delay(faults.followMs());
         return this.ends(topic);
       },
-      followTopic: (options) => this.follow(options, life, weather),
+      followTopic: (options) => this.follow(options, life, faults),
     };
   }
 
@@ -102,7 +104,7 @@ export class HeldLog {
     return this.partitions(topic).map((records) => BigInt(records.length));
   }
 
-  private follow({ topic, from, onRecords, onFatal }: FollowOptions, life: Life, weather: Weather) {
+  private follow({ topic, from, onRecords, onFatal }: FollowOptions, life: Life, faults: Faults) {
     const held = this.partitions(topic);
     const positions = held.map((_, partition) => (Array.isArray(from) ? Number(from[partition] ?? 0n) : 0));
     const isBusy = held.map(() => false);
@@ -121,9 +123,9 @@ export class HeldLog {
       if (isBusy[partition] || ends === undefined) return;
       isBusy[partition] = true;
       while (isOpen() && (positions[partition] ?? 0) < records.length) {
-        await life.delay(weather.followMs());
+        await life.delay(faults.followMs());
         const fetched = records.slice(positions[partition]);
-        await life.delay(weather.followMs());
+        await life.delay(faults.followMs());
         if (!isOpen()) return;
         await onRecords(partition, fetched);
         positions[partition] = (positions[partition] ?? 0) + fetched.length;
@@ -132,12 +134,19 @@ export class HeldLog {
       isBusy[partition] = false;
     };
     const start = (partition: number) => void pump(partition).catch(onFatal);
+    const showTerms = (partition: number) => {
+      const last = held[partition]?.at(-1);
+      if (last?.headers['ce_type'] === TERM_STARTED) void onRecords(partition, [last]);
+    };
     const listener = (appended: string, partition: number) => {
       if (!isOpen()) this.listeners.delete(listener);
-      else if (appended === topic) start(partition);
+      else if (appended === topic) {
+        if (HeldLog.showsTermsAtOnce) showTerms(partition);
+        start(partition);
+      }
     };
     this.listeners.add(listener);
-    life.after(weather.followMs(), () => {
+    life.after(faults.followMs(), () => {
       ends = this.ends(topic);
       for (const partition of held.keys()) start(partition);
       lookWhetherCaughtUp();
@@ -153,4 +162,4 @@ export class HeldLog {
   }
 }
 
-const TIMEOUT_MS = 5000;
+const TERM_STARTED = ceType('TermStarted');

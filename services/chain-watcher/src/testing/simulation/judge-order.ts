@@ -1,61 +1,33 @@
 import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
 import { type OpenOrder, type RemovalReason, routableUntilSeconds } from '@makerbook/domain';
-import { GRACE_SECONDS, type KnownOrder } from './fold-log.js';
+import type { KnownOrder } from '../fold-log.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
-import { PROTOCOL, SILENT, type SignedOrder } from './place-orders.js';
-
-/** The blocks whose state is looked at, for each thing that an order hangs on. */
-interface Places {
-  readonly order: Block;
-  readonly nonce: Block;
-  readonly balance: Block;
-  readonly allowance: Block;
-}
+import { GRACE_SECONDS, PROTOCOL, SILENT, type SignedOrder } from './place-orders.js';
 
 /**
- * Why an ACTIVE order could not be filled with this block processed, nor at a later one up to the newest that was read
- * from. Where a token says nothing of its changes, it counts what it held when it was read.
+ * Why an ACTIVE order could be filled neither after this block, nor after the newest one at which something was read that
+ * it is judged by. Where a token has no logs of its changes, what was read of it last counts.
+ * @param block the newest processed one
  * @param readBlock at which the fact was read that had it ACTIVE
  */
 export function whyNotActive(
   signed: SignedOrder,
-  known: KnownOrder,
+  { order, funding, nonce }: KnownOrder,
   { chain, block, readBlock = 0 }: { readonly chain: Chain; readonly block: number; readonly readBlock?: number },
 ): string | undefined {
-  const { order, balance, allowance, nonce } = readAt(known);
-  if (chain.at(block).header.timestamp >= routableUntilSeconds(known.order, { routingGraceSeconds: GRACE_SECONDS })) {
+  if (chain.at(block).header.timestamp >= routableUntilSeconds(order, { routingGraceSeconds: GRACE_SECONDS })) {
     return 'it was in its last seconds';
   }
-  const isSilent = signed.token === SILENT;
+  const read = funding?.known?.block ?? 0;
+  const newest = Math.max(block, readBlock, read, nonce?.block ?? 0);
   const reasons: string[] = [];
-  for (let at = block; at <= Math.max(block, readBlock, order, balance, allowance, nonce); at += 1) {
-    const reason = whyNot(signed, known.order.remaining, {
-      order: chain.at(at),
-      nonce: chain.at(at),
-      balance: chain.at(isSilent ? balance : at),
-      allowance: chain.at(isSilent ? allowance : at),
-    });
+  for (const at of new Set([block, newest])) {
+    const funds = chain.at(signed.token === SILENT ? read : at);
+    const reason = whyNot(signed, order.remaining, chain.at(at), funds);
     if (reason === undefined) return undefined;
     reasons.push(`at ${at} ${reason}`);
   }
   return reasons.join('; ');
-}
-
-/**
- * Whether all that is known of the order is right, each thing at the block at which it was read where that is beyond the
- * processed one: two watchers in different blocks have read them.
- */
-export function isOfDifferentBlocks(signed: SignedOrder, known: KnownOrder, chain: Chain, block: number): boolean {
-  const { order, balance, allowance, nonce } = readAt(known);
-  const isSilent = signed.token === SILENT;
-  const later = (read: number) => chain.at(Math.max(block, read));
-  const reason = whyNot(signed, known.order.remaining, {
-    order: later(order),
-    nonce: later(nonce),
-    balance: isSilent ? chain.at(balance) : later(balance),
-    allowance: isSilent ? chain.at(allowance) : later(allowance),
-  });
-  return reason === undefined;
 }
 
 /** The state of an open order by what the chain says after the block; `gone` where it is none any more. */
@@ -90,23 +62,13 @@ export function mayEndBy(signed: SignedOrder, reason: RemovalReason | undefined,
   }
 }
 
-/** The block at which each thing was read; 0 for what was not. */
-function readAt({ order, funding, nonce }: KnownOrder) {
-  return {
-    order: order.observedBlock ?? 0,
-    balance: funding?.balance?.blockNumber ?? 0,
-    allowance: funding?.allowance?.blockNumber ?? 0,
-    nonce: nonce?.blockNumber ?? 0,
-  };
-}
-
-function whyNot(signed: SignedOrder, remaining: bigint, at: Places): string | undefined {
+function whyNot(signed: SignedOrder, remaining: bigint, at: Block, funds: Block): string | undefined {
   const { maker, token, hash, amount, nonce } = signed;
-  const filled = valueAt(at.order, filledOf(PROTOCOL, hash));
-  const allowed = valueAt(at.allowance, allowance(token, maker, PROTOCOL));
-  const balance = valueAt(at.balance, balanceOf(token, maker));
-  if (valueAt(at.order, cancelledOf(PROTOCOL, hash)) !== 0n) return 'it was cancelled';
-  if (valueAt(at.nonce, nonceOf(PROTOCOL, maker)) !== nonce) return 'the nonce was another one';
+  const filled = valueAt(at, filledOf(PROTOCOL, hash));
+  const allowed = valueAt(funds, allowance(token, maker, PROTOCOL));
+  const balance = valueAt(funds, balanceOf(token, maker));
+  if (valueAt(at, cancelledOf(PROTOCOL, hash)) !== 0n) return 'it was cancelled';
+  if (valueAt(at, nonceOf(PROTOCOL, maker)) !== nonce) return 'the nonce was another one';
   if (remaining > amount - filled) return `${filled} of ${amount} were filled`;
   if (allowed < remaining) return `the allowance was ${allowed}`;
   return balance < remaining ? `the balance was ${balance}` : undefined;

@@ -1,5 +1,5 @@
 import type { BlockHeader, ChainLog, StateCall } from '@makerbook/chain';
-import type { Address, Hex } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 
 export interface Block {
   readonly header: BlockHeader;

@@ -47,9 +47,9 @@ function drained(): Promise<void> {
 export class Life {
   readonly name: string;
   isOver = false;
+  private frozenUntilMs = 0;
   private readonly time: VirtualTime;
   private readonly stopping = new AbortController();
-  private readonly sleepers = new Set<() => void>();
 
   constructor(name: string, time: VirtualTime) {
     this.name = name;
@@ -66,8 +66,15 @@ export class Life {
 
   after(ms: number, work: () => void): void {
     this.time.after(ms, () => {
-      if (!this.isOver) work();
+      if (this.isOver) return;
+      if (this.time.nowMs < this.frozenUntilMs) this.after(this.frozenUntilMs - this.time.nowMs, work);
+      else work();
     });
+  }
+
+  /** Nothing of it goes on for so long; what it has sent is served meanwhile. */
+  freeze(forMs: number): void {
+    this.frozenUntilMs = Math.max(this.frozenUntilMs, this.time.nowMs + forMs);
   }
 
   /** For what comes from outside. */
@@ -75,15 +82,15 @@ export class Life {
     return new Promise((resolve) => this.after(ms, resolve));
   }
 
-  /** Resolves at once on abort. */
-  wait(ms: number): Promise<void> {
-    if (this.signal.aborted) return Promise.resolve();
+  /** Resolves at once when the signal is aborted. */
+  wait(ms: number, signal: AbortSignal = this.signal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = () => {
-        this.sleepers.delete(wake);
+        signal.removeEventListener('abort', wake);
         resolve();
       };
-      this.sleepers.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
       this.after(ms, wake);
     });
   }
@@ -95,7 +102,6 @@ export class Life {
   /** Asks it to stop, and ends it some time later. */
   stop(withinMs: number): void {
     this.stopping.abort();
-    for (const wake of this.sleepers) wake();
     this.after(withinMs, () => this.kill());
   }
 }

@@ -1,11 +1,13 @@
 import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
 import { encodeMakerEvent, type MakerFact, type OrderSubmitted } from '@makerbook/contracts-events';
-import { type Address, eventTopics, type Hex } from '@makerbook/contracts-evm';
-import { quantity } from '@makerbook/domain';
+import { eventTopics } from '@makerbook/contracts-evm';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { type LogRecord, partitionOf } from '@makerbook/kafka';
-import type { Chance } from '@makerbook/local-stack';
+import type { Chance } from '@makerbook/parts';
 import type { Chain } from './keep-chain.js';
 
+/** Before their expiry orders leave the book. */
+export const GRACE_SECONDS = 4;
 export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
 export const MAKERS: readonly [Address, ...Address[]] = [addressOf(0x11), addressOf(0x12), addressOf(0x13)];
 /** Its balances change with no log. */
@@ -28,23 +30,44 @@ export interface SignedOrder {
   isPosted: boolean;
 }
 
-/** The makers with their orders, and what they do on the chain and at the service's door. */
-export interface Company {
+/** The makers with their orders, and what they do on the chain. */
+export interface MakersAtWork {
   readonly orders: readonly SignedOrder[];
   /** One more order, not posted. */
-  sign(nowSeconds: number): SignedOrder;
-  /** Something that the next block does. Says what; undefined where it would have reverted. */
-  act(): string | undefined;
+  sign(chance: Chance, nowSeconds: number): SignedOrder;
+  /** Something that the next block does, in words; undefined where it would have reverted. */
+  act(chance: Chance): string | undefined;
 }
 
-export function openCompany(chain: Chain, chance: Chance): Company {
+/** Makers with some balances and allowances in each token. */
+export function openMakers(chain: Chain, first: Chance): MakersAtWork {
   const orders: SignedOrder[] = [];
-  const move = (maker: Address, token: Address) => {
-    chain.set(balanceOf(token, maker), BigInt(chance.below(14)));
+  for (const maker of MAKERS) {
+    for (const token of TOKENS) {
+      chain.set(balanceOf(token, maker), BigInt(first.below(14)));
+      chain.set(allowance(token, maker, PROTOCOL), BigInt(first.below(30)));
+    }
+  }
+  return {
+    orders,
+    sign: (chance, nowSeconds) => {
+      const order = signOrder(chain, chance, orders.length, nowSeconds);
+      orders.push(order);
+      return order;
+    },
+    act: (chance) => {
+      const acts = actsOf(chain, chance, orders);
+      return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
+    },
   };
+}
+
+function actsOf(chain: Chain, chance: Chance, orders: readonly SignedOrder[]) {
+  const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
+  const move = (maker: Address, token: Address) => chain.set(balanceOf(token, maker), BigInt(chance.below(14)));
   /** Mostly a new one. */
   const pickOrder = () => chance.pickAny(chance.oneIn(3) ? orders : orders.slice(-3));
-  const acts = {
+  return {
     move: () => {
       const maker = chance.pick(MAKERS);
       const token = chance.pick(TOKENS);
@@ -98,35 +121,21 @@ export function openCompany(chain: Chain, chance: Chance): Company {
       return `${nameOf(maker)} has the nonce ${nonce}`;
     },
   };
-  const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
+}
 
-  for (const maker of MAKERS) {
-    for (const token of TOKENS) {
-      move(maker, token);
-      chain.set(allowance(token, maker, PROTOCOL), BigInt(chance.below(30)));
-    }
-  }
+function signOrder(chain: Chain, chance: Chance, number: number, nowSeconds: number): SignedOrder {
+  const maker = chance.pick(MAKERS);
+  const wasAhead = chance.oneIn(8);
   return {
-    orders,
-    sign: (nowSeconds) => {
-      const maker = chance.pick(MAKERS);
-      const number = orders.length;
-      const wasAhead = chance.oneIn(8);
-      const order: SignedOrder = {
-        label: `order ${number} of ${nameOf(maker)}`,
-        hash: `0x${(number + 1).toString(16).padStart(64, '0')}`,
-        maker,
-        token: chance.pick(TOKENS),
-        amount: BigInt(chance.between(1, 9)),
-        nonce: chain.value(nonceOf(PROTOCOL, maker)) + (wasAhead ? 1n : 0n),
-        wasAhead,
-        expiresAt: nowSeconds + (chance.oneIn(6) ? chance.between(8, 30) : 100_000),
-        isPosted: false,
-      };
-      orders.push(order);
-      return order;
-    },
-    act: () => acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })](),
+    label: `order ${number} of ${nameOf(maker)}`,
+    hash: `0x${(number + 1).toString(16).padStart(64, '0')}`,
+    maker,
+    token: chance.pick(TOKENS),
+    amount: BigInt(chance.between(1, 9)),
+    nonce: chain.value(nonceOf(PROTOCOL, maker)) + (wasAhead ? 1n : 0n),
+    wasAhead,
+    expiresAt: nowSeconds + (chance.oneIn(6) ? chance.between(8, 30) : 100_000),
+    isPosted: false,
   };
 }
 

@@ -1,85 +1,86 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
-import type { Chance } from '@makerbook/local-stack';
 import { silentLogger } from '@makerbook/telemetry';
-import type { WatcherState } from '../../keep-position.js';
-import { pollBlocks } from '../../poll-blocks.js';
+import { pollBlocks } from '../../blocks/poll-blocks.js';
+import { watchHead } from '../../blocks/watch-head.js';
 import { retrying } from '../../retry.js';
-import { watchHead } from '../../watch-head.js';
-import { type Work, type WorkParts, wireWork } from '../../wire-work.js';
+import { Work } from '../../work.js';
 import { answerNode } from './answer-node.js';
+import type { Faults } from './draw-faults.js';
 import type { HeldLog } from './hold-log.js';
 import type { Chain } from './keep-chain.js';
 import type { Life } from './keep-virtual-time.js';
-import type { Weather } from './make-weather.js';
 import { PROTOCOL } from './place-orders.js';
+import type { Plan } from './plan-run.js';
+import type { Projector } from './project-log.js';
 
 export const TOPICS: TopicNames = topicNames();
 
 export interface WatcherWorld {
   readonly chain: Chain;
   readonly log: HeldLog;
-  readonly chance: Chance;
-  readonly settings: WorkParts['settings'];
-  readonly batchFactsMax: number;
+  readonly projector: Projector;
+  readonly plan: Plan;
   readonly note: (line: () => string) => void;
   readonly onFatal: (error: Error) => void;
 }
 
-/** A watcher of one life, wired as the process wires it, on a chain and a log in memory. */
-export function runWatcher(life: Life, weather: Weather, world: WatcherWorld): Work {
-  const { chain, log, chance, settings, batchFactsMax, note } = world;
+/** A watcher as one process, wired as `run.ts` wires it, on a chain and a log in memory. */
+export function runWatcher(life: Life, faults: Faults, world: WatcherWorld): Work {
+  const { chain, log, note, plan, projector } = world;
   const { signal } = life;
   const nowMs = () => life.nowMs();
-  const wait = (ms: number) => life.wait(ms);
-  const seen = answerNode(chain, life, weather, ({ header }, calls) =>
+  const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
+  const seen = answerNode(chain, life, faults, ({ header }, calls) =>
     note(() => `${life.name} reads ${calls} values at block ${header.number}`),
   );
-  const state: WatcherState = { phase: 'READING_LOG', matched: undefined, processed: undefined, catchUp: undefined };
   const onFatal = (error: Error) => {
     if (!(life.isOver || signal.aborted)) world.onFatal(error);
   };
-  const source = watchHead(
-    pollBlocks({
-      node: seen.node,
-      withLogs: true,
-      pollIntervalMs: 500,
-      nowMs,
-      wait,
-      silenceMsMax: 3000,
-      onLag: () => undefined,
-      wsUrl: undefined,
-      onSubscriptionBroken: () => undefined,
-    }),
-    { node: seen.node, nowMs, wait, signal },
-  );
-  const work = wireWork({
+  const polled = pollBlocks({
+    node: seen.node,
+    withLogs: true,
+    pollIntervalMs: 500,
+    nowMs,
+    wait,
+    silenceMsMax: 3000,
+    onLag: () => undefined,
+    wsUrl: undefined,
+    onSubscriptionBroken: () => undefined,
+  });
+  const work = new Work({
     // What it does not use of a log is not there.
-    log: log.connect(life, weather) as Log,
-    appender: log.openAppender(life, weather, chance),
+    log: log.connect(life, faults) as Log,
+    appender: log.openAppender(life, faults),
     topics: TOPICS,
     node: seen.node,
-    source,
+    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
-    state,
-    sweep: { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 },
-    settings,
-    batchFactsMax,
+    settings: plan.settings,
+    batchRecordsMax: plan.batchRecordsMax,
+    holder: life.name,
+    loadOrders: async (onOrders) => {
+      await life.delay(faults.nodeMs());
+      return projector.snapshot(onOrders);
+    },
+    verifyChain: () => Promise.resolve(),
     logger: silentLogger,
     signal,
     nowMs,
     wait,
-    retryFor: () => (once) => retrying(once, { signal, wait, onFailure: () => undefined, onSuccess: () => undefined }),
+    retryFor: (_, until) => (once) =>
+      retrying(once, {
+        signal: until,
+        wait: (ms) => wait(ms, until),
+        onFailure: () => undefined,
+        onSuccess: () => undefined,
+      }),
+    onFailure: () => undefined,
     onFatal,
-    onBlock: ({ number }, facts) => note(() => `${life.name} has processed block ${number}, ${facts} facts`),
+    onRole: (role, term) => note(() => `${life.name} is ${role} in term ${term}`),
+    onBlock: ({ number }, facts) => note(() => `${life.name} has processed block ${number}, ${facts} records`),
     onCatchUp: () => undefined,
   });
-  const watch = async () => {
-    await work.followed.caughtUp;
-    state.phase = 'CATCHING_UP';
-    note(() => `${life.name} has read the log`);
-    await work.watch();
-  };
-  for (const each of [watch(), work.sweep()]) each.catch(onFatal);
+  work.run().catch(onFatal);
   return work;
 }

@@ -1,174 +1,200 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
-import { type Chance, createChance } from '@makerbook/local-stack';
-import type { Work, WorkParts } from '../../wire-work.js';
+import { createChance } from '@makerbook/parts';
+import { type Calm, Draws, drawFaults } from './draw-faults.js';
 import { HeldLog, type HeldRecord } from './hold-log.js';
 import { judgeLog, type Verdict } from './judge-log.js';
 import { Chain } from './keep-chain.js';
 import { Life, VirtualTime } from './keep-virtual-time.js';
-import { makeWeather } from './make-weather.js';
-import { nameOf, openCompany, recordOf, type SignedOrder, submittedBy } from './place-orders.js';
+import { type MakersAtWork, nameOf, openMakers, recordOf, type SignedOrder, submittedBy } from './place-orders.js';
+import type { Action, Plan } from './plan-run.js';
+import { Projector } from './project-log.js';
 import { runWatcher, TOPICS, type WatcherWorld } from './run-watcher.js';
 
-export interface SimulationOptions {
-  readonly seed: number;
-  /** Left out, the seed says how many watchers there may be at once, whether they are killed, and whether requests fail. */
-  readonly watchers?: number;
-  readonly hasKills?: boolean;
-  readonly hasFaults?: boolean;
+export interface RunOptions {
   /** What happened, line by line. */
-  readonly onLine?: (line: string) => void;
+  readonly onLine?: ((line: string) => void) | undefined;
+  /** False: lower terms count in the fold, a planted defect. */
+  readonly isFenced?: boolean;
+  /** False: it does not matter in which order readings are in the log. */
+  readonly checksOrder?: boolean;
 }
 
-export interface SimulationReport extends Verdict {
-  readonly seed: number;
+export interface RunReport extends Verdict {
   readonly blocks: number;
   readonly records: number;
+  readonly terms: number;
+  /** Watchers that were killed, stopped or frozen. */
   readonly kills: number;
   readonly watchers: number;
 }
 
 const START_MS = 1_700_000_000_000;
-const QUIET_BLOCKS = 14;
+const QUIET_BLOCKS = 45;
+const ORDERS_MAX = 35;
 
 /**
  * Watchers as they are, in one process, on a chain and a log in memory and on virtual time: orders are posted and deleted,
- * filled, cancelled and funded, watchers are killed and started, requests are slow and fail, all by the seed. At the end
- * the log is folded and held to the chain. The same seed does the same again.
+ * filled, cancelled and funded, watchers are killed, frozen and started, requests are slow and fail, all by the plan. At the
+ * end the log is folded and compared with the chain. The same plan does the same again.
  */
-export async function simulateWatchers(options: SimulationOptions): Promise<SimulationReport> {
-  const { seed, onLine } = options;
-  const chance = createChance(seed);
-  const time = new VirtualTime(START_MS);
-  const season = { isCalm: false };
-  const note = (line: () => string) => onLine?.(`${((time.nowMs - START_MS) / 1000).toFixed(3)} ${line()}`);
-  const partitions = chance.pick([1, 2]);
-  const chain = new Chain();
-  const log = new HeldLog(time, partitions, (writer, records) => note(() => `${writer} stores ${linesOf(records)}`));
-  const company = openCompany(chain, chance);
-  const drawn = { watchers: chance.pick([1, 1, 2, 3]), hasKills: chance.oneIn(2), hasFaults: chance.oneIn(2) };
-  const { watchers: watchersMax = drawn.watchers, hasKills = drawn.hasKills, hasFaults = drawn.hasFaults } = options;
-  const settings = drawSettings(chance, partitions);
-  note(() => `at most ${watchersMax} watchers, kills ${hasKills}, faults ${hasFaults}, ${JSON.stringify(settings)}`);
-  const fatal: Error[] = [];
-  const world: WatcherWorld = {
-    chain,
-    log,
-    chance,
-    settings,
-    batchFactsMax: chance.pick([500, 500, 500, 3]),
-    note,
-    onFatal: (error) => fatal.push(error),
-  };
-  const alive = new Map<Life, Work>();
-  let started = 0;
-  let kills = 0;
-  const start = () => {
-    started += 1;
-    const life = new Life(`w${started}`, time);
-    note(() => `${life.name} starts`);
-    alive.set(life, runWatcher(life, makeWeather(chance, season, hasFaults), world));
-  };
-  const end = () => {
-    const life = chance.pickAny([...alive.keys()]);
-    if (life === undefined) return;
-    const isKilled = chance.oneIn(2);
-    note(() => `${life.name} is ${isKilled ? 'killed' : 'stopped'}`);
-    if (isKilled) life.kill();
-    else life.stop(chance.below(2000));
-    alive.delete(life);
-    kills += 1;
-  };
-  const ingress = makeWeather(chance, season, false);
-  const post = (order: SignedOrder) => {
-    const record = recordOf(TOPICS.makerEvents, partitions, submittedBy(order, time.nowMs));
-    time.after(ingress.appendMs(), () => {
-      order.isPosted = true;
-      log.store('ingress', [record]);
-    });
-    if (chance.oneIn(15)) time.after(chance.below(9000), () => log.store('ingress', [record]));
-  };
-  const cancel = ({ maker, hash }: SignedOrder) => {
-    const expiresAtSeconds = 4_000_000_000;
-    const cause = { kind: 'request', requestId: 'DELETE' } as const;
-    const fact = { type: 'OrderCancelled', maker, orderHash: hash, expiresAtSeconds, cause } as const;
-    time.after(ingress.appendMs(), () => log.store('ingress', [recordOf(TOPICS.makerEvents, partitions, fact)]));
-  };
-  const visit = () => {
-    const unposted = chance.pickAny(company.orders.filter(({ isPosted }) => !isPosted));
-    if (unposted !== undefined && chance.oneIn(3)) return post(unposted);
-    const posted = chance.pickAny(company.orders.filter(({ isPosted }) => isPosted));
-    if (posted !== undefined && chance.oneIn(8)) return cancel(posted);
-    if (company.orders.length >= ORDERS_MAX) return;
-    const order = company.sign(nowSeconds(time));
-    note(() => `${order.label} is signed: ${order.amount} of ${nameOf(order.token)}, nonce ${order.nonce}`);
-    if (!chance.oneIn(4)) post(order);
-  };
-  const mine = (actions: number) => {
-    const done = Array.from({ length: actions }, () => company.act()).filter((text) => text !== undefined);
-    const { header } = chain.mine(nowSeconds(time));
-    note(() => `block ${header.number} at ${header.timestamp - START_MS / 1000}: ${done.join('; ')}`);
-  };
-  const stir = () => {
-    if (alive.size < watchersMax && (alive.size === 0 ? chance.oneIn(4) : chance.oneIn(6))) start();
-    if (hasKills && chance.oneIn(9)) end();
-  };
+export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
+  const run = new Run(plan, options);
+  await run.time.runUntil(run.live());
+  return run.judge(options);
+}
 
-  const live = async () => {
-    mine(0);
-    start();
-    const blocks = chance.between(12, 40);
-    const paceMs = chance.pick([1000, 1000, 250]);
-    for (let left = blocks; left > 0; left -= 1) {
-      for (let visits = chance.below(4); visits > 0; visits -= 1) {
-        time.after(chance.oneIn(2) ? paceMs - 1 - chance.below(100) : chance.below(paceMs), visit);
-      }
-      time.after(chance.below(paceMs), stir);
-      await time.wait(chance.oneIn(20) ? 5000 : chance.oneIn(6) ? chance.below(paceMs) : paceMs);
-      for (let burst = chance.oneIn(12) ? chance.between(2, 8) : 1; burst > 0; burst -= 1) mine(chance.below(5));
-    }
-    await time.wait(10_000);
-    season.isCalm = true;
-    note(() => 'from now on nothing happens');
-    if (alive.size === 0) start();
+class Run {
+  readonly time = new VirtualTime(START_MS);
+  private readonly plan: Plan;
+  private readonly options: RunOptions;
+  private readonly chain = new Chain();
+  private readonly log: HeldLog;
+  private readonly makers: MakersAtWork;
+  private readonly calm: Calm = { isCalm: false };
+  private readonly fatal: Error[] = [];
+  private readonly alive: Life[] = [];
+  private readonly world: WatcherWorld;
+  private readonly draws: Draws;
+  private started = 0;
+  private kills = 0;
+
+  constructor(plan: Plan, options: RunOptions) {
+    this.plan = plan;
+    this.options = options;
+    this.draws = new Draws(plan.seed);
+    this.makers = openMakers(this.chain, createChance(plan.seed));
+    this.log = new HeldLog(this.time, plan.partitions, (writer, records) =>
+      this.note(() => `${writer} stores ${linesOf(records)}`),
+    );
+    const projector = new Projector(this.log, TOPICS, plan.partitions);
+    void projector.run(this.time, new Draws(plan.seed + 1));
+    this.world = {
+      chain: this.chain,
+      log: this.log,
+      projector,
+      plan,
+      note: (line) => this.note(line),
+      onFatal: (error) => this.fatal.push(error),
+    };
+    this.note(() => JSON.stringify({ ...plan, actions: plan.actions.length }));
+  }
+
+  async live(): Promise<void> {
+    for (const action of this.plan.actions) this.time.after(action.atMs, () => this.take(action));
+    await this.time.wait(this.plan.quietAtMs);
+    this.calm.isCalm = true;
+    this.note(() => 'from now on nothing happens');
+    if (this.alive.length === 0) this.start(1);
     for (let left = QUIET_BLOCKS; left > 0; left -= 1) {
-      await time.wait(2000);
-      mine(0);
+      await this.time.wait(2000);
+      this.mine([]);
     }
-    await time.wait(12_000);
-  };
-  await time.runUntil(live());
-  for (const life of alive.keys()) life.kill();
-  const held = log.partitions(TOPICS.makerEvents);
-  const isReadAtHead = settings.STATE_BLOCKS_MAX < 50;
-  const mayCatchUp = settings.CATCH_UP_BLOCKS_MAX < 100;
-  const verdict = judgeLog({
-    chain,
-    orders: company.orders,
-    partitions: held,
-    isSteady: watchersMax === 1 && !hasKills && !mayCatchUp && !isReadAtHead,
-    // Who dies while it catches up at the head is in another block than the one that is started after it; and so is one
-    // that is behind and reads at the head, until a node that lags itself knows of no head so far.
-    isOfSeveral: watchersMax > 1 || (hasKills && mayCatchUp) || (hasFaults && isReadAtHead),
-    isSwept: settings.SWEEP_PAIRS_PER_SECOND > 0,
-    mayCatchUp,
-  });
-  const wrong = [...fatal.map((error) => `a watcher ended: ${error.stack}`), ...verdict.wrong];
-  const records = held.reduce((sum, { length }) => sum + length, 0);
-  return { ...verdict, wrong, seed, blocks: chain.head.header.number, records, kills, watchers: started };
-}
+    await this.time.wait(12_000);
+    for (const life of this.alive) life.kill();
+  }
 
-function drawSettings(chance: Chance, partitions: number): WorkParts['settings'] {
-  return {
-    PARTITIONS: partitions,
-    STATE_BLOCKS_MAX: chance.pick([100, 100, 100, 1, 3]),
-    CATCH_UP_BLOCKS_MAX: chance.pick([120, 120, 120, 3]),
-    ORDER_GATHER_MS: 5,
-    SWEEP_PAIRS_PER_SECOND: chance.pick([20, 2, 0]),
-  };
-}
+  judge({ isFenced = true, checksOrder = true }: RunOptions): RunReport {
+    const { settings, isSteady, hasFaults } = this.plan;
+    const partitions = this.log.partitions(TOPICS.makerEvents);
+    const verdict = judgeLog({
+      chain: this.chain,
+      orders: this.makers.orders,
+      partitions,
+      isSteady: isSteady && settings.CATCH_UP_BLOCKS_MAX >= 100 && settings.STATE_BLOCKS_MAX >= 50,
+      isInOrder: checksOrder && !hasFaults,
+      isSwept: settings.SWEEP_PAIRS_PER_SECOND > 0,
+      isFenced,
+    });
+    const facts = partitions.flatMap((records) => records.map((record) => decodeMakerEvent(record)));
+    const terms = facts.map((fact) => ('term' in fact ? fact.term : 0));
+    return {
+      ...verdict,
+      wrong: [...this.fatal.map((error) => `a watcher ended: ${error.stack}`), ...verdict.wrong],
+      blocks: this.chain.head.header.number,
+      records: facts.length,
+      terms: Math.max(0, ...terms),
+      kills: this.kills,
+      watchers: this.started,
+    };
+  }
 
-function nowSeconds({ nowMs }: VirtualTime): number {
-  return Math.floor(nowMs / 1000);
+  private note(line: () => string): void {
+    this.options.onLine?.(`${((this.time.nowMs - START_MS) / 1000).toFixed(3)} ${line()}`);
+  }
+
+  private take(action: Action): void {
+    switch (action.do) {
+      case 'mine':
+        return this.mine(action.acts);
+      case 'visit':
+        return this.visit(action.draw);
+      case 'start':
+        return this.start(action.draw);
+      default:
+        return this.disturb(action);
+    }
+  }
+
+  private mine(acts: readonly number[]): void {
+    const done = acts.map((seed) => this.makers.act(createChance(seed))).filter((text) => text !== undefined);
+    const { header } = this.chain.mine(Math.floor(this.time.nowMs / 1000));
+    this.note(() => `block ${header.number} at ${header.timestamp - START_MS / 1000}: ${done.join('; ')}`);
+  }
+
+  private start(draw: number): void {
+    this.started += 1;
+    const life = new Life(`w${this.started}`, this.time);
+    this.note(() => `${life.name} starts`);
+    this.alive.push(life);
+    runWatcher(
+      life,
+      drawFaults(draw, () => this.time.nowMs, this.calm, this.plan.hasFaults),
+      this.world,
+    );
+  }
+
+  private disturb(action: Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>): void {
+    const life = this.alive[action.which % Math.max(1, this.alive.length)];
+    if (life === undefined) return;
+    this.kills += 1;
+    this.note(() => `${action.do} ${life.name}`);
+    if (action.do === 'freeze') return life.freeze(action.forMs);
+    this.alive.splice(this.alive.indexOf(life), 1);
+    if (action.do === 'kill') life.kill();
+    else life.stop(action.withinMs);
+  }
+
+  private visit(draw: number): void {
+    const chance = createChance(draw);
+    const { orders } = this.makers;
+    const unposted = chance.pickAny(orders.filter(({ isPosted }) => !isPosted));
+    if (unposted !== undefined && chance.oneIn(3)) return this.post(unposted);
+    const posted = chance.pickAny(orders.filter(({ isPosted }) => isPosted));
+    if (posted !== undefined && chance.oneIn(8)) return this.delete(posted);
+    if (orders.length >= ORDERS_MAX) return;
+    const order = this.makers.sign(chance, Math.floor(this.time.nowMs / 1000));
+    this.note(() => `${order.label} is signed: ${order.amount} of ${nameOf(order.token)}, nonce ${order.nonce}`);
+    if (!chance.oneIn(4)) this.post(order);
+  }
+
+  private post(order: SignedOrder): void {
+    const chance = this.draws.at(this.time.nowMs, 'post');
+    const record = recordOf(TOPICS.makerEvents, this.plan.partitions, submittedBy(order, this.time.nowMs));
+    const store = () => this.log.store('ingress', [record]);
+    this.time.after(chance.below(60), () => {
+      order.isPosted = true;
+      store();
+    });
+    if (chance.oneIn(15)) this.time.after(chance.below(9000), store);
+  }
+
+  private delete({ maker, hash }: SignedOrder): void {
+    const cause = { kind: 'request', requestId: 'DELETE' } as const;
+    const fact = { type: 'OrderCancelled', maker, orderHash: hash, expiresAtSeconds: 4_000_000_000, cause } as const;
+    const record = recordOf(TOPICS.makerEvents, this.plan.partitions, fact);
+    const afterMs = this.draws.at(this.time.nowMs, 'delete').below(60);
+    this.time.after(afterMs, () => this.log.store('ingress', [record]));
+  }
 }
 
 function linesOf(records: readonly HeldRecord[]): string {
@@ -176,29 +202,30 @@ function linesOf(records: readonly HeldRecord[]): string {
 }
 
 function lineOf(record: HeldRecord): string {
+  if (record.topic !== TOPICS.makerEvents) return `tombstone of ${Number(record.key) - 1}`;
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return fact.unreadable;
   const at = 'block' in fact ? ` at ${fact.block.number}` : '';
-  const more = 'hasMore' in fact && fact.hasMore ? ' …' : '';
-  return `${fact.type} ${detailsOf(fact)}${at}${more}`;
+  const term = 'term' in fact ? ` (term ${fact.term})` : '';
+  return `${fact.type} ${detailsOf(fact)}${at}${term}`;
 }
 
 function detailsOf(fact: MakerEvent): string {
-  if (fact.type === 'BlockProcessed') return `known ${fact.knownOffset}`;
-  const maker = nameOf(fact.maker);
-  const order = 'orderHash' in fact ? ` order ${Number(fact.orderHash) - 1}` : '';
   switch (fact.type) {
-    case 'BalanceChanged':
-      return `${maker} ${nameOf(fact.token)} ${Number(fact.balance)}`;
-    case 'AllowanceChanged':
-      return `${maker} ${nameOf(fact.token)} ${Number(fact.allowance)}`;
-    case 'NonceChanged':
-      return `${maker} ${Number(fact.nonce)}`;
-    case 'OrderFilled':
-      return `${maker}${order} ${Number(fact.filledMakingAmount)}`;
+    case 'BlockProcessed':
+      return '';
+    case 'TermStarted':
+    case 'TermEnded':
+      return fact.holder;
+    case 'MakerObserved': {
+      const { maker, nonce, funds, orders } = fact;
+      const ofFunds = funds.map((each) => `${nameOf(each.token)} ${Number(each.balance)}/${Number(each.allowance)}`);
+      const ofOrders = orders.map(
+        ({ orderHash, filled, cancelled }) => `${Number(orderHash) - 1}: ${cancelled ? 'cancelled' : Number(filled)}`,
+      );
+      return `${nameOf(maker)} nonce ${nonce === undefined ? '-' : Number(nonce)} [${ofFunds}] {${ofOrders}}`;
+    }
     default:
-      return `${maker}${order}`;
+      return `${nameOf(fact.maker)}${'orderHash' in fact ? ` order ${Number(fact.orderHash) - 1}` : ''}`;
   }
 }
-
-const ORDERS_MAX = 35;

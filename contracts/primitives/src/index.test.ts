@@ -1,0 +1,14 @@
+import { expect, test } from '@jest/globals';
+import { quantity } from './index.js';
+
+test.each([
+  [0n, '0x0'],
+  [31n, '0x1f'],
+  [2n ** 256n - 1n, `0x${'f'.repeat(64)}`],
+])('the quantity of %s is %s', (value, hex) => {
+  expect(quantity(value)).toBe(hex);
+});
+
+test('a negative number is no quantity', () => {
+  expect(() => quantity(-1n)).toThrow(RangeError);
+});

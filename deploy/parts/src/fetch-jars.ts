@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { takeLock } from './lock-file.js';
+import { logTail, PartError, spawnPart } from './spawn-part.js';
+
+const KAFKA_FOLDER = join(import.meta.dirname, '..', 'kafka');
+const LOCK_POLL_MS = 200;
+
+export type FetchedJars = {
+  /** Holds Kafka with everything that it needs, and the jar with Redis binaries. */
+  readonly folder: string;
+};
+
+/**
+ * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next.
+ * A folder is named by its pom's content and appears whole or not at all; of two processes at once, one fetches and
+ * the other waits.
+ * @throws PartError when Maven is missing or fails
+ */
+export async function fetchJars(onProgress: (line: string) => void = () => undefined): Promise<FetchedJars> {
+  const pom = join(KAFKA_FOLDER, 'pom.xml');
+  const key = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 12);
+  const target = join(KAFKA_FOLDER, 'target');
+  const folder = join(target, `jars-${key}`);
+  if (exists(folder)) return { folder };
+
+  mkdirSync(target, { recursive: true });
+  const unlock = await lock(join(target, 'fetching.lock'));
+  try {
+    if (exists(folder)) return { folder };
+    onProgress('fetching Kafka with Maven (about 55 MB, once)');
+    const unfinished = join(target, 'unfinished');
+    rmSync(unfinished, { recursive: true, force: true });
+    await copyDependencies(pom, unfinished);
+    renameSync(unfinished, folder);
+    return { folder };
+  } finally {
+    unlock();
+  }
+}
+
+/** Path of the one jar in a fetched folder whose name begins so. */
+export function findJar(jars: FetchedJars, namePrefix: string): string {
+  const name = readdirSync(jars.folder).find((file) => file.startsWith(namePrefix) && file.endsWith('.jar'));
+  if (name === undefined)
+    throw new PartError(namePrefix, `there is no ${namePrefix}*.jar in ${jars.folder}: remove it`);
+  return join(jars.folder, name);
+}
+
+async function copyDependencies(pom: string, outputDirectory: string): Promise<void> {
+  requireMaven();
+  const args = ['--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const logFile = join(KAFKA_FOLDER, 'target', 'maven.log');
+  rmSync(logFile, { force: true });
+  const maven = spawnPart({
+    name: 'Maven',
+    command: 'mvn',
+    args: [...args, `-DoutputDirectory=${outputDirectory}`],
+    cwd: KAFKA_FOLDER,
+    logFile,
+  });
+  const { code } = await maven.exited;
+  if (code !== 0) {
+    const message = 'Maven could not fetch Kafka: check the connection to its repository and try again';
+    throw new PartError('Kafka', message, logTail(maven));
+  }
+}
+
+function requireMaven(): void {
+  if (spawnSync('mvn', ['--version'], { cwd: '/' }).status === 0) return;
+  throw new PartError(
+    'Kafka',
+    'Maven is missing (it fetches Kafka): install it, for example with `apt-get install -y maven`',
+  );
+}
+
+async function lock(file: string): Promise<() => void> {
+  for (;;) {
+    const taken = takeLock(file);
+    if ('release' in taken) return taken.release;
+    await delay(LOCK_POLL_MS);
+  }
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

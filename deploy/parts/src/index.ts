@@ -1,0 +1,21 @@
+export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
+export { type Lock, takeLock } from './lock-file.js';
+export { startTimeOf, untilFrozen } from './read-processes.js';
+export {
+  type Exit,
+  logTail,
+  type Part,
+  type PartCommand,
+  PartError,
+  spawnPart,
+  stopLivingParts,
+} from './spawn-part.js';
+export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
+export { type KafkaCluster, type KafkaOptions, type KafkaPart, startKafka, startKafkaCluster } from './start-kafka.js';
+export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
+export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export { type Chance, createChance } from './testing/chance.js';
+export { deleteRecords } from './testing/delete-records.js';
+export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
+export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
+export { type TestParts, testParts } from './testing/test-parts.js';

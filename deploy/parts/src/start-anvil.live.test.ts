@@ -1,0 +1,89 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { JsonRpcProvider } from 'ethers';
+import { type AnvilOptions, type AnvilPart, startAnvil } from './index.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-chain-'));
+const started: AnvilPart[] = [];
+const start = async (options: AnvilOptions) => {
+  const part = await startAnvil(options);
+  started.push(part);
+  return part;
+};
+const withProvider = async <T>(part: AnvilPart, ask: (provider: JsonRpcProvider) => Promise<T>): Promise<T> => {
+  const provider = new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
+  try {
+    return await ask(provider);
+  } finally {
+    provider.destroy();
+  }
+};
+
+afterAll(async () => {
+  await Promise.all(started.map((part) => part.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('anvil', () => {
+  test('is a chain with the id of Kaia that makes a block for each transaction', async () => {
+    const part = await start({});
+    await withProvider(part, async (provider) => {
+      expect(BigInt(await provider.send('eth_chainId', []))).toBe(8217n);
+      const signer = await provider.getSigner(0);
+      const { hash } = await signer.sendTransaction({ to: signer.address, value: 1n });
+      let receipt = await provider.getTransactionReceipt(hash);
+      while (receipt === null) {
+        await delay(20);
+        receipt = await provider.getTransactionReceipt(hash);
+      }
+      expect(receipt.blockNumber).toBe(1);
+    });
+    await part.stop();
+  });
+
+  test('keeps its chain over a stop, block hashes included', async () => {
+    const dataDir = join(folder, 'kept');
+    const before = await start({ dataDir });
+    const hash = await withProvider(before, async (provider) => {
+      await provider.send('anvil_mine', ['0x5']);
+      return (await provider.getBlock(5))?.hash;
+    });
+    expect(hash).toMatch(/^0x[0-9a-f]{64}$/);
+    await before.stop();
+
+    const after = await start({ dataDir });
+    await withProvider(after, async (provider) => {
+      expect(await provider.getBlockNumber()).toBe(5);
+      expect((await provider.getBlock(5))?.hash).toBe(hash);
+    });
+    await after.stop();
+  });
+
+  test('makes blocks by the clock with a block time', async () => {
+    const part = await start({ blockTimeSeconds: 1 });
+    await withProvider(part, async (provider) => {
+      const first = await provider.getBlockNumber();
+      while ((await provider.getBlockNumber()) === first) await delay(100);
+    });
+    await part.stop();
+  });
+
+  test('refuses a broken chain in one sentence that says what to do', async () => {
+    const dataDir = join(folder, 'broken');
+    mkdirSync(dataDir);
+    writeFileSync(join(dataDir, 'state.json'), '{"block": tru');
+    await expect(start({ dataDir })).rejects.toMatchObject({
+      name: 'PartError',
+      message: expect.stringMatching(/broken is broken, move it away$/),
+    });
+  });
+
+  test('names the port that is in use', async () => {
+    const part = await start({});
+    const port = Number(new URL(part.rpcUrl).port);
+    await expect(start({ port })).rejects.toMatchObject({ message: `anvil cannot listen: port ${port} is in use` });
+  });
+});

@@ -1,0 +1,115 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { findFreePort } from './find-free-ports.js';
+import { mineBlocks } from './mine-blocks.js';
+import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
+
+const START_TIMEOUT_MS = 90_000;
+const PROBE_TIMEOUT_MS = 2_000;
+/** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
+const STATES_KEPT = 128;
+
+const fromAnvil = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'));
+
+export type AnvilPart = Part & {
+  /** JSON-RPC over HTTP; the same port takes WebSocket. */
+  readonly rpcUrl: string;
+  readonly wsUrl: string;
+};
+
+export type AnvilOptions = {
+  /** When given, the chain is kept there and found again at the next start. */
+  readonly dataDir?: string;
+  /** A free one unless given. */
+  readonly port?: number;
+  readonly chainId?: number;
+  /** This process mines blocks at this interval, each with all waiting transactions. Absent: a block per transaction. */
+  readonly blockTimeSeconds?: number;
+  readonly logFile?: string;
+  readonly extraArgs?: readonly string[];
+};
+
+/**
+ * An EVM chain on the loopback address (Foundry's anvil), with its ten well-known funded accounts.
+ * @throws PartError when the kept chain cannot be read, or the port is in use
+ */
+export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart> {
+  const port = options.port ?? (await findFreePort());
+  await requireFreePort('anvil', port);
+  const folder = options.dataDir ?? mkdtempSync(join(tmpdir(), 'makerbook-anvil-'));
+  mkdirSync(folder, { recursive: true });
+  // The EVM of Kaia, and no history on disk: that would take a megabyte for each block.
+  const chain = [
+    '--chain-id',
+    String(options.chainId ?? 8217),
+    '--hardfork',
+    'cancun',
+    '--prune-history',
+    String(STATES_KEPT),
+  ];
+  const state = ['--state', join(folder, 'state.json'), '--state-interval', '1'];
+  const blockTime = options.blockTimeSeconds;
+  const part = spawnPart({
+    name: 'anvil',
+    command: findBinary(),
+    args: [
+      ...['--host', '127.0.0.1', '--port', String(port), '--quiet'],
+      ...chain,
+      ...(options.dataDir === undefined ? [] : state),
+      ...(blockTime === undefined ? [] : ['--no-mining']),
+      ...(options.extraArgs ?? []),
+    ],
+    logFile: options.logFile ?? join(folder, 'anvil.log'),
+    // It only writes its state.
+    stopTimeoutMs: 10_000,
+  });
+  if (options.dataDir === undefined)
+    void part.exited.then(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  try {
+    await waitUntilReady(part, () => answersChainId(port), START_TIMEOUT_MS);
+  } catch (error) {
+    if (error instanceof PartError) throw explainFailure(error, options.dataDir);
+    throw error;
+  }
+  const rpcUrl = `http://127.0.0.1:${port}`;
+  if (blockTime !== undefined) mineBlocks(rpcUrl, blockTime * 1000, part.exited);
+  return { ...part, rpcUrl, wsUrl: `ws://127.0.0.1:${port}` };
+}
+
+/** The native binary: the command of the npm package is a Node.js process around it. */
+function findBinary(): string {
+  const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
+  const name = `@foundry-rs/anvil-${process.platform}-${cpu}`;
+  try {
+    const packageFile = fromAnvil.resolve(`${name}/package.json`);
+    const { bin } = JSON.parse(readFileSync(packageFile, 'utf8')) as { bin?: Record<string, string> };
+    return join(dirname(packageFile), bin?.['anvil'] ?? 'bin/anvil');
+  } catch {
+    throw new PartError(
+      'anvil',
+      `there is no anvil for ${process.platform}-${process.arch} (npm package ${name}): run \`npm ci\`, or give RPC_URL`,
+    );
+  }
+}
+
+async function answersChainId(port: number): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${port}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
+    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+  });
+  await response.arrayBuffer();
+  return response.ok;
+}
+
+function explainFailure(error: PartError, dataDir: string | undefined): PartError {
+  if (dataDir === undefined) return error;
+  return new PartError(
+    'anvil',
+    `${error.message}. If the kept chain in ${dataDir} is broken, move it away`,
+    error.logTail,
+  );
+}

@@ -1,0 +1,237 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type FetchedJars, fetchJars } from './fetch-jars.js';
+import { findFreePort, findFreePorts } from './find-free-ports.js';
+import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
+
+const run = promisify(execFile);
+const START_TIMEOUT_MS = 90_000;
+const PROBE_TIMEOUT_MS = 2_000;
+const JVM_OPTIONS = ['-Xmx512m', '-XX:+UseSerialGC', '-Djava.awt.headless=true'];
+
+export type KafkaPart = Part & {
+  /** `host:port`, as clients take it. */
+  readonly brokers: string;
+};
+
+export type KafkaOptions = {
+  /** Absolute path; created when missing. */
+  readonly dataDir: string;
+  readonly port: number;
+  /** Port of the KRaft controller; a free one unless given. It may differ from start to start. */
+  readonly controllerPort?: number;
+  readonly logFile?: string;
+  readonly onProgress?: (line: string) => void;
+  /** As one of several brokers. */
+  readonly cluster?: ClusterNode;
+  /** Put over those that every broker here has. */
+  readonly properties?: Readonly<Record<string, string>>;
+  /** For the tool that formats an empty data folder, as `--add-scram` with a user. */
+  readonly formatArguments?: readonly string[];
+};
+
+/** A broker's place in its cluster. Node 1 is its only controller, at `controllerPort`. */
+export type ClusterNode = { readonly nodeId: number; readonly brokers: number; readonly clusterId: string };
+
+export type KafkaCluster = {
+  /** By their node ids, from 1 on. */
+  readonly nodes: readonly KafkaPart[];
+  readonly brokers: string;
+  stop(): Promise<void>;
+};
+
+/**
+ * Several brokers, of which the first is the controller. A follower that hangs is out of the in-sync replicas within 10 s.
+ * @throws PartError as `startKafka` does
+ */
+export async function startKafkaCluster(dataDir: string, brokers: number): Promise<KafkaCluster> {
+  const [controllerPort = 0, ...ports] = await findFreePorts(brokers + 1);
+  const clusterId = randomBytes(16).toString('base64url');
+  const starting = ports.map((port, index) => {
+    const cluster = { nodeId: index + 1, brokers, clusterId };
+    return startKafka({ dataDir: join(dataDir, String(index + 1)), port, controllerPort, cluster });
+  });
+  const started = await Promise.allSettled(starting);
+  const nodes = started.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
+  const stop = async () => {
+    // A frozen one would not get the signal.
+    for (const node of nodes) node.kill('SIGCONT');
+    await Promise.all(nodes.map((node) => node.stop()));
+  };
+  const failed = started.find((node) => node.status === 'rejected');
+  if (failed !== undefined) {
+    await stop();
+    throw failed.reason;
+  }
+  return { nodes, brokers: nodes.map((node) => node.brokers).join(','), stop };
+}
+
+/**
+ * One node of Apache Kafka in KRaft mode, alone or in a cluster, on the loopback address, with transactions and groups.
+ * Topics are never created by themselves. Resolves when the broker answers requests.
+ * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
+ */
+export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
+  const {
+    dataDir,
+    port,
+    cluster = { nodeId: 1, brokers: 1, clusterId: randomBytes(16).toString('base64url') },
+  } = options;
+  await requireFreePort('Kafka', port);
+  const jars = await fetchJars(options.onProgress);
+  const controllerPort = options.controllerPort ?? (await findFreePort());
+  mkdirSync(dataDir, { recursive: true });
+  const properties = join(dataDir, 'server.properties');
+  writeFileSync(properties, serverProperties(dataDir, port, controllerPort, cluster, options.properties));
+  const log4j = join(dataDir, 'log4j2.yaml');
+  writeFileSync(log4j, LOG4J);
+  const java = [...JVM_OPTIONS, `-Dlog4j2.configurationFile=${log4j}`, '-cp', join(jars.folder, '*')];
+  await formatStorage(jars, dataDir, properties, [
+    `--cluster-id=${cluster.clusterId}`,
+    ...(options.formatArguments ?? []),
+  ]);
+
+  const part = spawnPart({
+    name: 'Kafka',
+    command: 'java',
+    args: [...java, 'kafka.Kafka', properties],
+    logFile: options.logFile ?? `${dataDir}.log`,
+    stopTimeoutMs: 20_000,
+  });
+  try {
+    await waitUntilReady(part, () => answersApiVersions(port), START_TIMEOUT_MS);
+  } catch (error) {
+    if (error instanceof PartError) throw explainFailure(error, dataDir);
+    throw error;
+  }
+  return { ...part, brokers: `127.0.0.1:${port}` };
+}
+
+async function formatStorage(
+  jars: FetchedJars,
+  dataDir: string,
+  properties: string,
+  given: readonly string[],
+): Promise<void> {
+  if (existsSync(join(dataDir, 'log', 'meta.properties'))) return;
+  const tool = ['-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-cp', join(jars.folder, '*')];
+  const args = [...tool, 'kafka.tools.StorageTool', 'format', ...given, '--config', properties];
+  try {
+    await run('java', args);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new PartError(
+        'Kafka',
+        'Java is missing (Kafka runs on it): install version 17 or later, for example with `apt-get install -y openjdk-17-jre-headless`',
+      );
+    }
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new PartError(
+      'Kafka',
+      `Kafka cannot use its data folder ${dataDir}: move it away and start again`,
+      `${stdout}${stderr}`.trimEnd(),
+    );
+  }
+}
+
+function serverProperties(
+  dataDir: string,
+  port: number,
+  controllerPort: number,
+  { nodeId, brokers }: ClusterNode,
+  properties: Readonly<Record<string, string>> = {},
+): string {
+  const isController = nodeId === 1;
+  const replicas = Math.min(3, brokers);
+  const lines: Record<string, string | number> = {
+    'process.roles': isController ? 'broker,controller' : 'broker',
+    'node.id': nodeId,
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'controller.listener.names': 'CONTROLLER',
+    listeners: `PLAINTEXT://127.0.0.1:${port}${isController ? `,CONTROLLER://127.0.0.1:${controllerPort}` : ''}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'log.dirs': join(dataDir, 'log'),
+    'auto.create.topics.enable': 'false',
+    'num.partitions': 1,
+    'default.replication.factor': replicas,
+    'min.insync.replicas': 1,
+    // Few partitions of the internal topics, as each costs files and start time.
+    'offsets.topic.replication.factor': replicas,
+    'offsets.topic.num.partitions': 4,
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': 1,
+    'transaction.state.log.num.partitions': 4,
+    'share.coordinator.state.topic.replication.factor': replicas,
+    'share.coordinator.state.topic.min.isr': 1,
+    'share.coordinator.state.topic.num.partitions': 1,
+    // A group of one consumer need not wait 3 s for others to join.
+    'group.initial.rebalance.delay.ms': 0,
+    'num.network.threads': 2,
+    'num.io.threads': 4,
+    // 128 MB of heap by default, taken at start.
+    'log.cleaner.dedupe.buffer.size': 16 * 1024 * 1024,
+    ...properties,
+  };
+  return Object.entries(lines)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+const LOG4J = `Configuration:
+  status: ERROR
+  Appenders:
+    Console:
+      name: STDOUT
+      PatternLayout:
+        pattern: "%d{ISO8601} %p %m (%c{1})%n"
+  Loggers:
+    Root:
+      level: WARN
+      AppenderRef:
+        ref: STDOUT
+    Logger:
+      - name: kafka.server.KafkaRaftServer
+        level: INFO
+      - name: kafka.server.BrokerServer
+        level: INFO
+      - name: kafka.server.KafkaConfig
+        level: ERROR
+      - name: org.apache.kafka.storage.internals.log.UnifiedLog
+        level: WARN
+`;
+
+/**
+ * True when the broker answers the protocol's first request (ApiVersions, version 0), which it does only when it is
+ * ready for all others.
+ */
+function answersApiVersions(port: number): Promise<boolean> {
+  const request = Buffer.alloc(14);
+  request.writeInt32BE(10, 0);
+  request.writeInt16BE(18, 4);
+  request.writeInt16BE(0, 6);
+  request.writeInt32BE(1, 8);
+  request.writeInt16BE(-1, 12);
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    const answer = (ready: boolean) => {
+      socket.destroy();
+      resolve(ready);
+    };
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => answer(false));
+    socket.once('data', () => answer(true));
+    socket.once('error', () => answer(false));
+    socket.once('close', () => resolve(false));
+  });
+}
+
+function explainFailure({ message, logTail: tail }: PartError, dataDir: string): PartError {
+  const lines = tail.split('\n').filter((line) => !/^\s+at /.test(line));
+  if (/Failed to acquire lock/.test(tail)) {
+    return new PartError('Kafka', `Kafka cannot start: another Kafka runs on ${dataDir}`, lines.join('\n'));
+  }
+  return new PartError('Kafka', `${message}. If its data folder ${dataDir} is broken, move it away`, lines.join('\n'));
+}

@@ -1,0 +1,10 @@
+/**
+ * Loaded before each live test file: no request of a test reuses a connection. The server closes idle
+ * connections after some seconds, and on a busy machine that may be the moment of their reuse.
+ */
+const fetchAsItIs = globalThis.fetch;
+globalThis.fetch = (input, init) => {
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+  if (!headers.has('connection')) headers.set('connection', 'close');
+  return fetchAsItIs(input, { ...init, headers });
+};

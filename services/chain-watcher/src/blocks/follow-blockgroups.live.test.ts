@@ -1,0 +1,286 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type LogRecord, partitionOf, TopicMismatch } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
+import type { NonceManager } from 'ethers';
+import type { Watcher } from '../run.js';
+import { cutBlockgroup, readBlockgroup } from '../testing/encode-blockgroup.js';
+import { feedTopic } from '../testing/feed-topic.js';
+import { type Gate, startGate } from '../testing/gate-node.js';
+import { mineTogether } from '../testing/mine-together.js';
+import { readGoldenBlockgroups } from '../testing/read-golden-blockgroups.js';
+import { addressOf, Stage, until } from '../testing/stage-chain.js';
+
+const ERC20 = deployArtifacts.TestToken.abi;
+const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
+const ALL = [...ERC20, ...deployArtifacts.WrappedNative.abi, ...PROTOCOL].filter(({ type }) => type !== 'constructor');
+/** Of maker-events, and of the node's topic. */
+const PARTITIONS = 3;
+
+let polling: Stage;
+let following: Stage;
+let topic: string;
+let gate: Gate;
+/** How often the watcher of the topic asked JSON-RPC for the logs of a block. */
+let blocksAsked = 0;
+const watchers: Watcher[] = [];
+
+beforeAll(async () => {
+  polling = await Stage.open();
+  following = await polling.beside();
+  topic = `${following.prefix}klaytn.chaindatafetcher.en-0.blockgroup.v1`;
+  gate = await startGate(polling.anvil.rpcUrl, async (calls) => {
+    blocksAsked += calls.filter(({ method }) => method === 'eth_getLogs').length;
+    return undefined;
+  });
+  await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config: {} }]);
+});
+/** While another watcher holds the term, one that is started is a standby, and asks for no block. */
+const endWatchers = async () => {
+  for (const watcher of watchers.splice(0)) await watcher.stop();
+};
+afterAll(async () => {
+  await endWatchers();
+  await gate.close();
+  await following.close();
+  await polling.close();
+});
+
+/** The same order of a shuffle in every run. */
+function shuffle<T>(list: readonly T[]): T[] {
+  let state = 12345;
+  return list
+    .map((each) => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+      return { each, rank: state };
+    })
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ each }) => each);
+}
+
+const feed = (records: readonly Omit<LogRecord, 'topic'>[]) => feedTopic(following.log, topic, records);
+/** The records of a block as the node writes it: in one form, in the legacy form, or in both, as by two nodes. */
+const cutAs = (form: 'regular' | 'legacy' | 'both', number: number, message: Buffer) => {
+  const regular = { segmentBytes: 700, producerId: 'producer-a' };
+  const legacy = { segmentBytes: 333, producerId: undefined };
+  const cuts = { regular: [regular], legacy: [legacy], both: [regular, legacy] };
+  const records = cuts[form].flatMap((cut) => cutBlockgroup(number, message, cut));
+  return records.map((record) => ({ ...record, partition: number % PARTITIONS }));
+};
+/** A maker whose facts stand in this partition. */
+const createMakerIn = async (partition: number): Promise<NonceManager> => {
+  for (;;) {
+    const maker = await polling.createAccount();
+    if (partitionOf(addressOf(maker), PARTITIONS) === partition) return maker;
+  }
+};
+/** The names of an object, in their order, each with the kind of its value. */
+const formOf = (object: object) =>
+  Object.entries(object).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? 'list' : String(value).startsWith('0x') ? 'hex' : typeof value,
+  ]);
+/** What follows from blocks alone: not the reading of new orders, whose block is a matter of timing. */
+const blockFacts = (stage: Stage, from: number, partition: number) =>
+  stage.facts
+    .filter((stored) => stored.partition === partition)
+    .filter(({ fact }) => fact.type === 'BlockProcessed' || ('block' in fact && fact.cause.kind === 'log'))
+    .filter(({ fact }) => 'block' in fact && fact.block.number > from)
+    .map(({ bytes }) => bytes);
+
+describe('blocks of a Kaia node’s topic', () => {
+  test('are written here in the form in which the node’s own code writes them', async () => {
+    const token = await polling.deploy(deployArtifacts.TestToken, 'Any', 'ANY', 18);
+    await polling.send(polling.taker, token, ERC20, 'mint', addressOf(polling.taker), 1n);
+    const ours = JSON.parse(String(await readBlockgroup(polling.provider, await polling.provider.getBlockNumber())));
+    const golden = readGoldenBlockgroups().find(({ name }) => name === 'logs of every kind of transaction');
+    const node = JSON.parse(
+      Buffer.concat(golden?.records.map(({ value }) => value ?? Buffer.alloc(0)) ?? []).toString(),
+    );
+    const [mint] = ours.result.transactions;
+    const like = node.result.transactions.find(
+      ({ type, logs }: { type: string; logs: [] }) => type === mint.type && logs.length > 0,
+    );
+    expect(formOf(ours)).toEqual(formOf(node));
+    expect(formOf(ours.result)).toEqual(formOf(node.result));
+    expect(formOf(mint)).toEqual(formOf(like));
+    expect(formOf(mint.logs[0])).toEqual(formOf(like.logs[0]));
+    expect(formOf(mint.signatures[0])).toEqual(formOf(like.signatures[0]));
+  });
+
+  test('cut, shuffled, repeated and with a gap, give the same facts as JSON-RPC, byte for byte', async () => {
+    const taking = await polling.deploy(deployArtifacts.TestToken, 'Taking', 'TAK', 18);
+    const token: Address = await polling.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+    const wrapped: Address = await polling.deploy(deployArtifacts.WrappedNative, 'Wrapped', 'WRP');
+    const taker = polling.taker;
+    await polling.send(taker, taking, ERC20, 'mint', addressOf(taker), 10n ** 30n);
+    await polling.send(taker, taking, ERC20, 'approve', polling.protocolAddress, 10n ** 30n);
+    const makers: NonceManager[] = [];
+    for (let partition = 0; partition < PARTITIONS; partition += 1) makers.push(await createMakerIn(partition));
+    const [first, second, third] = makers as [NonceManager, NonceManager, NonceManager];
+    const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '5000', RPC_URL: gate.url };
+    watchers.push(await polling.watch(), await following.watch({ ...ofTopic, KAIA_SILENCE_MS_MAX: '600000' }));
+    await polling.settled();
+    await following.settled();
+    const from = await polling.provider.getBlockNumber();
+
+    const post = async (maker: NonceManager, making: Address) => {
+      const terms = { making: { token: making, amount: 100n }, taking: { token: taking, amount: 100n } };
+      const signed = await polling.sign(maker, terms);
+      for (const stage of [polling, following]) {
+        await stage.submit(signed);
+        await until('the order is read', () => stage.state(signed.orderHash)?.status === 'INACTIVE');
+      }
+      return { maker, signed };
+    };
+    const orders = [];
+    for (const maker of makers) for (const making of [token, wrapped]) orders.push(await post(maker, making));
+    const { signed: filled } = await post(third, token);
+    const { signed: cancelled } = await post(second, token);
+
+    // Each of several transactions in a block touches another maker, token or order. Wrapping emits no Transfer.
+    const deposit = { to: wrapped, method: 'deposit', args: [] } as const;
+    const wrapping = await mineTogether(polling, ALL, [
+      { ...deposit, signer: first, value: 70n },
+      { ...deposit, signer: second, value: 80n },
+      { signer: taker, to: token, method: 'mint', args: [addressOf(third), 5n] },
+      { ...deposit, signer: third, value: 90n },
+      { signer: third, to: token, method: 'approve', args: [polling.protocolAddress, 7n] },
+    ]);
+    const fill = [filled.order, filled.signature, 5n, 10n ** 30n];
+    const mixed = await mineTogether(polling, ALL, [
+      { signer: first, to: wrapped, method: 'withdraw', args: [30n] },
+      { signer: taker, to: polling.protocolAddress, method: 'fillOrder', args: fill },
+      { signer: second, to: polling.protocolAddress, method: 'cancelOrder', args: [cancelled.order] },
+      { signer: second, to: wrapped, method: 'withdraw', args: [80n] },
+    ]);
+    for (const [n, { maker, signed }] of orders.entries()) {
+      const making = signed.order.making.token;
+      await polling.send(maker, making, ERC20, 'approve', polling.protocolAddress, 1000n);
+      await polling.send(taker, making, ERC20, 'mint', addressOf(maker), 500n);
+      if (n === 3) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelOrder', signed.order);
+      else if (n === 4) await polling.send(maker, polling.protocolAddress, PROTOCOL, 'cancelAllOrders');
+      else if (n < 3) {
+        const args = [signed.order, signed.signature, BigInt(40 + 30 * n), 10n ** 30n] as const;
+        await polling.send(taker, polling.protocolAddress, PROTOCOL, 'fillOrder', ...args);
+      }
+      await polling.mine();
+    }
+    const head = await polling.provider.getBlockNumber();
+    const records: Omit<LogRecord, 'topic'>[] = [];
+    for (let number = from + 1; number <= head; number += 1) {
+      if (number === from + 4) continue;
+      const form = (['regular', 'legacy', 'both', 'regular'] as const)[(number - from) % 4] ?? 'regular';
+      records.push(...cutAs(form, number, await readBlockgroup(polling.provider, number)));
+    }
+    blocksAsked = 0;
+    await feed(shuffle([...records, ...records.slice(0, 30)]));
+    await polling.settled();
+    await following.settled();
+    let count = 0;
+    for (const [partition, maker] of makers.entries()) {
+      const expected = blockFacts(polling, from, partition);
+      expect(blockFacts(following, from, partition)).toEqual(expected);
+      expect(expected.join()).toContain(addressOf(maker));
+      count += expected.length;
+    }
+    const readAt = (hash: Hex) =>
+      following.facts.flatMap(({ fact }) => (fact.type === 'MakerObserved' && fact.block.hash === hash ? [fact] : []));
+    /** Makers of whom funds in the token were read at the block. */
+    const fundedIn = (hash: Hex, of: Address) =>
+      new Set(readAt(hash).flatMap(({ maker, funds }) => (funds.some((each) => each.token === of) ? [maker] : [])));
+    /** Makers of whom an order was read at the block that is filled, or cancelled. */
+    const makersOf = (hash: Hex, what: 'filled' | 'cancelled') =>
+      new Set(
+        readAt(hash).flatMap(({ maker, orders: named }) =>
+          named.some(({ filled, cancelled }) => (what === 'filled' ? BigInt(filled) > 0n : cancelled)) ? [maker] : [],
+        ),
+      );
+    const these = (...some: NonceManager[]) => new Set(some.map(addressOf));
+    expect(fundedIn(wrapping, wrapped)).toEqual(these(first, second, third));
+    expect(fundedIn(wrapping, token)).toEqual(these(third));
+    expect(fundedIn(mixed, wrapped)).toEqual(these(first, second));
+    expect(makersOf(mixed, 'filled')).toContain(addressOf(third));
+    expect(makersOf(mixed, 'cancelled')).toEqual(these(second));
+    expect(count).toBeGreaterThan(3 * (head - from) + 20);
+    // One block is missing in the topic, and one of it is compared with JSON-RPC.
+    expect(blocksAsked).toBeLessThanOrEqual(2);
+    for (const { signed } of orders) expect(following.state(signed.orderHash)).toEqual(polling.state(signed.orderHash));
+  });
+
+  test('are followed only where there is such a topic', async () => {
+    const watching = following.watch({ KAIA_TOPIC: `${topic}x` });
+    watching.then(
+      (watcher) => watchers.push(watcher),
+      () => undefined,
+    );
+    await expect(watching).rejects.toThrow(TopicMismatch);
+  });
+
+  test('are read in whatever compression the topic keeps them', async () => {
+    const compressed = `${topic}.lz4`;
+    const config = { 'compression.type': 'lz4' };
+    await following.log.createTopics([{ name: compressed, partitions: 1, replicationFactor: 1, config }]);
+    const lines: string[] = [];
+    const note = (_: unknown, text: string) => void lines.push(text);
+    const logger = { ...silentLogger, warn: note, error: note };
+    const watcher = await following.watch({ KAIA_TOPIC: compressed, KAIA_SILENCE_MS_MAX: '200' }, logger);
+    const message = { partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} };
+    try {
+      await until('a message of the topic is read', async () => {
+        await feedTopic(following.log, compressed, [message]);
+        return lines.includes('unreadable block');
+      });
+      expect(lines.filter((text) => text.includes('cannot be followed'))).toEqual([]);
+    } finally {
+      await watcher.stop();
+    }
+  });
+
+  test('that do not come at all are asked of JSON-RPC', async () => {
+    await endWatchers();
+    const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' });
+    await polling.mine(3);
+    await following.settled();
+    await watcher.stop();
+    expect(following.processedBlock()).toBe(await polling.provider.getBlockNumber());
+  });
+
+  test('of the time before the start are not read: JSON-RPC gives what was missed', async () => {
+    await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
+    await polling.mine(5);
+    const told: string[] = [];
+    const logger = { ...silentLogger, warn: (_: unknown, text: string) => void told.push(text) };
+    const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' }, logger);
+    await following.settled();
+    expect(told).not.toContain('unreadable block');
+    await until('what comes later is read', async () => {
+      await feed([{ partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} }]);
+      return told.includes('unreadable block');
+    });
+    await watcher.stop();
+  });
+
+  test('of another network are told by the first of them, and the watcher halts', async () => {
+    await endWatchers();
+    const watcher = await following.watch({ KAIA_TOPIC: topic });
+    await following.settled();
+    const number = await polling.provider.getBlockNumber();
+    const real = JSON.parse(String(await readBlockgroup(polling.provider, number)));
+    const foreign = { ...real.result, number: `0x${(number + 5000).toString(16)}` };
+    const message = Buffer.from(JSON.stringify({ blockNumber: number + 5000, result: foreign }));
+    const records = cutBlockgroup(number + 5000, message, { segmentBytes: 1_000_000, producerId: 'other' });
+    let error: Error | undefined;
+    void watcher.failed.then((failure) => {
+      error = failure;
+    });
+    // Where the watcher has not come to the topic's end yet, it begins behind what is there.
+    await until('the watcher halts', async () => {
+      if (error === undefined) await feed(records);
+      return error !== undefined;
+    });
+    expect(error?.message).toMatch(/is 5\d\d\d blocks ahead of JSON-RPC: is it of another network/);
+    await watcher.stop();
+  });
+});

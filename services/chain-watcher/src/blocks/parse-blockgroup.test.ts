@@ -1,0 +1,104 @@
+import { describe, expect, test } from '@jest/globals';
+import { headerOf, logsOf } from '@makerbook/chain';
+import { cutBlockgroup } from '../testing/encode-blockgroup.js';
+import { type GoldenBlockgroup, readGoldenBlockgroups } from '../testing/read-golden-blockgroups.js';
+import { triggerTopics } from '../watch/match-logs.js';
+import { createSegmentJoiner, type SegmentJoiner, type SegmentRecord } from './join-segments.js';
+import { parseBlockgroup } from './parse-blockgroup.js';
+
+const golden = readGoldenBlockgroups();
+const each = golden.map((message): [string, GoldenBlockgroup] => [message.name, message]);
+
+/** The messages that the records complete, in the order in which they do. */
+function join(records: readonly SegmentRecord[], joiner: SegmentJoiner = createSegmentJoiner()): Buffer[] {
+  const messages: Buffer[] = [];
+  for (const record of records) {
+    const message = joiner.add(record);
+    if (message === undefined) continue;
+    if (!Buffer.isBuffer(message)) throw new Error(message.unreadable);
+    messages.push(message);
+  }
+  return messages;
+}
+
+describe('a message that a Kaia node’s own code has published', () => {
+  test.each(each)('(%s) is joined and read as the node’s block', (_name, { records, expected }) => {
+    expect(join(records).map(parseBlockgroup)).toEqual([expected]);
+  });
+
+  test.each(each)('(%s) is read as what the node’s JSON-RPC says of the block', (_name, { records, rpc }) => {
+    const filtered = logsOf(rpc.logs).filter(({ topics: [first] }) => first !== undefined && triggers.has(first));
+    expect(join(records).map(parseBlockgroup)).toEqual([{ header: headerOf(rpc.block), logs: filtered }]);
+  });
+
+  test('comes whole out of all records backwards, each twice', () => {
+    const records = golden.flatMap((message) => message.records.flatMap((record) => [record, record])).reverse();
+    const numbers = join(records).map(parseBlockgroup);
+    for (const { expected } of golden) expect(numbers).toContainEqual(expected);
+  });
+
+  test.each(each)('(%s) is cut by our encoder into the same records, byte for byte', (_name, { records }) => {
+    const [first] = records;
+    const [message] = join(records);
+    if (first?.value === null || first?.value === undefined || message === undefined) throw new Error('no message');
+    const cut = { segmentBytes: first.value.length, producerId: first.headers['producerId'] };
+    expect(cutBlockgroup(Number(first.key), message, cut).map(bytesOf)).toEqual(records.map(bytesOf));
+  });
+
+  test('is there in every form that the format has', () => {
+    const logsOfAll = golden.map(({ expected }) => expected.logs.length);
+    expect(logsOfAll).toContain(0);
+    expect(logsOfAll.some((count) => count > 1)).toBe(true);
+    expect(new Set(golden.flatMap(({ expected }) => expected.logs.map(({ topics }) => topics[0]))).size).toBe(7);
+    expect(golden.some(({ records }) => records.length > 127)).toBe(true);
+    expect(golden.some(({ records }) => records[0]?.headers['producerId'] === undefined)).toBe(true);
+    expect(golden.some(({ records }) => join(records).some((message) => message.includes('"txError"')))).toBe(true);
+  });
+});
+
+describe('a blockgroup', () => {
+  const hash = `0x${'aa'.repeat(32)}`;
+  const header = { number: '0x7', hash, parentHash: `0x${'bb'.repeat(32)}`, timestamp: '0x10' };
+  const written = (result: object, blockNumber = 7) => JSON.stringify({ blockNumber, result });
+  const log = {
+    address: `0x${'11'.repeat(20)}`,
+    topics: [triggerTopics[0]],
+    data: '0x',
+    blockNumber: '0x7',
+    transactionHash: `0x${'cc'.repeat(32)}`,
+    blockHash: hash,
+    logIndex: '0x0',
+  };
+
+  test('without transactions is a block without logs', () => {
+    const message = Buffer.from(written({ ...header, transactions: [] }));
+    expect(parseBlockgroup(message)).toMatchObject({ header: { number: 7, timestamp: 16 }, logs: [] });
+  });
+
+  const otherBlock = { ...log, blockHash: `0x${'dd'.repeat(32)}` };
+  test.each([
+    ['is no JSON', 'x', /JSON/],
+    ['is null', 'null', /null/],
+    ['has no result', '{"blockNumber":7}', /header/],
+    ['names another number', written({ ...header, transactions: [] }, 8), /blockNumber 8/],
+    ['has no transactions', written(header), /no list of transactions/],
+    ['has null for transactions', written({ ...header, transactions: null }), /no list of transactions/],
+    ['lacks a receipt', written({ ...header, transactions: [null] }), /logs that are no list/],
+    ['has a transaction without logs', written({ ...header, transactions: [{}] }), /logs that are no list/],
+    ['has logs that are none', written({ ...header, transactions: [{ logs: 1 }] }), /logs that are no list/],
+    ['has a log of another block', written({ ...header, transactions: [{ logs: [otherBlock] }] }), /another block/],
+  ])('that %s is said to be unreadable', (_what, text, reason) => {
+    expect(parseBlockgroup(Buffer.from(text))).toEqual({ unreadable: expect.stringMatching(reason) });
+  });
+
+  test('with a log is a block with that log', () => {
+    const message = Buffer.from(written({ ...header, transactions: [{ logs: [] }, { logs: [log] }] }));
+    expect(parseBlockgroup(message)).toMatchObject({ header: { number: 7 }, logs: [{ logIndex: 0 }] });
+  });
+});
+
+const triggers: ReadonlySet<string> = new Set(triggerTopics);
+
+function bytesOf({ partition, key, value, headers }: SegmentRecord): unknown {
+  return { partition, key, headers: Object.entries(headers), value: value?.toString('hex') };
+}

@@ -1,0 +1,103 @@
+import { type HeadSubscription, type Node, readBlockAndHead, readLogs, subscribeHeads } from '@makerbook/chain';
+import { triggerTopics } from '../watch/match-logs.js';
+import { compareNodes, type NodeLag } from './compare-nodes.js';
+import type { BlockSource } from './source.js';
+
+export interface PollOptions {
+  readonly node: Node;
+  /** False where nothing can be read from the chain: then only headers are asked for. */
+  readonly withLogs: boolean;
+  readonly pollIntervalMs: number;
+  readonly nowMs: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+  /** A node that has no new block for so long is compared with the others. */
+  readonly silenceMsMax: number;
+  /** A node stands still while another one goes on: it is passed over. */
+  readonly onLag: (lag: NodeLag) => void;
+  /** `ws://` of a node that announces blocks; undefined: blocks are found by polling alone. */
+  readonly wsUrl: string | undefined;
+  readonly onSubscriptionBroken: (reason: string) => void;
+}
+
+export interface PolledBlocks extends BlockSource {
+  /** Whether a node announces its blocks now. */
+  isSubscribed(): boolean;
+}
+
+/**
+ * Blocks over JSON-RPC: one request for the header, one for its logs by its hash, whoever is watched. A subscription
+ * only says that there is news: polling goes on beside it, so that nothing depends on it. A node that lacks a block for
+ * longer than it should is compared with the others.
+ */
+export function pollBlocks(options: PollOptions): PolledBlocks {
+  const { node, withLogs, pollIntervalMs, nowMs, wait, silenceMsMax, wsUrl, onSubscriptionBroken, onLag } = options;
+  let head: number | undefined;
+  let hasNews = false;
+  let wake: () => void = () => undefined;
+  const notify = () => {
+    hasNews = true;
+    wake();
+  };
+  const comparison = compareNodes({ node, nowMs, onLag, onPassedOver: notify });
+
+  let announced = -1;
+  /** The block that was asked for last: since when it is missing, and since when a node says that there is one. */
+  let due: Due = { number: 0, missingSinceMs: undefined, announcedAtMs: undefined };
+  const onHead = (number: number | undefined) => {
+    announced = number ?? announced;
+    if (announced >= due.number) due.announcedAtMs ??= nowMs();
+    notify();
+  };
+  const subscription: HeadSubscription | undefined =
+    wsUrl === undefined ? undefined : subscribeHeads({ url: wsUrl, onHead, onBroken: onSubscriptionBroken });
+
+  /** Whether a node that does not have the block that is due, and has this head, may be the only one. */
+  const isDoubtful = (headNumber: number) => {
+    const { number, missingSinceMs = nowMs(), announcedAtMs = nowMs() } = due;
+    // The block before was seen, on another node then.
+    if (headNumber < number - 1) return true;
+    return nowMs() - announcedAtMs >= ANNOUNCED_MS_MAX || nowMs() - missingSinceMs >= silenceMsMax;
+  };
+
+  return {
+    next: async (number) => {
+      comparison.assertOneChain();
+      if (due.number !== number) {
+        due = { number, missingSinceMs: undefined, announcedAtMs: announced >= number ? nowMs() : undefined };
+      }
+      hasNews = false;
+      const asked = await readBlockAndHead(node, number);
+      const { block: header, logsBloom, headNumber, endpoint } = asked;
+      head = Math.max(headNumber, header?.number ?? 0);
+      if (header === undefined) {
+        due.missingSinceMs ??= nowMs();
+        if (isDoubtful(headNumber)) comparison.doubt(number, asked);
+        return undefined;
+      }
+      comparison.trust(endpoint);
+      if (!withLogs) return { header, endpoint, logs: [] };
+      return { header, endpoint, logs: await readLogs(node, { ...header, logsBloom }, { topics: triggerTopics }) };
+    },
+    waitForMore: async () => {
+      if (hasNews) return;
+      const isExpected = due.announcedAtMs !== undefined && nowMs() - due.announcedAtMs < ANNOUNCED_MS_MAX;
+      const news = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      await Promise.race([wait(isExpected ? Math.min(pollIntervalMs, ANNOUNCED_POLL_MS) : pollIntervalMs), news]);
+    },
+    headNumber: () => head,
+    isSubscribed: () => subscription?.isOpen() ?? false,
+    stop: async () => subscription?.close(),
+  };
+}
+
+interface Due {
+  readonly number: number;
+  missingSinceMs: number | undefined;
+  announcedAtMs: number | undefined;
+}
+
+/** A block that is announced may be so long in coming to the node that is asked for it, and is asked for so often. */
+const ANNOUNCED_MS_MAX = 1000;
+const ANNOUNCED_POLL_MS = 100;

@@ -1,0 +1,52 @@
+import { type Node, readBlock } from '@makerbook/chain';
+import type { BlockSource } from './source.js';
+
+export interface WatchHeadOptions {
+  readonly node: Node;
+  readonly nowMs: () => number;
+  readonly wait: (ms: number) => Promise<void>;
+  readonly signal: AbortSignal;
+  /** How often the node is asked while nobody asks for blocks. */
+  readonly intervalMs: number;
+}
+
+/**
+ * The same source, which knows its head also while no block is asked of it: by a standby, or a block loop that is stuck. All
+ * endpoints of the node are asked, when nobody has asked for a block for some time.
+ */
+export function watchHead(
+  source: BlockSource,
+  { node, nowMs, wait, signal, intervalMs }: WatchHeadOptions,
+): BlockSource {
+  let askedAtMs = nowMs();
+  let apart: { readonly number: number; readonly atMs: number } | undefined;
+  const watch = async () => {
+    while (!signal.aborted) {
+      await wait(intervalMs);
+      if (signal.aborted || nowMs() - askedAtMs < QUIET_INTERVALS * intervalMs) continue;
+      // Of all endpoints: the one that is asked first may be the one that lags. Where none answers the known head stays.
+      const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
+      const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
+      if (numbers.length > 0) apart = { number: Math.max(...numbers), atMs: nowMs() };
+    }
+  };
+  const watching = watch();
+  return {
+    next: async (number) => {
+      try {
+        return await source.next(number);
+      } finally {
+        askedAtMs = nowMs();
+      }
+    },
+    waitForMore: () => source.waitForMore(),
+    headNumber: () => (apart !== undefined && apart.atMs > askedAtMs ? apart.number : source.headNumber()),
+    stop: async () => {
+      await source.stop();
+      await watching;
+    },
+  };
+}
+
+/** The block loop asks for a block in each interval. */
+const QUIET_INTERVALS = 2;

@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { topicNames } from '@makerbook/contracts-events';
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { Address } from '@makerbook/contracts-primitives';
+import { partitionOf } from '@makerbook/kafka';
+import { NonceManager, Wallet } from 'ethers';
+import type { Ops } from './testing/ask-ops.js';
+import { type Gate, startGate } from './testing/gate-node.js';
+import { runObservedWatcher, type WatcherProcess } from './testing/run-watcher.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
+
+let stage: Stage;
+let token: Address;
+let watcher: WatcherProcess | undefined;
+let gate: Gate | undefined;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+});
+afterEach(async () => {
+  await watcher?.kill();
+  watcher = undefined;
+  await gate?.close();
+  gate = undefined;
+  await stage.close();
+});
+
+const run = async (settings: Record<string, string>): Promise<Ops> => {
+  const observed = await runObservedWatcher(stage, settings);
+  watcher = observed;
+  return observed.ops;
+};
+const isReady = (ops: Ops) => until('it is ready', async () => (await ops.ask('/readyz')).status === 200);
+const isAlive = (ops: Ops) => until('it is alive', async () => (await ops.ask('/livez')).status === 200);
+const position = (ops: Ops) => ops.check('/readyz', 'position');
+const isNotReady = async (ops: Ops, why: RegExp) => {
+  await until(`it is not ready: ${why}`, async () => why.test(await position(ops)));
+  expect((await ops.ask('/readyz')).status).toBe(503);
+};
+/** A maker with an address in the partition, or in any. */
+const createMaker = (partition?: number): NonceManager => {
+  for (;;) {
+    const maker = new NonceManager(new Wallet(`0x${randomBytes(32).toString('hex')}`));
+    if (partition === undefined || partitionOf(addressOf(maker), 3) === partition) return maker;
+  }
+};
+/** A way to the node that lets calls of a method through when it is told to. */
+const holdCalls = async (method: string) => {
+  const held: (() => void)[] = [];
+  let isOpen = false;
+  gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+    if (!isOpen && calls.some((call) => call.method === method)) {
+      await new Promise<void>((resolve) => held.push(resolve));
+    }
+    return undefined;
+  });
+  const isAsked = () => until('a call is held', () => held.length > 0);
+  return {
+    url: gate.url,
+    isAsked,
+    passOne: async () => {
+      await isAsked();
+      held.shift()?.();
+    },
+    passAll: () => {
+      isOpen = true;
+      for (const resolve of held.splice(0)) resolve();
+    },
+  };
+};
+const post = async (maker: NonceManager) => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
+
+describe('readiness', () => {
+  test('fails while a node answers and stands still, and the block loop turns all the same', async () => {
+    const ops = await run({ READY_LAG_SECONDS_MAX: '3', LIVE_SILENCE_MS_MAX: '3000' });
+    const isReadyWithBlocks = () =>
+      until('it is ready', async () => {
+        await stage.mine();
+        await stage.settled();
+        return (await ops.ask('/readyz')).status === 200;
+      });
+    await isReadyWithBlocks();
+    await isNotReady(ops, /^block \d+, the newest one published, is \d+ s old$/);
+    expect(await ops.metric('lag_blocks')).toBe(0);
+    expect(await ops.metric('lag_seconds')).toBeGreaterThan(3);
+    await until('the loop turns', async () => (await ops.metric('loop_age_seconds')) < 1);
+    await isAlive(ops);
+    await isReadyWithBlocks();
+  });
+
+  test('fails while the node is behind what is published', async () => {
+    const ops = await run({});
+    const before = await stage.provider.send('evm_snapshot', []);
+    await stage.mine(4);
+    await stage.settled();
+    await isReady(ops);
+    const published = stage.processedBlock();
+    await stage.provider.send('evm_revert', [before]);
+    await isNotReady(ops, new RegExp(`^the node is 4 blocks behind block ${published}, which is published$`));
+    expect((await ops.ask('/livez')).status).toBe(200);
+  });
+
+  test('does not say that it reads the log while no node answers', async () => {
+    const ops = await run({ RPC_URL: 'http://127.0.0.1:9' });
+    await until('it says why', async () =>
+      /^blocks: .*127\.0\.0\.1:9/.test(await ops.check('/readyz', 'dependencies')),
+    );
+    await isAlive(ops);
+  });
+
+  test('counts down the missed blocks that are followed one by one, and a loop that is stuck at one is found dead', async () => {
+    const first = await stage.watch();
+    await stage.settled();
+    await first.stop();
+    await stage.mine(40);
+    const held = await holdCalls('eth_getLogs');
+    const ops = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', LIVE_SILENCE_MS_MAX: '2000' });
+    await isNotReady(ops, /^catching up: 40 blocks behind the head$/);
+    await until('it is not alive', async () => (await ops.ask('/livez')).status === 503);
+    await held.passOne();
+    await isNotReady(ops, /^catching up: 39 blocks behind the head$/);
+    await held.passOne();
+    await isNotReady(ops, /^catching up: 38 blocks behind the head$/);
+    held.passAll();
+    await isReady(ops);
+    await isAlive(ops);
+  });
+
+  test('shows how far catching up has come, and so do the metrics; nothing is processed before its end', async () => {
+    const makers = Array.from({ length: 600 }, () => createMaker());
+    const orders = await Promise.all(makers.map(post));
+    const first = await stage.watch();
+    await stage.settled();
+    await until('all orders are read', () => orders.every((order) => stage.state(order)?.status === 'INACTIVE'));
+    await first.stop();
+    const before = stage.processedBlock();
+    await stage.mine(30);
+
+    const held = await holdCalls('eth_call');
+    const ops = await run({ RPC_URL: held.url, RPC_TIMEOUT_MS: '60000', CATCH_UP_BLOCKS_MAX: '10' });
+    await isNotReady(ops, /^catching up: 0 of 600 makers read$/);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(1 / 2);
+    await until('a part of them is read', async () => {
+      await held.passOne();
+      // Each is asked for when the one before was read.
+      await held.isAsked();
+      return /^catching up: [1-9]\d* of 600 makers read$/.test(await position(ops));
+    });
+    const done = Number(/(\d+) of/.exec(await position(ops))?.[1]);
+    expect(done).toBeLessThan(600);
+    expect(await ops.metric('catch_up_ratio')).toBeCloseTo(1 / 2 + done / 600 / 2);
+    expect((await ops.ask('/readyz')).status).toBe(503);
+    expect((await ops.ask('/livez')).status).toBe(200);
+    expect(stage.processedBlock()).toBe(before);
+    held.passAll();
+    await isReady(ops);
+    expect(await position(ops)).toBe('ok');
+    expect(await ops.metric('catch_up_ratio')).toBe(1);
+    await stage.settled();
+  });
+});
+
+describe('a partition that shows nothing new for some time', () => {
+  /** Leaves a transaction open in the partition, as a writer that was killed in the middle of it. */
+  const holdBack = async (partition: number) => {
+    const publisher = stage.log.createFencedPublisher({
+      transactionalId: `${stage.prefix}held`,
+      transactionTimeoutMs: 600_000,
+    });
+    const recordOf = (at: number, value: Buffer) => ({
+      topic: topicNames(stage.prefix).makerEvents,
+      partition: at,
+      key: '',
+      value,
+      headers: {},
+    });
+    // The second one is refused as too large, when the first one is there.
+    const records = [recordOf(partition, Buffer.from('{}')), recordOf((partition + 1) % 3, Buffer.alloc(2_000_000))];
+    await expect(publisher.publish(records)).rejects.toThrow('too large');
+    return { release: () => publisher.takeOver() };
+  };
+
+  test('holds up its own new orders alone: blocks go on, and so do the other partitions', async () => {
+    const ops = await run({ SWEEP_PAIRS_PER_SECOND: '50' });
+    await post(createMaker(0));
+    await stage.mine();
+    await stage.settled();
+    await isReady(ops);
+    const held = await holdBack(1);
+    await stage.mine(2);
+    await until('it is seen', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) > 1);
+    expect(await ops.metric('partition_wait_seconds{partition="0"}')).toBe(0);
+    const order = await post(createMaker(2));
+    await until('a new order is read', () => stage.state(order)?.status === 'INACTIVE');
+    const waiting = await post(createMaker(1));
+    await stage.mine(3);
+    const head = await stage.provider.getBlockNumber();
+    await until('the blocks go on', async () => (await ops.metric('processed_block_number')) === head);
+    await isReady(ops);
+    await isAlive(ops);
+
+    await held.release();
+    await stage.settled();
+    await until('it is read', () => stage.state(waiting)?.status === 'INACTIVE');
+    await until('it waits no more', async () => (await ops.metric('partition_wait_seconds{partition="1"}')) === 0);
+  });
+});

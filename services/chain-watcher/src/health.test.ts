@@ -1,0 +1,91 @@
+import { describe, expect, test } from '@jest/globals';
+import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
+
+const LAG_SECONDS_MAX = 15;
+const SILENCE_MS_MAX = 300_000;
+const block = { number: 100, hash: '0x1', timestamp: 999 } as const;
+const well: Signs = {
+  nowMs: 1_000_000,
+  startedAtMs: 0,
+  hasReadLog: true,
+  role: 'HOLDER',
+  term: 4,
+  position: {
+    phase: 'FOLLOWING',
+    matched: { ...block, parentHash: '0x0' },
+    processed: block,
+    catchUp: undefined,
+  },
+  newestBlock: block,
+  headNumber: 101,
+  lastTurnAtMs: 999_900,
+  lastPollAtMs: 999_900,
+  awaitedPartitions: [],
+  failures: [],
+  halt: undefined,
+  logRecords: 7,
+};
+const position = well.position as NonNullable<Signs['position']>;
+const readiness = (signs: Partial<Signs>, lagSecondsMax = LAG_SECONDS_MAX) =>
+  judgeReadiness({ ...well, ...signs }, lagSecondsMax);
+const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs }, SILENCE_MS_MAX);
+
+describe('the watcher', () => {
+  test('is ready and alive while it follows', () => {
+    const checks = { kafka: 'ok', dependencies: 'ok', position: 'ok', role: 'holds term 4' };
+    expect(readiness({})).toEqual({ isOk: true, checks });
+    expect(liveness({}).isOk).toBe(true);
+  });
+
+  test.each<[string, Partial<Signs>, RegExp]>([
+    ['Kafka is silent', { lastPollAtMs: 980_000 }, /no broker has answered for 20 s/],
+    ['a node is away', { failures: ['blocks: gone'] }, /blocks: gone/],
+    ['it reads the log', { hasReadLog: false }, /reading the log: 7 records/],
+    ['it catches up', { position: { ...position, catchUp: { step: 'makers', done: 3, total: 9 } } }, /3 of 9 makers/],
+    [
+      'it follows',
+      { position: { ...position, catchUp: { step: 'followed', done: 3, total: 9 } } },
+      /3 of 9 blocks foll/,
+    ],
+    ['it is far behind', { headNumber: 200 }, /100 blocks behind/],
+    ['nothing is processed', { position: { ...position, processed: undefined } }, /no block is processed yet/],
+    ['the node is behind the log', { headNumber: 80 }, /the node is 20 blocks behind block 100/],
+    [
+      'the node stands still',
+      { position: { ...position, processed: { ...block, timestamp: 984 } } },
+      /block 100, the newest one published, is 16 s old/,
+    ],
+    ['it has halted', { halt: 'a reorganisation' }, /^halted: a reorganisation$/],
+    [
+      'it waits for its term in the log',
+      { role: 'CANDIDATE', position: undefined, awaitedPartitions: [3] },
+      /candidate for the next term, waits for partition 3 of the log/,
+    ],
+  ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {
+    const health = readiness(signs);
+    expect(health.isOk).toBe(false);
+    expect(Object.values(health.checks).join(' ')).toMatch(sentence);
+    expect(liveness(signs).isOk).toBe(true);
+  });
+
+  test('is ready up to the age of a block that is allowed, with a clock that is behind the chain, and at any age with 0', () => {
+    const processedAt = (timestamp: number) => ({ position: { ...position, processed: { ...block, timestamp } } });
+    expect(readiness(processedAt(985)).isOk).toBe(true);
+    expect(readiness(processedAt(5000)).isOk).toBe(true);
+    expect(readiness(processedAt(1), 0).isOk).toBe(true);
+  });
+
+  test('is not alive once its block loop no longer turns, unless it waits for Kafka, or has halted and ends by itself', () => {
+    expect(liveness({ lastTurnAtMs: 600_000, halt: 'a reorganisation' }).isOk).toBe(true);
+    expect(liveness({ lastTurnAtMs: 600_000 }).checks).toEqual({ loop: 'the block loop has not gone on for 400 s' });
+    expect(liveness({ lastTurnAtMs: 600_000, lastPollAtMs: 600_000 }).isOk).toBe(true);
+  });
+
+  test('is ready and alive as a standby, however old the last block is, and says that it is one', () => {
+    const standby = { role: 'STANDBY', position: undefined, lastTurnAtMs: 0, headNumber: 500 } as const;
+    expect(readiness(standby).isOk).toBe(true);
+    expect(readiness(standby).checks['role']).toBe('standby in term 4');
+    expect(liveness(standby).isOk).toBe(true);
+    expect(readiness({ ...standby, lastPollAtMs: 900_000 }).isOk).toBe(false);
+  });
+});

@@ -1,0 +1,107 @@
+import {
+  allowance,
+  type BlockHeader,
+  balanceOf,
+  cancelledOf,
+  filledOf,
+  nonceOf,
+  RpcUnavailable,
+  type StateCall,
+  type StateReader,
+} from '@makerbook/chain';
+import type { BlockRef, MakerObserved, ObservedFunds, ObservedOrder } from '@makerbook/contracts-events';
+import { type Address, quantity } from '@makerbook/contracts-primitives';
+import type { Observed } from '../publish/publish-observed.js';
+import type { MakerToRead } from '../watch/match-logs.js';
+
+/** What it takes to read a maker's state on the chain. */
+export interface MakerReader {
+  readonly state: StateReader;
+  readonly protocol: Address;
+  /** Called for each value of a token that cannot be read, and counts as zero. */
+  readonly onUnreadable: (token: Address, what: 'balance' | 'allowance', block: BlockRef) => void;
+}
+
+/**
+ * Reads everything of these makers that is to be read, at exactly this block, all in one go. Gives one record for each
+ * maker, or several where the orders of one would not fit: then each has the nonce and the funds too.
+ * @throws RpcUnavailable or RpcRefused
+ */
+export async function readMakers(
+  reader: MakerReader,
+  makers: Iterable<MakerToRead>,
+  header: BlockHeader,
+  term: number,
+): Promise<Observed[]> {
+  const parts = [...makers].flatMap(partsOf);
+  const calls = parts.flatMap((part) => callsOf(part, reader.protocol));
+  if (calls.length === 0) return [];
+  const values = (await reader.state.read(header.hash, calls)).values();
+  const block = blockRefOf(header);
+  return parts.map((part) => ({ fact: observe(part, reader, values, block, term), traceparent: part.traceparent }));
+}
+
+/** The block as facts name it. */
+export function blockRefOf({ number, hash, timestamp }: BlockHeader): BlockRef {
+  return { number, hash, timestamp };
+}
+
+/** An order takes some 130 bytes, funds 200: with as many pairs a record has under 700 kB. */
+const ORDERS_PER_RECORD_MAX = 2000;
+
+function partsOf(toRead: MakerToRead): MakerToRead[] {
+  const { orders } = toRead;
+  if (orders.size <= ORDERS_PER_RECORD_MAX) return [toRead];
+  const all = [...orders];
+  const starts = Array.from({ length: Math.ceil(all.length / ORDERS_PER_RECORD_MAX) }, (_, n) => n);
+  return starts.map((n) => {
+    const some = all.slice(n * ORDERS_PER_RECORD_MAX, (n + 1) * ORDERS_PER_RECORD_MAX);
+    return { ...toRead, orders: new Set(some) };
+  });
+}
+
+/** In the order in which `observe` takes the values. */
+function callsOf({ maker, nonce, tokens, orders }: MakerToRead, protocol: Address): StateCall[] {
+  return [
+    ...(nonce ? [nonceOf(protocol, maker)] : []),
+    ...[...tokens].flatMap((token) => [balanceOf(token, maker), allowance(token, maker, protocol)]),
+    ...[...orders].flatMap((orderHash) => [filledOf(protocol, orderHash), cancelledOf(protocol, orderHash)]),
+  ];
+}
+
+function observe(
+  { maker, cause, nonce, tokens, orders }: MakerToRead,
+  { protocol, onUnreadable }: MakerReader,
+  values: Iterator<bigint | undefined>,
+  block: BlockRef,
+  term: number,
+): MakerObserved {
+  const take = (): bigint | undefined => values.next().value;
+  const takeOfProtocol = (): bigint => {
+    const value = take();
+    if (value === undefined) throw new RpcUnavailable(`the LimitOrderProtocol at ${protocol} cannot be read`);
+    return value;
+  };
+  const takeOfToken = (token: Address, what: 'balance' | 'allowance') => {
+    const value = take();
+    if (value === undefined) onUnreadable(token, what, block);
+    return quantity(value ?? 0n);
+  };
+  const nonceNow = nonce ? quantity(takeOfProtocol()) : undefined;
+  const funds = [...tokens].map(
+    (token): ObservedFunds => ({
+      token,
+      balance: takeOfToken(token, 'balance'),
+      allowance: takeOfToken(token, 'allowance'),
+    }),
+  );
+  const ordersNow = [...orders].map(
+    (orderHash): ObservedOrder => ({
+      orderHash,
+      filled: quantity(takeOfProtocol()),
+      cancelled: takeOfProtocol() !== 0n,
+    }),
+  );
+  const read = { maker, block, term, cause, funds, orders: ordersNow };
+  return { type: 'MakerObserved', ...read, ...(nonceNow === undefined ? {} : { nonce: nonceNow }) };
+}

@@ -1,0 +1,69 @@
+import type { Cause } from '@makerbook/contracts-events';
+import { partitionOf } from '@makerbook/kafka';
+import { Touched } from '../watch/match-logs.js';
+import { readMakers } from './read-makers.js';
+import type { TermWork } from './term-work.js';
+
+/**
+ * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have been
+ * filled or cancelled before it was posted), its pair's funds and its maker's nonce, at the block that was matched last.
+ * Every later block is matched with the order in the watched set, so together they leave no gap. An order whose record does
+ * not count in the log is still unread, and is read anew.
+ */
+export async function readNewOrders(work: TermWork): Promise<void> {
+  const { signal, wait, settings, retryFor, unreadBell } = work;
+  const retry = retryFor('orders');
+  /** By the order's slot: where its reading is in the log. Not to be read again before the log was read up to there. */
+  const appended = new Map<number, Appended>();
+  while (!signal.aborted) {
+    if (work.position.matched === undefined || waitingOrders(work, appended).length === 0) {
+      await unreadBell.rungWithin(wait(IDLE_MS));
+      continue;
+    }
+    await wait(settings.ORDER_GATHER_MS);
+    if (signal.aborted) return;
+    await retry(() => work.mutex.run(() => readAndPublish(work, appended)));
+  }
+}
+
+interface Appended {
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
+async function readAndPublish(work: TermWork, appended: Map<number, Appended>): Promise<void> {
+  const { watched, signal, reader, publisher, position, partitions } = work;
+  if (signal.aborted || reader === undefined || position.matched === undefined) return;
+  const at = await work.readingBlocks.choose(position.matched);
+  // Another block was matched meanwhile: an order that is new since then has to be read there.
+  if (at.number < position.matched.number) return;
+  // No await between this and the reading's calls: slots are used again.
+  const touched = new Touched(watched);
+  const orders = waitingOrders(work, appended);
+  for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.traceparent);
+  if (at.number > (position.processed?.number ?? -1)) touched.widen();
+  const makers = orders.map((order) => watched.makerAddress(watched.makerOf(watched.pairOf(order))));
+  const last = await publisher.publish(await readMakers(reader, touched.makers.values(), at, work.term));
+  for (const [n, order] of orders.entries()) {
+    const partition = partitionOf(makers[n] ?? '', partitions);
+    appended.set(order, { partition, offset: last.get(partition) ?? -1n });
+  }
+}
+
+/** Unread orders, those that have waited longest first, but for those whose reading is on its way through the log. */
+function waitingOrders({ watched, followed }: TermWork, appended: Map<number, Appended>): number[] {
+  for (const [order, { partition, offset }] of appended) {
+    if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);
+  }
+  const waiting: number[] = [];
+  for (const order of watched.unread.keys()) {
+    if (!appended.has(order)) waiting.push(order);
+    if (waiting.length === ORDERS_MAX) break;
+  }
+  return waiting;
+}
+
+const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
+const ORDERS_MAX = 500;
+/** An order whose reading was lost is looked for at this pace. */
+const IDLE_MS = 500;

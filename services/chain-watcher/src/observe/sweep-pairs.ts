@@ -1,0 +1,86 @@
+import { accountIn } from '@makerbook/chain';
+import type { Cause } from '@makerbook/contracts-events';
+import { Touched } from '../watch/match-logs.js';
+import { type MakerReader, readMakers } from './read-makers.js';
+import type { TermWork } from './term-work.js';
+
+/**
+ * Reads makers anew that no log touches: all of them over and over, so many pairs in a second, for tokens that change
+ * balances or allowances without a log (rebasing, fees); and pairs that could not be read, some blocks later. They are read
+ * at the block that was processed last. Only what the log does not hold already is published.
+ */
+export async function sweepPairs(work: TermWork, reader: MakerReader): Promise<void> {
+  const { settings, sweep, signal, nowMs, wait } = work;
+  const retry = work.retryFor('sweep');
+  const read = (choose: () => Touched) => retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
+  let from = 0;
+  let startedAtMs = nowMs();
+  let unreadableDueBlock = 0;
+  while (!signal.aborted) {
+    await wait(PAUSE_MS);
+    const { phase, processed } = work.position;
+    if (phase !== 'FOLLOWING' || processed === undefined || signal.aborted) continue;
+    if (processed.number >= unreadableDueBlock && reader.state.suspects().size > 0) {
+      if (await read(() => unreadablePairs(work, reader))) unreadableDueBlock = processed.number + UNREADABLE_BLOCKS;
+    }
+    if (settings.SWEEP_PAIRS_PER_SECOND === 0) continue;
+    const { touched, next } = nextPairs(work, from);
+    if (touched.makers.size > 0 && !(await read(() => touched))) continue;
+    from = next ?? 0;
+    if (next !== undefined) continue;
+    sweep.endedAtMs = nowMs();
+    sweep.tookMs = sweep.endedAtMs - startedAtMs;
+    startedAtMs = sweep.endedAtMs;
+  }
+}
+
+/** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
+async function readAndPublish(touched: Touched, work: TermWork, reader: MakerReader): Promise<boolean> {
+  const { position, readingBlocks, watched, publisher, sweep, term } = work;
+  const { matched, processed } = position;
+  if (matched === undefined || processed?.number !== matched.number) return false;
+  const at = await readingBlocks.choose(matched);
+  if (at.number > matched.number) return false;
+  const observed = await readMakers(reader, touched.makers.values(), at, term);
+  const news = observed.filter(({ fact }) => watched.isNews(fact));
+  await publisher.publish(news);
+  for (const { tokens } of touched.makers.values()) sweep.pairs += tokens.size;
+  sweep.facts += news.length;
+  return true;
+}
+
+/** Watched makers by their slots, from one on, with so many pairs; and the slot to go on from, undefined when none is left. */
+function nextPairs(
+  { watched, settings }: TermWork,
+  from: number,
+): { readonly touched: Touched; readonly next: number | undefined } {
+  const touched = new Touched(watched);
+  const end = watched.makerSlotsEnd;
+  let slot = from;
+  for (let pairs = 0; slot < end && pairs < settings.SWEEP_PAIRS_PER_SECOND; slot += 1) {
+    if (!watched.isMakerWatched(slot)) continue;
+    touched.whole(slot, CAUSE, false);
+    pairs += touched.maker(slot, CAUSE).tokens.size;
+  }
+  return { touched, next: slot < end ? slot : undefined };
+}
+
+/** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
+function unreadablePairs({ watched }: TermWork, { state }: MakerReader): Touched {
+  const touched = new Touched(watched);
+  const pairs = new Set<number>();
+  for (const call of state.suspects().values()) {
+    const maker = accountIn(call);
+    const pair = maker === undefined ? -1 : watched.findPair(call.to, maker);
+    if (pair < 0) continue;
+    touched.pair(pair, CAUSE);
+    if (pairs.add(pair).size === UNREADABLE_PAIRS_MAX) break;
+  }
+  return touched;
+}
+
+const CAUSE: Cause = { kind: 'read', occasion: 'SWEEP' };
+const PAUSE_MS = 1000;
+/** How many blocks later, and how many at a time. */
+const UNREADABLE_BLOCKS = 10;
+const UNREADABLE_PAIRS_MAX = 20;

@@ -1,0 +1,176 @@
+import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readBlockAndNewest } from '@makerbook/chain';
+import type { Cause } from '@makerbook/contracts-events';
+import { partitionOf } from '@makerbook/kafka';
+import type { SourceBlock } from '../blocks/source.js';
+import type { Observed } from '../publish/publish-observed.js';
+import type { LogBlock } from '../watch/follow-log.js';
+import { matchLogs, type Touched } from '../watch/match-logs.js';
+import type { WatchedSet } from '../watch/watched-set.js';
+import { catchUpAtHead, reportProgress } from './catch-up.js';
+import { PASSED_OVER_MS } from './choose-block.js';
+import { blockRefOf, readMakers } from './read-makers.js';
+import type { TermWork } from './term-work.js';
+
+/**
+ * Publishes every block, from the last one that all partitions have, until the signal is aborted.
+ * @throws ChainContradiction when the chain is not the one of the log: a block's parent is another block than the one
+ * before it. Nothing of such a block is published.
+ */
+export async function watchBlocks(work: TermWork): Promise<void> {
+  const { source, signal, position, settings } = work;
+  const retry = work.retryFor('blocks');
+  position.matched = (await retry(() => resume(work))) ?? (await retry(() => startAtHead(work)));
+  /** The block from which a long gap is followed block by block. */
+  let missedFrom: number | undefined;
+  while (!signal.aborted) {
+    const before: BlockHeader = position.matched;
+    const block = await retry(() => source.next(before.number + 1));
+    if (signal.aborted) return;
+    if (block === undefined) {
+      Object.assign(position, { phase: 'FOLLOWING', catchUp: undefined });
+      missedFrom = undefined;
+      await source.waitForMore();
+      continue;
+    }
+    const gap = (source.headNumber() ?? block.header.number) - before.number;
+    if (gap > settings.CATCH_UP_BLOCKS_MAX) {
+      position.phase = 'CATCHING_UP';
+      if (isRereadCheaper(gap, work.watched)) {
+        missedFrom = undefined;
+        position.matched = (await catchUpAtHead(work, before)) ?? before;
+        continue;
+      }
+      missedFrom ??= before.number;
+    }
+    if (missedFrom !== undefined) {
+      const done = before.number - missedFrom;
+      reportProgress(work, { step: 'followed', done, total: done + gap });
+    }
+    assertFollows(block, before);
+    await processBlock(block, work);
+  }
+}
+
+/** The block to go on from: the oldest of the newest ones of the partitions. Undefined where none has one. */
+async function resume(work: TermWork): Promise<BlockHeader | undefined> {
+  const oldest = work.followed.oldestBlock();
+  const newest = work.followed.newestBlock();
+  if (oldest === undefined || newest === undefined) return undefined;
+  await readPublished(work, newest);
+  const header = await readPublished(work, oldest);
+  work.position.processed = blockRefOf(header);
+  return header;
+}
+
+/**
+ * The very first block of the log. No order was read before it: all of them are read as new orders.
+ */
+async function startAtHead(work: TermWork): Promise<BlockHeader> {
+  const { node, publisher, partitions, term, position } = work;
+  const head = await readBlock(node, 'latest');
+  if (head === undefined) throw new RpcUnavailable('the node has no newest block');
+  const block = blockRefOf(head);
+  await publisher.publishBlock([], block, term, [...Array(partitions).keys()]);
+  position.processed = block;
+  work.onBlock(block, 0, undefined);
+  return head;
+}
+
+/**
+ * The chain's own header of a block that the log holds.
+ * @throws ChainContradiction when the chain has another block of that number
+ */
+export async function readPublished(
+  { node }: Pick<TermWork, 'node'>,
+  { number, hash }: LogBlock,
+): Promise<BlockHeader> {
+  const { block: header, endpoint } = await readBlockAndNewest(node, number);
+  if (header === undefined) {
+    // Another one has it perhaps: nothing else compares them before the first block comes.
+    node.passOver(endpoint, PASSED_OVER_MS);
+    throw new RpcUnavailable(`${endpoint} does not have block ${number} yet, which was published before`);
+  }
+  if (hash !== undefined && header.hash !== hash) {
+    throw new ChainContradiction(
+      `block ${number} is ${header.hash} on the chain of ${endpoint}, but ${hash} was published: another chain, or a reorganisation of final blocks. Nothing more is published.`,
+    );
+  }
+  return header;
+}
+
+async function processBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
+  const { watched, reader, mutex, position, signal, nowMs } = work;
+  const retry = work.retryFor('blocks');
+  const seenAtMs = nowMs();
+  const block = blockRefOf(header);
+  await mutex.run(async () => {
+    if (signal.aborted) return;
+    // No await between these: an order that is new in the log from here on is read at this block or a later one.
+    const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol);
+    if (touched !== undefined) touchUnprocessed(touched, work);
+    position.matched = header;
+    const facts = await retry(async () => {
+      const lacking = partitionsWithout(header, work);
+      const observed = touched === undefined ? [] : await readTouched(touched, header, lacking, work);
+      await work.publisher.publishBlock(observed, block, work.term, lacking);
+      return observed.length;
+    });
+    position.processed = block;
+    work.onBlock(block, facts, nowMs() - seenAtMs);
+  });
+}
+
+/** What was touched is read at exactly this block, or all of the makers at a newer one. */
+async function readTouched(
+  touched: Touched,
+  header: BlockHeader,
+  lacking: readonly number[],
+  { reader, readingBlocks, partitions, term }: TermWork,
+): Promise<Observed[]> {
+  if (reader === undefined || touched.makers.size === 0) return [];
+  const at = await readingBlocks.choose(header);
+  if (at.number > header.number) touched.widen();
+  const makers = [...touched.makers.values()].filter(({ maker }) => lacking.includes(partitionOf(maker, partitions)));
+  return readMakers(reader, makers, at, term);
+}
+
+/** Partitions that do not have the block: after a crash between them, some do. */
+function partitionsWithout({ number, hash }: BlockHeader, { followed }: TermWork): number[] {
+  const lacking: number[] = [];
+  for (const [partition, { block }] of followed.partitions.entries()) {
+    if (block?.number === number && block.hash !== undefined && block.hash !== hash) {
+      throw new ChainContradiction(
+        `partition ${partition} of the log holds block ${number} as ${block.hash}, the chain as ${hash}`,
+      );
+    }
+    if (block === undefined || block.number < number) lacking.push(partition);
+  }
+  return lacking;
+}
+
+/**
+ * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read with
+ * its first block.
+ */
+function touchUnprocessed(touched: Touched, { watched, followed, partitions }: TermWork): void {
+  if (followed.partitions.every(({ block }) => block !== undefined)) return;
+  for (let slot = 0; slot < watched.makerSlotsEnd; slot += 1) {
+    if (!watched.isMakerWatched(slot)) continue;
+    const partition = partitionOf(watched.makerAddress(slot), partitions);
+    if (followed.partitions[partition]?.block === undefined) touched.whole(slot, FIRST_BLOCK, true);
+  }
+}
+
+const FIRST_BLOCK: Cause = { kind: 'read', occasion: 'CATCH_UP' };
+
+function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): void {
+  if (header.parentHash === before.hash && header.number === before.number + 1) return;
+  throw new ChainContradiction(
+    `block ${header.number} (${header.hash}, by ${endpoint ?? 'the topic'}) has the parent ${header.parentHash}, but block ${before.number} is ${before.hash}: a reorganisation of final blocks. Nothing of it was published.`,
+  );
+}
+
+/** In calls: two for each block that is followed, and about three for each pair that is read, a hundred in one. */
+function isRereadCheaper(gap: number, watched: WatchedSet): boolean {
+  return watched.sizes().pairs * 3 < gap * 2 * 100;
+}

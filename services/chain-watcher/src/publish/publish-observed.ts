@@ -1,0 +1,126 @@
+import { type BlockRef, encodeMakerEvent, type MakerEvent, type MakerObserved } from '@makerbook/contracts-events';
+import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+
+/** What was read of a maker, with the trace of the request that led to it. */
+export interface Observed {
+  readonly fact: MakerObserved;
+  readonly traceparent: string | undefined;
+}
+
+/** The last record that was appended to each partition. */
+export type AppendedTo = ReadonlyMap<number, bigint>;
+
+/** Appends what the watcher has to say to the log. Every method throws LogUnavailable; a repeat is harmless. */
+export interface FactPublisher {
+  /** What was read of makers, alone. */
+  publish(observed: readonly Observed[]): Promise<AppendedTo>;
+  /**
+   * What was read of makers at a block, and then the block's `BlockProcessed`, to each of the partitions: in one record
+   * batch, so that a partition has all of it or nothing. What is beyond a batch goes before, in whole records.
+   */
+  publishBlock(observed: readonly Observed[], block: BlockRef, term: number, to: readonly number[]): Promise<void>;
+  startTerm(partition: number, term: number, holder: string): Promise<void>;
+  /** To every partition, as far as the log takes it: the holder is about to end, and never throws for it. */
+  endTerm(term: number, holder: string): Promise<void>;
+}
+
+export interface PublisherOptions {
+  readonly appender: Appender;
+  readonly topic: string;
+  readonly partitions: number;
+  readonly nowMs: () => number;
+  /** Records in one record batch. Default 500. */
+  readonly batchRecordsMax?: number | undefined;
+}
+
+const SOURCE = '/makerbook/chain-watcher';
+/** Under the appender's bound on a record batch (900,000) with room for headers. */
+const BATCH_BYTES_MAX = 700_000;
+
+export function createFactPublisher(options: PublisherOptions): FactPublisher {
+  const { appender, topic, partitions, nowMs, batchRecordsMax = 500 } = options;
+  /** Of the records of this process, so that each has an id of its own. */
+  let written = 0;
+
+  const recordOf = (partition: number, event: MakerEvent, id: string, timeMs: number, traceparent?: string) => {
+    const context = { id, source: SOURCE, timeMs, ...(traceparent === undefined ? {} : { traceparent }) };
+    const { key, value, headers } = encodeMakerEvent(event, context);
+    return { topic, partition, key: key ?? '', value, headers } satisfies LogRecord;
+  };
+  const byPartition = (observed: readonly Observed[]) => {
+    const records = new Map<number, LogRecord[]>();
+    for (const { fact, traceparent } of observed) {
+      const partition = partitionOf(fact.maker, partitions);
+      written += 1;
+      const id = `${fact.term}:${fact.block.number}:${fact.maker}:${written}`;
+      const own = records.get(partition) ?? [];
+      own.push(recordOf(partition, fact, id, fact.block.timestamp * 1000, traceparent));
+      records.set(partition, own);
+    }
+    return records;
+  };
+  const appendInOrder = async (records: readonly LogRecord[]): Promise<bigint> => {
+    let last = -1n;
+    for (const batch of batchesOf(records, batchRecordsMax)) {
+      last = (await appender.append(batch)).at(-1)?.offset ?? last;
+    }
+    return last;
+  };
+
+  return {
+    publish: async (observed) => {
+      const appended = [...byPartition(observed)].map(
+        async ([partition, records]) => [partition, await appendInOrder(records)] as const,
+      );
+      return new Map(await allDone(appended));
+    },
+    publishBlock: async (observed, block, term, to) => {
+      const records = byPartition(observed);
+      const appended = to.map((partition) => {
+        const id = `${block.number}:BlockProcessed:${partition}:${term}`;
+        const processed = { type: 'BlockProcessed', block, term } as const;
+        const last = recordOf(partition, processed, id, block.timestamp * 1000);
+        return appendInOrder([...(records.get(partition) ?? []), last]);
+      });
+      await allDone(appended);
+    },
+    startTerm: async (partition, term, holder) => {
+      const id = `${term}:TermStarted:${holder}:${partition}`;
+      await appender.append([recordOf(partition, { type: 'TermStarted', term, holder }, id, nowMs())]);
+    },
+    endTerm: async (term, holder) => {
+      const ended = Array.from({ length: partitions }, (_, partition) => {
+        const id = `${term}:TermEnded:${holder}:${partition}`;
+        return appender.append([recordOf(partition, { type: 'TermEnded', term, holder }, id, nowMs())]);
+      });
+      await Promise.allSettled(ended);
+    },
+  };
+}
+
+function batchesOf(records: readonly LogRecord[], recordsMax: number): LogRecord[][] {
+  const batches: LogRecord[][] = [];
+  let batch: LogRecord[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    const size = record.value?.length ?? 0;
+    if (batch.length > 0 && (batch.length === recordsMax || bytes + size > BATCH_BYTES_MAX)) {
+      batches.push(batch);
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(record);
+    bytes += size;
+  }
+  if (batch.length > 0) batches.push(batch);
+  return batches;
+}
+
+/** Waits for all of them also where one fails: what comes later must not overtake what is still under way. */
+async function allDone<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  const outcomes = await Promise.allSettled(works);
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+}

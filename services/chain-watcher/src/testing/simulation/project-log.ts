@@ -1,0 +1,87 @@
+import { bookRemovalHeaders, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
+import type { Transition } from '@makerbook/domain';
+import type { PartitionStart } from '../../watch/follow-log.js';
+import type { OpenOrder } from '../../work.js';
+import { PartitionFold } from '../fold-log.js';
+import type { Draws } from './draw-faults.js';
+import type { HeldLog } from './hold-log.js';
+import type { VirtualTime } from './keep-virtual-time.js';
+import { GRACE_SECONDS } from './place-orders.js';
+
+/** How far one projection of a partition has come. */
+class Projection {
+  readonly fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS });
+  next = 0;
+  block: PartitionStart['block'];
+}
+
+/** The projector without its database: publishes tombstones some time after the facts, and has its rows later still. */
+export class Projector {
+  private readonly log: HeldLog;
+  private readonly topics: TopicNames;
+  private readonly feeds: readonly Projection[];
+  private readonly rows: readonly Projection[];
+
+  constructor(log: HeldLog, topics: TopicNames, partitions: number) {
+    this.log = log;
+    this.topics = topics;
+    this.feeds = Array.from({ length: partitions }, () => new Projection());
+    this.rows = Array.from({ length: partitions }, () => new Projection());
+  }
+
+  /** Projects until the time is over. */
+  async run(time: VirtualTime, draws: Draws): Promise<void> {
+    for (;;) {
+      for (const [partition, feed] of this.feeds.entries()) {
+        const transitions = this.advance(
+          partition,
+          feed,
+          this.log.partitions(this.topics.makerEvents)[partition]?.length ?? 0,
+        );
+        for (const transition of transitions) this.publish(partition, transition);
+      }
+      await time.wait(5 + draws.at(time.nowMs, 'feed').below(200));
+      for (const [partition, rows] of this.rows.entries())
+        this.advance(partition, rows, this.feeds[partition]?.next ?? 0);
+      await time.wait(5 + draws.at(time.nowMs, 'rows').below(draws.at(time.nowMs, 'slow').oneIn(5) ? 4000 : 200));
+    }
+  }
+
+  /** The open orders of the rows, and the position that they reflect. */
+  snapshot(onOrders: (orders: readonly OpenOrder[]) => void): readonly PartitionStart[] {
+    return this.rows.map(({ fold, next, block }) => {
+      onOrders(
+        fold.openOrders().map(({ orderHash, order, state }) => ({
+          orderHash,
+          maker: order.maker,
+          token: order.making.token,
+          expiresAtSeconds: Number(order.expiresAt),
+          isObserved: state.status !== 'VALIDATING',
+        })),
+      );
+      return { nextOffset: BigInt(next), term: fold.clock.term, block, newestRead: fold.newestRead() };
+    });
+  }
+
+  private advance(partition: number, projection: Projection, end: number): Transition[] {
+    const records = this.log.partitions(this.topics.makerEvents)[partition] ?? [];
+    return records.slice(projection.next, end).flatMap((record) => {
+      const fact = decodeMakerEvent(record);
+      if ('unreadable' in fact) throw new Error(fact.unreadable);
+      const transitions = projection.fold.apply(fact, record.offset);
+      projection.next += 1;
+      const { block, seconds } = projection.fold.clock;
+      projection.block = block < 0 ? undefined : { number: block, hash: undefined, timestamp: seconds };
+      return transitions;
+    });
+  }
+
+  private publish(partition: number, transition: Transition): void {
+    if (transition.kind !== 'OrderWithheld' && !(transition.kind === 'OrderRemoved' && transition.order.inBook)) return;
+    const removal = transition.kind === 'OrderWithheld' ? 'GRACE_PERIOD' : transition.reason;
+    const position = { partition, offset: String(transition.offset) };
+    const headers = bookRemovalHeaders(removal, position, { id: 'tombstone', source: '/projector', timeMs: 0 });
+    const key = transition.order.orderHash;
+    this.log.store('projector', [{ topic: this.topics.book, partition, key, value: null, headers }]);
+  }
+}

@@ -1,0 +1,306 @@
+import { ChainContradiction } from '@makerbook/chain';
+import {
+  type BlockProcessed,
+  type BlockRef,
+  ceType,
+  decodeMakerEvent,
+  type MakerEvent,
+  misplacement,
+  type TopicNames,
+} from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { boundedSeconds } from '@makerbook/domain';
+import {
+  type Following,
+  type Log,
+  type Logger,
+  partitionOf,
+  RecordsDeleted,
+  type StoredRecord,
+} from '@makerbook/kafka';
+import type { WatchedSet } from './watched-set.js';
+
+/** A block of the log. The hash is not known where the block comes from the snapshot and is not in the log's tail. */
+export interface LogBlock {
+  readonly number: number;
+  readonly hash: Hex | undefined;
+  readonly timestamp: number;
+}
+
+/** One partition as it was folded when the snapshot was made: the log is read from there on. */
+export interface PartitionStart {
+  readonly nextOffset: bigint;
+  /** 0: none was started yet. */
+  readonly term: number;
+  readonly block: LogBlock | undefined;
+  /** The newest block at which anything that the snapshot holds was read; -1 where nothing was. */
+  readonly newestRead: number;
+}
+
+/** What the log holds of one partition, as far as it was read. */
+export interface PartitionView {
+  /** The highest term: what carries a lower one does not count. */
+  term: number;
+  /** Who started that term first; undefined where the record was not read. */
+  holder: string | undefined;
+  /** The holder of that term has resigned. */
+  hasEnded: boolean;
+  /** The newest block that counts. */
+  block: LogBlock | undefined;
+  blockReadAtMs: number;
+  /** The next offset to be read. */
+  position: bigint;
+}
+
+export interface FollowLogOptions {
+  readonly log: Log;
+  readonly topics: Pick<TopicNames, 'makerEvents'>;
+  readonly partitions: number;
+  readonly watched: WatchedSet;
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  /** Called for orders that are new in the log. */
+  readonly onUnread: () => void;
+  /** The log cannot be followed any more, or contradicts itself. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** The topics do not belong together. No retry helps: a person has to look. */
+export class LogContradiction extends Error {
+  override readonly name = 'LogContradiction';
+}
+
+/**
+ * The log of facts, read into the watched set and into a view of each partition: its term, its newest block, and how far it
+ * was read.
+ */
+export class FollowedLog {
+  readonly partitions: readonly PartitionView[];
+  private readonly options: FollowLogOptions;
+  private readonly waiters = new Set<() => void>();
+  private starts: readonly PartitionStart[] = [];
+  private following: Following | undefined;
+  private newestReadBlock = -1;
+  private termsSinceBlock = 0;
+  private readonly seen = { records: 0, unreadable: 0 };
+
+  constructor(options: FollowLogOptions) {
+    this.options = options;
+    this.partitions = Array.from({ length: options.partitions }, () => ({
+      term: 0,
+      holder: undefined,
+      hasEnded: false,
+      block: undefined,
+      blockReadAtMs: options.nowMs(),
+      position: 0n,
+    }));
+  }
+
+  /**
+   * Reads the log from the snapshot on. A short tail before it is read for its terms and blocks alone, as the snapshot does
+   * not have the blocks' hashes. Resolves when everything that was in the log is in the watched set.
+   * @throws LogContradiction where the snapshot is of another log
+   */
+  async start(starts: readonly PartitionStart[]): Promise<void> {
+    const { log, topics, onFatal } = this.options;
+    this.starts = starts;
+    for (const [partition, view] of this.partitions.entries()) {
+      const { term = 0, block, newestRead = -1 } = starts[partition] ?? {};
+      Object.assign(view, { term, block });
+      this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
+    }
+    const from = this.partitions.map((_, partition) => {
+      const next = starts[partition]?.nextOffset ?? 0n;
+      return next > TAIL_RECORDS ? next - TAIL_RECORDS : 0n;
+    });
+    this.following = log.followTopic({
+      topic: topics.makerEvents,
+      from,
+      isGapless: true,
+      onRecords: (partition, records) => this.read(partition, records),
+      onPosition: (partition, position) => {
+        this.view(partition).position = position;
+        this.wake();
+      },
+      onFatal: (error) =>
+        onFatal(error instanceof RecordsDeleted ? new LogContradiction(error.message, { cause: error }) : error),
+    });
+    await this.following.caughtUp;
+  }
+
+  /** The newest block of any partition. */
+  newestBlock(): LogBlock | undefined {
+    return this.blocks().at(-1);
+  }
+
+  /** The oldest of the newest blocks of the partitions; those without a block do not count. */
+  oldestBlock(): LogBlock | undefined {
+    return this.blocks()[0];
+  }
+
+  /** The newest block at which anything that counts was read; -1 where nothing was. */
+  newestRead(): number {
+    return this.newestReadBlock;
+  }
+
+  /** Terms that were started since the newest block was processed. */
+  termsWithoutBlock(): number {
+    return this.termsSinceBlock;
+  }
+
+  /** Resolves once it is so, or on abort. Looked at after each batch of records. */
+  async until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+    if (isSo() || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        this.waiters.delete(look);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const look = () => {
+        if (isSo()) done();
+      };
+      this.waiters.add(look);
+      signal.addEventListener('abort', done, { once: true });
+    });
+  }
+
+  counts(): { readonly records: number; readonly unreadable: number } {
+    return this.seen;
+  }
+
+  /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
+  lastPollAtMs(): number {
+    return this.following?.lastPollAtMs() ?? 0;
+  }
+
+  async stop(): Promise<void> {
+    await this.following?.stop();
+  }
+
+  private blocks(): LogBlock[] {
+    return this.partitions.flatMap(({ block }) => block ?? []).sort((a, b) => a.number - b.number);
+  }
+
+  private view(partition: number): PartitionView {
+    const view = this.partitions[partition];
+    if (view === undefined) throw new Error(`there is no partition ${partition}`);
+    return view;
+  }
+
+  private wake(): void {
+    for (const look of this.waiters) look();
+  }
+
+  private read(partition: number, records: readonly StoredRecord[]): void {
+    const { logger, topics, onUnread, watched, partitions } = this.options;
+    const view = this.view(partition);
+    const knownTo = this.starts[partition]?.nextOffset ?? 0n;
+    for (const record of records) {
+      const { offset } = record;
+      view.position = offset + 1n;
+      this.seen.records += 1;
+      const fact = readFact(record, partitions);
+      if ('unreadable' in fact) {
+        // The projector parks it; nothing that is watched can follow from it.
+        this.seen.unreadable += 1;
+        const reason = fact.unreadable;
+        logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
+      } else this.apply(partition, fact, record, offset < knownTo);
+    }
+    if (watched.unread.size > 0) onUnread();
+    this.wake();
+  }
+
+  /** @param isKnown it is in the snapshot */
+  private apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
+    const { watched, nowMs } = this.options;
+    const view = this.view(partition);
+    switch (fact.type) {
+      case 'OrderSubmitted': {
+        if (isKnown) return;
+        const { orderHash, maker, order } = fact;
+        const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
+        const unread = { sinceMs: nowMs(), traceparent: record.headers['traceparent'] };
+        watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
+        return;
+      }
+      case 'MakerObserved':
+        if (fact.term < view.term || fact.block.number < (view.block?.number ?? -1)) return;
+        this.newestReadBlock = Math.max(this.newestReadBlock, fact.block.number);
+        if (!isKnown) watched.noteObserved(fact);
+        return;
+      case 'BlockProcessed':
+        this.noteBlock(partition, fact);
+        return;
+      case 'TermStarted':
+        if (fact.term < view.term || (fact.term === view.term && view.holder !== undefined)) return;
+        if (partition === 0 && fact.term > view.term) this.termsSinceBlock += 1;
+        Object.assign(view, { term: fact.term, holder: fact.holder, hasEnded: false });
+        return;
+      case 'TermEnded':
+        // One that resigned before it had started its term everywhere: the fold counts from here on as well.
+        if (fact.term > view.term) Object.assign(view, { term: fact.term, holder: fact.holder });
+        if (fact.term === view.term) view.hasEnded = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  private noteBlock(partition: number, { block, term }: BlockProcessed): void {
+    const { nowMs, watched } = this.options;
+    const view = this.view(partition);
+    const known = view.block;
+    if (known?.number === block.number && known.hash !== undefined && known.hash !== block.hash) {
+      throw new ChainContradiction(
+        `partition ${partition} of the log holds two blocks ${block.number}: ${known.hash} and ${block.hash}`,
+      );
+    }
+    if (term < view.term) return;
+    if (known !== undefined && block.number < known.number) return;
+    if (block.number > (this.newestBlock()?.number ?? -1)) this.termsSinceBlock = 0;
+    if (term > view.term) Object.assign(view, { term, holder: undefined, hasEnded: false });
+    view.block = {
+      number: block.number,
+      hash: block.hash,
+      timestamp: Math.max(block.timestamp, known?.timestamp ?? 0),
+    };
+    view.blockReadAtMs = nowMs();
+    this.newestReadBlock = Math.max(this.newestReadBlock, block.number);
+    // Of an order that expired the partition's own clock has the last word; the slowest one serves for all.
+    if (this.partitions.every((each) => each.block !== undefined)) {
+      watched.expire(Math.min(...this.partitions.map((each) => each.block?.timestamp ?? 0)) - EXPIRY_MARGIN_SECONDS);
+    }
+  }
+}
+
+/** Records before the snapshot that are read for their terms and blocks. */
+const TAIL_RECORDS = 500n;
+const EXPIRY_MARGIN_SECONDS = 10;
+
+/** A fact of the partition that it belongs to. */
+function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeFact> {
+  const fact = decodeFact(record);
+  if ('unreadable' in fact) return fact;
+  const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
+  return misplaced === undefined ? fact : { unreadable: misplaced };
+}
+
+const BLOCK_PROCESSED = ceType('BlockProcessed');
+
+/** Most of the log are blocks: they are read without the schema, which costs ten times as much. */
+function decodeFact(record: StoredRecord): MakerEvent | { readonly unreadable: string } {
+  if (record.headers['ce_type'] === BLOCK_PROCESSED && record.value !== null) {
+    try {
+      const { block, term } = JSON.parse(record.value.toString('latin1')) as Partial<BlockProcessed>;
+      const { number, hash, timestamp }: Partial<BlockRef> = block ?? {};
+      const isWhole = [number, timestamp, term].every(Number.isSafeInteger) && typeof hash === 'string';
+      if (isWhole)
+        return { type: 'BlockProcessed', block: { number, hash, timestamp } as BlockRef, term: term as number };
+    } catch {
+      // Left to the schema, which says what is wrong.
+    }
+  }
+  return decodeMakerEvent(record);
+}

@@ -1,0 +1,128 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ChainLog } from '@makerbook/chain';
+import { eventTopics } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { matchLogs } from './match-logs.js';
+import { WatchedSet } from './watched-set.js';
+
+const accountOf = (byte: string): Address => `0x${byte.repeat(20)}`;
+const hashOf = (byte: string): Hex => `0x${byte.repeat(32)}`;
+const [protocol, maker, other, stranger] = [accountOf('f0'), accountOf('a1'), accountOf('a2'), accountOf('a3')];
+const [token, second, unsold] = [accountOf('b1'), accountOf('b2'), accountOf('b3')];
+const [hash, hashOfSecond, hashOfOther] = [hashOf('11'), hashOf('22'), hashOf('33')];
+
+/** The maker sells two tokens, the other one the first of them. */
+const orders: readonly (readonly [Hex, Address, Address])[] = [
+  [hash, maker, token],
+  [hashOfSecond, maker, second],
+  [hashOfOther, other, token],
+];
+const watched = new WatchedSet();
+for (const [orderHash, ofMaker, making] of orders) {
+  watched.add({ orderHash, maker: ofMaker, token: making, expiresAtSeconds: 2 ** 31 }, undefined);
+}
+
+/** An account as a topic. */
+const word = (account: Address): Hex => `0x${'0'.repeat(24)}${account.slice(2)}`;
+const log = (address: Address, topics: readonly Hex[], logIndex = 0): ChainLog => ({
+  address,
+  topics,
+  data: `0x${'0'.repeat(64)}`,
+  blockNumber: 7,
+  blockHash: hashOf('77'),
+  transactionHash: hashOf('88'),
+  logIndex,
+});
+const transfer = (of: Address, from: Address, to: Address, logIndex = 0) =>
+  log(of, [eventTopics.transfer, word(from), word(to)], logIndex);
+const fill = (by: Address, orderHash: Hex = hash, logIndex = 0) =>
+  log(by, [eventTopics.orderFilled, word(maker), orderHash], logIndex);
+const approval = (of: Address, owner: Address, spender: Address) =>
+  log(of, [eventTopics.approval, word(owner), word(spender)]);
+
+const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, watched, protocol);
+/** What is to be read of whom, without the causes. */
+const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
+  pairs: [...makers.values()].flatMap((each) => [...each.tokens].map((of) => [each.maker, of])),
+  makers: [...makers.values()].filter(({ nonce }) => nonce).map((each) => each.maker),
+  orders: [...makers.values()].flatMap((each) => [...each.orders].map((orderHash) => [each.maker, orderHash])),
+});
+const nobody = { pairs: [], makers: [], orders: [] };
+const pair = [maker, token];
+const otherPair = [other, token];
+const causeAt = (logIndex: number) => ({ kind: 'log', transactionHash: hashOf('88'), logIndex });
+
+describe('what a log touches', () => {
+  test.each<[string, ChainLog, object]>([
+    ['a Transfer from a maker: its pair', transfer(token, maker, stranger), { pairs: [pair] }],
+    ['a Transfer to a maker: its pair', transfer(token, stranger, maker), { pairs: [pair] }],
+    ['a Transfer between makers: both pairs', transfer(token, maker, other), { pairs: [pair, otherPair] }],
+    ['a Transfer between others: nothing', transfer(token, stranger, protocol), {}],
+    ['a Transfer of a token that the maker does not sell: nothing', transfer(second, other, stranger), {}],
+    ['a Transfer of a token that nobody sells: nothing', transfer(unsold, maker, other), {}],
+    ['an Approval for the protocol: the pair', approval(token, maker, protocol), { pairs: [pair] }],
+    ['an Approval for anybody else: nothing', approval(token, maker, stranger), {}],
+    ['an Approval by somebody else: nothing', approval(token, stranger, protocol), {}],
+    ['a Deposit: the pair', log(token, [eventTopics.deposit, word(maker)]), { pairs: [pair] }],
+    ['a Withdrawal: the pair', log(token, [eventTopics.withdrawal, word(maker)]), { pairs: [pair] }],
+    [
+      'a fill: the order, its pair and its nonce',
+      fill(protocol),
+      { orders: [[maker, hash]], pairs: [pair], makers: [maker] },
+    ],
+    [
+      'a cancellation: the order, its pair and its nonce',
+      log(protocol, [eventTopics.orderCancelled, word(maker), hashOfSecond]),
+      { orders: [[maker, hashOfSecond]], pairs: [[maker, second]], makers: [maker] },
+    ],
+    [
+      'a cancellation of all orders: the maker',
+      log(protocol, [eventTopics.allOrdersCancelled, word(other)]),
+      { makers: [other] },
+    ],
+    ['a fill of an order that is not open: nothing', fill(protocol, hashOf('44')), {}],
+    ['a fill that another contract tells of: nothing', fill(stranger), {}],
+    ['a fill that a watched token tells of: nothing', fill(token), {}],
+    [
+      'a cancellation that another contract tells of: nothing',
+      log(stranger, [eventTopics.orderCancelled, word(maker), hash]),
+      {},
+    ],
+    [
+      'a cancellation of all orders that another contract tells of: nothing',
+      log(stranger, [eventTopics.allOrdersCancelled, word(maker)]),
+      {},
+    ],
+    ['a Transfer of the protocol itself: nothing', transfer(protocol, maker, other), {}],
+    ['another topic of a watched token: nothing', log(token, [hashOf('99'), word(maker), word(other)]), {}],
+    ['a log without topics: nothing', log(token, []), {}],
+    ['a Transfer without a receiver: its sender', log(token, [eventTopics.transfer, word(maker)]), { pairs: [pair] }],
+    ['an Approval without a spender: nothing', log(token, [eventTopics.approval, word(maker)]), {}],
+  ])('%s', (_what, said, expected) => {
+    expect(namesIn(touchedBy([said]))).toEqual({ ...nobody, ...expected });
+  });
+
+  test('is read because of the first log that touched the maker, each thing once', () => {
+    const cancelAll = log(protocol, [eventTopics.allOrdersCancelled, word(maker)], 4);
+    const logs = [transfer(token, maker, other, 1), fill(protocol, hash, 2), fill(protocol, hash, 3), cancelAll];
+    const { makers } = touchedBy(logs);
+    expect([...makers.values()]).toEqual([
+      { maker, cause: causeAt(1), nonce: true, tokens: new Set([token]), orders: new Set([hash]) },
+      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), orders: new Set() },
+    ]);
+  });
+
+  test('is widened to all of each maker that is touched, and to nobody else', () => {
+    const touched = touchedBy([transfer(token, maker, stranger, 1)]);
+    touched.widen();
+    expect([...touched.makers.values()]).toEqual([
+      {
+        maker,
+        cause: causeAt(1),
+        nonce: true,
+        tokens: new Set([token, second]),
+        orders: new Set([hash, hashOfSecond]),
+      },
+    ]);
+  });
+});

@@ -1,0 +1,124 @@
+import type { ChainLog } from '@makerbook/chain';
+import type { Cause } from '@makerbook/contracts-events';
+import { eventTopics } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { WatchedSet } from './watched-set.js';
+
+/** What is to be read of one maker, and why. Addresses and hashes, as slots may be used again. */
+export interface MakerToRead {
+  readonly maker: Address;
+  readonly cause: Cause;
+  nonce: boolean;
+  readonly tokens: Set<Address>;
+  readonly orders: Set<Hex>;
+  /** Of the request that led to the reading. */
+  readonly traceparent?: string | undefined;
+}
+
+/** First topics of the logs that can touch anybody; those of the protocol count only from its own address. */
+export const triggerTopics: readonly Hex[] = Object.values(eventTopics);
+
+/** First topics of the protocol's own logs. */
+export const protocolTopics: readonly Hex[] = [
+  eventTopics.orderFilled,
+  eventTopics.orderCancelled,
+  eventTopics.allOrdersCancelled,
+];
+
+/** Makers to be read, by their addresses. */
+export class Touched {
+  readonly makers = new Map<Address, MakerToRead>();
+  private readonly watched: WatchedSet;
+
+  constructor(watched: WatchedSet) {
+    this.watched = watched;
+  }
+
+  /** The first cause is kept. */
+  maker(slot: number, cause: Cause, traceparent?: string): MakerToRead {
+    const maker = this.watched.makerAddress(slot);
+    const known = this.makers.get(maker);
+    if (known !== undefined) return known;
+    const toRead = { maker, cause, nonce: false, tokens: new Set<Address>(), orders: new Set<Hex>(), traceparent };
+    this.makers.set(maker, toRead);
+    return toRead;
+  }
+
+  /** Nothing where the slot is -1. */
+  nonce(makerSlot: number, cause: Cause): void {
+    if (makerSlot >= 0) this.maker(makerSlot, cause).nonce = true;
+  }
+
+  pair(slot: number, cause: Cause): void {
+    if (slot >= 0) this.maker(this.watched.makerOf(slot), cause).tokens.add(this.watched.tokenAddress(slot));
+  }
+
+  /**
+   * The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
+   * one. And a fill moves the making token, whether the token has a log of it or not.
+   */
+  order(slot: number, cause: Cause, traceparent?: string): void {
+    if (slot < 0) return;
+    const pair = this.watched.pairOf(slot);
+    const toRead = this.maker(this.watched.makerOf(pair), cause, traceparent);
+    toRead.nonce = true;
+    toRead.tokens.add(this.watched.tokenAddress(pair));
+    toRead.orders.add(this.watched.orderHash(slot));
+  }
+
+  /** Nonce and all pairs of the maker, and its orders where they are wanted. */
+  whole(makerSlot: number, cause: Cause, withOrders: boolean): void {
+    const toRead = this.maker(makerSlot, cause);
+    toRead.nonce = true;
+    for (const order of this.watched.ordersOf(makerSlot)) {
+      toRead.tokens.add(this.watched.tokenAddress(this.watched.pairOf(order)));
+      if (withOrders) toRead.orders.add(this.watched.orderHash(order));
+    }
+  }
+
+  /** All of every maker that is touched: for a reading at another block than the one whose logs touched them. */
+  widen(): void {
+    for (const { maker, cause } of this.makers.values()) {
+      const slot = this.watched.findMaker(maker);
+      if (slot >= 0) this.whole(slot, cause, true);
+    }
+  }
+}
+
+/**
+ * The watched makers that the logs of a block touch, with what is to be read of each. Logs are triggers: what they say of
+ * amounts is not looked at. Costs a few table look-ups for each log, and nothing for orders that no log names.
+ */
+export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protocol: Address): Touched {
+  const touched = new Touched(watched);
+  for (const log of logs) {
+    const [topic, first, second] = log.topics;
+    if (first === undefined) continue;
+    const cause = causeOf(log);
+    if (log.address === protocol) {
+      if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
+      else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
+        touched.order(watched.findOrder(second), cause);
+      }
+    }
+    if (!watched.isTokenWatched(log.address)) continue;
+    switch (topic) {
+      case eventTopics.transfer:
+        touched.pair(watched.findPair(log.address, first), cause);
+        if (second !== undefined) touched.pair(watched.findPair(log.address, second), cause);
+        break;
+      case eventTopics.approval:
+        if (second?.endsWith(protocol.slice(2))) touched.pair(watched.findPair(log.address, first), cause);
+        break;
+      case eventTopics.deposit:
+      case eventTopics.withdrawal:
+        touched.pair(watched.findPair(log.address, first), cause);
+        break;
+    }
+  }
+  return touched;
+}
+
+export function causeOf({ transactionHash, logIndex }: Pick<ChainLog, 'transactionHash' | 'logIndex'>): Cause {
+  return { kind: 'log', transactionHash, logIndex };
+}

@@ -1,0 +1,168 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MakerObserved } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import fc from 'fast-check';
+import { type UnreadOrder, type WatchedOrder, WatchedSet } from './watched-set.js';
+
+const accountOf = (n: number): Address => `0x${n.toString(16).padStart(40, '0')}`;
+const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
+const UNREAD: UnreadOrder = { sinceMs: 0, traceparent: undefined };
+const orderOf = (n: number, maker = 1, token = 1, expiresAtSeconds = 100): WatchedOrder => ({
+  orderHash: hashOf(n),
+  maker: accountOf(maker),
+  token: accountOf(100 + token),
+  expiresAtSeconds,
+});
+const reading = (maker: number, rest: Partial<MakerObserved>): MakerObserved => ({
+  type: 'MakerObserved',
+  maker: accountOf(maker),
+  block: { number: 1, hash: hashOf(1), timestamp: 1 },
+  term: 1,
+  cause: { kind: 'read', occasion: 'ORDER' },
+  funds: [],
+  orders: [],
+  ...rest,
+});
+const named = (n: number) => ({ orderHash: hashOf(n), filled: '0x0', cancelled: false }) as const;
+const unreadIn = (set: WatchedSet) => [...set.unread.keys()].map((slot) => set.orderHash(slot));
+
+type Step =
+  | { readonly do: 'add'; readonly n: number; readonly maker: number; readonly token: number; readonly due: number }
+  | { readonly do: 'remove'; readonly n: number }
+  | { readonly do: 'expire'; readonly now: number };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      do: fc.constant('add' as const),
+      n: fc.nat(30),
+      maker: fc.nat(4),
+      token: fc.nat(3),
+      due: fc.integer({ min: 1, max: 50 }),
+    }),
+    fc.record({ do: fc.constant('remove' as const), n: fc.nat(30) }),
+    fc.record({ do: fc.constant('expire' as const), now: fc.nat(50) }),
+  ),
+  { maxLength: 200 },
+);
+
+/** The same with plain objects. */
+class Model {
+  readonly orders = new Map<Hex, WatchedOrder>();
+
+  take(step: Step): void {
+    if (step.do === 'add') {
+      const order = orderOf(step.n, step.maker, step.token, step.due);
+      if (!this.orders.has(order.orderHash)) this.orders.set(order.orderHash, order);
+    } else if (step.do === 'remove') this.orders.delete(hashOf(step.n));
+    else for (const [hash, order] of this.orders) if (order.expiresAtSeconds <= step.now) this.orders.delete(hash);
+  }
+}
+
+function take(set: WatchedSet, step: Step): void {
+  if (step.do === 'add') set.add(orderOf(step.n, step.maker, step.token, step.due), UNREAD);
+  else if (step.do === 'remove') set.remove(hashOf(step.n));
+  else set.expire(step.now);
+}
+
+function compare(set: WatchedSet, { orders }: Model): void {
+  const open = [...orders.values()];
+  const makers = new Set(open.map(({ maker }) => maker));
+  const pairs = new Set(open.map(({ maker, token }) => `${maker} ${token}`));
+  expect(set.sizes()).toEqual({ orders: open.length, pairs: pairs.size, makers: makers.size });
+  expect(new Set(unreadIn(set))).toEqual(new Set(orders.keys()));
+  for (let n = 0; n <= 4; n += 1) {
+    const maker = accountOf(n);
+    const own = open.filter((order) => order.maker === maker);
+    const slot = set.findMaker(maker);
+    expect(slot >= 0).toBe(own.length > 0);
+    if (slot < 0) continue;
+    expect(new Set(set.ordersOf(slot).map((order) => set.orderHash(order)))).toEqual(
+      new Set(own.map(({ orderHash }) => orderHash)),
+    );
+    expect(new Set([...set.pairsOf(slot)].map((pair) => set.tokenAddress(pair)))).toEqual(
+      new Set(own.map(({ token }) => token)),
+    );
+  }
+  for (let token = 0; token <= 3; token += 1) {
+    const address = accountOf(100 + token);
+    expect(set.isTokenWatched(address)).toBe(open.some((order) => order.token === address));
+  }
+}
+
+describe('the watched set', () => {
+  test('holds orders, pairs and makers as plain maps would, whatever comes and goes', () => {
+    fc.assert(
+      fc.property(steps, (given) => {
+        const set = new WatchedSet();
+        const model = new Model();
+        for (const step of given) {
+          take(set, step);
+          model.take(step);
+        }
+        compare(set, model);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('finds an account in a topic of a log, and hex of any case', () => {
+    const set = new WatchedSet();
+    const maker: Address = `0x${'ab'.repeat(20)}`;
+    set.add({ ...orderOf(1), maker }, undefined);
+    expect(set.findMaker(`0x${'0'.repeat(24)}${'AB'.repeat(20)}`)).toBe(set.findMaker(maker));
+    expect(set.findPair(accountOf(101), `0x${'0'.repeat(24)}${'ab'.repeat(20)}`)).toBeGreaterThanOrEqual(0);
+  });
+});
+
+describe('an order', () => {
+  test('is unread until a reading names it, or where it came as one that is read', () => {
+    const set = new WatchedSet();
+    set.add(orderOf(1), UNREAD);
+    set.add(orderOf(2), undefined);
+    set.add(orderOf(3), UNREAD);
+    expect(unreadIn(set)).toEqual([hashOf(1), hashOf(3)]);
+    set.noteObserved(reading(1, { orders: [named(1)] }));
+    expect(unreadIn(set)).toEqual([hashOf(3)]);
+    set.markUnread(hashOf(2), UNREAD);
+    set.markUnread(hashOf(9), UNREAD);
+    expect(unreadIn(set)).toEqual([hashOf(3), hashOf(2)]);
+  });
+
+  test('that comes again is the same one', () => {
+    const set = new WatchedSet();
+    set.add(orderOf(1), undefined);
+    set.add(orderOf(1), UNREAD);
+    expect(unreadIn(set)).toEqual([]);
+    expect(set.sizes().orders).toBe(1);
+  });
+});
+
+describe('a reading', () => {
+  const funds = (balance: Hex, allowance: Hex, token = 1) => [{ token: accountOf(100 + token), balance, allowance }];
+
+  test.each<[string, boolean, Partial<MakerObserved>]>([
+    ['of the same values is none', false, { nonce: '0x1', funds: funds('0x5', '0x6') }],
+    ['of another balance is', true, { funds: funds('0x4', '0x6') }],
+    ['of another allowance is', true, { funds: funds('0x5', '0x7') }],
+    ['of another nonce is', true, { nonce: '0x2' }],
+    ['that names an order is', true, { orders: [named(1)] }],
+    ['of a pair that is not watched is none', false, { funds: funds('0x1', '0x1', 2) }],
+  ])('%s news', (_, isNews, given) => {
+    const set = new WatchedSet();
+    set.add(orderOf(1), undefined);
+    expect(set.isNews(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }))).toBe(true);
+    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }));
+    expect(set.isNews(reading(1, given))).toBe(isNews);
+  });
+
+  test('is forgotten with the last order of the pair', () => {
+    const set = new WatchedSet();
+    set.add(orderOf(1), undefined);
+    set.noteObserved(reading(1, { nonce: '0x1', funds: funds('0x5', '0x6') }));
+    set.remove(hashOf(1));
+    set.add(orderOf(2), undefined);
+    expect(set.isNews(reading(1, { funds: funds('0x5', '0x6') }))).toBe(true);
+    expect(set.isNews(reading(1, { nonce: '0x1' }))).toBe(true);
+  });
+});

@@ -1,0 +1,245 @@
+import type { MakerObserved } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { ExpiryQueue } from './expiry-queue.js';
+import { KeyIndex, readWords } from './key-index.js';
+
+/** What the watcher must know of an order to watch it. */
+export interface WatchedOrder {
+  readonly orderHash: Hex;
+  readonly maker: Address;
+  /** The making token. */
+  readonly token: Address;
+  readonly expiresAtSeconds: number;
+}
+
+/** An order that no reading in the log names yet. */
+export interface UnreadOrder {
+  readonly sinceMs: number;
+  /** Of the request that submitted it. */
+  readonly traceparent: string | undefined;
+}
+
+const NONE = -1;
+
+/**
+ * Who is watched: orders, their makers and their pairs (maker, making token). A map, not a fold: an order enters with its
+ * `OrderSubmitted` and leaves with the feed's tombstone or its expiry, so too much is watched for a while, and never too
+ * little. Orders, pairs and makers are named by slots, small integers that are used again; all values are in columns by
+ * slot, so that a million orders cost some 200 MB.
+ */
+export class WatchedSet {
+  private readonly orders = new KeyIndex(8);
+  private readonly orderPair: number[] = [];
+  private readonly nextOrder: number[] = [];
+  private readonly previousOrder: number[] = [];
+  private readonly expiries = new ExpiryQueue();
+  private readonly unreadOrders = new Map<number, UnreadOrder>();
+
+  /** By maker slot and token slot. */
+  private readonly pairs = new KeyIndex(2);
+  private readonly pairOrders: number[] = [];
+  private readonly balances: (bigint | undefined)[] = [];
+  private readonly allowances: (bigint | undefined)[] = [];
+
+  private readonly makers = new KeyIndex(5);
+  private readonly makerOrders: number[] = [];
+  private readonly firstOrder: number[] = [];
+  private readonly nonces: (bigint | undefined)[] = [];
+
+  private readonly tokens = new KeyIndex(5);
+  private readonly tokenPairs: number[] = [];
+
+  private readonly key = new Uint32Array(8);
+
+  /** Adds the order unless it is there. */
+  add({ orderHash, maker, token, expiresAtSeconds }: WatchedOrder, unread: UnreadOrder | undefined): void {
+    if (this.findOrder(orderHash) >= 0) return;
+    const makerSlot = this.makers.findOrInsert(readWords(maker, 2, 5, this.key));
+    const pair = this.addToPair(makerSlot, token);
+    const order = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
+    const count = this.makerOrders[makerSlot] ?? 0;
+    const first = count === 0 ? NONE : at(this.firstOrder, makerSlot);
+    if (count === 0) this.nonces[makerSlot] = undefined;
+    this.makerOrders[makerSlot] = count + 1;
+    this.firstOrder[makerSlot] = order;
+    this.orderPair[order] = pair;
+    this.nextOrder[order] = first;
+    this.previousOrder[order] = NONE;
+    if (first >= 0) this.previousOrder[first] = order;
+    this.expiries.push(order, expiresAtSeconds);
+    if (unread !== undefined) this.unreadOrders.set(order, unread);
+  }
+
+  /** Has an order read again. Nothing happens where it is not watched. */
+  markUnread(orderHash: Hex, unread: UnreadOrder): void {
+    const order = this.findOrder(orderHash);
+    if (order >= 0) this.unreadOrders.set(order, unread);
+  }
+
+  remove(orderHash: Hex): void {
+    const order = this.findOrder(orderHash);
+    if (order < 0) return;
+    this.expiries.remove(order);
+    this.drop(order);
+  }
+
+  /** Removes what has expired. */
+  expire(nowSeconds: number): void {
+    for (let order = this.expiries.popDue(nowSeconds); order !== undefined; ) {
+      this.drop(order);
+      order = this.expiries.popDue(nowSeconds);
+    }
+  }
+
+  /** A reading that counts is in the log: its orders are read, its values are the newest that the log holds. */
+  noteObserved({ maker, nonce, funds, orders }: MakerObserved): void {
+    for (const { orderHash } of orders) {
+      const order = this.findOrder(orderHash);
+      if (order >= 0) this.unreadOrders.delete(order);
+    }
+    const slot = this.findMaker(maker);
+    if (slot < 0) return;
+    if (nonce !== undefined) this.nonces[slot] = BigInt(nonce);
+    for (const { token, balance, allowance } of funds) {
+      const pair = this.findPair(token, maker);
+      if (pair < 0) continue;
+      this.balances[pair] = BigInt(balance);
+      this.allowances[pair] = BigInt(allowance);
+    }
+  }
+
+  /** Whether the reading names an order, or a value that the log does not hold as its newest. */
+  isNews({ maker, nonce, funds, orders }: MakerObserved): boolean {
+    if (orders.length > 0) return true;
+    const slot = this.findMaker(maker);
+    if (slot < 0) return false;
+    if (nonce !== undefined && this.nonces[slot] !== BigInt(nonce)) return true;
+    return funds.some(({ token, balance, allowance }) => {
+      const pair = this.findPair(token, maker);
+      return pair >= 0 && (this.balances[pair] !== BigInt(balance) || this.allowances[pair] !== BigInt(allowance));
+    });
+  }
+
+  /** Orders that are to be read, by their slots, the one that has waited longest first. */
+  get unread(): ReadonlyMap<number, UnreadOrder> {
+    return this.unreadOrders;
+  }
+
+  /** The slot of a watched order, or -1. */
+  findOrder(orderHash: Hex): number {
+    return this.orders.find(readWords(orderHash, 2, 8, this.key));
+  }
+
+  /** The slot of a watched maker, or -1. Takes hex of any case: a topic of a log, or an address. */
+  findMaker(account: Hex): number {
+    return this.makers.find(readWords(account, account.length - 40, 5, this.key));
+  }
+
+  /** The slot of a watched pair, or -1. */
+  findPair(token: Hex, account: Hex): number {
+    const maker = this.findMaker(account);
+    if (maker < 0) return NONE;
+    const tokenSlot = this.tokens.find(readWords(token, 2, 5, this.key));
+    return tokenSlot < 0 ? NONE : this.pairs.find(this.pairKey(maker, tokenSlot));
+  }
+
+  isTokenWatched(token: Hex): boolean {
+    return this.tokens.find(readWords(token, 2, 5, this.key)) >= 0;
+  }
+
+  orderHash(order: number): Hex {
+    return this.orders.hexAt(order);
+  }
+
+  pairOf(order: number): number {
+    return at(this.orderPair, order);
+  }
+
+  makerOf(pair: number): number {
+    return this.pairs.wordAt(pair, 0);
+  }
+
+  makerAddress(maker: number): Address {
+    return this.makers.hexAt(maker);
+  }
+
+  tokenAddress(pair: number): Address {
+    return this.tokens.hexAt(this.pairs.wordAt(pair, 1));
+  }
+
+  /** The slots of a maker's orders, newest first. */
+  ordersOf(maker: number): number[] {
+    const orders: number[] = [];
+    for (let order = at(this.firstOrder, maker); order >= 0; order = at(this.nextOrder, order)) orders.push(order);
+    return orders;
+  }
+
+  pairsOf(maker: number): Set<number> {
+    return new Set(this.ordersOf(maker).map((order) => this.pairOf(order)));
+  }
+
+  isMakerWatched(maker: number): boolean {
+    return (this.makerOrders[maker] ?? 0) > 0;
+  }
+
+  /** One more than the highest maker slot that was ever in use. */
+  get makerSlotsEnd(): number {
+    return this.makers.slotsEnd;
+  }
+
+  sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {
+    return { orders: this.orders.size, pairs: this.pairs.size, makers: this.makers.size };
+  }
+
+  private addToPair(maker: number, tokenAddress: Address): number {
+    const token = this.tokens.findOrInsert(readWords(tokenAddress, 2, 5, this.key));
+    const pair = this.pairs.findOrInsert(this.pairKey(maker, token));
+    const before = this.pairOrders[pair] ?? 0;
+    this.pairOrders[pair] = before + 1;
+    if (before > 0) return pair;
+    this.tokenPairs[token] = (this.tokenPairs[token] ?? 0) + 1;
+    this.balances[pair] = undefined;
+    this.allowances[pair] = undefined;
+    return pair;
+  }
+
+  /** Forgets an order that is not in the expiry queue any more, and what no other order needs. */
+  private drop(order: number): void {
+    const pair = this.pairOf(order);
+    const maker = this.makerOf(pair);
+    const next = at(this.nextOrder, order);
+    const previous = at(this.previousOrder, order);
+    if (next >= 0) this.previousOrder[next] = previous;
+    if (previous >= 0) this.nextOrder[previous] = next;
+    else this.firstOrder[maker] = next;
+    this.unreadOrders.delete(order);
+    this.orders.delete(order);
+
+    const pairOrders = at(this.pairOrders, pair) - 1;
+    this.pairOrders[pair] = pairOrders;
+    if (pairOrders === 0) this.dropPair(pair);
+    const makerOrders = at(this.makerOrders, maker) - 1;
+    this.makerOrders[maker] = makerOrders;
+    if (makerOrders === 0) this.makers.delete(maker);
+  }
+
+  private dropPair(pair: number): void {
+    const token = this.pairs.wordAt(pair, 1);
+    this.pairs.delete(pair);
+    const tokenPairs = at(this.tokenPairs, token) - 1;
+    this.tokenPairs[token] = tokenPairs;
+    if (tokenPairs === 0) this.tokens.delete(token);
+  }
+
+  private pairKey(maker: number, token: number): Uint32Array {
+    this.key[0] = maker;
+    this.key[1] = token;
+    return this.key;
+  }
+}
+
+function at(column: readonly number[], slot: number): number {
+  const value = column[slot];
+  if (value === undefined) throw new Error(`no slot ${slot}`);
+  return value;
+}

@@ -1,0 +1,38 @@
+import { expect, test } from '@jest/globals';
+import { type HealthParts, reportHealth } from './health.js';
+
+const heard = (agoMs: number) => ({ isCaughtUp: () => true, lastPollAtMs: () => 1_000_000 - agoMs });
+const well: HealthParts = {
+  nowMs: () => 1_000_000,
+  makers: heard(500),
+  redis: { isReady: () => true },
+  postgres: { isThere: async () => true },
+  lag: { seconds: () => 0 },
+  lagSecondsMax: 60,
+};
+const readyWhen = (parts: Partial<HealthParts>) => reportHealth({ ...well, ...parts }).ready();
+
+test('ingress is ready while all is there', async () => {
+  const checks = { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok', projection: 'ok' };
+  expect(await readyWhen({})).toEqual({ isOk: true, checks });
+});
+
+test.each<[string, Partial<HealthParts>, object]>([
+  [
+    'the whitelist is being read',
+    { makers: { ...heard(500), isCaughtUp: () => false } },
+    { whitelist: 'still being read from the log' },
+  ],
+  ['Kafka is silent for as long as an append waits', { makers: heard(5_000) }, { kafka: 'does not answer' }],
+  ['Redis is away', { redis: { isReady: () => false } }, { redis: 'is away' }],
+])('ingress is not ready while %s, and says so', async (_what, parts, checks) => {
+  expect(await readyWhen(parts)).toMatchObject({ isOk: false, checks });
+});
+
+test('ingress stays ready through a pause of Kafka that an append outlives, without Postgres, and while the read model is behind', async () => {
+  expect(await readyWhen({ makers: heard(4_999) })).toMatchObject({ isOk: true, checks: { kafka: 'ok' } });
+  const checks = { postgres: expect.stringMatching(/^is away/) };
+  expect(await readyWhen({ postgres: { isThere: async () => false } })).toMatchObject({ isOk: true, checks });
+  const behind = { projection: 'behind the log for 61 s: nothing can be placed' };
+  expect(await readyWhen({ lag: { seconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
+});

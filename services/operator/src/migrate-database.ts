@@ -1,0 +1,12 @@
+import { migrate } from '@makerbook/postgres';
+import type { Outcome } from './run.js';
+
+/**
+ * Brings the schema of the read model up to this build; repeated, it changes nothing.
+ * @param url of a Postgres role that may change the schema
+ * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
+ */
+export async function migrateDatabase(url: string): Promise<Outcome> {
+  const taken = await migrate({ url });
+  return { lines: taken.length === 0 ? ['nothing to do'] : taken.map((name) => `${name}: applied`), exitCode: 0 };
+}

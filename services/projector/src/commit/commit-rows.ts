@@ -1,0 +1,240 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Address } from '@makerbook/contracts-primitives';
+import type { LogClock } from '@makerbook/domain';
+import { FatalError, RetryableError } from '@makerbook/kafka';
+import {
+  type ChangedRows,
+  InvariantBroken,
+  type LogPlace,
+  PositionTaken,
+  type Postgres,
+  PostgresRefused,
+  PostgresUnavailable,
+  type Projection,
+  readProjection,
+  saveProjection,
+} from '@makerbook/postgres';
+import type { OrderChange } from '@makerbook/redis';
+import type { PartitionState } from '../fold/partition-state.js';
+import { describeCacheChanges, describeRows } from './describe-rows.js';
+import { findRefused } from './find-refused.js';
+import { Changes } from './gather-changes.js';
+import type { CacheRefresh } from './refresh-cache.js';
+import type { Semaphore } from './semaphore.js';
+
+/** Where a test may stop the process; whatever it throws is thrown there. */
+export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
+
+export interface CommitParts {
+  readonly postgres: Postgres;
+  readonly refreshCache: CacheRefresh;
+  /** Commits of all partitions of the process. */
+  readonly commits: Semaphore;
+  readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
+  /** A monotonic clock, for measuring alone. */
+  readonly nowMs: () => number;
+  readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
+}
+
+interface Target {
+  readonly next: LogPlace;
+  readonly isBlockBegun: boolean;
+  readonly clock: LogClock;
+}
+
+/**
+ * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been folded
+ * and published since. While Postgres is away it tries again; any other failure is thrown to the fold, which drops all.
+ */
+export class RowCommitter {
+  /** Why rows are not committed: the commit is tried again, or has failed. */
+  waitsFor: string | undefined;
+  readonly #state: PartitionState;
+  readonly #parts: CommitParts;
+  readonly #refused: Map<Address, string>;
+  readonly #stopping = new AbortController();
+  #version: bigint;
+  #committed: LogPlace;
+  #target: LogPlace;
+  #underWay: { readonly done: Promise<void>; readonly changes: Changes } | undefined;
+  #failure: Error | undefined;
+  /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
+  #cached: bigint | undefined;
+  /** Everything folded is published: a commit may begin. */
+  #isPublished = true;
+
+  /** @param refused takes the makers whose rows the read model refuses, and why */
+  constructor(state: PartitionState, projection: Projection, refused: Map<Address, string>, parts: CommitParts) {
+    this.#state = state;
+    this.#parts = parts;
+    this.#refused = refused;
+    this.#version = projection.version;
+    this.#committed = projection.next;
+    this.#target = projection.next;
+    this.#cached = projection.isBlockBegun ? undefined : projection.next.offset;
+  }
+
+  /** What is folded and perhaps not in Postgres. */
+  uncommitted(): readonly Changes[] {
+    return this.#underWay === undefined ? [this.#state.gathered] : [this.#state.gathered, this.#underWay.changes];
+  }
+
+  /** The next fact whose rows are not committed. */
+  get position(): bigint {
+    return this.#committed.offset;
+  }
+
+  /** Whether changes of the maker are not committed. */
+  isPinned(maker: Address): boolean {
+    return this.uncommitted().some(({ makers }) => makers.has(maker));
+  }
+
+  /** To be called before anything is folded: what is folded from here on is not published yet. */
+  hold(): void {
+    this.#isPublished = false;
+  }
+
+  /** To be called when all that was folded is published: a commit takes it, at once or after the one under way. */
+  offer(): void {
+    this.#isPublished = true;
+    this.#begin(false);
+  }
+
+  /** The same, also where orders that are to leave the book are in no row. */
+  offerAll(): void {
+    this.#isPublished = true;
+    this.#begin(true);
+  }
+
+  /** Resolves when the commit under way is done; undefined when none is. */
+  get underWay(): Promise<void> | undefined {
+    return this.#underWay?.done;
+  }
+
+  /** Throws what a commit has failed with. */
+  assertGood(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /**
+   * Throws where the rows are not those that this owner has written: another one has taken the partition, or the database
+   * has been replaced by an older one.
+   */
+  async verifyRows(): Promise<void> {
+    const places = [this.#committed, this.#target];
+    const { next } = await readProjection(this.#parts.postgres, this.#state.rules.partition);
+    if (places.some(({ offset, index }) => offset === next.offset && index === next.index)) return;
+    throw new RetryableError(
+      `the rows of partition ${this.#state.rules.partition} are at ${next.offset}/${next.index}, not at ` +
+        `${this.#committed.offset}/${this.#committed.index} where this process left them`,
+    );
+  }
+
+  /** Ends the commit under way, and tries once to commit what has been published since. Never throws. */
+  async leave(): Promise<void> {
+    this.#stopping.abort();
+    this.#begin(true);
+    while (this.#underWay !== undefined) await this.#underWay.done;
+  }
+
+  /** Begins no other commit, and waits for the one under way. */
+  async close(): Promise<void> {
+    this.#failure ??= new RetryableError('the partition was given up');
+    this.#stopping.abort();
+    await this.underWay;
+  }
+
+  #isMoved(): boolean {
+    const { next, gathered } = this.#state;
+    const { offset, index } = this.#committed;
+    return next.offset !== offset || next.index !== index || gathered.transitions > 0;
+  }
+
+  #begin(isForced: boolean): void {
+    const state = this.#state;
+    if (this.#underWay !== undefined || this.#failure !== undefined || !this.#isPublished || !this.#isMoved()) return;
+    // An order that is to leave the book and is in no row would be forgotten in a crash.
+    const isOwedUnstored = [...state.owed.values()].some((orders) => [...orders.values()].includes(undefined));
+    if (isOwedUnstored && !isForced) return;
+    const changes = state.gathered;
+    state.gathered = new Changes();
+    const target = { next: state.next, isBlockBegun: state.isBlockBegun, clock: state.clock };
+    const done = this.#commit(changes, target).then(
+      () => {
+        this.#underWay = undefined;
+        this.#begin(false);
+      },
+      (error: Error) => {
+        this.#underWay = undefined;
+        this.#failure ??= error;
+        this.waitsFor = error.message;
+      },
+    );
+    this.#underWay = { done, changes };
+  }
+
+  async #commit(changes: Changes, target: Target): Promise<void> {
+    const { makers, quarantined, rules } = this.#state;
+    const { nowMs, onStep } = this.#parts;
+    const startedAtMs = nowMs();
+    // All of it is described before anything is awaited: the fold goes on meanwhile.
+    const rows = describeRows(changes, makers, quarantined);
+    const cacheChanges = describeCacheChanges(changes);
+    for (const maker of changes.makers) {
+      const held = makers.get(maker);
+      if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
+    }
+    this.#target = target.next;
+    await this.#parts.commits.run(async () => {
+      await onStep?.('before commit', rules.partition);
+      await this.#save(rows, target, changes);
+    });
+    this.#committed = target.next;
+    this.#version += 1n;
+    this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
+    await onStep?.('after commit', rules.partition);
+    await this.#refresh(target, cacheChanges);
+  }
+
+  async #save(rows: ChangedRows, target: Target, changes: Changes): Promise<void> {
+    const { postgres } = this.#parts;
+    const { partition } = this.#state.rules;
+    const { next: to, ...rest } = target;
+    const commit = { ...rows, ...rest, partition, version: this.#version, from: this.#committed, to };
+    for (let delayMs = 100, isRepeat = false; ; delayMs = Math.min(2 * delayMs, 5_000), isRepeat = true) {
+      try {
+        if (isRepeat && (await this.#isSaved(to))) break;
+        await saveProjection(postgres, commit);
+        break;
+      } catch (error) {
+        if (error instanceof InvariantBroken) throw await findRefused(commit, changes, error, this.#refused, postgres);
+        if (error instanceof PostgresRefused) throw new FatalError(error.message, { cause: error });
+        if (!(error instanceof PostgresUnavailable) || this.#stopping.signal.aborted) {
+          throw error instanceof PositionTaken || error instanceof PostgresUnavailable
+            ? new RetryableError(error.message, { cause: error })
+            : error;
+        }
+        this.waitsFor = error.message;
+        await pause(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+      }
+    }
+    this.waitsFor = undefined;
+  }
+
+  /** Whether a try of which no answer came has committed. */
+  async #isSaved(to: LogPlace): Promise<boolean> {
+    const { next, version } = await readProjection(this.#parts.postgres, this.#state.rules.partition);
+    return version === this.#version + 1n && next.offset === to.offset && next.index === to.index;
+  }
+
+  /** Redis is told of whole facts: its position could not tell the parts of a block apart. */
+  async #refresh({ next, isBlockBegun }: Target, changes: readonly OrderChange[]): Promise<void> {
+    const prevPos = this.#cached ?? nowhere;
+    this.#cached = isBlockBegun ? undefined : next.offset;
+    if (isBlockBegun) return;
+    await this.#parts.refreshCache({ partition: this.#state.rules.partition, prevPos, newPos: next.offset, changes });
+  }
+}
+
+/** A position where Redis never is: it forgets the partition, and fills anew. */
+const nowhere = -1n;

@@ -1,0 +1,131 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { expirySeconds, type Funding, type Maker, type OpenOrder, recordEnd, recordStart } from '@makerbook/domain';
+import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
+import type { OrderChange } from '@makerbook/redis';
+import type { HeldMakers } from '../fold/hold-makers.js';
+import type { Changes } from './gather-changes.js';
+
+/**
+ * What has to be written so that the rows become what has been folded.
+ * @param held all makers that the changes are about
+ */
+export function describeRows(
+  changes: Changes,
+  held: Pick<HeldMakers, 'get'>,
+  quarantined: ReadonlyMap<Address, Quarantine>,
+): ChangedRows {
+  const makers: MakerRow[] = [];
+  const funding: FundingRow[] = [];
+  const fundingDropped: { maker: Hex; token: Hex }[] = [];
+  for (const maker of changes.makers) {
+    const one = held.get(maker);
+    if (one === undefined) throw new Error(`${maker} has changes that are not committed, and is not held`);
+    makers.push(makerRow(one.draft, quarantined.get(maker)));
+    for (const [token, value] of one.draft.funding) {
+      if (one.storedFunding.get(token) !== value) funding.push(fundingRow(maker, token, value));
+    }
+    for (const token of one.storedFunding.keys()) {
+      if (!one.draft.funding.has(token)) fundingDropped.push({ maker, token });
+    }
+  }
+  return {
+    makers,
+    funding,
+    fundingDropped,
+    ...orderRows(changes),
+    history: changes.history,
+    cancelledHashes: [...changes.cancelled.values()],
+    quarantined: changes.quarantined,
+    withdrawn: changes.withdrawn.map(({ orderHash }) => orderHash),
+  };
+}
+
+/** The same rows of one maker alone. */
+export function rowsOf(maker: Hex, changes: Changes, rows: ChangedRows): ChangedRows {
+  const isOwn = (row: { readonly maker: Hex }) => row.maker === maker;
+  const isOwnHash = (orderHash: Hex) => changes.orders.get(orderHash)?.maker === maker;
+  return {
+    makers: rows.makers.filter(isOwn),
+    funding: rows.funding.filter(isOwn),
+    fundingDropped: rows.fundingDropped.filter(isOwn),
+    opened: rows.opened.filter(isOwn),
+    changed: rows.changed.filter(({ orderHash }) => isOwnHash(orderHash)),
+    removed: rows.removed.filter(isOwnHash),
+    history: rows.history.filter(isOwn),
+    cancelledHashes: rows.cancelledHashes?.filter(isOwn) ?? [],
+  };
+}
+
+/** What the caches have to know of it: the record as it is listed, for every order that opened, changed or went. */
+export function describeCacheChanges({ orders, cancelled }: Changes): OrderChange[] {
+  const changes: OrderChange[] = [];
+  for (const { maker, orderHash, expiresAtSeconds } of cancelled.values()) {
+    changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
+  }
+  for (const { maker, isNew, isOpen, order } of orders.values()) {
+    const { orderHash, acceptedOffset } = order;
+    const expiresAtSeconds = expirySeconds(order);
+    if (!isOpen) changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
+    else {
+      changes.push({
+        kind: isNew ? 'opened' : 'changed',
+        maker,
+        orderHash,
+        salt: `0x${order.order.salt.toString(16)}`,
+        acceptedOffset,
+        expiresAtSeconds,
+        record: recordStart(order) + recordEnd(order.state),
+      });
+    }
+  }
+  return changes;
+}
+
+/** An order that came and went leaves history alone. */
+function orderRows({ orders }: Changes): Pick<ChangedRows, 'opened' | 'changed' | 'removed'> {
+  const opened: OrderRow[] = [];
+  const changed: OrderStateRow[] = [];
+  const removed: Hex[] = [];
+  for (const { isNew, isOpen, order } of orders.values()) {
+    if (!isOpen) {
+      if (!isNew) removed.push(order.orderHash);
+    } else if (isNew) opened.push(orderRow(order));
+    else changed.push(orderStateRow(order));
+  }
+  return { opened, changed, removed };
+}
+
+function makerRow({ maker, admission, nonce, dueAtSeconds }: Maker, quarantine: Quarantine | undefined): MakerRow {
+  return {
+    maker,
+    admission,
+    nonce: nonce === undefined ? null : String(nonce.value),
+    nonceBlock: nonce?.block ?? null,
+    dueAtSeconds: quarantine === undefined && Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
+    quarantine,
+  };
+}
+
+function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): FundingRow {
+  if (known === undefined) return { maker, token, balance: null, allowance: null, block: null, openOrders };
+  const { balance, allowance, block } = known;
+  return { maker, token, balance: String(balance), allowance: String(allowance), block, openOrders };
+}
+
+function orderStateRow({ orderHash, remaining, isObserved, state, inBook }: OpenOrder): OrderStateRow {
+  const reason = state.status === 'INACTIVE' ? state.reason : null;
+  return { orderHash, remaining: String(remaining), isObserved, status: state.status, reason, inBook };
+}
+
+function orderRow(order: OpenOrder): OrderRow {
+  return {
+    ...orderStateRow(order),
+    maker: order.order.maker,
+    acceptedOffset: order.acceptedOffset,
+    acceptedAtMs: order.acceptedAtMs,
+    expiresAtSeconds: expirySeconds(order),
+    makingToken: order.order.making.token,
+    makingAmount: String(order.order.making.amount),
+    recordStart: recordStart(order),
+  };
+}

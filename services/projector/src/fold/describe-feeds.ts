@@ -1,0 +1,139 @@
+import {
+  type BlockProcessed,
+  type BookRemovalReason,
+  bookClockKey,
+  bookRemovalHeaders,
+  encodeBookRecord,
+  encodeMakerView,
+  type LogPosition,
+  type Message,
+  type MessageContext,
+  type TopicNames,
+} from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { bookEntryOf, makerViewOf, type Transition } from '@makerbook/domain';
+import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import type { LogPlace } from '@makerbook/postgres';
+import type { LoggedFact } from './read-facts.js';
+
+export interface FeedRules {
+  readonly partition: number;
+  readonly topics: TopicNames;
+  readonly routingGraceSeconds: number;
+  /** The last message that the feeds held when the partition was taken: nothing up to it is published again. */
+  readonly published: LogPlace | undefined;
+}
+
+/**
+ * The feed messages of one fact, numbered. They depend on the log alone: the same fact leads to the same messages with the
+ * same numbers, whenever and in however many batches it is folded. Each is in the partition of its fact.
+ */
+export class FactFeed {
+  /** How many messages of the fact are done. */
+  index: number;
+  readonly #fact: LoggedFact;
+  readonly #rules: FeedRules;
+  readonly #out: LogRecord[];
+  readonly #position: LogPosition;
+
+  /**
+   * @param index how many messages of the fact were done before
+   * @param out takes the messages that are to be published
+   */
+  constructor(fact: LoggedFact, index: number, rules: FeedRules, out: LogRecord[]) {
+    this.index = index;
+    this.#fact = fact;
+    this.#rules = rules;
+    this.#out = out;
+    this.#position = { partition: rules.partition, offset: String(fact.offset) };
+  }
+
+  /** What a reader of the feeds can see of a transition: an order that is out of the book changes unseen. */
+  transition(transition: Transition, maker: Address): void {
+    switch (transition.kind) {
+      case 'OrderOpened':
+        return this.#entry(transition, ['SUBMITTED']);
+      case 'OrderChanged':
+        return this.#entry(transition, transition.causes);
+      case 'OrderWithheld':
+        return this.withdraw(transition.order.orderHash, 'GRACE_PERIOD');
+      case 'OrderRemoved':
+        if (transition.order.inBook) this.withdraw(transition.order.orderHash, transition.reason);
+        return;
+      case 'MakerChanged': {
+        const view = makerViewOf({ ...transition, maker }, this.#position);
+        return this.#add(this.#rules.topics.makers, maker, (context) => encodeMakerView(view, context));
+      }
+      case 'OrderObserved':
+      case 'HashCancelled':
+        return;
+      default:
+        return never(transition);
+    }
+  }
+
+  /** An order leaves the book. */
+  withdraw(orderHash: Hex, removal: BookRemovalReason): void {
+    this.#add(this.#rules.topics.book, orderHash, (context) => {
+      return { value: null, headers: bookRemovalHeaders(removal, this.#position, context) };
+    });
+  }
+
+  /** The last message of a block. */
+  clock(block: BlockProcessed['block']): void {
+    const { partition, topics } = this.#rules;
+    const position = { partition, offset: String(this.#fact.offset + 1n) };
+    this.#add(topics.book, bookClockKey(partition), (context) => {
+      return encodeBookRecord({ type: 'BookClock', block, position }, context);
+    });
+  }
+
+  #entry(
+    { order, funding }: Extract<Transition, { kind: 'OrderOpened' | 'OrderChanged' }>,
+    causes: Parameters<typeof bookEntryOf>[2],
+  ): void {
+    if (!order.inBook) return;
+    this.#add(this.#rules.topics.book, order.orderHash, (context) =>
+      encodeBookRecord(bookEntryOf(order, funding, causes, this.#position, this.#rules), context),
+    );
+  }
+
+  #add(
+    topic: string,
+    key: string,
+    encode: (context: MessageContext) => Pick<Message, 'headers'> & { readonly value: Buffer | null },
+  ): void {
+    const { partition, published } = this.#rules;
+    const { offset, timeMs, traceparent } = this.#fact;
+    const place = { offset, index: this.index };
+    this.index += 1;
+    if (published !== undefined && !isAfter(place, published)) return;
+    const id = `${partition}:${offset}:${place.index}`;
+    const { value, headers } = encode({
+      id,
+      source: '/makerbook/projector',
+      timeMs,
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
+    this.#out.push({ topic, partition, key, value, headers });
+  }
+}
+
+/** Whether a message comes after another one in the order of the feeds. */
+export function isAfter(one: LogPlace, other: LogPlace): boolean {
+  return one.offset > other.offset || (one.offset === other.offset && one.index > other.index);
+}
+
+/** The fact that led to a message on a feed of the partition, and its number; undefined where the id is none of ours. */
+export function placeOfMessage({
+  headers,
+  partition,
+}: Pick<StoredRecord, 'headers' | 'partition'>): LogPlace | undefined {
+  const [, home, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(headers['ce_id'] ?? '') ?? [];
+  if (offset === undefined || home !== String(partition)) return undefined;
+  return { offset: BigInt(offset), index: Number(index) };
+}
+
+function never(transition: never): never {
+  throw new Error(`a transition that the feeds do not know: ${JSON.stringify(transition)}`);
+}

@@ -1,0 +1,220 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { StoredRecord } from '@makerbook/kafka';
+import { findFreePort } from '@makerbook/parts';
+import { readMakerList, readProjection } from '@makerbook/postgres';
+import { createListCache } from '@makerbook/redis';
+import type { Step } from '../commit/commit-rows.js';
+import type { ProjectorParts } from '../own/project-log.js';
+import { blockAt, makersOf, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import {
+  appendAll,
+  batchOf,
+  deploy,
+  fresh,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+} from '../testing/test-projection.js';
+
+const cause = { kind: 'request' as const, requestId: 'request' };
+const expiresAt = startSeconds + 1_000;
+
+/** Orders that all expire in the same second, a block that takes them out of the book, and one that removes them. */
+function expiringStream(makers: readonly Hex[], ordersOfMaker: number): StoredRecord[] {
+  const orders = makers.flatMap((maker) =>
+    Array.from({ length: ordersOfMaker }, (_, number): MakerEvent => {
+      const { order, orderHash, signature } = orderOf(maker, number);
+      const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiresAt.toString(16)}` as const };
+      const acceptedAtMs = startSeconds * 1000;
+      return { type: 'OrderSubmitted', maker, order: same, orderHash, signature, acceptedAtMs, cause };
+    }),
+  );
+  const facts = [...orders, blockAt(1, expiresAt - 60), blockAt(2, expiresAt)];
+  return facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
+}
+
+async function outcomeOf({ hash, readFeed, topics }: TestDeployment) {
+  return { hash: await hash(), book: await readFeed(topics.book) };
+}
+
+let here: TestDeployment;
+const children: ChildProcess[] = [];
+beforeEach(async () => {
+  here = await deploy();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await here.stop();
+});
+
+/** What one commit for each block leaves behind. */
+async function undisturbed(stream: readonly StoredRecord[]) {
+  const there = await deploy();
+  await projectAll(there, there.projector({ commitTransitionsMax: 1_000_000 }), stream);
+  const outcome = await outcomeOf(there);
+  await there.stop();
+  return outcome;
+}
+
+describe('a block at which many orders expire', () => {
+  const makers = makersOf(partition, testPartitions, 7);
+  const stream = expiringStream(makers, 4);
+  const orders = stream.slice(0, -2);
+  const beforeBlocks = BigInt(orders.length);
+  /** Two makers to a commit: four commits for each block. */
+  const small = { commitTransitionsMax: 8 };
+
+  test('is committed in parts, the position before it until the last one, and gives what one commit gives', async () => {
+    await projectAll(here, here.projector(), orders);
+    const seen: unknown[] = [];
+    const projector = here.projector({
+      ...small,
+      onStep: async (step) => {
+        if (step !== 'after commit') return;
+        const { next, isBlockBegun, clock } = await readProjection(here.postgres, partition);
+        seen.push([next.offset, next.index, isBlockBegun, clock.block]);
+      },
+    });
+    await projectAll(here, projector, stream);
+    const [grace, expiry] = [beforeBlocks, beforeBlocks + 1n];
+    expect(seen).toEqual([
+      ...[8, 16, 24].map((messages) => [grace, messages, true, -1]),
+      // What is left of the one block, and the first part of the other, whose removals no reader sees.
+      ...[1, 2, 3, 4].map(() => [expiry, 0, true, 1]),
+      [expiry + 1n, 0, false, 2],
+    ]);
+    expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
+  });
+
+  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
+    'killed %s of each part in turn, loses nothing, doubles nothing, and keeps the order',
+    async (step) => {
+      await projectAll(here, here.projector(), orders);
+      let killed = 0;
+      for (let turn = 0; turn < 40; turn += 1) {
+        let left = step.startsWith('before') ? 1 : 0;
+        const overrides: Partial<ProjectorParts> = {
+          ...small,
+          onStep: (reached) => {
+            if (reached === step) left -= 1;
+            if (left < 0) throw new Error(`killed ${step}`);
+          },
+        };
+        const outcome = await projectAll(here, here.projector(overrides), stream).catch((error: Error) => error);
+        if (outcome === undefined) break;
+        expect(outcome.message).toBe(`killed ${step}`);
+        killed += 1;
+      }
+      expect(killed).toBeGreaterThan(0);
+      await projectAll(here, here.projector(small), stream);
+      expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
+    },
+  );
+
+  test('of several owners at once leaves the rows and feeds of one', async () => {
+    await projectAll(here, here.projector(), orders);
+    await appendAll(here, stream);
+    const blocks = batchOf(stream.slice(-2), beforeBlocks);
+    for (let round = 0; round < 6; round += 1) {
+      const owners = [here.projector(small), here.projector(small), here.projector(small)];
+      await Promise.allSettled(owners.map((owner) => owner.positionOf(partition)));
+      await Promise.allSettled(owners.map((owner) => owner.handleBatch(blocks, fresh)));
+    }
+    await projectAll(here, here.projector(small), stream);
+    expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
+  });
+
+  test('makes Redis forget the partition, whose position cannot tell the parts apart, and fill anew', async () => {
+    const lists = createListCache(here.redis);
+    const [first] = makers as [Hex];
+    const cached = async () => {
+      const reading = await lists.readList(first, partition, startSeconds);
+      return reading.kind === 'list' ? reading.records.length : reading.kind;
+    };
+    const fill = async () => {
+      const reading = await lists.readList(first, partition, startSeconds);
+      if (reading.kind !== 'cold') throw new Error(`not cold: ${reading.kind}`);
+      const { nextOffset: snapshotPos, records } = await readMakerList(here.postgres, first, partition);
+      return lists.fillList({ maker: first, partition, epoch: reading.epoch, snapshotPos, orders: records });
+    };
+    await projectAll(here, here.projector(), stream.slice(0, -1));
+    expect(await fill()).toBe('filled');
+    await projectAll(here, here.projector(small), stream);
+    expect(here.refreshes.at(-1)).toBe('reset');
+    expect(await lists.readPosition(partition)).toBe(beforeBlocks + 2n);
+    expect(await cached()).toBe('cold');
+    expect(await fill()).toBe('filled');
+    expect(await cached()).toBe(0);
+  });
+});
+
+describe('4,000 orders that expire in one block', () => {
+  const ordersOfMaker = 200;
+  const count = 20 * ordersOfMaker;
+  const makers = makersOf(partition, testPartitions, 20);
+  const stream = expiringStream(makers, ordersOfMaker);
+
+  test('leave once each and in order, the projector killed again and again between the parts', async () => {
+    await appendAll(here, stream.slice(0, count));
+    const at = () => readProjection(here.postgres, partition);
+    await startProcess('10000');
+    await until(async () => (await at()).next.offset === BigInt(count));
+
+    let betweenParts = 0;
+    for (let blocks = 1; blocks <= 2; blocks += 1) {
+      await kill();
+      await startProcess('200');
+      await appendAll(here, stream.slice(0, count + blocks));
+      const end = BigInt(count + blocks);
+      for (let kills = 0; kills < 2; kills += 1) {
+        const { version } = await at();
+        await until(async () => (await at()).version > version + 2n);
+        await kill();
+        if ((await at()).isBlockBegun) betweenParts += 1;
+        await startProcess('200');
+      }
+      await until(async () => (await at()).next.offset === end);
+    }
+    expect(betweenParts).toBeGreaterThan(1);
+    const outcome = await outcomeOf(here);
+    const hashes = makers.flatMap((maker) =>
+      Array.from({ length: ordersOfMaker }, (_, n) => orderOf(maker, n).orderHash),
+    );
+    // By the address of their makers, and of one maker as they were accepted.
+    expect(outcome.book.filter(({ value }) => value === null).map(({ key }) => key)).toEqual(hashes);
+    expect(outcome).toEqual(await undisturbed(stream));
+  }, 420_000);
+
+  async function startProcess(commitTransitionsMax: string): Promise<void> {
+    const child = spawn(process.execPath, [new URL('../main.js', import.meta.url).pathname], {
+      env: {
+        ...process.env,
+        ...here.environment,
+        OPS_PORT: String(await findFreePort()),
+        COMMIT_TRANSITIONS_MAX: commitTransitionsMax,
+      },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    children.push(child);
+  }
+
+  async function kill(): Promise<void> {
+    const child = children.pop();
+    if (child === undefined) throw new Error('there is nothing to kill');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+});
+
+async function until(condition: () => Promise<boolean>, withinMs = 120_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('it did not come about in time');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

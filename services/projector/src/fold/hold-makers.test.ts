@@ -1,0 +1,42 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Maker, type OpenOrder, unknownMaker } from '@makerbook/domain';
+import { makersOf } from '../testing/generate-facts.js';
+import { HeldMakers } from './hold-makers.js';
+
+const [first, second, third] = makersOf(0, 1, 3) as [Maker['maker'], Maker['maker'], Maker['maker']];
+const rules = { routingGraceSeconds: 60, wasRemoved: () => false, wasCancelled: () => false };
+const withOrders = (maker: Maker['maker'], count: number, dueAtSeconds = 100): Maker => ({
+  ...unknownMaker(maker),
+  dueAtSeconds,
+  orders: new Map(Array.from({ length: count }, (_, index) => [`0x${index}` as const, {} as OpenOrder])),
+});
+const nobody = () => false;
+
+describe('makers in memory', () => {
+  test('those that were used longest ago are dropped where there are too many', () => {
+    const held = new HeldMakers(8, rules);
+    const one = held.load(withOrders(first, 2));
+    held.load(withOrders(second, 2, 70));
+    held.load(withOrders(third, 2));
+    held.touch(one);
+    expect(held.evict(nobody)).toBe(70);
+    expect([first, second, third].map((maker) => held.has(maker))).toEqual([true, false, true]);
+    expect(held.size()).toBe(6);
+    expect(held.evict(nobody)).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('one whose changes are not committed is not dropped', () => {
+    const held = new HeldMakers(0, rules);
+    for (const maker of [first, second]) held.load(withOrders(maker, 1));
+    held.evict((maker) => maker === first);
+    expect([first, second].map((maker) => held.has(maker))).toEqual([true, false]);
+  });
+
+  test('a maker counts with its orders as they are now', () => {
+    const held = new HeldMakers(100, rules);
+    held.replace(held.load(withOrders(first, 9)), withOrders(first, 1));
+    expect(held.size()).toBe(2);
+    held.forget(first);
+    expect(held.size()).toBe(0);
+  });
+});

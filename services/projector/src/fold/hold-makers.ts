@@ -1,0 +1,89 @@
+import type { Address } from '@makerbook/contracts-primitives';
+import { type Funding, type Maker, MakerDraft, type Rules } from '@makerbook/domain';
+
+/** A maker in memory. */
+export interface HeldMaker {
+  draft: MakerDraft;
+  /** Its funding rows, once the commit that was begun last is done. */
+  storedFunding: ReadonlyMap<Address, Funding>;
+  size: number;
+}
+
+/**
+ * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago are
+ * dropped where there are too many, unless changes of theirs are not committed.
+ */
+export class HeldMakers {
+  readonly #makers = new Map<Address, HeldMaker>();
+  readonly #sizeMax: number;
+  readonly #rules: Rules;
+  #size = 0;
+
+  /** @param sizeMax how many makers and open orders are held together */
+  constructor(sizeMax: number, rules: Rules) {
+    this.#sizeMax = sizeMax;
+    this.#rules = rules;
+  }
+
+  get(maker: Address): HeldMaker | undefined {
+    return this.#makers.get(maker);
+  }
+
+  has(maker: Address): boolean {
+    return this.#makers.has(maker);
+  }
+
+  entries(): Iterable<[Address, HeldMaker]> {
+    return this.#makers;
+  }
+
+  /** Makers and open orders that are held. */
+  size(): number {
+    return this.#size;
+  }
+
+  /** @param maker as it is stored */
+  load(maker: Maker): HeldMaker {
+    return this.#put({ draft: new MakerDraft(maker, this.#rules), storedFunding: maker.funding, size: 0 });
+  }
+
+  /** Puts another state in the place of a maker that is held. */
+  replace(held: HeldMaker, maker: Maker): void {
+    held.draft = new MakerDraft(maker, this.#rules);
+    this.touch(held);
+  }
+
+  /** To be called after each change: it is the one that was used last. */
+  touch(held: HeldMaker): void {
+    this.forget(held.draft.maker);
+    this.#put(held);
+  }
+
+  forget(maker: Address): void {
+    this.#size -= this.#makers.get(maker)?.size ?? 0;
+    this.#makers.delete(maker);
+  }
+
+  /**
+   * Drops makers until there are few enough.
+   * @param isPinned whether changes of the maker are not committed
+   * @returns the first second at which one of those that were dropped is due
+   */
+  evict(isPinned: (maker: Address) => boolean): number {
+    let dueAtSeconds = Number.POSITIVE_INFINITY;
+    for (const [address, { draft }] of this.#makers) {
+      if (this.#size <= this.#sizeMax) break;
+      if (isPinned(address)) continue;
+      dueAtSeconds = Math.min(dueAtSeconds, draft.dueAtSeconds);
+      this.forget(address);
+    }
+    return dueAtSeconds;
+  }
+
+  #put(held: HeldMaker): HeldMaker {
+    held.size = 1 + held.draft.orders.size;
+    this.#size += held.size;
+    this.#makers.set(held.draft.maker, held);
+    return held;
+  }
+}

@@ -1,0 +1,79 @@
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { LogClock } from '@makerbook/domain';
+import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import type { LogPlace, OrderRow, Projection, Quarantine } from '@makerbook/postgres';
+import { Changes } from '../commit/gather-changes.js';
+import type { FeedRules } from './describe-feeds.js';
+import { HeldMakers } from './hold-makers.js';
+import type { UnreadableMaker } from './load-makers.js';
+
+/** A record that is to be set aside, for one maker alone. */
+export interface ParkedFact {
+  readonly record: StoredRecord;
+  readonly reason: string;
+}
+
+/**
+ * One partition as it is folded. All of it can be read again from Postgres and the log: after any failure it is dropped.
+ */
+export interface PartitionState {
+  readonly rules: FeedRules;
+  readonly makers: HeldMakers;
+  /** Makers whose rows cannot be read: the first fact about one quarantines it. */
+  readonly unreadable: Map<Address, UnreadableMaker>;
+  readonly quarantined: Map<Address, Quarantine>;
+  /** Orders of quarantined makers that are still to leave the book. A row where one is stored. */
+  readonly owed: Map<Address, Map<Hex, OrderRow | undefined>>;
+  /** Of the hashes that the facts at hand are about: those that were accepted, and those cancelled before that. */
+  readonly hashes: { readonly accepted: Set<Hex>; readonly cancelled: Set<Hex> };
+  /** Throws a FatalError where more makers are quarantined than break by themselves. */
+  readonly noteQuarantined: (maker: Address, reason: string) => void;
+  /** What is done. */
+  next: LogPlace;
+  /** Some makers of the block at `next` are done. */
+  isBlockBegun: boolean;
+  /** As of the last fact that is wholly done. */
+  clock: LogClock;
+  /** No maker that is held, and none that is not, is due before the clock reaches these seconds. Lower bounds. */
+  heldDueSeconds: number;
+  storedDueSeconds: number;
+  /** Since the last commit began. */
+  gathered: Changes;
+  unpublished: LogRecord[];
+  toPark: ParkedFact[];
+}
+
+export function createState(
+  projection: Projection,
+  quarantine: { readonly makers: Map<Address, Quarantine>; readonly inBook: readonly OrderRow[] },
+  storedDueSeconds: number,
+  rules: FeedRules,
+  options: { readonly heldMax: number; readonly noteQuarantined: PartitionState['noteQuarantined'] },
+): PartitionState {
+  const hashes = { accepted: new Set<Hex>(), cancelled: new Set<Hex>() };
+  const owed = new Map<Address, Map<Hex, OrderRow | undefined>>();
+  for (const row of quarantine.inBook) {
+    owed.set(row.maker, (owed.get(row.maker) ?? new Map()).set(row.orderHash, row));
+  }
+  return {
+    rules,
+    makers: new HeldMakers(options.heldMax, {
+      routingGraceSeconds: rules.routingGraceSeconds,
+      wasRemoved: (orderHash) => hashes.accepted.has(orderHash),
+      wasCancelled: (orderHash) => hashes.cancelled.has(orderHash),
+    }),
+    unreadable: new Map(),
+    quarantined: quarantine.makers,
+    owed,
+    hashes,
+    noteQuarantined: options.noteQuarantined,
+    next: projection.next,
+    isBlockBegun: projection.isBlockBegun,
+    clock: projection.clock,
+    heldDueSeconds: Number.POSITIVE_INFINITY,
+    storedDueSeconds,
+    gathered: new Changes(),
+    unpublished: [],
+    toPark: [],
+  };
+}

@@ -1,0 +1,354 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
+import { byteaOf, projectedPosition, readMakerList, readQuarantined } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
+import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
+import type { Step } from '../commit/commit-rows.js';
+import { projectorSettings } from '../env.js';
+import { type RunningProjector, runProjector } from '../run.js';
+import {
+  blockAt,
+  makersOf,
+  observedAt,
+  orderOf,
+  startSeconds,
+  storedRecord,
+  unfoldable,
+} from '../testing/generate-facts.js';
+import {
+  appendAll,
+  batchOf,
+  deploy,
+  fresh,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+} from '../testing/test-projection.js';
+
+const makers = makersOf(partition, testPartitions, 5) as [Hex, Hex, Hex, Hex, Hex];
+const bad = makers[2];
+const expiresAt = startSeconds + 1_000;
+const cause = { kind: 'request' as const, requestId: 'request' };
+const ordersOfMaker = 3;
+
+const submitted = (maker: Hex, number: number, expiry = expiresAt): MakerEvent => {
+  const { order, orderHash, signature } = orderOf(maker, number);
+  const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiry.toString(16)}` as const };
+  return { type: 'OrderSubmitted', maker, order: same, orderHash, signature, acceptedAtMs: startSeconds * 1000, cause };
+};
+const cancelled = (maker: Hex, number: number): MakerEvent => {
+  const { orderHash } = orderOf(maker, number);
+  return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: expiresAt, cause };
+};
+const lifted = (maker: Hex): MakerEvent => {
+  return { type: 'QuarantineLifted', maker, cause: { kind: 'operator', commandId: 'command' } };
+};
+const streamOf = (facts: readonly MakerEvent[]): StoredRecord[] =>
+  facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
+
+/** Three orders of each maker, all in the book. */
+const orders = makers.flatMap((maker) =>
+  Array.from({ length: ordersOfMaker }, (_, number) => submitted(maker, number)),
+);
+const end = BigInt(orders.length);
+const hashesOf = (maker: Hex) => Array.from({ length: ordersOfMaker }, (_, number) => orderOf(maker, number).orderHash);
+
+let here: TestDeployment;
+let parked: { readonly maker: string | undefined; readonly offset: bigint; readonly reason: string }[];
+beforeEach(async () => {
+  here = await deploy();
+  parked = [];
+});
+afterEach(() => here.stop());
+
+const hold = {
+  ...fresh,
+  park: async ({ headers, offset }: StoredRecord, reason: string) => {
+    parked.push({ maker: headers['parked-maker'], offset, reason });
+  },
+};
+
+/** Has a projector that begins with nothing in memory go on to the end of the facts. */
+async function project(facts: readonly MakerEvent[], overrides: Parameters<TestDeployment['projector']>[0] = {}) {
+  const stream = streamOf(facts);
+  const projector = here.projector(overrides);
+  for (let tries = 0; tries < 5; tries += 1) {
+    try {
+      await projectAll(here, projector, stream, () => 6, hold);
+      return projector;
+    } catch (error) {
+      if (!(error instanceof RetryableError)) throw error;
+    }
+  }
+  throw new Error('it was tried again and again');
+}
+
+async function openOrdersOf(maker: Hex): Promise<number> {
+  return (await readMakerList(here.postgres, maker, partition)).records.length;
+}
+
+async function quarantined() {
+  return (await readQuarantined(here.postgres, partition)).makers;
+}
+
+/** The last record of each order in the book: its status, or why it left. */
+async function readBook(): Promise<Map<string, string>> {
+  const messages = await here.readFeed(here.topics.book);
+  return new Map(
+    messages.map(({ key, value, headers }) => {
+      return [key, value === null ? (headers['removal'] ?? '') : JSON.parse(value).status];
+    }),
+  );
+}
+
+async function outcome() {
+  return { book: await here.readFeed(here.topics.book), hash: await here.hash(), quarantined: await quarantined() };
+}
+
+describe('a fact that cannot be folded', () => {
+  const facts = [...orders, unfoldable(bad), submitted(bad, 7), submitted(makers[0], 7), blockAt(5, expiresAt)];
+
+  test('quarantines its maker: its orders leave the book, stay listed, and nothing more is folded for it', async () => {
+    await project(facts);
+    expect(await projectedPosition(here.postgres, partition)).toBe(end + 4n);
+    expect(parked).toEqual([{ maker: bad, offset: end, reason: expect.stringMatching(/an amount of zero/) }]);
+    const quarantine = {
+      offset: end,
+      reason: expect.stringMatching(/zero/),
+      clock: { term: 0, block: -1, seconds: 0 },
+    };
+    expect(await quarantined()).toEqual(new Map([[bad, quarantine]]));
+    const book = await readBook();
+    for (const maker of makers) {
+      expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
+      for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
+    }
+    expect(book.has(orderOf(bad, 7).orderHash)).toBe(false);
+    expect(book.has(orderOf(makers[0], 7).orderHash)).toBe(true);
+  });
+
+  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
+    'leads to the same feed and rows where the projector is killed %s',
+    async (step) => {
+      await project(facts);
+      const expected = await outcome();
+      await here.stop();
+      here = await deploy();
+      await project(orders);
+      const dying = {
+        onStep: (reached: Step) => {
+          if (reached === step) throw new Error('killed');
+        },
+      };
+      await expect(project(facts, dying)).rejects.toThrow('killed');
+      await project(facts);
+      expect(await outcome()).toEqual(expected);
+    },
+  );
+
+  test('stops the process where too many makers break, before it harms them all', async () => {
+    await project(orders);
+    const four = [...orders, ...makers.slice(0, 4).map(unfoldable)];
+    await expect(project(four)).rejects.toThrow(FatalError);
+    await expect(project(four)).rejects.toThrow(/^4 makers cannot be folded, more than QUARANTINED_MAKERS_MAX/);
+    expect(parked).toEqual([]);
+    expect(await projectedPosition(here.postgres, partition)).toBe(end);
+    expect(new Set((await readBook()).values())).toEqual(new Set(['VALIDATING']));
+  });
+
+  test('stays one when the quarantine is lifted in vain: the command is parked', async () => {
+    await project([...facts, lifted(bad), lifted(makers[0])]);
+    expect(parked.map(({ offset, maker }) => [offset, maker])).toEqual([
+      [end, bad],
+      [end + 4n, bad],
+    ]);
+    expect(parked[1]?.reason).toMatch(/stays quarantined: the fact at 15: .*zero/);
+    expect((await quarantined()).get(bad)?.offset).toBe(end);
+  });
+});
+
+const tamper: [string, string, RegExp][] = [
+  ['has no funding entry', 'delete from funding where maker = $1', /its funding counts 0/],
+  ['counts too few orders', 'update funding set open_orders = 1 where maker = $1', /its funding counts 1/],
+  [
+    'has a record that is no JSON',
+    `update orders set record_start = '{"order' where maker = $1 and accepted_offset % 3 = 1`,
+    /rows cannot be read.*JSON/,
+  ],
+  [
+    'has a record without an order',
+    `update orders set record_start = '{"a":1' where maker = $1 and accepted_offset % 3 = 1`,
+    /rows cannot be read/,
+  ],
+  [
+    'has a nonce that is no number',
+    `update makers set nonce = 'NaN', nonce_block = 1 where maker = $1`,
+    /cannot be read/,
+  ],
+];
+
+describe('a maker whose rows', () => {
+  test.each(tamper)('%s is quarantined by the block that makes it due', async (_what, sql, reason) => {
+    await project(orders);
+    await here.postgres.query(sql, [byteaOf(bad)]);
+    await project([...orders, blockAt(5, expiresAt), blockAt(6, expiresAt + 1)]);
+    expect(parked).toEqual([{ maker: bad, offset: end, reason: expect.stringMatching(reason) }]);
+    expect([...(await quarantined()).keys()]).toEqual([bad]);
+    const book = await readBook();
+    for (const maker of makers) {
+      expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
+      for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
+    }
+    // Behind the messages of the others, so that those have the numbers that they have in any fold.
+    const messages = (await here.readFeed(here.topics.book)).filter(({ id }) => id.startsWith(`1:${end}:`));
+    const others = makers.filter((maker) => maker !== bad).flatMap(hashesOf);
+    expect(messages.map(({ key }) => key)).toEqual([...others, ...hashesOf(bad), 'clock:1']);
+  });
+
+  test('are refused by the read model is found among many, quarantined, and out of the book', async () => {
+    await project(orders);
+    await here.postgres.query(
+      `alter table order_history add constraint refused check (maker <> '${byteaOf(bad)}' or happened <> 'REMOVED')`,
+    );
+    const facts = [...orders, submitted(bad, 7, expiresAt + 5_000), blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
+    const projector = await project(facts, { commitTransitionsMax: 8 });
+    // All of it may have been published by then: the next block takes the orders out.
+    const next = streamOf([...facts, blockAt(7, expiresAt + 2)]);
+    await appendAll(here, next);
+    await projector.handleBatch(batchOf(next.slice(-1), BigInt(facts.length)), hold);
+    await projector.flush(partition);
+    expect(parked).toEqual([{ maker: bad, offset: expect.anything(), reason: expect.stringMatching(/refused a row/) }]);
+    expect(await projectedPosition(here.postgres, partition)).toBe(end + 4n);
+    const book = await readBook();
+    for (const maker of makers) {
+      for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
+    }
+    // The feed had shown it before its row was refused.
+    expect(book.get(orderOf(bad, 7).orderHash)).toBe('QUARANTINED');
+  });
+});
+
+describe('a quarantine that is lifted', () => {
+  const block = { number: 6, timestamp: startSeconds + 2 };
+  const facts = [
+    ...orders,
+    observedAt(bad, [0, 1, 2], { number: 5, timestamp: startSeconds }),
+    blockAt(5, startSeconds + 1),
+    cancelled(bad, 0),
+    { type: 'MakerSuspended' as const, maker: bad, cause: { kind: 'operator' as const, commandId: 'c' } },
+    submitted(bad, 7),
+    blockAt(6, block.timestamp),
+    lifted(bad),
+  ];
+  const saved = "'\\x00000000000000000000000000000000000000ff'";
+  const breakRows = () => here.postgres.query(`update funding set maker = ${saved} where maker = $1`, [byteaOf(bad)]);
+  const mendRows = () => here.postgres.query(`update funding set maker = $1 where maker = ${saved}`, [byteaOf(bad)]);
+
+  /** The rows are bad from the cancellation on, and mended before the quarantine is lifted. */
+  async function liftAfterMending(overrides: Parameters<TestDeployment['projector']>[0] = {}): Promise<void> {
+    await project(facts.slice(0, -5));
+    await breakRows();
+    await project(facts.slice(0, -1));
+    await mendRows();
+    await project(facts, overrides);
+  }
+
+  test('folds what was left out, and brings the open orders back to be read anew', async () => {
+    await liftAfterMending();
+    expect(await quarantined()).toEqual(new Map());
+    const book = await readBook();
+    expect(hashesOf(bad).map((hash) => book.get(hash))).toEqual(['QUARANTINED', 'VALIDATING', 'VALIDATING']);
+    expect(book.get(orderOf(bad, 7).orderHash)).toBe('VALIDATING');
+    const released = (await here.readFeed(here.topics.book)).filter(({ id }) =>
+      id.startsWith(`1:${facts.length - 1}:`),
+    );
+    expect(released.map(({ value }) => JSON.parse(value ?? '').causes)).toEqual([
+      ['RELEASED'],
+      ['RELEASED'],
+      ['RELEASED'],
+    ]);
+    const [view] = await here.readFeed(here.topics.makers);
+    expect(JSON.parse((await here.readFeed(here.topics.makers)).at(-1)?.value ?? '')).toMatchObject({
+      admission: 'SUSPENDED',
+    });
+    expect(view).toBeDefined();
+    // As ever from here on.
+    const later = [
+      ...facts,
+      observedAt(bad, [1, 2, 7], { number: 7, timestamp: startSeconds + 3 }),
+      blockAt(8, expiresAt),
+    ];
+    await project(later.slice(0, -1));
+    expect((await readBook()).get(orderOf(bad, 7).orderHash)).toBe('ACTIVE');
+    await project(later);
+    expect(await openOrdersOf(bad)).toBe(0);
+  });
+
+  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
+    'leads to the same feed and rows where the projector is killed %s',
+    async (step) => {
+      await liftAfterMending();
+      const expected = await outcome();
+      await here.stop();
+      here = await deploy();
+      const dying = {
+        onStep: (reached: Step) => {
+          if (reached === step) throw new Error('killed');
+        },
+      };
+      await expect(liftAfterMending(dying)).rejects.toThrow('killed');
+      await project(facts);
+      expect(await outcome()).toEqual(expected);
+    },
+  );
+});
+
+describe('a running projector', () => {
+  const telemetry: Telemetry = {
+    ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+    logger: silentLogger,
+  };
+  let running: RunningProjector | undefined;
+  afterEach(async () => {
+    await running?.stop();
+    running = undefined;
+  });
+
+  async function metric(name: string): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${running?.opsPort}/metrics`)).text();
+    return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)`, 'm').exec(text)?.[1] ?? 0);
+  }
+
+  test('parks the fact for the maker with all that is needed to find it, counts it, stays ready, and serves the others', async () => {
+    running = await runProjector(readSettings(projectorSettings, here.environment), telemetry);
+    const parkedBefore = await metric('projector_parked_messages_total');
+    const facts = [...orders, unfoldable(bad), blockAt(5, expiresAt), submitted(bad, 7), blockAt(6, expiresAt + 1)];
+    await appendAll(here, streamOf(facts));
+    await until(async () => (await projectedPosition(here.postgres, partition)) === end + 4n);
+    const [record, ...others] = await here.readFeed(here.topics.parked);
+    expect(others).toEqual([]);
+    expect(record?.headers).toMatchObject({
+      'parked-topic': here.topics.makerEvents,
+      'parked-partition': String(partition),
+      'parked-offset': String(end),
+      'parked-maker': bad,
+      'parked-reason': expect.stringContaining('an amount of zero'),
+      ce_type: 'makerbook.OrderSubmitted.v1',
+    });
+    expect((await metric('projector_parked_messages_total')) - parkedBefore).toBe(1);
+    await until(async () => (await metric('projector_quarantined_makers')) === 1);
+    expect((await fetch(`http://127.0.0.1:${running?.opsPort}/readyz`)).status).toBe(200);
+    for (const maker of makers) expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
+  });
+});
+
+async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
+  const limit = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > limit) throw new Error('it did not come about in time');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

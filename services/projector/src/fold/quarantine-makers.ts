@@ -1,0 +1,89 @@
+import type { Address } from '@makerbook/contracts-primitives';
+import type { Transition } from '@makerbook/domain';
+import type { FactFeed } from './describe-feeds.js';
+import type { HeldMaker } from './hold-makers.js';
+import type { UnreadableMaker } from './load-makers.js';
+import type { PartitionState } from './partition-state.js';
+import type { LoggedFact } from './read-facts.js';
+
+/**
+ * A fact cannot be folded for a maker: its orders leave the book with this fact, and nothing more is folded for it. It
+ * depends on the log alone, and so do the messages.
+ */
+export function quarantineFolded(
+  state: PartitionState,
+  held: HeldMaker,
+  reason: string,
+  logged: LoggedFact,
+  feed: FactFeed,
+): void {
+  const { maker, admission, nonce, funding, orders } = held.draft;
+  begin(state, maker, reason, logged, !isPublished(state, logged.offset));
+  const withheld = [...orders.values()].filter(({ inBook }) => inBook).map((order) => ({ ...order, inBook: false }));
+  state.makers.replace(held, {
+    maker,
+    admission,
+    nonce,
+    funding,
+    orders: new Map([...orders, ...withheld.map((order) => [order.orderHash, order] as const)]),
+    dueAtSeconds: Number.POSITIVE_INFINITY,
+  });
+  const { offset } = logged;
+  state.gathered.maker(
+    maker,
+    withheld.map((order): Transition => ({ kind: 'OrderWithheld', order, offset })),
+  );
+  for (const { orderHash } of withheld) feed.withdraw(orderHash, 'QUARANTINED');
+}
+
+/**
+ * The rows of a maker cannot be read or written. That does not depend on the log alone, so its orders leave the book behind
+ * the messages of a fact that the feeds have not seen: no message of the log gets another number.
+ */
+export function quarantineUnreadable(
+  state: PartitionState,
+  maker: Address,
+  { reason, inBook }: UnreadableMaker,
+  logged: LoggedFact,
+): void {
+  const quarantine = begin(state, maker, reason, logged, true);
+  state.unreadable.delete(maker);
+  state.gathered.quarantined.push({ maker, quarantine });
+  state.owed.set(maker, new Map(inBook.map((row) => [row.orderHash, row])));
+  noteSkipped(state, logged);
+}
+
+/** An order that the feeds have seen, and that no row tells of, is to leave the book too. */
+export function noteSkipped(state: PartitionState, { fact, offset }: LoggedFact): void {
+  if (fact.type !== 'OrderSubmitted' || !isPublished(state, offset)) return;
+  const owed = state.owed.get(fact.maker);
+  if (owed !== undefined && !owed.has(fact.orderHash)) owed.set(fact.orderHash, undefined);
+}
+
+/** Takes the orders out of the book that are owed, once the feeds have seen nothing of the fact at hand. */
+export function withdrawOwed(state: PartitionState, feed: FactFeed, offset: bigint): void {
+  if (state.owed.size === 0 || isPublished(state, offset)) return;
+  for (const orders of state.owed.values()) {
+    for (const [orderHash, row] of orders) {
+      feed.withdraw(orderHash, 'QUARANTINED');
+      if (row !== undefined) state.gathered.withdraw(row, offset);
+    }
+  }
+  state.owed.clear();
+}
+
+/** Whether the feeds held a message of the fact, or of a later one, when the partition was taken. */
+function isPublished({ rules: { published } }: PartitionState, offset: bigint): boolean {
+  return published !== undefined && offset <= published.offset;
+}
+
+function begin(state: PartitionState, maker: Address, reason: string, logged: LoggedFact, isToPark: boolean) {
+  state.noteQuarantined(maker, reason);
+  const quarantine = { offset: logged.offset, reason, clock: state.clock };
+  state.quarantined.set(maker, quarantine);
+  if (isToPark) {
+    const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
+    state.toPark.push({ record, reason: `for ${maker} alone, who is quarantined: ${reason}` });
+  }
+  return quarantine;
+}

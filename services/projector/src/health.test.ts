@@ -1,0 +1,85 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ConsumerHealth } from '@makerbook/kafka';
+import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
+
+const running: ConsumerHealth = {
+  state: 'running',
+  assigned: [0, 1],
+  lastPollAtMs: 1_000_000,
+  lastHeartbeatAtMs: 1_000_000,
+  retrying: new Map(),
+};
+const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs => ({
+  nowMs,
+  startedAtMs: 900_000,
+  consumer: { ...running, ...consumer },
+  commitsWaiting: new Map(),
+  lagMessages: 3n,
+});
+
+describe('liveness', () => {
+  test('a loop that no broker has answered for long is not alive', () => {
+    expect(judgeLiveness(signs(), 60_000).isOk).toBe(true);
+    expect(judgeLiveness(signs({}, 1_061_000), 60_000)).toMatchObject({
+      isOk: false,
+      checks: { loop: 'no broker has answered the consumer loop for 61 s' },
+    });
+  });
+
+  test('a process that has just started is alive before the first answer', () => {
+    expect(judgeLiveness(signs({ lastPollAtMs: 0 }, 950_000), 60_000).isOk).toBe(true);
+  });
+
+  test('a member without partitions is alive as long as its coordinator answers', () => {
+    const idle = { assigned: [], lastPollAtMs: 0, lastHeartbeatAtMs: 1_999_000 };
+    expect(judgeLiveness(signs(idle, 2_000_000), 60_000).isOk).toBe(true);
+  });
+
+  test('a loop that has failed is not ready, and it is said why', () => {
+    const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
+    expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
+      isOk: false,
+      checks: { kafka: 'the consumer loop is failed: the database belongs to another log' },
+    });
+  });
+
+  test('a loop that has failed or stopped is not alive', () => {
+    expect(judgeLiveness(signs({ state: 'failed' }), 60_000).isOk).toBe(false);
+    expect(judgeLiveness(signs({ state: 'stopped' }), 60_000).isOk).toBe(false);
+  });
+});
+
+describe('readiness', () => {
+  test('names the dependency that is missing', () => {
+    expect(judgeReadiness(signs(), 'ok', true)).toMatchObject({ isOk: true, checks: { lag: '3 messages' } });
+    expect(judgeReadiness(signs(), 'connection refused', true)).toMatchObject({
+      isOk: false,
+      checks: { kafka: 'ok', postgres: 'connection refused' },
+    });
+    expect(judgeReadiness(signs({}, 1_020_000), 'ok', true).checks['kafka']).toMatch(/no broker has answered for 20 s/);
+    expect(judgeReadiness(signs({ state: 'joining' }), 'ok', true).isOk).toBe(false);
+  });
+
+  test('a partition that waits to be retried is told with its reason', () => {
+    const retrying = new Map([[7, 'postgres is not available']]);
+    expect(judgeReadiness(signs({ retrying }), 'ok', true)).toMatchObject({
+      isOk: false,
+      checks: { partitions: 'waiting to be retried: 7: postgres is not available' },
+    });
+  });
+
+  test('a partition whose rows wait to be committed is told with its reason', () => {
+    const waiting = { ...signs(), commitsWaiting: new Map([[3, 'postgres is starting']]) };
+    expect(judgeReadiness(waiting, 'ok', true)).toMatchObject({
+      isOk: false,
+      checks: { partitions: 'waiting to be retried: 3: postgres is starting' },
+    });
+  });
+
+  test('Redis is told and not needed', () => {
+    expect(judgeReadiness(signs(), 'ok', false)).toMatchObject({
+      isOk: true,
+      checks: { redis: expect.stringMatching(/away/) },
+    });
+  });
+});

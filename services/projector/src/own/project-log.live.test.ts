@@ -1,0 +1,346 @@
+import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { recordEnd, recordStart } from '@makerbook/domain';
+import { RetryableError, type StoredRecord } from '@makerbook/kafka';
+import { testParts } from '@makerbook/parts';
+import { connectPostgres, hashReadModel, migrate, projectedPosition, readMakerList } from '@makerbook/postgres';
+import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
+import { silentLogger } from '@makerbook/telemetry';
+import fc from 'fast-check';
+import type { Step } from '../commit/commit-rows.js';
+import { createCacheRefresh } from '../commit/refresh-cache.js';
+import { factStreams, makersOf, observedAt, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import {
+  appendAll,
+  batchOf,
+  deploy,
+  type FeedMessage,
+  fresh,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+  withoutGaps,
+} from '../testing/test-projection.js';
+
+const makers = makersOf(partition, testPartitions, 3);
+const maker = makers[0] as Hex;
+const cause = { kind: 'request' as const, requestId: 'request' };
+
+/** One stream with a bit of everything in it; the same one every time. */
+const [drawn] = fc.sample(factStreams(makers, partition, { min: 250, max: 260, orders: 12 }), {
+  numRuns: 1,
+  seed: 7,
+}) as [StoredRecord[]];
+const stream = withoutGaps(drawn);
+const half = stream.length >> 1;
+
+function submitted(number: number, offset: bigint): StoredRecord {
+  const fact = {
+    type: 'OrderSubmitted' as const,
+    maker,
+    ...orderOf(maker, number),
+    acceptedAtMs: startSeconds * 1000,
+    cause,
+  };
+  return storedRecord(fact, { partition, offset }, startSeconds * 1000);
+}
+
+let here: TestDeployment;
+let reference: Awaited<ReturnType<typeof outcomeOf>>;
+
+async function outcomeOf({ hash, readFeed, topics }: TestDeployment): Promise<{
+  readonly hash: Awaited<ReturnType<TestDeployment['hash']>>;
+  readonly book: FeedMessage[];
+  readonly makers: FeedMessage[];
+}> {
+  return { hash: await hash(), book: await readFeed(topics.book), makers: await readFeed(topics.makers) };
+}
+
+/** Stops a projector at a step, once and for all: as a killed process, it does nothing any more. */
+function killedAt(step: Step, after = 0) {
+  let left = after;
+  return {
+    onStep: (reached: Step) => {
+      if (reached === step) left -= 1;
+      if (left < 0) throw new Error(`killed ${step}`);
+    },
+  };
+}
+
+beforeEach(async () => {
+  here = await deploy();
+  if (reference === undefined) {
+    const undisturbed = await deploy();
+    await projectAll(undisturbed, undisturbed.projector(), stream);
+    reference = await outcomeOf(undisturbed);
+    await undisturbed.stop();
+    expect(reference.book.length).toBeGreaterThan(20);
+    expect(reference.makers.length).toBeGreaterThan(2);
+  }
+});
+afterEach(() => here.stop());
+
+describe('a projector that is killed', () => {
+  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
+    '%s: the next one folds again, and the feeds hold each message once',
+    async (step) => {
+      await projectAll(here, here.projector(), stream.slice(0, half));
+      await expect(projectAll(here, here.projector(killedAt(step)), stream)).rejects.toThrow('killed');
+      await projectAll(here, here.projector(), stream);
+      expect(await outcomeOf(here)).toEqual(reference);
+    },
+  );
+
+  test('again and again, at any step, leaves the rows and feeds of an undisturbed run', async () => {
+    const steps: Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
+    for (let turn = 0; (await projectedPosition(here.postgres, partition)) < BigInt(stream.length); turn += 1) {
+      const dying = here.projector(killedAt(steps[turn % 4] as Step, 1 + (turn % 3)));
+      await projectAll(here, dying, stream, () => 40).catch((error: Error) => {
+        expect(error.message).toMatch(/^killed/);
+      });
+    }
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
+
+  test('after a transaction of which no answer came: what it has published is not published again', async () => {
+    const projector = here.projector({
+      createFencedPublisher: (options) => {
+        const publisher = here.log.createFencedPublisher({ ...options, timeoutMs: 60_000 });
+        let isLost = true;
+        return {
+          ...publisher,
+          publish: async (records) => {
+            await publisher.publish(records);
+            if (!isLost) return;
+            isLost = false;
+            throw new RetryableError('the answer was lost');
+          },
+        };
+      },
+    });
+    await expect(projectAll(here, projector, stream)).rejects.toThrow('the answer was lost');
+    await projectAll(here, here.projector(), stream);
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
+});
+
+describe('two owners of one partition', () => {
+  test('the earlier one can neither publish nor commit any more, and nothing is lost or doubled', async () => {
+    await appendAll(here, stream);
+    const [earlier, later] = [here.projector(), here.projector()];
+    await earlier.positionOf(partition);
+    await later.positionOf(partition);
+    const batch = batchOf(stream, 0n);
+    await expect(earlier.handleBatch(batch, fresh)).rejects.toThrow(RetryableError);
+    expect(await here.readFeed(here.topics.book)).toEqual([]);
+    expect(await projectedPosition(here.postgres, partition)).toBe(0n);
+    await later.handleBatch(batch, fresh);
+    await later.flush(partition);
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
+
+  test('at the same moment: the feeds and the rows are those of one', async () => {
+    await appendAll(here, stream);
+    const pair = [here.projector(), here.projector()];
+    await Promise.all(pair.map((one) => one.positionOf(partition)));
+    const outcomes = await Promise.allSettled(pair.map((one) => one.handleBatch(batchOf(stream, 0n), fresh)));
+    expect(outcomes.some(({ status }) => status === 'rejected')).toBe(true);
+    await projectAll(here, here.projector(), stream);
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
+
+  test('an owner that was told that the partition is no longer its own does not touch it', async () => {
+    const projector = here.projector();
+    await appendAll(here, stream);
+    await projector.positionOf(partition);
+    const stale = {
+      ...fresh,
+      heartbeat: () => {
+        throw new RetryableError('given to another member');
+      },
+    };
+    await expect(projector.handleBatch(batchOf(stream, 0n), stale)).rejects.toThrow(RetryableError);
+    expect(await projectedPosition(here.postgres, partition)).toBe(0n);
+    expect(await here.readFeed(here.topics.book)).toEqual([]);
+  });
+
+  test('one that leaves in good order commits what it has published', async () => {
+    await appendAll(here, stream);
+    const projector = here.projector();
+    await projector.positionOf(partition);
+    await projector.handleBatch(batchOf(stream, 0n), fresh);
+    await projector.onRevoked([partition]);
+    expect(await outcomeOf(here)).toEqual(reference);
+    expect(projector.owned.size).toBe(0);
+  });
+});
+
+describe('a projection', () => {
+  test('replayed from zero into an empty database and feeds made anew gives the same rows and messages', async () => {
+    await projectAll(here, here.projector(), stream, (batch) => 1 + (batch % 13));
+    const url = await testParts().databaseUrl();
+    await migrate({ url });
+    const empty = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+    const topics = { ...topicNames(`${here.prefix}again.`), makerEvents: here.topics.makerEvents };
+    const specs = topicSpecs(topics, testPartitions).filter(({ name }) => name !== topics.makerEvents);
+    await here.log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
+    await projectAll(here, here.projector({ postgres: empty, topics }), stream);
+    expect(await hashReadModel(empty)).toEqual(await here.hash());
+    expect(await here.readFeed(topics.book)).toEqual(await here.readFeed(here.topics.book));
+    expect(await here.readFeed(topics.makers)).toEqual(await here.readFeed(here.topics.makers));
+    await empty.close();
+  });
+
+  test('moves its position over control records, in Postgres and in Redis', async () => {
+    const projector = here.projector();
+    await projectAll(here, projector, stream);
+    const position = BigInt(stream.length);
+    await projector.handleBatch({ partition, records: [], fromOffset: position, nextOffset: position + 3n }, fresh);
+    await projector.flush(partition);
+    expect(await projectedPosition(here.postgres, partition)).toBe(position + 3n);
+    const pos = await here.redis.client.hget(here.redis.keys.partition(partition), 'pos');
+    expect(BigInt(pos ?? -1)).toBe(position + 3n);
+  });
+
+  test('lists each record exactly as the fold describes it, whatever its status', async () => {
+    const block = { number: 1, timestamp: startSeconds };
+    const projector = here.projector();
+    const observed = observedAt(maker, [0, 2], block, { balance: '0xa', allowance: '0xa' });
+    const facts = [
+      submitted(0, 0n),
+      submitted(1, 1n),
+      submitted(2, 2n),
+      storedRecord(observed, { partition, offset: 3n }),
+    ];
+    await projectAll(here, projector, facts);
+    const orders = projector.owned.get(partition)?.taken.state.makers.get(maker)?.draft.orders.values() ?? [];
+    const described = [...orders].map((order) => recordStart(order) + recordEnd(order.state));
+    const { records, nextOffset } = await readMakerList(here.postgres, maker, partition);
+    expect(nextOffset).toBe(4n);
+    expect(records.map(({ json }) => json)).toEqual(described);
+    expect(records.map(({ json }) => JSON.parse(json).status)).toEqual(['ACTIVE', 'VALIDATING', 'INACTIVE']);
+  });
+
+  test('reads what it lacks from the log where a batch begins beyond its rows', async () => {
+    await appendAll(here, stream);
+    const projector = here.projector();
+    await projector.handleBatch(batchOf(stream.slice(half), BigInt(half)), fresh);
+    await projector.flush(partition);
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
+});
+
+describe('while a dependency is away', () => {
+  test('Postgres: what is in memory is folded and published, the commit is tried again, and says so', async () => {
+    const gate = await openGate(new URL(here.databaseUrl));
+    const url = new URL(here.databaseUrl);
+    url.host = `127.0.0.1:${gate.port}`;
+    const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
+    const projector = here.projector({ postgres });
+    await projectAll(here, projector, stream.slice(0, half));
+    const before = await here.readFeed(here.topics.book);
+    gate.close();
+    // A block needs nothing of Postgres: it is published, and its rows wait.
+    await appendAll(here, stream);
+    const position = BigInt(half);
+    await projector.handleBatch({ partition, records: [], fromOffset: position, nextOffset: position + 1n }, fresh);
+    const committer = projector.owned.get(partition)?.taken.committer;
+    await until(async () => committer?.waitsFor !== undefined);
+    const rest = batchOf(stream.slice(half), position);
+    await expect(projector.handleBatch(rest, fresh)).rejects.toThrow(RetryableError);
+    await expect(projector.handleBatch(rest, fresh)).rejects.toThrow(RetryableError);
+    expect(await here.readFeed(here.topics.book)).toEqual(before);
+    gate.open();
+    await projectAll(here, projector, stream);
+    expect(await outcomeOf(here)).toEqual(reference);
+    await postgres.close();
+    await gate.stop();
+  });
+
+  test('Redis: the projection goes on, and when Redis is back the partition is forgotten there and fills anew', async () => {
+    const gate = await openGate(new URL(testParts().redisUrl));
+    const redis = connectRedis({
+      url: `redis://127.0.0.1:${gate.port}`,
+      keyPrefix: here.prefix,
+      logger: silentLogger,
+      commandTimeoutMs: 30_000,
+      connectTimeoutMs: 30_000,
+    });
+    await redis.waitUntilReady(60_000);
+    const outcomes: string[] = [];
+    const refreshCache = createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
+      outcomes.push(outcome),
+    );
+    const projector = here.projector({ refreshCache });
+    const third = Math.floor(stream.length / 3);
+    await projectAll(here, projector, stream.slice(0, third));
+    const epoch = await here.redis.client.hget(here.redis.keys.partition(partition), 'epoch');
+    gate.close();
+    await projectAll(here, projector, stream.slice(0, 2 * third));
+    gate.open();
+    expect(await redis.waitUntilReady(60_000)).toBe(true);
+    await projectAll(here, projector, stream);
+    const state = await here.redis.client.hgetall(here.redis.keys.partition(partition));
+    expect(outcomes).toContain('skipped');
+    expect(state['epoch']).not.toBe(epoch);
+    expect(BigInt(state['pos'] ?? -1)).toBe(await projectedPosition(here.postgres, partition));
+    expect(await here.hash()).toEqual(reference.hash);
+    await redis.close();
+    await gate.stop();
+  });
+});
+
+async function until(condition: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('it did not come about in time');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** A way to a server that can be shut: connections through it are cut, and new ones refused. */
+async function openGate(to: URL) {
+  const sockets = new Set<Socket>();
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => sockets.delete(socket));
+    return socket;
+  };
+  let isOpen = true;
+  const server: Server = createServer((incoming) => {
+    if (!isOpen) {
+      incoming.destroy();
+      return;
+    }
+    const outgoing = keep(connectTcp(Number(to.port), to.hostname));
+    keep(incoming).pipe(outgoing).pipe(incoming);
+    incoming.on('close', () => outgoing.destroy());
+    outgoing.on('close', () => incoming.destroy());
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the gate does not listen');
+  const cut = () => {
+    isOpen = false;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: address.port,
+    close: cut,
+    open: () => {
+      isOpen = true;
+    },
+    stop: async () => {
+      cut();
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    },
+  };
+}

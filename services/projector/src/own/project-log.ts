@@ -1,0 +1,122 @@
+import type { Address } from '@makerbook/contracts-primitives';
+import {
+  FatalError,
+  type PartitionBatch,
+  PoisonRecord,
+  PublisherFenced,
+  RetryableError,
+  type StoredRecord,
+} from '@makerbook/kafka';
+import { InvariantBroken, PositionTaken, PostgresRefused, PostgresUnavailable } from '@makerbook/postgres';
+import { UndescribableMaker } from '../fold/fold-facts.js';
+import { type LoggedFact, readFact } from '../fold/read-facts.js';
+import { type BatchHold, PartitionProjection, type ProjectionParts } from './project-partition.js';
+import { takePartition } from './take-partition.js';
+
+export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined' | 'readFact'> {
+  /** How many partitions the topic has. */
+  readonly partitions: number;
+  /** More makers than these do not break by themselves: it is the fold, and the process stops before it harms them all. */
+  readonly quarantinedMakersMax: number;
+  readonly taken: () => void;
+}
+
+/** The handler of the consumer loop; its functions fit `ConsumeOptions`. */
+export interface Projector {
+  readonly decode: (record: StoredRecord) => LoggedFact;
+  /** Takes the partition, and says from where on it is folded. */
+  readonly positionOf: (partition: number) => Promise<bigint>;
+  readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
+  readonly onRevoked: (partitions: readonly number[]) => Promise<void>;
+  /** The partitions that are owned now, for health and metrics. */
+  readonly owned: ReadonlyMap<number, PartitionProjection>;
+  /** Waits until all that was folded of a partition is committed. */
+  readonly flush: (partition: number) => Promise<void>;
+}
+
+/**
+ * Folds the log into the feeds, and into the read model behind them. After any failure nothing in memory is believed: the
+ * partition is taken again, and folded from where its rows are; what the feeds hold by then is not published again.
+ */
+export function createProjector(parts: ProjectorParts): Projector {
+  const owned = new Map<number, PartitionProjection>();
+  const refused = new Map<number, Map<Address, string>>();
+  const quarantined = new Set<Address>();
+  const projectionParts: ProjectionParts = {
+    ...parts,
+    noteQuarantined: (maker, reason) => {
+      quarantined.add(maker);
+      if (quarantined.size <= parts.quarantinedMakersMax) return;
+      throw new FatalError(
+        `${quarantined.size} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`,
+      );
+    },
+    readFact: (record) => {
+      try {
+        return readFact(record, parts.partitions);
+      } catch (error) {
+        if (error instanceof PoisonRecord) return undefined;
+        throw error;
+      }
+    },
+  };
+
+  async function take(partition: number): Promise<PartitionProjection> {
+    await giveUp(partition, false);
+    const own = refused.get(partition) ?? new Map<Address, string>();
+    refused.set(partition, own);
+    const taken = await translated(() => takePartition(partition, own, projectionParts));
+    const one = new PartitionProjection(taken, own, projectionParts);
+    owned.set(partition, one);
+    parts.taken();
+    return one;
+  }
+
+  async function giveUp(partition: number, isInOrder: boolean): Promise<void> {
+    const one = owned.get(partition);
+    owned.delete(partition);
+    await one?.close(isInOrder);
+  }
+
+  return {
+    owned,
+    decode: (record) => readFact(record, parts.partitions),
+    positionOf: async (partition) => (await take(partition)).position,
+    onRevoked: async (partitions) => {
+      await Promise.all(partitions.map((partition) => giveUp(partition, true)));
+    },
+    flush: async (partition) => {
+      await owned.get(partition)?.flush({ heartbeat: () => undefined });
+    },
+    handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
+      hold.heartbeat();
+      try {
+        const one = owned.get(partition) ?? (await take(partition));
+        await translated(async () => {
+          if (one.position < fromOffset) await one.catchUp(fromOffset, hold);
+          const left = records.filter(({ offset }) => offset >= one.position);
+          if (one.position < nextOffset) await one.project(left, nextOffset, hold);
+        });
+      } catch (error) {
+        if (error instanceof UndescribableMaker) refused.get(partition)?.set(error.maker, error.message);
+        await giveUp(partition, false);
+        throw error;
+      }
+    },
+  };
+}
+
+/** What a failure means for the consumer loop: wait and try again, or stop. */
+async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof PostgresRefused || error instanceof InvariantBroken) {
+      throw new FatalError(error.message, { cause: error });
+    }
+    if (error instanceof PostgresUnavailable || error instanceof PositionTaken || error instanceof PublisherFenced) {
+      throw new RetryableError(error.message, { cause: error });
+    }
+    throw error;
+  }
+}

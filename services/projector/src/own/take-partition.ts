@@ -1,0 +1,89 @@
+import type { TopicNames } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
+import { FatalError, type FencedPublisher, type FencedPublisherOptions, type Log } from '@makerbook/kafka';
+import { type LogPlace, type Projection, readNextDue, readQuarantined, takeProjection } from '@makerbook/postgres';
+import { type CommitParts, RowCommitter } from '../commit/commit-rows.js';
+import { createState, type PartitionState } from '../fold/partition-state.js';
+import { readFeedEnd } from './read-feed-end.js';
+
+export interface OwningParts extends CommitParts {
+  readonly log: Pick<Log, 'endOffsets' | 'followTopic' | 'readLastRecords'>;
+  readonly createFencedPublisher: (options: FencedPublisherOptions) => FencedPublisher;
+  readonly topics: TopicNames;
+  /** The partition's publisher has the transactional id `<prefix>projector-<partition>`. */
+  readonly transactionalIdPrefix: string;
+  readonly routingGraceSeconds: number;
+  /** Makers and open orders that are held in memory, for each partition. */
+  readonly heldMax: number;
+  /** Throws a FatalError where more makers are quarantined than break by themselves. */
+  readonly noteQuarantined: PartitionState['noteQuarantined'];
+}
+
+/** A partition that this process owns. */
+export interface TakenPartition {
+  readonly state: PartitionState;
+  readonly committer: RowCommitter;
+  /** No earlier owner can publish any more. */
+  readonly publisher: FencedPublisher;
+}
+
+const endTimeoutMs = 10_000;
+
+/**
+ * Takes a partition: no earlier owner can publish or commit from here on. It is folded again from where its rows are, and
+ * what its feeds hold already is not published again.
+ * @param refused makers whose rows the read model has refused, and why; more are added
+ * @throws FatalError where the feeds or the rows are of another log
+ * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
+ */
+export async function takePartition(
+  partition: number,
+  refused: Map<Address, string>,
+  parts: OwningParts,
+): Promise<TakenPartition> {
+  const { log, postgres, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
+  const publisher = parts.createFencedPublisher({
+    transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
+  });
+  try {
+    await publisher.takeOver();
+    const projection = await takeProjection(postgres, partition);
+    const [published, ends, dueAtSeconds, quarantined] = await Promise.all([
+      readFeedEnd(partition, { log, topics }),
+      log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs }),
+      readNextDue(postgres, partition),
+      readQuarantined(postgres, partition),
+    ]);
+    assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
+    const rules = { partition, topics, routingGraceSeconds, published };
+    const storedDueSeconds = dueAtSeconds ?? Number.POSITIVE_INFINITY;
+    const state = createState(projection, quarantined, storedDueSeconds, rules, { heldMax, noteQuarantined });
+    return { state, publisher, committer: new RowCommitter(state, projection, refused, parts) };
+  } catch (error) {
+    await publisher.close();
+    throw error;
+  }
+}
+
+/** A log that ends before what was folded of it is another one. */
+function assertSameLog(
+  partition: number,
+  end: bigint,
+  { next }: Projection,
+  published: LogPlace | undefined,
+  topics: TopicNames,
+): void {
+  const log = `${topics.makerEvents} ends at offset ${end} in partition ${partition}`;
+  if (next.offset > end) {
+    throw new FatalError(
+      `${log}, and the database has folded it up to ${next.offset}: the database belongs to another log, or the log was ` +
+        'truncated or made anew. Correct DATABASE_URL or KAFKA_BROKERS',
+    );
+  }
+  if (published !== undefined && published.offset >= end) {
+    throw new FatalError(
+      `${log}, and ${topics.book} or ${topics.makers} already speak of offset ${published.offset}: the feeds belong to ` +
+        'another log, or the log was truncated or made anew. Correct KAFKA_BROKERS or TOPIC_PREFIX',
+    );
+  }
+}

@@ -1,0 +1,40 @@
+import { type Health, healthOf } from '@makerbook/http';
+import type { Postgres } from '@makerbook/postgres';
+import type { RedisConnection } from '@makerbook/redis';
+import type { Makers } from '@makerbook/whitelist';
+
+/**
+ * The brokers answer a fetch twice a second, also without new records, and a dead connection is replaced after 10.5 s: a
+ * longer silence means that Kafka is away. Readiness does not depend on this check, so it can wait until that is certain.
+ */
+const KAFKA_SILENCE_MS_MAX = 15_000;
+
+export interface HealthParts {
+  readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
+  readonly redis: Pick<RedisConnection, 'isReady'>;
+  readonly postgres: Pick<Postgres, 'isThere'>;
+  readonly nowMs: () => number;
+}
+
+/**
+ * Alive as long as it answers. Ready when the whitelist was read, and Redis or Postgres is there: one of them is enough
+ * to list orders, and without Kafka what is there can still be served. Every check is shown all the same.
+ */
+export function reportHealth({ makers, redis, postgres, nowMs }: HealthParts): {
+  live: () => Health;
+  ready: () => Promise<Health>;
+} {
+  return {
+    live: () => healthOf({}),
+    async ready() {
+      const isStoreThere = await postgres.isThere();
+      const checks = {
+        whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
+        kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
+        redis: redis.isReady() ? 'ok' : 'is away',
+        postgres: isStoreThere ? 'ok' : 'is away',
+      };
+      return { isOk: makers.isCaughtUp() && (redis.isReady() || isStoreThere), checks };
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { connectLog } from '@makerbook/kafka';
+import { openTcpGate, testParts } from '@makerbook/parts';
+import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
+import { connectRedis } from '@makerbook/redis';
+import { silentLogger } from '@makerbook/telemetry';
+import { type HDNodeWallet, Wallet } from 'ethers';
+import { readEnvironment } from '../env.js';
+import { type Query, runQuery } from '../run.js';
+import { domain, FakeProjector, partitions } from './fake-projector.js';
+
+const SLOW_MS = 30_000;
+
+/** The parts around one query service, with a fake projector. */
+export type TestQuery = Awaited<ReturnType<typeof openTestQuery>>;
+
+/** Starts a query service over real parts; Redis and Postgres can be cut off from it. */
+export async function openTestQuery(environment: Record<string, string> = {}) {
+  const parts = testParts();
+  const id = randomBytes(5).toString('hex');
+  const names = topicNames(`query-${id}.`);
+  const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'test', logger: silentLogger });
+  await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
+  const databaseUrl = await parts.databaseUrl();
+  await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
+  const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
+  const redis = connectRedis({
+    url: parts.redisUrl,
+    keyPrefix: `q${id}:`,
+    logger: silentLogger,
+    commandTimeoutMs: SLOW_MS,
+    connectTimeoutMs: SLOW_MS,
+  });
+  await redis.waitUntilReady(SLOW_MS);
+  const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
+  const gates = { redis: await openTcpGate(parts.redisUrl), postgres: await openTcpGate(databaseUrl) };
+  for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
+
+  const settings = readEnvironment({
+    PORT: '0',
+    OPS_PORT: '0',
+    KAFKA_BROKERS: parts.kafkaBrokers,
+    PARTITIONS: String(partitions),
+    TOPIC_PREFIX: `query-${id}.`,
+    DATABASE_URL: gates.postgres.url,
+    REDIS_URL: gates.redis.url,
+    REDIS_KEY_PREFIX: `q${id}:`,
+    SERVICE_NAME: domain.serviceName,
+    CHAIN_ID: String(domain.chainId),
+    LIMIT_ORDER_PROTOCOL_ADDRESS: domain.verifyingContract,
+    ...environment,
+  });
+  const telemetry = {
+    logger: silentLogger,
+    serveMetrics: (_: unknown, response: { end: () => void }) => response.end(),
+  };
+  const query: Query = await runQuery(settings, { telemetry });
+  /** Everything in Redis is gone at once. */
+  async function flush(): Promise<void> {
+    const keys = await redis.client.keys(`${redis.keys.prefix}*`);
+    if (keys.length > 0) await redis.client.del(...keys);
+  }
+
+  return {
+    baseUrl: `http://127.0.0.1:${query.port}`,
+    opsUrl: `http://127.0.0.1:${query.opsPort}`,
+    projector: new FakeProjector({ log, appender, topics: names, postgres, redis }),
+    flush,
+    redis,
+    gates,
+    stop: async () => {
+      await query.stop();
+      await Promise.all([redis.close(), postgres.close(), appender.close()]);
+      await log.close();
+      await Promise.all([gates.redis.close(), gates.postgres.close()]);
+    },
+  };
+}
+
+/** A maker that nobody knows yet. */
+export const newWallet = (): HDNodeWallet => Wallet.createRandom();
+
+/** The query string of a GET, signed by ethers. */
+export async function signList(
+  wallet: Pick<HDNodeWallet, 'signTypedData'>,
+  overrides: { issuedAt?: number | bigint; salt?: Hex } = {},
+): Promise<URLSearchParams> {
+  const issuedAt = overrides.issuedAt ?? Math.floor(Date.now() / 1000);
+  const salt = overrides.salt ?? `0x${randomBytes(32).toString('hex')}`;
+  const padded = `0x${salt.slice(2).padStart(64, '0')}`;
+  const signature = await wallet.signTypedData(
+    { ...typedDataDomain(domain), salt: padded },
+    getLimitOrdersRequestTypes,
+    {
+      issuedAt,
+    },
+  );
+  return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+}

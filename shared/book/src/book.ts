@@ -1,0 +1,143 @@
+import {
+  type BookClock,
+  type BookEntry,
+  type BookRemovalReason,
+  bookClockKey,
+  bookRemovalReason,
+  decodeBookRecord,
+  type LogPosition,
+} from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { StoredRecord } from '@makerbook/kafka';
+
+/** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
+export type FeedRecord = Pick<StoredRecord, 'partition' | 'key' | 'value' | 'headers'>;
+
+/** Names a message of a partition: the offset of the fact that led to it, and which of that fact's messages it is. */
+export interface MessageId {
+  readonly offset: bigint;
+  readonly index: number;
+}
+
+/** What one record changed. `before`: what the book held of the order; undefined where it held nothing. */
+export type BookChange =
+  | {
+      readonly kind: 'entry';
+      readonly entry: BookEntry;
+      readonly before: BookEntry | undefined;
+      readonly id: MessageId;
+    }
+  | {
+      readonly kind: 'removed';
+      readonly orderHash: Hex;
+      readonly removal: BookRemovalReason;
+      readonly position: LogPosition;
+      readonly before: BookEntry | undefined;
+      readonly id: MessageId;
+    }
+  | { readonly kind: 'clock'; readonly clock: BookClock; readonly id: MessageId };
+
+/** The feed broke its promise, or a record cannot be read: what the book holds can no longer be relied on. */
+export class FeedViolation extends Error {
+  override readonly name = 'FeedViolation';
+}
+
+/**
+ * All orders of the feed in memory, record by record in the order of each partition. There is nothing to filter: the feed is
+ * published exactly once and never goes back. `apply` checks that it is so.
+ */
+export class Book {
+  readonly #entries = new Map<string, BookEntry>();
+  readonly #clocks = new Map<number, BookClock>();
+  readonly #last = new Map<number, MessageId>();
+
+  /** Open orders by hash, as the feed has them: of any status, and until their tombstone. */
+  get entries(): ReadonlyMap<string, BookEntry> {
+    return this.#entries;
+  }
+
+  /** By partition, where one was read: up to which block and position of the log the partition of the book is complete. */
+  get clocks(): ReadonlyMap<number, BookClock> {
+    return this.#clocks;
+  }
+
+  /**
+   * The timestamp, in seconds, of the block up to which all partitions are complete: nothing that happened after it has to be
+   * in the book. Undefined until every partition has a clock.
+   * @param partitions of the topic
+   */
+  staleSince(partitions: number): number | undefined {
+    if (partitions === 0 || this.#clocks.size < partitions) return undefined;
+    return Math.min(...[...this.#clocks.values()].map(({ block }) => block.timestamp));
+  }
+
+  /** @throws FeedViolation after which the book is as it was before, and is not to be used any more */
+  apply(record: FeedRecord): BookChange {
+    const id = this.#readId(record);
+    const change = record.value === null ? this.#removalOf(record, id) : this.#newsOf(record, id);
+    this.#last.set(record.partition, id);
+    if (change.kind === 'entry') this.#entries.set(record.key, change.entry);
+    else if (change.kind === 'removed') this.#entries.delete(record.key);
+    else this.#clocks.set(record.partition, change.clock);
+    return change;
+  }
+
+  #readId(record: FeedRecord): MessageId {
+    const text = record.headers['ce_id'] ?? '';
+    const [, partition, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(text) ?? [];
+    if (Number(partition) !== record.partition || offset === undefined || index === undefined)
+      throw violation(record, `ce_id ${text || 'is missing, it'} is not <partition>:<offset>:<index>`);
+    const id = { offset: BigInt(offset), index: Number(index) };
+    const last = this.#last.get(record.partition);
+    if (last !== undefined && !isAfter(id, last))
+      throw violation(record, `message ${text} came after ${record.partition}:${last.offset}:${last.index}`);
+    const complete = this.#clocks.get(record.partition)?.position.offset;
+    if (complete !== undefined && id.offset < BigInt(complete))
+      throw violation(record, `message ${text} came after the clock that said that all before ${complete} had come`);
+    return id;
+  }
+
+  #newsOf(record: FeedRecord, id: MessageId): BookChange {
+    const news = decodeBookRecord(record);
+    if ('unreadable' in news) throw violation(record, news.unreadable);
+    if (news.position.partition !== record.partition)
+      throw violation(record, `its position is in partition ${news.position.partition}`);
+    if (news.type === 'BookEntry') {
+      const before = this.#entries.get(record.key);
+      if (news.orderHash !== record.key) throw violation(record, `it is of order ${news.orderHash}`);
+      assertGrows(record, news.position, before?.position);
+      return { kind: 'entry', entry: news, before, id };
+    }
+    const before = this.#clocks.get(record.partition);
+    if (record.key !== bookClockKey(record.partition)) throw violation(record, 'it is the clock of another partition');
+    assertGrows(record, news.position, before?.position);
+    if (before !== undefined && news.block.number < before.block.number)
+      throw violation(record, `block ${news.block.number} came after block ${before.block.number}`);
+    return { kind: 'clock', clock: news, id };
+  }
+
+  #removalOf(record: FeedRecord, id: MessageId): BookChange {
+    const { removal, position_partition: partition, position_offset: offset } = record.headers;
+    const reason = bookRemovalReason.safeParse(removal);
+    if (!reason.success || Number(partition) !== record.partition || offset === undefined)
+      throw violation(record, `a tombstone says removal ${removal}, position ${partition}:${offset}`);
+    const position = { partition: record.partition, offset };
+    const before = this.#entries.get(record.key);
+    assertGrows(record, position, before?.position);
+    return { kind: 'removed', orderHash: record.key as Hex, removal: reason.data, position, before, id };
+  }
+}
+
+function isAfter(id: MessageId, last: MessageId): boolean {
+  return id.offset > last.offset || (id.offset === last.offset && id.index > last.index);
+}
+
+/** One fact can lead to several records of a key: it opens an order and removes it. */
+function assertGrows(record: FeedRecord, { offset }: LogPosition, before: LogPosition | undefined): void {
+  if (before !== undefined && BigInt(offset) < BigInt(before.offset))
+    throw violation(record, `position ${offset} came after ${before.offset}`);
+}
+
+function violation({ partition, key }: FeedRecord, what: string): FeedViolation {
+  return new FeedViolation(`partition ${partition} of the book, key ${key}: ${what}`);
+}

@@ -1,0 +1,54 @@
+import type { BookClock, BookEntry } from '@makerbook/contracts-events';
+import type { Following, Log } from '@makerbook/kafka';
+import { Book, type BookChange } from './book.js';
+
+export interface FollowBookOptions {
+  /** `limit-orders.book.v1`, with the deployment's prefix. */
+  readonly topic: string;
+  /** After each record, in the order of its partition; also for all that the topic held at the start. */
+  readonly onChange?: (change: BookChange) => void;
+  /** A FeedViolation, or an error of `onChange`: nothing is read any more, and the book is not to be used. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** The book, as the feed has it now. */
+export interface FollowedBook {
+  /** Resolves when all that the topic held at the start has been read. Before that, orders are missing. */
+  readonly caughtUp: Promise<void>;
+  /** Open orders by hash. */
+  readonly entries: ReadonlyMap<string, BookEntry>;
+  /** By partition: how far its part of the book is complete. */
+  readonly clocks: ReadonlyMap<number, BookClock>;
+  /**
+   * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them says so.
+   * Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
+   */
+  staleSince(): number | undefined;
+  stop(): Promise<void>;
+}
+
+/**
+ * Follows the router's feed from its beginning. The topic is compacted: reading it again costs the number of open orders,
+ * so no position and no snapshot is kept anywhere.
+ */
+export function followBook(
+  log: Pick<Log, 'followTopic'>,
+  { topic, onChange = () => undefined, onFatal }: FollowBookOptions,
+): FollowedBook {
+  const book = new Book();
+  const following: Following = log.followTopic({
+    topic,
+    from: 'beginning',
+    onFatal,
+    onRecords: (_partition, records) => {
+      for (const record of records) onChange(book.apply(record));
+    },
+  });
+  return {
+    caughtUp: following.caughtUp,
+    entries: book.entries,
+    clocks: book.clocks,
+    staleSince: () => book.staleSince(following.positions().length),
+    stop: () => following.stop(),
+  };
+}

@@ -1,0 +1,2 @@
+export * from './book.js';
+export * from './follow-book.js';

@@ -1,0 +1,147 @@
+import type {
+  BookCause,
+  MakerFact,
+  MakerObserved,
+  ObservedOrder,
+  OrderCancelled,
+  OrderSubmitted,
+} from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { isSuperseded, type LogClock } from './log-clock.js';
+import type { KnownFunds, OpenOrder } from './maker.js';
+import type { MakerDraft } from './maker-draft.js';
+import { orderFromBody } from './order.js';
+import { expirySeconds, routableUntilSeconds } from './order-times.js';
+
+/** What a fact does to its maker. `MakerDraft.apply` calls it, and takes back what it did where it throws. */
+export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
+  switch (fact.type) {
+    case 'OrderSubmitted':
+      return open(draft, fact, clock, offset);
+    case 'OrderCancelled':
+      return cancel(draft, fact);
+    case 'MakerObserved':
+      return observe(draft, fact, clock);
+    case 'MakerAdmitted':
+      return draft.setAdmission('ADMITTED');
+    case 'MakerSuspended':
+      return draft.setAdmission('SUSPENDED');
+    case 'MakerRemoved':
+      return draft.setAdmission('REMOVED');
+    default:
+      return never(fact);
+  }
+}
+
+function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
+  const { orderHash } = fact;
+  if (draft.orders.has(orderHash) || draft.rules.wasRemoved(orderHash)) return;
+  const order = orderFromBody(fact.order);
+  const isCancelled = draft.rules.wasCancelled(orderHash);
+  const opened: OpenOrder = {
+    orderHash,
+    order,
+    signature: fact.signature,
+    acceptedAtMs: fact.acceptedAtMs,
+    acceptedOffset: offset,
+    remaining: order.making.amount,
+    isObserved: false,
+    state: { status: 'VALIDATING' },
+    inBook: !isCancelled && clock.seconds < routableUntilSeconds({ order }, draft.rules),
+  };
+  draft.add(opened);
+  if (isCancelled) draft.remove(opened, 'CANCELLED');
+  else if (clock.seconds >= expirySeconds(opened)) draft.remove(opened, 'EXPIRED');
+  else if (draft.nonce !== undefined && order.nonce < draft.nonce.value) draft.remove(opened, 'NONCE_CHANGED');
+}
+
+/** A cancellation counts wherever it is: before its order it is remembered, so that the order is never open. */
+function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled): void {
+  const order = draft.orders.get(orderHash);
+  if (order !== undefined) return draft.remove(order, 'CANCELLED');
+  const { wasRemoved, wasCancelled } = draft.rules;
+  if (wasRemoved(orderHash) || wasCancelled(orderHash)) return;
+  draft.note({ kind: 'HashCancelled', orderHash, expiresAtSeconds });
+}
+
+/**
+ * What was read of the maker at one block, judged as one: the orders' own state first, then the nonce, then the funds.
+ * What is older than the last processed block does not count: what changed since is earlier in the log.
+ */
+function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
+  if (isSuperseded(clock, fact) || fact.block.number < clock.block) return;
+  const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
+  for (const one of fact.orders) removeDone(draft, one);
+  const isNonceNews = observeNonce(draft, fact);
+  const changedFunds = observeFunds(draft, fact);
+  const funded = new Set(fact.funds.map(({ token }) => token));
+  for (const order of [...draft.orders.values()]) {
+    const own = seen.get(order.orderHash);
+    const funds = changedFunds.get(order.order.making.token) ?? [];
+    if (own === undefined && funds.length === 0 && !isNonceNews) continue;
+    const isRead = own !== undefined && fact.nonce !== undefined && funded.has(order.order.making.token);
+    const next = { ...order, isObserved: order.isObserved || isRead, remaining: remainingOf(order, own) };
+    draft.change(next, [
+      ...(next.isObserved === order.isObserved ? [] : ['OBSERVED' as const]),
+      ...(next.remaining === order.remaining ? [] : ['FILLED' as const]),
+      ...funds,
+      ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),
+    ]);
+  }
+  if (fact.nonce !== undefined) removeAhead(draft, fact.block.timestamp);
+}
+
+function removeDone(draft: MakerDraft, { orderHash, filled, cancelled }: ObservedOrder): void {
+  const order = draft.orders.get(orderHash);
+  if (order === undefined) return;
+  if (cancelled) draft.remove(order, 'CANCELLED_ONCHAIN');
+  else if (BigInt(filled) >= order.order.making.amount) draft.remove(order, 'FILLED');
+}
+
+/** What is filled never becomes less: an old reading may lower what is left, and cannot raise it. */
+function remainingOf(order: OpenOrder, own: ObservedOrder | undefined): bigint {
+  if (own === undefined) return order.remaining;
+  const left = order.order.making.amount - BigInt(own.filled);
+  return left < order.remaining ? left : order.remaining;
+}
+
+/** @returns whether the nonce is another one now: orders below it are removed */
+function observeNonce(draft: MakerDraft, { nonce, block }: MakerObserved): boolean {
+  if (nonce === undefined) return false;
+  const value = BigInt(nonce);
+  if (draft.nonce !== undefined && value <= draft.nonce.value) return false;
+  draft.setNonce({ value, block: block.number });
+  for (const order of [...draft.orders.values()]) if (order.order.nonce < value) draft.remove(order, 'NONCE_CHANGED');
+  return true;
+}
+
+/** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
+function removeAhead(draft: MakerDraft, timestamp: number): void {
+  for (const order of [...draft.orders.values()]) {
+    if (draft.isAhead(order) && timestamp * 1000 >= order.acceptedAtMs) draft.remove(order, 'NONCE_CHANGED');
+  }
+}
+
+/** @returns what changed, by token */
+function observeFunds(draft: MakerDraft, { funds, block }: MakerObserved): ReadonlyMap<Address, readonly BookCause[]> {
+  const changed = new Map<Hex, BookCause[]>();
+  for (const one of funds) {
+    const before = draft.funding.get(one.token)?.known;
+    if (before !== undefined && before.block > block.number) continue;
+    const after: KnownFunds = {
+      balance: BigInt(one.balance),
+      allowance: BigInt(one.allowance),
+      block: block.number,
+    };
+    draft.setFunds(one.token, after);
+    const causes: BookCause[] = [];
+    if (before?.allowance !== after.allowance) causes.push('ALLOWANCE_CHANGED');
+    if (before?.balance !== after.balance) causes.push('BALANCE_CHANGED');
+    if (causes.length > 0) changed.set(one.token, causes);
+  }
+  return changed;
+}
+
+function never(fact: never): never {
+  throw new Error(`a fact that the fold does not know: ${JSON.stringify(fact)}`);
+}

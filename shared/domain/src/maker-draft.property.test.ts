@@ -1,0 +1,286 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import fc from 'fast-check';
+import { judge } from './judge.js';
+import { advanceLog, isSuperseded, startOfLog } from './log-clock.js';
+import { type Maker, type Transition, unknownMaker } from './maker.js';
+import { expirySeconds } from './order-times.js';
+import { rememberHashes } from './remember-hashes.js';
+import { foldFacts, startFold } from './testing/fold-facts.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const tokens: Hex[] = ['b2', 'c3'].map((byte): Hex => `0x${byte.repeat(20)}`);
+const hashes: Hex[] = ['11', '22', '33', '44', '55'].map((byte): Hex => `0x${byte.repeat(32)}`);
+const cause = { kind: 'read', occasion: 'ORDER' } as const;
+const blockAt = (number: number) => ({ number, hash: `0x${'00'.repeat(32)}` as Hex, timestamp: number });
+
+const hash = fc.constantFrom(...hashes);
+const token = fc.constantFrom(...tokens);
+const amount = fc.bigInt({ min: 0n, max: 6n }).map(quantity);
+const block = fc.integer({ min: 0, max: 200 }).map(blockAt);
+const term = fc.constantFrom(1, 1, 1, 2, 3);
+
+const submitted = fc
+  .record({
+    orderHash: hash,
+    token,
+    amount: fc.bigInt({ min: 1n, max: 5n }),
+    nonce: fc.bigInt({ min: 0n, max: 2n }),
+    expiresAt: fc.bigInt({ min: 1n, max: 220n }),
+    acceptedAtMs: fc.integer({ min: 0, max: 150_000 }),
+  })
+  .map(
+    (order): MakerEvent => ({
+      type: 'OrderSubmitted',
+      maker,
+      orderHash: order.orderHash,
+      order: {
+        salt: '0x0',
+        nonce: quantity(order.nonce),
+        expiresAt: quantity(order.expiresAt),
+        making: { token: order.token, amount: quantity(order.amount) },
+        taking: { token: ZERO_ADDRESS, amount: '0x1' },
+        maker,
+        permittedTaker: ZERO_ADDRESS,
+      },
+      signature: `0x${'00'.repeat(65)}`,
+      acceptedAtMs: order.acceptedAtMs,
+      cause,
+    }),
+  );
+
+const observed: fc.Arbitrary<MakerEvent> = fc
+  .record({
+    block,
+    term,
+    nonce: fc.option(fc.bigInt({ min: 0n, max: 2n }).map(quantity), { nil: undefined }),
+    funds: fc.uniqueArray(fc.record({ token, balance: amount, allowance: amount }), {
+      maxLength: 2,
+      selector: (one) => one.token,
+    }),
+    orders: fc.uniqueArray(
+      fc.record({ orderHash: hash, filled: amount, cancelled: fc.constantFrom(false, false, true) }),
+      {
+        maxLength: 3,
+        selector: (one) => one.orderHash,
+      },
+    ),
+  })
+  .map((reading) => ({ type: 'MakerObserved', maker, cause, ...reading }));
+
+const event: fc.Arbitrary<MakerEvent> = fc.oneof(
+  { weight: 5, arbitrary: submitted },
+  { weight: 8, arbitrary: observed },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant('OrderCancelled' as const),
+      maker: fc.constant(maker),
+      orderHash: hash,
+      expiresAtSeconds: fc.constant(4_000_000_000),
+      cause: fc.constant(cause),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block, term }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constantFrom('TermStarted' as const, 'TermEnded' as const),
+      term,
+      holder: fc.constant('h'),
+    }),
+  },
+);
+
+const stream = fc.array(event, { maxLength: 60 });
+const runs = { numRuns: 500 };
+
+/** Folds a stream; at the cuts the maker is stored and loaded again, in the order of acceptance as a store does. */
+function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set()) {
+  let current = startFold(unknownMaker(maker));
+  const transitions: Transition[] = [];
+  for (const [index, fact] of events.entries()) {
+    if (cuts.has(index)) {
+      const { clock, nextOffset } = current;
+      const orders = new Map(
+        [...current.draft.orders].sort(([, a], [, b]) => Number(a.acceptedOffset - b.acceptedOffset)),
+      );
+      current = startFold({ ...viewOf(current.draft), orders }, current.hashes, clock);
+      current.nextOffset = nextOffset;
+    }
+    transitions.push(...foldFacts(current, [fact]));
+  }
+  return { maker: viewOf(current.draft), transitions, clock: current.clock };
+}
+
+function viewOf({ maker: address, admission, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
+  return { maker: address, admission, nonce, funding, orders, dueAtSeconds };
+}
+
+describe('for any stream of facts', () => {
+  test('it makes no difference where the maker is stored and loaded again', () => {
+    fc.assert(
+      fc.property(stream, fc.array(fc.nat(60)), (events, cuts) => {
+        expect(fold(events, new Set(cuts))).toEqual(fold(events));
+      }),
+      runs,
+    );
+  });
+
+  test('every open order has the state that nonce and funds say, something left to fill, and its token’s funding entry', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: state } = fold(events);
+        for (const order of state.orders.values()) {
+          const funding = state.funding.get(order.order.making.token);
+          expect(order.state).toEqual(judge(order, state.nonce?.value, funding?.known));
+          expect(order.remaining > 0n && order.remaining <= order.order.making.amount).toBe(true);
+          expect(state.nonce === undefined || order.order.nonce >= state.nonce.value).toBe(true);
+        }
+        for (const [soldToken, { openOrders }] of state.funding) {
+          const selling = [...state.orders.values()].filter(({ order }) => order.making.token === soldToken);
+          expect(openOrders).toBe(selling.length);
+          expect(openOrders).toBeGreaterThan(0);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('an order is ACTIVE or INACTIVE only after a record of the present term that names it with nonce and funds', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { transitions } = fold(events);
+        const tokenOf = new Map<Hex, Hex>();
+        const read = new Set<Hex>();
+        let clock = startOfLog;
+        for (const [index, fact] of events.entries()) {
+          if (fact.type === 'OrderSubmitted' && !tokenOf.has(fact.orderHash)) {
+            tokenOf.set(fact.orderHash, fact.order.making.token);
+          }
+          if (fact.type === 'MakerObserved' && fact.nonce !== undefined) {
+            const counts = !isSuperseded(clock, fact) && fact.block.number >= clock.block;
+            for (const { orderHash } of counts ? fact.orders : []) {
+              if (fact.funds.some((funds) => funds.token === tokenOf.get(orderHash))) read.add(orderHash);
+            }
+          }
+          if (fact.type === 'BlockProcessed' || fact.type === 'TermStarted' || fact.type === 'TermEnded') {
+            clock = advanceLog(clock, fact);
+          }
+          for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
+            if (!('order' in transition) || transition.order.state.status === 'VALIDATING') continue;
+            expect(read.has(transition.order.orderHash)).toBe(true);
+          }
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('by the chain’s clock no expired order is open, and none in its last 60 s is in the book', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: state, clock } = fold(events);
+        for (const order of state.orders.values()) {
+          expect(expirySeconds(order)).toBeGreaterThan(clock.seconds);
+          if (order.inBook) expect(expirySeconds(order) - 60).toBeGreaterThan(clock.seconds);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('no fact changes anything before the second at which the maker is due', () => {
+    fc.assert(
+      fc.property(stream, fc.nat(250), (events, seconds) => {
+        const before = fold(events).maker;
+        const current = startFold(before, rememberHashes());
+        const transitions = current.draft.advance({ term: 9, block: 999, seconds }, 99n);
+        if (seconds < before.dueAtSeconds) expect(transitions).toEqual([]);
+        expect(current.draft.dueAtSeconds).toBeGreaterThan(seconds);
+      }),
+      runs,
+    );
+  });
+
+  test('a hash is opened at most once, removed at most once, and nothing happens to it outside', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const known = new Map<Hex, 'open' | 'removed'>();
+        for (const transition of fold(events).transitions) {
+          if (!('order' in transition)) continue;
+          const { orderHash } = transition.order;
+          expect(known.get(orderHash)).toBe(transition.kind === 'OrderOpened' ? undefined : 'open');
+          known.set(orderHash, transition.kind === 'OrderRemoved' ? 'removed' : 'open');
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('an order whose cancellation is anywhere before or behind it is not open in the end, and is in no feed after it', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: end, transitions } = fold(events);
+        const cancelled = new Set<Hex>();
+        for (const [index, fact] of events.entries()) {
+          for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
+            if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
+            if (cancelled.has(transition.order.orderHash)) expect(transition.order.inBook).toBe(false);
+          }
+          if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
+        }
+        for (const orderHash of cancelled) expect(end.orders.has(orderHash)).toBe(false);
+      }),
+      runs,
+    );
+  });
+
+  test('every fact may come twice in a row: the second changes nothing', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const once = fold(events).transitions;
+        const twice = fold(events.flatMap((fact) => [fact, fact])).transitions;
+        expect(twice.map(withoutOffsets)).toEqual(once.map(withoutOffsets));
+      }),
+      runs,
+    );
+  });
+
+  test('a change says why: it has a cause, and the status or the rest is another one', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const last = new Map<Hex, string>();
+        for (const transition of fold(events).transitions) {
+          if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
+          const { orderHash, state, remaining } = transition.order;
+          const now = JSON.stringify([state, String(remaining)]);
+          if (transition.kind === 'OrderChanged') {
+            expect(transition.causes.length).toBeGreaterThan(0);
+            expect(last.get(orderHash)).not.toBe(now);
+          }
+          last.set(orderHash, now);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('the maker that a draft was made of is not touched', () => {
+    fc.assert(
+      fc.property(stream, stream, (before, events) => {
+        const { maker: state } = fold(before);
+        const copy = structuredClone(state);
+        foldFacts(startFold(state), events);
+        expect(state).toEqual(copy);
+      }),
+    );
+  });
+});
+
+function withoutOffsets({ offset: _, ...change }: Transition): unknown {
+  if (!('order' in change)) return change;
+  const { acceptedOffset: __, ...order } = change.order;
+  return { ...change, order };
+}

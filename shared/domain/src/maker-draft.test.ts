@@ -1,0 +1,486 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MakerEvent, MakerObserved } from '@makerbook/contracts-events';
+import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { startOfLog } from './log-clock.js';
+import { type Maker, type Transition, unknownMaker } from './maker.js';
+import { MakerDraft } from './maker-draft.js';
+import { rememberHashes } from './remember-hashes.js';
+import { foldFacts, startFold } from './testing/fold-facts.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const usd: Hex = `0x${'b2'.repeat(20)}`;
+const eur: Hex = `0x${'c3'.repeat(20)}`;
+const [first, second, third] = ['11', '22', '33'].map((byte): Hex => `0x${byte.repeat(32)}`) as [Hex, Hex, Hex];
+const start = 1_700_000_000;
+const cause = { kind: 'request', requestId: 'r' } as const;
+
+const block = (seconds: number) => ({
+  number: seconds,
+  hash: `0x${'00'.repeat(32)}` as Hex,
+  timestamp: start + seconds,
+});
+const mined = (seconds: number, term = 1): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds), term });
+const termStarted = (term: number): MakerEvent => ({ type: 'TermStarted', term, holder: 'h' });
+
+interface Reading {
+  at?: number;
+  term?: number;
+  /** Left out of the record where null. */
+  nonce?: bigint | null;
+  balance?: bigint;
+  allowance?: bigint;
+  token?: Hex;
+  /** What is filled of an order, or that it is cancelled. */
+  orders?: readonly (readonly [Hex, bigint | 'cancelled'])[];
+}
+
+/** What a watcher reads of the maker at a block; funds of 100 and nonce 0, if nothing else is given. */
+const observed = (reading: Reading = {}): MakerObserved => {
+  const { at = 1, term = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
+  return {
+    type: 'MakerObserved',
+    maker,
+    block: block(at),
+    term,
+    cause,
+    ...(nonce === null ? {} : { nonce: quantity(nonce) }),
+    funds: [{ token, balance: quantity(balance), allowance: quantity(allowance) }],
+    orders: orders.map(([orderHash, state]) => ({
+      orderHash,
+      filled: state === 'cancelled' ? '0x0' : quantity(state),
+      cancelled: state === 'cancelled',
+    })),
+  };
+};
+/** A trigger touched the pair: funds alone. */
+const funds = (balance: bigint, allowance: bigint, at = 2, token = usd) =>
+  observed({ at, balance, allowance, token, nonce: null });
+const cancelled = (orderHash: Hex): MakerEvent => ({
+  type: 'OrderCancelled',
+  maker,
+  orderHash,
+  expiresAtSeconds: 4_000_000_000,
+  cause,
+});
+
+interface Terms {
+  amount?: bigint;
+  nonce?: bigint;
+  expiresIn?: number;
+  acceptedIn?: number;
+  token?: Hex;
+}
+
+const submitted = (orderHash: Hex, terms: Terms = {}): MakerEvent => ({
+  type: 'OrderSubmitted',
+  maker,
+  orderHash,
+  order: {
+    salt: '0x1',
+    nonce: quantity(terms.nonce ?? 0n),
+    expiresAt: quantity(BigInt(start + (terms.expiresIn ?? 1000))),
+    making: { token: terms.token ?? usd, amount: quantity(terms.amount ?? 100n) },
+    taking: { token: eur, amount: '0x1' },
+    maker,
+    permittedTaker: ZERO_ADDRESS,
+  },
+  signature: `0x${'00'.repeat(65)}`,
+  acceptedAtMs: (start + (terms.acceptedIn ?? 0)) * 1000,
+  cause,
+});
+
+/** The words that a person would use for a transition. */
+function describeTransition(transition: Transition): string {
+  if (transition.kind === 'MakerChanged') {
+    return `MakerChanged ${transition.admission} ${transition.nonce?.value ?? 'unknown'}`;
+  }
+  if (transition.kind === 'HashCancelled') return `HashCancelled ${transition.orderHash.slice(2, 4)}`;
+  const { state, orderHash, remaining } = transition.order;
+  const reason = state.status === 'INACTIVE' ? ` ${state.reason}` : '';
+  const status = `${state.status}${reason} ${remaining}`;
+  const name = `${transition.kind} ${orderHash.slice(2, 4)}`;
+  switch (transition.kind) {
+    case 'OrderOpened':
+      return `${name} ${status}`;
+    case 'OrderChanged':
+      return `${name} ${status} ${transition.causes.join('+')}`;
+    case 'OrderRemoved':
+      return `${name} ${transition.reason}`;
+    default:
+      return name;
+  }
+}
+
+/** Given some facts, when others follow, they lead to these transitions. */
+function given(...before: MakerEvent[]) {
+  const folded = () => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, before);
+    return fold;
+  };
+  return {
+    state: folded().draft as Maker,
+    when(...events: MakerEvent[]) {
+      const transitions = foldFacts(folded(), events);
+      return { leadsTo: (...expected: string[]) => expect(transitions.map(describeTransition)).toEqual(expected) };
+    },
+  };
+}
+
+const funded = [submitted(first), observed({ orders: [[first, 0n]] })];
+
+describe('an order that was accepted', () => {
+  test('is VALIDATING while nothing is known of its maker', () => {
+    given().when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100');
+  });
+
+  test('becomes ACTIVE with the record that names it, its nonce and its funds', () => {
+    given(submitted(first))
+      .when(observed({ orders: [[first, 0n]] }))
+      .leadsTo(
+        'MakerChanged UNKNOWN 0',
+        'OrderChanged 11 ACTIVE 100 OBSERVED+ALLOWANCE_CHANGED+BALANCE_CHANGED+NONCE_CHANGED',
+      );
+  });
+
+  test.each([
+    ['does not name it', observed()],
+    ['lacks the nonce', observed({ orders: [[first, 0n]], nonce: null })],
+    ['lacks the funds', observed({ orders: [[first, 0n]], token: eur })],
+  ])('stays VALIDATING after a record that %s', (_name, record) => {
+    expect(given(submitted(first), record).state.orders.get(first)).toMatchObject({
+      isObserved: false,
+      state: { status: 'VALIDATING' },
+    });
+  });
+
+  test('is read by itself, though funds and nonce of its maker are known', () => {
+    given(...funded)
+      .when(submitted(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100');
+    given(...funded)
+      .when(submitted(second, { amount: 101n }), observed({ at: 2, balance: 200n, orders: [[second, 0n]] }))
+      .leadsTo(
+        'OrderOpened 22 VALIDATING 101',
+        'OrderChanged 22 INACTIVE INSUFFICIENT_ALLOWANCE 101 OBSERVED+BALANCE_CHANGED',
+      );
+  });
+
+  test('that was cancelled or filled on-chain before it was posted is never ACTIVE', () => {
+    const posted = given(...funded, submitted(second));
+    posted.when(observed({ orders: [[second, 'cancelled']] })).leadsTo('OrderRemoved 22 CANCELLED_ONCHAIN');
+    posted.when(observed({ orders: [[second, 100n]] })).leadsTo('OrderRemoved 22 FILLED');
+    posted.when(observed({ orders: [[second, 40n]] })).leadsTo('OrderChanged 22 ACTIVE 60 OBSERVED+FILLED');
+  });
+
+  test('is opened once, however often its fact is repeated', () => {
+    given(...funded)
+      .when(submitted(first))
+      .leadsTo();
+    given(...funded, cancelled(first))
+      .when(submitted(first))
+      .leadsTo();
+    const hashes = rememberHashes({ wasRemoved: (hash) => hash === first, wasCancelled: () => false });
+    expect(foldFacts(startFold(unknownMaker(maker), hashes), [submitted(first)])).toEqual([]);
+  });
+});
+
+describe('a cancellation before its order', () => {
+  test('is remembered, and the order is removed by its own fact and never in the feed', () => {
+    given(...funded)
+      .when(cancelled(second), submitted(second), observed({ orders: [[second, 0n]] }))
+      .leadsTo('HashCancelled 22', 'OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED');
+    const [, opened] = foldFacts(startFold(unknownMaker(maker)), [cancelled(second), submitted(second)]);
+    expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: false } });
+  });
+
+  test('is remembered once, and leaves other orders alone', () => {
+    given(...funded)
+      .when(cancelled(second), cancelled(second), submitted(first))
+      .leadsTo('HashCancelled 22');
+  });
+
+  test('is not remembered of an order that was accepted and is gone', () => {
+    const hashes = rememberHashes({ wasRemoved: (hash) => hash === first, wasCancelled: () => false });
+    expect(foldFacts(startFold(unknownMaker(maker), hashes), [cancelled(first)])).toEqual([]);
+  });
+});
+
+describe('terms', () => {
+  test('what a watcher of a lower term publishes is ignored, also its blocks', () => {
+    given(...funded, termStarted(2))
+      .when(observed({ at: 9, balance: 0n, term: 1 }), mined(1000, 1))
+      .leadsTo();
+    given(...funded, termStarted(2), mined(1000, 1))
+      .when(observed({ at: 9, balance: 0n, term: 2 }), mined(1000, 2))
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('a fact of a higher term than was started counts as well: its start was lost', () => {
+    given(...funded, mined(3, 5))
+      .when(observed({ at: 4, balance: 0n, term: 4 }))
+      .leadsTo();
+  });
+});
+
+describe('funds', () => {
+  test('too low an allowance comes before too low a balance', () => {
+    given(...funded)
+      .when(funds(99n, 100n, 2), funds(99n, 99n, 3), funds(99n, 100n, 4), funds(100n, 100n, 5))
+      .leadsTo(
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_ALLOWANCE 100 ALLOWANCE_CHANGED',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 ALLOWANCE_CHANGED',
+        'OrderChanged 11 ACTIVE 100 BALANCE_CHANGED',
+      );
+  });
+
+  test('each order is judged alone: funds for one are enough for each of two', () => {
+    given(...funded, submitted(second), observed({ orders: [[second, 0n]] }))
+      .when(funds(100n, 100n))
+      .leadsTo();
+  });
+
+  test('read at a block before the last processed one do not count: what changed since is earlier in the log', () => {
+    given(...funded, mined(3))
+      .when(funds(50n, 50n, 2))
+      .leadsTo();
+    given(...funded, mined(3))
+      .when(funds(50n, 100n, 3))
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED');
+  });
+
+  test('of an older block never overrule newer ones, and a repeat changes nothing', () => {
+    given(...funded, funds(0n, 100n, 5))
+      .when(funds(100n, 100n, 4), funds(0n, 100n, 5))
+      .leadsTo();
+  });
+
+  test('of another token do not matter', () => {
+    given(...funded)
+      .when(funds(0n, 0n, 2, eur))
+      .leadsTo();
+  });
+
+  test('are forgotten with the last order of the token', () => {
+    expect(given(...funded, cancelled(first)).state.funding.size).toBe(0);
+    given(...funded, cancelled(first))
+      .when(funds(100n, 100n, 2), submitted(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100');
+  });
+
+  test('and a fill at the same block are judged together: an order is not without funds in between', () => {
+    given(...funded, submitted(second), observed({ orders: [[second, 0n]] }))
+      .when(
+        observed({
+          at: 2,
+          balance: 40n,
+          allowance: 40n,
+          orders: [
+            [first, 60n],
+            [second, 70n],
+          ],
+        }),
+      )
+      .leadsTo(
+        'OrderChanged 11 ACTIVE 40 FILLED+ALLOWANCE_CHANGED+BALANCE_CHANGED',
+        'OrderChanged 22 ACTIVE 30 FILLED+ALLOWANCE_CHANGED+BALANCE_CHANGED',
+      );
+  });
+
+  test('and a nonce that moved on at the same block are judged together: nothing is ACTIVE in between', () => {
+    given(...funded, funds(10n, 100n))
+      .when(observed({ at: 3, nonce: 1n }))
+      .leadsTo('MakerChanged UNKNOWN 1', 'OrderRemoved 11 NONCE_CHANGED');
+  });
+
+  test('at the extremes of uint256 are held exactly', () => {
+    const max = 2n ** 256n - 1n;
+    given(submitted(first, { amount: max }), observed({ balance: max, allowance: max - 1n, orders: [[first, 0n]] }))
+      .when(funds(max, max))
+      .leadsTo(`OrderChanged 11 ACTIVE ${max} ALLOWANCE_CHANGED`);
+  });
+});
+
+describe('fills', () => {
+  test('lower what remains, and so the funds that are needed', () => {
+    given(...funded, funds(50n, 100n))
+      .when(
+        observed({ at: 5, balance: 50n, orders: [[first, 40n]] }),
+        observed({ at: 6, balance: 50n, orders: [[first, 50n]] }),
+      )
+      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 60 FILLED', 'OrderChanged 11 ACTIVE 50 FILLED');
+  });
+
+  test('are sums: a repeat or an older sum changes nothing', () => {
+    given(...funded, observed({ at: 5, orders: [[first, 40n]] }))
+      .when(observed({ at: 5, orders: [[first, 40n]] }), observed({ at: 5, orders: [[first, 10n]] }))
+      .leadsTo();
+  });
+
+  test('in full remove the order; of an order that is not open they do nothing', () => {
+    given(...funded)
+      .when(
+        observed({
+          at: 5,
+          orders: [
+            [first, 100n],
+            [second, 100n],
+          ],
+        }),
+      )
+      .leadsTo('OrderRemoved 11 FILLED');
+  });
+});
+
+describe('the nonce', () => {
+  test('that moved on removes every order with a lower one, and makes those ACTIVE that waited for it', () => {
+    const waiting = submitted(second, { nonce: 1n, acceptedIn: 10 });
+    given(...funded, waiting, observed({ at: 2, orders: [[second, 0n]] }), submitted(third))
+      .when(observed({ at: 3, nonce: 1n }))
+      .leadsTo(
+        'MakerChanged UNKNOWN 1',
+        'OrderRemoved 11 NONCE_CHANGED',
+        'OrderRemoved 33 NONCE_CHANGED',
+        'OrderChanged 22 ACTIVE 100 NONCE_CHANGED',
+      );
+  });
+
+  test('never goes down, and removes an order with a lower one by its own fact', () => {
+    given(...funded, observed({ at: 2, nonce: 1n }))
+      .when(observed({ at: 2, nonce: 0n }))
+      .leadsTo();
+    given(...funded, observed({ at: 2, nonce: 1n }))
+      .when(submitted(second))
+      .leadsTo('OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 NONCE_CHANGED');
+  });
+
+  test('below the order’s: it is VALIDATING until a block that is not older than its acceptance, then removed', () => {
+    const ahead = submitted(second, { nonce: 1n, acceptedIn: 10 });
+    const read = (at: number) => observed({ at, orders: [[second, 0n]] });
+    given(...funded, ahead)
+      .when(mined(50))
+      .leadsTo();
+    given(...funded, ahead, read(8))
+      .when(mined(9), mined(10))
+      .leadsTo('OrderRemoved 22 NONCE_CHANGED');
+    given(...funded, ahead)
+      .when(read(9))
+      .leadsTo('OrderObserved 22');
+    given(...funded, ahead)
+      .when(read(10))
+      .leadsTo('OrderObserved 22', 'OrderRemoved 22 NONCE_CHANGED');
+  });
+
+  test('decides nothing of an order that was not read, however old its last value', () => {
+    given(...funded, cancelled(first), submitted(second, { nonce: 3n }), mined(100))
+      .when(observed({ at: 100, nonce: 3n, orders: [[second, 0n]] }))
+      .leadsTo(
+        'MakerChanged UNKNOWN 3',
+        'OrderChanged 22 ACTIVE 100 OBSERVED+ALLOWANCE_CHANGED+BALANCE_CHANGED+NONCE_CHANGED',
+      );
+  });
+});
+
+describe('the clock', () => {
+  test('takes an order out of the router’s feed 60 s before it expires, and away at its expiry', () => {
+    given(...funded)
+      .when(mined(939), mined(940), mined(999), mined(1000))
+      .leadsTo('OrderWithheld 11', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('keeps a withheld order in the maker’s list when its funds change', () => {
+    const { state } = given(...funded, mined(950), funds(0n, 100n, 950));
+    expect(state.orders.get(first)).toMatchObject({ inBook: false, state: { status: 'INACTIVE' } });
+  });
+
+  test('opens an order that is inside its last 60 s without ever showing it to the router', () => {
+    expect(given(mined(950), submitted(first)).state.orders.get(first)?.inBook).toBe(false);
+  });
+
+  test('removes an order at once that is expired by the chain’s clock', () => {
+    given(mined(1000)).when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('never runs back', () => {
+    given(...funded, mined(950))
+      .when(mined(100))
+      .leadsTo();
+  });
+
+  test('holds an expiry beyond any clock', () => {
+    given(submitted(first, { expiresIn: Number.MAX_SAFE_INTEGER }))
+      .when(mined(10 ** 9))
+      .leadsTo();
+  });
+});
+
+describe('the second at which a block next has to look at a maker', () => {
+  const dueAfter = (...facts: MakerEvent[]) => given(...facts).state.dueAtSeconds - start;
+
+  test('is the end of the order’s time in the feed, then its expiry', () => {
+    expect(dueAfter(submitted(first))).toBe(940);
+    expect(dueAfter(submitted(first, { nonce: 5n }))).toBe(940);
+    expect(dueAfter(...funded, mined(940))).toBe(1000);
+  });
+
+  test('is the acceptance of an order that is ahead of the nonce', () => {
+    const ahead = submitted(second, { nonce: 5n, acceptedIn: 10 });
+    expect(dueAfter(...funded, ahead, observed({ at: 2, orders: [[second, 0n]] }))).toBe(10);
+  });
+
+  test('does not come for a maker without open orders', () => {
+    expect(dueAfter(...funded, cancelled(first))).toBe(Number.POSITIVE_INFINITY);
+    expect(dueAfter(observed())).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe('cancelling and admission', () => {
+  test('a cancelled order is removed, with who cancelled it', () => {
+    given(...funded)
+      .when(cancelled(first), cancelled(first))
+      .leadsTo('OrderRemoved 11 CANCELLED');
+    given(...funded)
+      .when(observed({ at: 5, orders: [[first, 'cancelled']] }))
+      .leadsTo('OrderRemoved 11 CANCELLED_ONCHAIN');
+  });
+
+  test('an operator’s decision changes the maker and none of its orders', () => {
+    given(...funded)
+      .when(
+        { type: 'MakerAdmitted', maker, cause },
+        { type: 'MakerAdmitted', maker, cause },
+        { type: 'MakerSuspended', maker, cause },
+        { type: 'MakerRemoved', maker, cause },
+      )
+      .leadsTo('MakerChanged ADMITTED 0', 'MakerChanged SUSPENDED 0', 'MakerChanged REMOVED 0');
+  });
+});
+
+describe('a maker that is released from quarantine', () => {
+  test('has all open orders VALIDATING until they are read anew', () => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, funded);
+    expect(fold.draft.release(9n).map(describeTransition)).toEqual(['OrderChanged 11 VALIDATING 100 RELEASED']);
+    expect(foldFacts(fold, [funds(100n, 100n)]).map(describeTransition)).toEqual([]);
+    expect(foldFacts(fold, [observed({ at: 2, orders: [[first, 0n]] })]).map(describeTransition)).toEqual([
+      'OrderChanged 11 ACTIVE 100 OBSERVED',
+    ]);
+  });
+});
+
+describe('a fact that breaks an invariant', () => {
+  test('throws, and leaves the maker as it was', () => {
+    const { state } = given(submitted(third, { token: eur }), ...funded, submitted(second));
+    const broken: Maker = { ...unknownMaker(maker), orders: state.orders, nonce: state.nonce, funding: new Map() };
+    const whole = new Map(state.funding);
+    whole.delete(usd);
+    const draft = new MakerDraft({ ...broken, funding: whole }, { routingGraceSeconds: 60, ...rememberHashes() });
+    const before = structuredClone({ ...draft, orders: draft.orders, funding: draft.funding, rules: undefined });
+    const all = observed({ at: 3, nonce: 1n, orders: [[third, 'cancelled']] });
+    expect(() => draft.apply(all, { offset: 9n, clock: startOfLog })).toThrow(/without a funding entry/);
+    const after = { ...draft, orders: draft.orders, funding: draft.funding, rules: undefined };
+    expect(structuredClone(after)).toEqual(before);
+    expect([...draft.orders.keys()]).toEqual([third, first, second]);
+  });
+});

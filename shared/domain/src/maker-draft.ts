@@ -1,0 +1,234 @@
+import type { BookCause, MakerFact } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { applyFact } from './apply-fact.js';
+import { judge } from './judge.js';
+import type { LogClock } from './log-clock.js';
+import type {
+  Admission,
+  Change,
+  Funding,
+  KnownFunds,
+  Maker,
+  ObservedNonce,
+  OpenOrder,
+  RemovalReason,
+  Transition,
+} from './maker.js';
+import { expirySeconds, routableUntilSeconds } from './order-times.js';
+import type { HashRules } from './remember-hashes.js';
+
+/**
+ * What the fold needs beside the facts. What earlier facts did to a hash is asked of the rules: their owner notes each
+ * transition before the next fact (`HashMemory`).
+ */
+export interface Rules extends HashRules {
+  /** The router's feed drops an order this long before it expires. */
+  readonly routingGraceSeconds: number;
+}
+
+/** Where a fact is in the log. */
+export interface FactPoint {
+  readonly offset: bigint;
+  /** The partition's clock before the fact. */
+  readonly clock: LogClock;
+}
+
+/** One write that can be taken back. */
+type Undo =
+  | { readonly orders: Hex; readonly before: OpenOrder | undefined }
+  | { readonly funding: Address; readonly before: Funding | undefined };
+
+/**
+ * One maker in memory, changed fact by fact in the order of its partition. Pure but for itself: the same facts lead to the
+ * same transitions. `apply`, `advance` and `release` do all or nothing: where one throws, the maker is as it was before.
+ */
+export class MakerDraft implements Maker {
+  readonly maker: Address;
+  readonly rules: Rules;
+  admission: Admission;
+  nonce: ObservedNonce | undefined;
+  dueAtSeconds: number;
+  readonly #orders: Map<Hex, OpenOrder>;
+  readonly #funding: Map<Address, Funding>;
+  #undo: Undo[] = [];
+  #transitions: Transition[] = [];
+  #offset = -1n;
+
+  /** @param maker copied: it stays as it is */
+  constructor(maker: Maker, rules: Rules) {
+    this.maker = maker.maker;
+    this.rules = rules;
+    this.admission = maker.admission;
+    this.nonce = maker.nonce;
+    this.dueAtSeconds = maker.dueAtSeconds;
+    this.#orders = new Map(maker.orders);
+    this.#funding = new Map(maker.funding);
+  }
+
+  get orders(): ReadonlyMap<Hex, OpenOrder> {
+    return this.#orders;
+  }
+
+  get funding(): ReadonlyMap<Address, Funding> {
+    return this.#funding;
+  }
+
+  /** What a fact about this maker does. Throws where an invariant of the maker is broken. */
+  apply(fact: MakerFact, { offset, clock }: FactPoint): readonly Transition[] {
+    return this.#change(offset, () => applyFact(this, fact, clock, offset));
+  }
+
+  /**
+   * What time does after a block: orders expire, leave the router's feed, or turn out to have a nonce that the chain does not
+   * hold. Nothing of it happens before `dueAtSeconds`, so such blocks may be left out.
+   * @param clock of the partition, with the block
+   * @param offset of its `BlockProcessed`
+   */
+  advance(clock: LogClock, offset: bigint): readonly Transition[] {
+    if (clock.seconds < this.dueAtSeconds) return [];
+    return this.#change(offset, () => {
+      let dueAtSeconds = Number.POSITIVE_INFINITY;
+      for (const order of [...this.#orders.values()]) {
+        if (clock.seconds >= expirySeconds(order)) this.remove(order, 'EXPIRED');
+        else if (this.isAhead(order) && clock.seconds * 1000 >= order.acceptedAtMs) this.remove(order, 'NONCE_CHANGED');
+        else {
+          const isWithheld = order.inBook && clock.seconds >= routableUntilSeconds(order, this.rules);
+          dueAtSeconds = Math.min(dueAtSeconds, this.#dueAt(isWithheld ? this.#withhold(order) : order));
+        }
+      }
+      this.dueAtSeconds = dueAtSeconds;
+    });
+  }
+
+  /** All open orders are to be read on the chain again: what happened meanwhile is not known. */
+  release(offset: bigint): readonly Transition[] {
+    return this.#change(offset, () => {
+      for (const order of [...this.#orders.values()]) {
+        this.change({ ...order, isObserved: false }, ['RELEASED']);
+      }
+    });
+  }
+
+  /** Whether the order's nonce is above the chain's. Known only once the order was read. */
+  isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
+    return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
+  }
+
+  setAdmission(admission: Admission): void {
+    if (this.admission === admission) return;
+    this.admission = admission;
+    this.note({ kind: 'MakerChanged', admission, nonce: this.nonce });
+  }
+
+  /** @param nonce above the known one */
+  setNonce(nonce: ObservedNonce): void {
+    this.nonce = nonce;
+    this.note({ kind: 'MakerChanged', admission: this.admission, nonce });
+  }
+
+  /** @param token one that an open order sells */
+  setFunds(token: Address, known: KnownFunds): void {
+    const funding = this.#funding.get(token);
+    if (funding !== undefined) this.#setFunding(token, { ...funding, known });
+  }
+
+  add(order: OpenOrder): void {
+    const { token } = order.order.making;
+    const { known, openOrders } = this.#funding.get(token) ?? { known: undefined, openOrders: 0 };
+    const funding = { known, openOrders: openOrders + 1 };
+    this.#setFunding(token, funding);
+    this.#setOrder(order.orderHash, order);
+    this.note({ kind: 'OrderOpened', order, funding });
+  }
+
+  /** Replaces the order, judged anew, and reports what a reader can see of it. */
+  change(order: OpenOrder, causes: readonly BookCause[]): void {
+    const before = this.#orders.get(order.orderHash);
+    const funding = this.#fundingOf(order);
+    const changed = { ...order, state: judge(order, this.nonce?.value, funding.known) };
+    this.#setOrder(order.orderHash, changed);
+    const isVisible =
+      before?.remaining !== changed.remaining || causes.includes('RELEASED') || !sameState(before.state, changed.state);
+    if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
+    else if (before.isObserved !== changed.isObserved) this.note({ kind: 'OrderObserved', order: changed });
+  }
+
+  remove(order: OpenOrder, reason: RemovalReason): void {
+    const { token } = order.order.making;
+    const { known, openOrders } = this.#fundingOf(order);
+    this.#setOrder(order.orderHash, undefined);
+    this.#setFunding(token, openOrders === 1 ? undefined : { known, openOrders: openOrders - 1 });
+    this.note({ kind: 'OrderRemoved', order, reason });
+  }
+
+  note(change: Change): void {
+    this.#transitions.push({ ...change, offset: this.#offset });
+  }
+
+  #withhold(order: OpenOrder): OpenOrder {
+    const withheld = { ...order, inBook: false };
+    this.#setOrder(order.orderHash, withheld);
+    this.note({ kind: 'OrderWithheld', order: withheld });
+    return withheld;
+  }
+
+  #dueAt(order: OpenOrder): number {
+    const next = order.inBook ? routableUntilSeconds(order, this.rules) : expirySeconds(order);
+    return this.isAhead(order) ? Math.min(next, Math.ceil(order.acceptedAtMs / 1000)) : next;
+  }
+
+  #fundingOf({ order, orderHash }: OpenOrder): Funding {
+    const funding = this.#funding.get(order.making.token);
+    if (funding === undefined) throw new Error(`order ${orderHash} is open without a funding entry`);
+    return funding;
+  }
+
+  #setOrder(orderHash: Hex, order: OpenOrder | undefined): void {
+    this.#undo.push({ orders: orderHash, before: this.#orders.get(orderHash) });
+    put(this.#orders, orderHash, order);
+    if (order !== undefined) this.dueAtSeconds = Math.min(this.dueAtSeconds, this.#dueAt(order));
+    else if (this.#orders.size === 0) this.dueAtSeconds = Number.POSITIVE_INFINITY;
+  }
+
+  #setFunding(token: Address, funding: Funding | undefined): void {
+    this.#undo.push({ funding: token, before: this.#funding.get(token) });
+    put(this.#funding, token, funding);
+  }
+
+  #change(offset: bigint, work: () => void): readonly Transition[] {
+    const { admission, nonce, dueAtSeconds } = this;
+    this.#undo = [];
+    this.#transitions = [];
+    this.#offset = offset;
+    try {
+      work();
+      return this.#transitions;
+    } catch (error) {
+      this.admission = admission;
+      this.nonce = nonce;
+      this.dueAtSeconds = dueAtSeconds;
+      this.#takeBack();
+      throw error;
+    }
+  }
+
+  #takeBack(): void {
+    for (const write of this.#undo.toReversed()) {
+      if ('orders' in write) put(this.#orders, write.orders, write.before);
+      else put(this.#funding, write.funding, write.before);
+    }
+    // An order that is put back belongs to its place among the others.
+    const orders = [...this.#orders].sort(([, a], [, b]) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
+    this.#orders.clear();
+    for (const [orderHash, order] of orders) this.#orders.set(orderHash, order);
+  }
+}
+
+function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}
+
+function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
+  return a.status === b.status && (a.status !== 'INACTIVE' || (b.status === 'INACTIVE' && a.reason === b.reason));
+}

@@ -1,0 +1,37 @@
+import { isClockEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { advanceLog, type LogClock, startOfLog } from '../log-clock.js';
+import type { Maker, Transition } from '../maker.js';
+import { MakerDraft, type Rules } from '../maker-draft.js';
+import { type HashMemory, rememberHashes } from '../remember-hashes.js';
+
+/** One maker with the clock of its partition, folded fact by fact as the projector does. */
+export interface Fold {
+  readonly draft: MakerDraft;
+  readonly hashes: HashMemory;
+  clock: LogClock;
+  nextOffset: bigint;
+}
+
+/** @param hashes what became of hashes before */
+export function startFold(maker: Maker, hashes: HashMemory = rememberHashes(), clock = startOfLog): Fold {
+  const rules: Rules = { routingGraceSeconds: 60, ...hashes };
+  return { draft: new MakerDraft(maker, rules), hashes, clock, nextOffset: 0n };
+}
+
+/** Folds facts of the maker and of the partition. `QuarantineLifted` is the projector's matter, and changes nothing here. */
+export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[] {
+  return facts.flatMap((fact) => {
+    const offset = fold.nextOffset;
+    fold.nextOffset += 1n;
+    const transitions = foldOne(fold, fact, offset);
+    fold.hashes.note(transitions);
+    return transitions;
+  });
+}
+
+function foldOne(fold: Fold, fact: MakerEvent, offset: bigint): readonly Transition[] {
+  if (fact.type === 'QuarantineLifted') return [];
+  if (!isClockEvent(fact)) return fold.draft.apply(fact, { offset, clock: fold.clock });
+  fold.clock = advanceLog(fold.clock, fact);
+  return fact.type === 'BlockProcessed' ? fold.draft.advance(fold.clock, offset) : [];
+}

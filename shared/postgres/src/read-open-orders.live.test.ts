@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { testParts } from '@makerbook/parts';
+import { connectPostgres, migrate, type OpenOrderRow, type Postgres, readOpenOrders } from './index.js';
+
+const SLOW_MS = 60_000;
+const ORDERS = 2500;
+
+describe('the open orders of the read model', () => {
+  let postgres: Postgres;
+
+  beforeEach(async () => {
+    const url = await testParts().databaseUrl();
+    await migrate({ url, connectTimeoutMs: SLOW_MS });
+    postgres = connectPostgres({ url, statementTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS });
+    await postgres.query(`insert into projections (partition, next_offset, term, block_number, block_timestamp)
+      values (0, 70, 3, 12, 1700000000), (1, 9, 0, null, 0)`);
+    await insertOrders(1, ORDERS);
+  });
+  afterEach(() => postgres.close());
+
+  /** Orders by number; every third one is not observed. */
+  const insertOrders = (first: number, last: number) =>
+    postgres.query(
+      `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds,
+         making_token, making_amount, remaining, status, in_book, record_start, is_observed)
+       select decode(lpad(to_hex(n), 64, '0'), 'hex'), decode(lpad(to_hex(n % 100), 40, '0'), 'hex'), 0, n, 0, 1000 + n,
+         decode(lpad('ee', 40, '0'), 'hex'), 5, 5, case n % 3 when 0 then 'VALIDATING' else 'ACTIVE' end, true, '', n % 3 > 0
+       from generate_series($1::integer, $2::integer) n`,
+      [first, last],
+    );
+  const read = async (onPage?: () => Promise<unknown>) => {
+    const orders: OpenOrderRow[] = [];
+    const pages: number[] = [];
+    const between: Promise<unknown>[] = [];
+    const partitions = await readOpenOrders(
+      postgres,
+      (page) => {
+        pages.push(page.length);
+        orders.push(...page);
+        if (onPage !== undefined && pages.length === 1) between.push(onPage());
+      },
+      1000,
+    );
+    await Promise.all(between);
+    return { orders, pages, partitions };
+  };
+
+  test('come page by page, with the positions that they reflect', async () => {
+    await postgres.query(
+      `insert into makers (maker, partition, admission, nonce, nonce_block)
+       values (decode(lpad('7', 40, '0'), 'hex'), 0, 'ADMITTED', 1, 9)`,
+    );
+    await postgres.query(
+      `insert into funding (maker, token, balance, allowance, block, open_orders)
+       values (decode(lpad('7', 40, '0'), 'hex'), decode(lpad('ee', 40, '0'), 'hex'), 5, 5, 14, 1)`,
+    );
+    const { orders, pages, partitions } = await read();
+    expect(pages).toEqual([1000, 1000, 500]);
+    expect(partitions).toEqual([
+      { partition: 0, nextOffset: 70n, term: 3, block: { number: 12, timestamp: 1_700_000_000 }, newestRead: 14 },
+      { partition: 1, nextOffset: 9n, term: 0, block: undefined, newestRead: -1 },
+    ]);
+    const byHash = new Map(orders.map((order) => [Number(order.orderHash), order]));
+    expect(byHash.size).toBe(ORDERS);
+    expect(byHash.get(7)).toEqual({
+      orderHash: `0x${'7'.padStart(64, '0')}`,
+      maker: `0x${'7'.padStart(40, '0')}`,
+      makingToken: `0x${'ee'.padStart(40, '0')}`,
+      expiresAtSeconds: 1007,
+      isObserved: true,
+    });
+    expect(byHash.get(9)?.isObserved).toBe(false);
+  });
+
+  test('are one snapshot, whatever is committed while they are read', async () => {
+    const { orders } = await read(async () => {
+      await postgres.query('delete from orders');
+      await insertOrders(ORDERS + 1, ORDERS + 10);
+      await postgres.query('update projections set next_offset = next_offset + 1');
+    });
+    expect(new Set(orders.map(({ orderHash }) => Number(orderHash)))).toEqual(
+      new Set(Array.from({ length: ORDERS }, (_, n) => n + 1)),
+    );
+    const after = await read();
+    expect(after.orders.length).toBe(10);
+    expect(after.partitions[0]?.nextOffset).toBe(71n);
+  });
+
+  test('of an empty database are none', async () => {
+    await postgres.query('truncate orders, projections');
+    expect(await read()).toEqual({ orders: [], pages: [], partitions: [] });
+  });
+});

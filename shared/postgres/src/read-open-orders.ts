@@ -1,0 +1,91 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Postgres, Query } from './connect-postgres.js';
+
+/** What a watcher of the chain must know of an open order. */
+export interface OpenOrderRow {
+  readonly orderHash: Hex;
+  readonly maker: Hex;
+  readonly makingToken: Hex;
+  readonly expiresAtSeconds: number;
+  /** Whether the log holds a reading of it. */
+  readonly isObserved: boolean;
+}
+
+/** How far the projection of one partition has come. */
+export interface ProjectedPartition {
+  readonly partition: number;
+  readonly nextOffset: bigint;
+  /** 0 before the first. */
+  readonly term: number;
+  /** The newest processed block, without its hash; undefined before the first. */
+  readonly block: { readonly number: number; readonly timestamp: number } | undefined;
+  /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
+  readonly newestRead: number;
+}
+
+/**
+ * Hands over all open orders, page by page, and gives the positions that they reflect: one snapshot of the projection.
+ * A page that was handed over may come again after an error, when the caller starts anew.
+ * @throws PostgresUnavailable, PostgresRefused
+ */
+export function readOpenOrders(
+  postgres: Postgres,
+  onOrders: (orders: readonly OpenOrderRow[]) => void,
+  pageRows = 10_000,
+): Promise<readonly ProjectedPartition[]> {
+  return postgres.transaction(async (query) => {
+    await query('set transaction isolation level repeatable read, read only');
+    const partitions = await readPartitions(query);
+    await query(`declare open_orders no scroll cursor for
+      select order_hash, maker, making_token, expires_at_seconds, is_observed from orders`);
+    for (;;) {
+      const rows = await query<OrderRow>(`fetch ${pageRows} from open_orders`);
+      if (rows.length === 0) return partitions;
+      onOrders(rows.map(toOrder));
+    }
+  });
+}
+
+async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
+  const rows = await query<PartitionRow>(
+    `select partition, next_offset, term, block_number, block_timestamp, newest_read
+     from projections left join (
+         select partition, max(greatest(nonce_block, funding.block)) as newest_read
+         from makers left join funding using (maker) group by partition) read using (partition)
+     order by partition`,
+  );
+  return rows.map(({ partition, next_offset, term, block_number, block_timestamp, newest_read }) => ({
+    partition,
+    nextOffset: next_offset,
+    term: Number(term),
+    block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
+    newestRead: newest_read === null ? -1 : Number(newest_read),
+  }));
+}
+
+function toOrder({ order_hash, maker, making_token, expires_at_seconds, is_observed }: OrderRow): OpenOrderRow {
+  return {
+    orderHash: order_hash,
+    maker,
+    makingToken: making_token,
+    expiresAtSeconds: Number(expires_at_seconds),
+    isObserved: is_observed,
+  };
+}
+
+interface PartitionRow {
+  readonly partition: number;
+  readonly next_offset: bigint;
+  readonly term: bigint;
+  readonly block_number: bigint | null;
+  readonly block_timestamp: bigint;
+  readonly newest_read: bigint | null;
+}
+
+interface OrderRow {
+  readonly order_hash: Hex;
+  readonly maker: Hex;
+  readonly making_token: Hex;
+  readonly expires_at_seconds: bigint;
+  readonly is_observed: boolean;
+}

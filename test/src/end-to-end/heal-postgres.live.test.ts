@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { SignedOrder } from '@makerbook/client';
+import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { deleteRows, saveRows } from '../kit/save-rows.js';
+import { compareReplay } from './compare-replay.js';
+import { type FollowedOrders, followOrders } from './follow-orders.js';
+import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
+
+const noBalance = 'INACTIVE INSUFFICIENT_BALANCE';
+let stack: OpenStack;
+let chain: TestChain;
+let postgres: Postgres;
+let feed: FollowedOrders;
+let makers: TestMaker[];
+/** Its funds change all the time. */
+let restless: TestMaker;
+
+beforeAll(async () => {
+  stack = await openStack({ ownParts: false, settings: { SWEEP_PAIRS_PER_SECOND: '0' } });
+  chain = openChain(stack);
+  const url = stack.addresses.databaseUrl;
+  postgres = connectPostgres({ url, applicationName: 'test', statementTimeoutMs: 60_000, onConnectionLost() {} });
+  feed = followOrders(stack);
+  restless = await openMaker(stack, chain);
+  makers = await Promise.all([1, 2, 3].map(() => openMaker(stack, chain)));
+  for (const maker of [...makers, restless]) {
+    await maker.mint(1000n);
+    await maker.approve(100_000n);
+  }
+});
+
+afterAll(async () => {
+  chain?.stop();
+  await feed?.close();
+  await postgres?.close();
+  await stack?.stop();
+});
+
+/** An order of each maker in every way to change and to go. */
+async function trade(): Promise<void> {
+  for (const maker of makers) {
+    const [kept, deleted, cancelled, filled, partly] = (await placeAtLast(maker, 5)) as [
+      SignedOrder,
+      SignedOrder,
+      SignedOrder,
+      SignedOrder,
+      SignedOrder,
+    ];
+    await maker.lists([kept, partly], ['ACTIVE', 'ACTIVE']);
+    await maker.client.cancelOrders([{ orderHash: deleted.orderHash, salt: deleted.order.salt }]);
+    await maker.cancelOnChain(cancelled);
+    await maker.fill(filled, 100n);
+    await maker.fill(partly, 40n);
+    await maker.spend(1n);
+    await maker.mint(141n);
+    await maker.lists([kept, deleted, cancelled, filled, partly], ['ACTIVE', 'gone', 'gone', 'gone', 'ACTIVE']);
+  }
+}
+
+/** POST is refused while the read model is far behind. */
+async function placeAtLast(maker: TestMaker, count: number, amount = 100n): Promise<SignedOrder[]> {
+  const orders = await Promise.all(Array.from({ length: count }, () => maker.sign({ amount })));
+  const post = () =>
+    maker.client.placeOrders(orders).then(
+      () => 'stored',
+      ({ code }: { code?: string }) => (code === 'duplicate' ? 'stored' : code),
+    );
+  await eventually(post, 'stored');
+  return orders;
+}
+
+/** Rows and feed are what the log leads to, and no message was published twice: the reader would have thrown. */
+async function expectAgreement(): Promise<void> {
+  // No block, so that nothing is appended meanwhile.
+  await stack.freeze('anvil');
+  try {
+    await eventually(() => compareReplay(feed, postgres, Number(stack.operatorEnvironment['PARTITIONS'])), []);
+  } finally {
+    stack.signal('SIGCONT', 'anvil');
+  }
+}
+
+/** Changes of a maker's funds, one after the other, by which an order is covered and not covered, until the work is done. */
+async function whileFundsChange(work: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const changing = (async () => {
+    while (!isOver) {
+      await restless.spend(1n);
+      await restless.mint(1n);
+      await pause(50);
+    }
+  })();
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    await changing;
+  }
+}
+
+test.each(['an older dump', 'nothing'])(
+  'where the database suddenly holds %s, rows and lists come to what they were, and the router hears nothing twice',
+  async (what) => {
+    const [first] = makers as [TestMaker];
+    await placeAtLast(restless, 1, 1000n);
+    await trade();
+    const saved = what === 'nothing' ? undefined : await saveRows(postgres);
+    const [poor] = (await placeAtLast(first, 1)) as [SignedOrder];
+    await trade();
+    await first.lists([poor], ['ACTIVE']);
+    const before = stack.processes().map(({ name, pid }) => `${name} ${pid}`);
+    await whileFundsChange(async () => {
+      await (saved === undefined ? deleteRows(postgres) : saved.restore());
+      await trade();
+    });
+    await first.spend(await balanceLeft(poor));
+    await first.lists([poor], [noBalance]);
+    await eventually(async () => feed.last(poor.orderHash), noBalance);
+    await first.mint(2000n);
+    await first.lists([poor], ['ACTIVE']);
+    await expectAgreement();
+    // By themselves: no process was started anew.
+    expect(stack.processes().map(({ name, pid }) => `${name} ${pid}`)).toEqual(before);
+  },
+  600_000,
+);
+
+/** What the maker can send away to be left with one unit too few for the order. */
+async function balanceLeft({ order }: SignedOrder): Promise<bigint> {
+  const data = `0x70a08231${order.maker.slice(2).padStart(64, '0')}`;
+  const balance = BigInt(await chain.provider.call({ to: order.making.token, data }));
+  return balance - BigInt(order.making.amount) + 1n;
+}

@@ -1,0 +1,126 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  type ProcessEntry,
+  readProcessesFile,
+  readStackEnvironment,
+  runStack,
+  type StackFile,
+} from '@makerbook/local-stack';
+import { testParts, untilFrozen } from '@makerbook/parts';
+
+/** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
+export interface OpenStack {
+  readonly addresses: StackFile;
+  readonly topicPrefix: string;
+  /** Environment of the operator's commands. */
+  readonly operatorEnvironment: Record<string, string>;
+  /** Every process that runs now, with its pid and ports. */
+  processes(): readonly ProcessEntry[];
+  /** Where `/readyz` and `/metrics` of a service are. */
+  opsUrl(name: string): string;
+  /** Sends a signal to processes, all at the same instant. What ends is started again after half a second or so. */
+  signal(signal: NodeJS.Signals, ...names: string[]): void;
+  /** Sends SIGSTOP to a process, and waits until it stands still. */
+  freeze(name: string): Promise<void>;
+  /**
+   * Waits until what was killed runs again, and the whole stack says that it is ready, as `/readyz` of the base URL tells
+   * it.
+   */
+  ready(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface OpenStackOptions {
+  /** With Kafka, Postgres and Redis of its own: for tests that take them away. */
+  readonly ownParts: boolean;
+  /** Settings of the services that the test wants otherwise. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const READY_MS_MAX = 180_000;
+
+/** Starts the stack that `npm start` starts, on a free port and a folder of its own. */
+export async function openStack({ ownParts, settings = {} }: OpenStackOptions): Promise<OpenStack> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-e2e-'));
+  const name = randomBytes(4).toString('hex');
+  const topicPrefix = ownParts ? '' : `e2e-${name}.`;
+  const { NODE_OPTIONS: _, ...inherited } = process.env;
+  const environment: Record<string, string | undefined> = {
+    ...inherited,
+    PORT: '0',
+    MAKERBOOK_DATA: folder,
+    TOPIC_PREFIX: topicPrefix,
+    REDIS_KEY_PREFIX: `e2e-${name}:`,
+    LOG_LEVEL: 'warn',
+    ...(ownParts ? {} : await sharedParts()),
+    ...settings,
+  };
+  const lines: string[] = [];
+  const run = runStack(readStackEnvironment(environment), environment, (line) => lines.push(line));
+  const { addresses } = await run.ready.catch((error: unknown) => {
+    rmSync(folder, { recursive: true, force: true });
+    throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
+  });
+
+  const killed = new Set<number>();
+  const processes = () => readProcessesFile(folder)?.processes ?? [];
+  const processOf = (wanted: string) => {
+    const entry = processes().find(({ name }) => name === wanted);
+    if (entry === undefined) throw new Error(`the stack runs no ${wanted}`);
+    return entry;
+  };
+  return {
+    addresses,
+    topicPrefix,
+    operatorEnvironment: {
+      KAFKA_BROKERS: addresses.kafkaBrokers,
+      PARTITIONS: '8',
+      TOPIC_PREFIX: topicPrefix,
+      LOG_LEVEL: 'error',
+    },
+    processes,
+    opsUrl: (wanted) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
+    signal(signal, ...names) {
+      const pids = names.map((wanted) => processOf(wanted).pid);
+      for (const pid of pids) process.kill(pid, signal);
+      if (signal === 'SIGKILL') for (const pid of pids) killed.add(pid);
+    },
+    async freeze(wanted) {
+      const { pid } = processOf(wanted);
+      process.kill(pid, 'SIGSTOP');
+      await untilFrozen(pid);
+    },
+    async ready() {
+      const deadline = Date.now() + READY_MS_MAX;
+      let last = '';
+      while (Date.now() < deadline) {
+        const dead = processes().filter(({ pid }) => killed.has(pid));
+        last = dead.map(({ name }) => `${name} was killed`).join(', ');
+        if (dead.length === 0) {
+          const answer = await fetch(`${addresses.baseUrl}/readyz`).catch(() => undefined);
+          if (answer?.status === 200) return;
+          last = (await answer?.text().catch(() => undefined)) ?? 'no answer';
+        }
+        await pause(100);
+      }
+      throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);
+    },
+    async stop() {
+      await run.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function sharedParts(): Promise<Record<string, string>> {
+  const parts = testParts();
+  return {
+    KAFKA_BROKERS: parts.kafkaBrokers,
+    REDIS_URL: parts.redisUrl,
+    DATABASE_URL: await parts.databaseUrl(),
+  };
+}

@@ -1,0 +1,123 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { createChance } from '@makerbook/parts';
+import { type Relay, relayConnections } from '../kit/relay-connections.js';
+import { actOnChain } from './act-on-chain.js';
+import { type Company, castMakers } from './cast-makers.js';
+import { castOf, compareViews } from './compare-views.js';
+import type { Head } from './drive-chain.js';
+import { openSimulation, type Simulation } from './open-simulation.js';
+import { type Door, type Orders, openDoor } from './place-orders.js';
+import { type Contracts, readContracts } from './read-contracts.js';
+
+/** The other watcher is to have the log's clock within 5 s; a busy machine may take longer. */
+const TAKEOVER_MS_MAX = 20_000;
+const BLOCK_MS = 400;
+const SETTLED_BLOCKS = 3;
+const [first, second] = ['chain-watcher', 'second-watcher'] as const;
+const settings = { TAKEOVER_MS: '3000' };
+const chance = createChance(1);
+
+let simulation: Simulation;
+let relay: Relay;
+let company: Company;
+let contracts: Contracts;
+let orders: Orders;
+let door: Door;
+let made: Head[] = [];
+
+beforeAll(async () => {
+  simulation = await openSimulation();
+  const { chain, services, kafkaBrokers, protocol } = simulation;
+  await services.end(first, 'SIGTERM');
+  await services.start(first, 'chain-watcher', settings);
+  const kafkaPort = Number(kafkaBrokers.split(':')[1]);
+  relay = await relayConnections(kafkaPort);
+  company = await castMakers(simulation, 1, chance);
+  contracts = readContracts(chain, protocol);
+  orders = { accepted: [], kept: [], spoilt: [], comparedBlock: chain.head().number };
+  door = openDoor(simulation, company, contracts, orders, chance);
+  await untilOneHolds();
+  await services.start(second, 'chain-watcher', {
+    ...settings,
+    NODE_OPTIONS: `--import=${new URL('../kit/reroute-connections.js', import.meta.url)}`,
+    REROUTE: `${kafkaPort}:${relay.port}`,
+  });
+  await services.ready();
+});
+
+afterAll(async () => {
+  await simulation?.close();
+  await relay?.stop();
+});
+
+async function mine(): Promise<void> {
+  const { outcomes: _, ...block } = await simulation.chain.mine(1);
+  made.push(block);
+}
+
+/** The clock of the log moves once a watcher that was started anew holds the term. */
+async function untilOneHolds(): Promise<void> {
+  while (simulation.feed.block() < simulation.chain.head().number) await pause(50);
+}
+
+/** Posts, deletes, transfers, approvals and fills, some for each block. */
+async function makeBlock(): Promise<void> {
+  const { chain, protocol } = simulation;
+  await door[chance.pickWeighted({ postNew: 10, delete: 2, spoil: 3 })]();
+  for (let left = chance.below(6); left > 0; left -= 1) {
+    await actOnChain(chain, protocol, company, orders.accepted, chance);
+  }
+  await mine();
+  if (orders.spoilt.length > 0) await door.postSpoilt();
+  await pause(BLOCK_MS);
+}
+
+/** Makes blocks, takes the term from its holder, and makes blocks until the other one has processed some in every partition. */
+async function takeOver(how: string, disturb: () => Promise<void> | void): Promise<void> {
+  const { feed, chain } = simulation;
+  for (let blocks = 0; blocks < SETTLED_BLOCKS; blocks += 1) await makeBlock();
+  await untilOneHolds();
+  const term = feed.blockTerm();
+  const startedAt = performance.now();
+  await disturb();
+  let isOver = false;
+  const working = (async () => {
+    while (!isOver) await makeBlock();
+  })();
+  working.catch(() => undefined);
+  try {
+    while (feed.blockTerm() === term && performance.now() - startedAt < TAKEOVER_MS_MAX) await pause(10);
+  } finally {
+    isOver = true;
+  }
+  const tookMs = performance.now() - startedAt;
+  await working;
+  console.log(`the holder was ${how}: the other watcher had the log's clock after ${(tookMs / 1000).toFixed(2)} s`);
+  expect(feed.blockTerm()).toBe(term + 1);
+  await mine();
+  await compareViews(simulation, castOf(company, contracts, orders.accepted), made);
+  made = [];
+  orders.comparedBlock = chain.head().number;
+}
+
+test('a standby takes over from a holder that is killed, cut off from Kafka, frozen or stopped, and no order is wrong', async () => {
+  const { services, feed } = simulation;
+  await takeOver('killed', () => services.end(first, 'SIGKILL'));
+  await services.start(first, 'chain-watcher', settings);
+  await services.ready([first]);
+
+  await takeOver('cut off from Kafka', () => relay.cut());
+  relay.restore();
+
+  await takeOver('frozen', () => services.freeze(first));
+  services.resume(first);
+
+  await takeOver('stopped', () => services.end(second, 'SIGTERM'));
+  // What those who had lost the term still wrote counts nowhere.
+  for (let blocks = 0; blocks < SETTLED_BLOCKS; blocks += 1) await makeBlock();
+  await mine();
+  const found = await compareViews(simulation, castOf(company, contracts, orders.accepted), made);
+  expect(found.active.held).toBeGreaterThan(0);
+  expect(feed.bookBlock()).toBe(simulation.chain.head().number);
+}, 600_000);
