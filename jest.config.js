@@ -5,6 +5,7 @@ const base = {
     '<rootDir>/contracts',
     '<rootDir>/shared',
     '<rootDir>/services',
+    '<rootDir>/deploy/checks',
     '<rootDir>/deploy/local',
     '<rootDir>/deploy/parts',
     '<rootDir>/test',

@@ -1,0 +1,108 @@
+import { describe, expect, test } from '@jest/globals';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { apiSettings, opsSettings } from '@makerbook/settings';
+import { fieldOf, type Manifest, overlays, readOverlay, readText } from './read-manifests.js';
+import { readPods } from './read-pods.js';
+
+const production = readOverlay('production');
+const ofKind = (kind: string): Manifest[] => production.filter((manifest) => manifest.kind === kind);
+const shared = ofKind('ConfigMap').find(({ metadata }) => metadata.name.startsWith('settings-'))?.data ?? {};
+const partitions = Number(shared['PARTITIONS']);
+const names = topicNames(shared['TOPIC_PREFIX']);
+
+interface Acl {
+  readonly resource: { readonly type: string; readonly name: string; readonly patternType: string };
+  readonly operations: readonly string[];
+}
+
+const aclsOf = (user: Manifest): readonly Acl[] => fieldOf<{ acls: Acl[] }>(user, 'authorization').acls;
+
+describe('Kafka', () => {
+  test('has the topics of the code, with their partitions and settings', () => {
+    const made = ofKind('KafkaTopic').map(({ metadata, spec }) => ({ name: metadata.name, ...spec }));
+    const wanted = topicSpecs(names, partitions).map(({ name, config }) => ({
+      name,
+      partitions,
+      replicas: 3,
+      config: { ...config, 'min.insync.replicas': '2' },
+    }));
+    expect(made).toEqual(expect.arrayContaining(wanted));
+    expect(made).toHaveLength(wanted.length);
+  });
+
+  test('lets users at topics, groups and transactions that exist', () => {
+    const acls = ofKind('KafkaUser').flatMap(aclsOf);
+    const clients = ['ingress-', 'chain-watcher-', 'makerbook-projector-', 'makerbook-operator-'];
+    const known: Record<string, readonly string[]> = {
+      topic: Object.values(names),
+      group: ['makerbook-projector', 'router'],
+      transactionalId: clients,
+    };
+    for (const { resource } of acls) expect(known[resource.type]).toContain(resource.name);
+    expect(readText('services/projector/src/run.ts')).toContain('makerbook-projector`');
+    for (const service of ['ingress', 'chain-watcher', 'projector', 'operator']) {
+      const file = service === 'operator' ? 'main' : 'run';
+      const [, id] = /clientId: '([^']+)'/.exec(readText(`services/${service}/src/${file}.ts`)) ?? [];
+      expect(clients).toContain(`${id}-`);
+    }
+  });
+
+  test('the log is written by those alone who may state facts, and the book by the projector alone', () => {
+    const writers = (topic: string) =>
+      ofKind('KafkaUser')
+        .filter((user) =>
+          aclsOf(user).some(({ resource, operations }) => resource.name === topic && operations.includes('Write')),
+        )
+        .map(({ metadata }) => metadata.name);
+    expect(writers(names.makerEvents)).toEqual(['kafka-ingress', 'kafka-chain-watcher', 'kafka-operator'].sort());
+    expect(writers(names.book)).toEqual(['kafka-projector']);
+    expect(writers(names.makers)).toEqual(['kafka-projector']);
+  });
+
+  test('the lag that scales the projector is that of its own group', () => {
+    const [scaled] = ofKind('ScaledObject');
+    const [trigger] = fieldOf<{ metadata: Record<string, string> }[]>(scaled, 'triggers');
+    expect(trigger?.metadata).toMatchObject({ topic: names.makerEvents, consumerGroup: 'makerbook-projector' });
+    expect(fieldOf<number>(scaled, 'maxReplicaCount')).toBeLessThanOrEqual(partitions);
+  });
+});
+
+describe.each(overlays)('the overlay %s', (overlay) => {
+  const manifests = readOverlay(overlay);
+
+  test('routes as deploy/routes.json says', () => {
+    const { routes } = JSON.parse(readText('deploy/routes.json')) as {
+      routes: { methods?: string[]; path: string; match: 'exact' | 'prefix'; service: string }[];
+    };
+    const wanted = routes.flatMap(({ methods = [undefined], path, match, service }) =>
+      methods.map((method) => ({ method, path, match, service })),
+    );
+    type Rule = {
+      matches: { method?: string; path: { type: string; value: string } }[];
+      backendRefs: { name: string; port: number }[];
+    };
+    const route = manifests.find(({ kind }) => kind === 'HTTPRoute');
+    const rules = fieldOf<Rule[]>(route, 'rules');
+    const made = rules.flatMap(({ matches, backendRefs }) =>
+      matches.map(({ method, path }) => ({
+        method,
+        path: path.value,
+        match: path.type === 'Exact' ? 'exact' : 'prefix',
+        service: backendRefs[0]?.name,
+      })),
+    );
+    expect(made).toEqual(wanted);
+    for (const { backendRefs } of rules) expect(String(backendRefs[0]?.port)).toBe(apiSettings.PORT.fallback);
+  });
+
+  test('has the ports of the code', () => {
+    for (const { service, spec } of readPods(manifests)) {
+      if (service === 'redis' || service === 'operator') continue;
+      const ports = Object.fromEntries(
+        (spec.containers[0]?.ports ?? []).map((port) => [port.name, port.containerPort]),
+      );
+      const api = ['ingress', 'query'].includes(service) ? { http: Number(apiSettings.PORT.fallback) } : {};
+      expect({ service, ports }).toEqual({ service, ports: { ops: Number(opsSettings.OPS_PORT.fallback), ...api } });
+    }
+  });
+});

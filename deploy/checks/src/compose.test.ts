@@ -1,0 +1,96 @@
+import { describe, expect, test } from '@jest/globals';
+import { readSettings } from '@makerbook/settings';
+import { Ajv } from 'ajv';
+import { parse } from 'yaml';
+import { loadSettings } from './load-settings.js';
+import { readText } from './read-manifests.js';
+
+interface Service {
+  readonly image: string;
+  readonly build?: { readonly target: string };
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly networks?: readonly string[];
+  readonly ports?: readonly string[];
+  readonly [field: string]: unknown;
+}
+
+/** What has to be given, for the shape of it. */
+const given: Readonly<Record<string, string>> = {
+  POSTGRES_PASSWORD: 'secret',
+  RPC_URL: 'https://node.example.com',
+  LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'1'.repeat(40)}`,
+};
+/** `${NAME:-otherwise}`, `${NAME:?why it is needed}` */
+const fill = (text: string) =>
+  text.replace(
+    /\$\{(\w+)(?::-([^}]*)|:\?[^}]*)?\}/g,
+    (_, name: string, otherwise?: string) => given[name] ?? otherwise ?? '',
+  );
+
+const file = parse(readText('deploy/compose/compose.yaml'), { merge: true }) as {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
+};
+const services = Object.entries(file.services);
+const ours = services.filter(([, { build }]) => build !== undefined);
+
+describe('the Compose file', () => {
+  test('holds to the schema of Compose', () => {
+    const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, validateSchema: false });
+    const validate = ajv.compile(JSON.parse(readText('deploy/checks/schema/compose-spec.json')) as object);
+    validate(file);
+    expect(validate.errors).toBeNull();
+  });
+
+  test.each(ours)(
+    '%s starts with settings that it takes, and is given nothing that nobody reads',
+    async (_, service) => {
+      const settings = await loadSettings(service.build?.target ?? '', service.command?.[0]);
+      const environment = Object.fromEntries(
+        Object.entries(service.environment ?? {}).map(([name, value]) => [name, fill(value)]),
+      );
+      expect(() => readSettings(settings, environment)).not.toThrow();
+      expect(Object.keys(environment).filter((name) => !(name in settings))).toEqual([]);
+    },
+  );
+
+  test.each(ours)('%s may write nowhere, and has no capability', (name, service) => {
+    expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+    expect(service.image).toMatch(new RegExp(`^makerbook/${service.build?.target}:`));
+    expect(service.networks).toContain('inside');
+    expect([name, service.ports]).toEqual([name, undefined]);
+  });
+
+  test('services wait for the schema and the topics', () => {
+    for (const [name, { depends_on }] of ours) {
+      if (name === 'migrate' || name === 'topics') continue;
+      const isDone = { condition: 'service_completed_successfully' };
+      expect([name, depends_on]).toEqual([name, expect.objectContaining({ migrate: isDone, topics: isDone })]);
+    }
+  });
+
+  test('the gateway alone is reached from outside', () => {
+    expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual(['gateway']);
+    expect(file.networks['inside']?.internal).toBe(true);
+  });
+
+  test('every image of others has a version', () => {
+    for (const [, { image, build }] of services) if (build === undefined) expect(image).toMatch(/:\d+\.\d+/);
+  });
+});
+
+test('the gateway routes by method and path as deploy/routes.json says', () => {
+  const { routes } = JSON.parse(readText('deploy/routes.json')) as { routes: object[] };
+  const conf = readText('deploy/compose/gateway/makerbook.conf');
+  // The three rules, and the lines that say the same.
+  expect(routes).toEqual([
+    { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'exact', service: 'query' },
+    { path: '/v0alpha', match: 'prefix', service: 'ingress' },
+    { path: '/v0', match: 'prefix', service: 'ingress' },
+  ]);
+  expect(conf).toContain('map $request_method $orders { GET query; HEAD query; default ingress; }');
+  expect(conf).toContain('location = /v0alpha/limit-orders { proxy_pass http://$orders; }');
+  expect(conf).toContain('location ~ ^/v0(alpha)?(/|$) { proxy_pass http://ingress; }');
+});

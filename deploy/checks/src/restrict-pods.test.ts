@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+import { fieldOf, type Manifest, nameOf, overlays, readOverlay } from './read-manifests.js';
+import { readPods } from './read-pods.js';
+
+/** Secrets that the repository must not hold: README.md says how each is made. */
+const outside = ['postgres-app', 'redis', 'chain', 'quote-signer', 'gateway-certificate'];
+/** Secrets that Strimzi's operators make. */
+const madeByStrimzi = /^kafka-(cluster-ca-cert|ingress|query|chain-watcher|projector|operator|keda)$/;
+
+describe.each(overlays)('the overlay %s', (overlay) => {
+  const manifests = readOverlay(overlay);
+  const pods = readPods(manifests);
+
+  test.each(pods.map((pod) => [pod.owner, pod.spec] as const))(
+    '%s passes the restricted Pod Security Standard, and cannot write to its file system',
+    (_, spec) => {
+      expect(spec).toMatchObject({
+        automountServiceAccountToken: false,
+        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      });
+      for (const field of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers', 'ephemeralContainers'])
+        expect(spec[field]).toBeUndefined();
+      for (const volume of spec.volumes ?? [])
+        expect(['configMap', 'secret', 'emptyDir', 'projected']).toContain(
+          Object.keys(volume).find((key) => key !== 'name'),
+        );
+      for (const { securityContext, resources } of spec.containers) {
+        expect(securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(resources?.limits?.['memory']).toBeDefined();
+        expect(resources?.requests).toMatchObject({ cpu: expect.any(String), memory: resources?.limits?.['memory'] });
+      }
+    },
+  );
+
+  test.each(pods.filter(({ owner }) => owner.startsWith('Deployment')).map((pod) => [pod.owner, pod.spec] as const))(
+    '%s has probes, and time to stop',
+    (_, spec) => {
+      for (const container of spec.containers) {
+        expect(container['startupProbe']).toMatchObject({ httpGet: { path: '/livez', port: 'ops' } });
+        expect(container['livenessProbe']).toMatchObject({ httpGet: { path: '/livez', port: 'ops' } });
+        expect(container['readinessProbe']).toMatchObject({ httpGet: { path: '/readyz', port: 'ops' } });
+      }
+      // A service gives itself 20 s, and the gateway has 8 s before that.
+      expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(28);
+    },
+  );
+
+  test('every reference is to something that is there', () => {
+    const has = (kind: string, name: string) =>
+      manifests.some((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+    const text = JSON.stringify(pods);
+    const names = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name ?? '');
+    for (const name of names(/"serviceAccountName":"([^"]+)"/g))
+      expect([name, has('ServiceAccount', name)]).toEqual([name, true]);
+    for (const name of names(/"(?:configMapRef|configMap)":\{"name":"([^"]+)"/g))
+      expect([name, has('ConfigMap', name)]).toEqual([name, true]);
+    for (const name of names(/"secretName":"([^"]+)"|"secretKeyRef":\{"key":"[^"]+","name":"([^"]+)"/g))
+      if (name !== '') expect([name, outside.includes(name) || madeByStrimzi.test(name)]).toEqual([name, true]);
+    expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+  });
+
+  test('every selector selects a pod', () => {
+    const selects = (labels: Record<string, string>) =>
+      pods.some((pod) => Object.entries(labels).every(([key, value]) => pod.labels[key] === value));
+    for (const manifest of manifests) {
+      const labels = selectorOf(manifest);
+      if (labels !== undefined) expect([nameOf(manifest), selects(labels)]).toEqual([nameOf(manifest), true]);
+    }
+  });
+
+  test('nothing is reached, and nothing reaches out, but what a policy lets through', () => {
+    const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
+    expect(policies.map(({ spec }) => spec)).toContainEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    const openToAll = policies.filter(({ spec }) =>
+      ((spec?.['ingress'] ?? []) as { from?: unknown[] }[]).some(({ from }) => from === undefined),
+    );
+    expect(openToAll).toEqual([]);
+  });
+
+  test('each service has an account of its own', () => {
+    const accounts = pods
+      .filter(({ service }) => service !== 'redis')
+      .map(({ service, spec }) => [service, spec.serviceAccountName]);
+    for (const [service, account] of accounts) expect(account).toBe(service);
+    for (const manifest of manifests.filter(({ kind }) => kind === 'ServiceAccount'))
+      expect(manifest).toMatchObject({ automountServiceAccountToken: false });
+  });
+});
+
+function selectorOf(manifest: Manifest): Record<string, string> | undefined {
+  if (manifest.kind === 'Service') return fieldOf(manifest, 'selector');
+  if (['Deployment', 'StatefulSet', 'PodDisruptionBudget'].includes(manifest.kind))
+    return fieldOf<{ matchLabels: Record<string, string> }>(manifest, 'selector').matchLabels;
+  return undefined;
+}

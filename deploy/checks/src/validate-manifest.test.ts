@@ -1,0 +1,34 @@
+import { describe, expect, test } from '@jest/globals';
+import { type Manifest, nameOf, overlays, readOverlay } from './read-manifests.js';
+import { validateManifest } from './validate-manifest.js';
+
+describe.each(overlays)('the overlay %s', (overlay) => {
+  test('holds to the schema of each kind and version, and to no field beyond it', async () => {
+    const wrong: Record<string, string[]> = {};
+    for (const manifest of readOverlay(overlay)) {
+      const problems = await validateManifest(manifest);
+      if (problems.length > 0) wrong[nameOf(manifest)] = problems;
+    }
+    expect(wrong).toEqual({});
+  });
+});
+
+describe('a wrong manifest is told', () => {
+  const all = [...readOverlay('production')];
+  const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
+
+  test.each(
+    [...new Set(all.map(({ kind }) => kind))].filter((kind) => !['ConfigMap', 'ServiceAccount'].includes(kind)),
+  )('a field that %s does not have', async (kind) => {
+    const manifest = find(kind);
+    const broken = { ...manifest, spec: { ...manifest.spec, tpyo: 1 } };
+    expect((await validateManifest(broken)).join()).toMatch(/tpyo/);
+  });
+
+  test('a value of another type', async () => {
+    const manifest = find('Deployment');
+    expect(await validateManifest({ ...manifest, spec: { ...manifest.spec, replicas: 'two' } })).not.toEqual([]);
+    const topic = find('KafkaTopic');
+    expect(await validateManifest({ ...topic, spec: { ...topic.spec, partitions: '48' } })).not.toEqual([]);
+  });
+});

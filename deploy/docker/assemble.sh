@@ -1,0 +1,39 @@
+#!/bin/sh
+# Compiles one service and leaves in a folder what runs it: its workspaces without sources and tests, and their production
+# dependencies at the versions of package-lock.json. Run inside the build stage of the Dockerfile.
+#   assemble.sh <service> <folder>
+set -eu
+service=$1
+folder=$2
+
+npx tsc -b --pretty false "services/$service"
+npx turbo prune "@makerbook/$service" --production --use-gitignore=false --out-dir "$folder"
+
+cd "$folder"
+# Without what only development needs, the pruned lock file is complete, and npm ci holds it.
+npm pkg delete devDependencies --workspaces --include-workspace-root
+npm pkg delete optionalDependencies scripts packageManager
+npm install --package-lock-only --ignore-scripts
+npm ci
+npm sbom --sbom-format cyclonedx --sbom-type application --omit dev > sbom.cdx.json
+
+# No sources, tests, types or maps; of the native addons those of this platform alone.
+rm -rf .npmrc .gitignore .turbo turbo.json
+for workspace in contracts/* shared/* services/*; do
+  rm -rf "$workspace/src" "$workspace/test" "$workspace/golden" "$workspace/sol" "$workspace/schema" \
+    "$workspace/.turbo" "$workspace/dist/testing" "$workspace/dist/.tsbuildinfo" "$workspace"/tsconfig*.json
+  find "$workspace" -path '*/dist/*' -name '*.test.js' -delete
+done
+find . \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' \) -type f -delete
+prebuilds=node_modules/secp256k1/prebuilds
+if [ -d "$prebuilds" ]; then
+  find "$prebuilds" -mindepth 1 -maxdepth 1 ! -name "linux-$(node -p process.arch)" -exec rm -r {} +
+fi
+find . -type d -empty -delete
+
+# A service that lacks a module says so here, and not when it is first deployed.
+node --input-type=module -e "
+  const { SettingsError } = await import('@makerbook/settings');
+  try { await import('./services/$service/dist/run.js'); }
+  catch (error) { if (!(error instanceof SettingsError)) throw error; }
+  process.exit(0);"
