@@ -100,8 +100,8 @@ function nextMakers(
     if (!watched.isMakerWatched(slot)) continue;
     const orders = watched.ordersOf(slot).map((order) => watched.orderHash(order));
     const cause = orders.map((orderHash) => changed.get(orderHash)).find((each) => each !== undefined);
-    const toRead = touched.maker(slot, cause ?? CAUSE);
-    touched.whole(slot, CAUSE, withOrders);
+    const toRead = touched.maker(slot, cause ?? CATCH_UP);
+    touched.whole(slot, CATCH_UP, withOrders);
     for (const orderHash of orders) if (changed.has(orderHash)) toRead.orders.add(orderHash);
     values += toRead.tokens.size + toRead.orders.size + 1;
   }
@@ -155,5 +155,6 @@ async function readRange(
   }
 }
 
-const CAUSE: Cause = { kind: 'read', occasion: 'CATCH_UP' };
+/** Of what is read because blocks, or their readings, were missed. */
+export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const VALUES_MAX = 500;

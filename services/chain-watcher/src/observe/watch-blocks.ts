@@ -1,12 +1,11 @@
 import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readBlockAndNewest } from '@makerbook/chain';
-import type { Cause } from '@makerbook/contracts-events';
 import { partitionOf } from '@makerbook/kafka';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import type { LogBlock } from '../watch/follow-log.js';
 import { matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedSet } from '../watch/watched-set.js';
-import { catchUpAtHead, reportProgress } from './catch-up.js';
+import { CATCH_UP, catchUpAtHead, reportProgress } from './catch-up.js';
 import { PASSED_OVER_MS } from './choose-block.js';
 import { blockRefOf, readMakers } from './read-makers.js';
 import type { TermWork } from './term-work.js';
@@ -157,11 +156,9 @@ function touchUnprocessed(touched: Touched, { watched, followed, partitions }: T
   for (let slot = 0; slot < watched.makerSlotsEnd; slot += 1) {
     if (!watched.isMakerWatched(slot)) continue;
     const partition = partitionOf(watched.makerAddress(slot), partitions);
-    if (followed.partitions[partition]?.block === undefined) touched.whole(slot, FIRST_BLOCK, true);
+    if (followed.partitions[partition]?.block === undefined) touched.whole(slot, CATCH_UP, true);
   }
 }
-
-const FIRST_BLOCK: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 
 function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): void {
   if (header.parentHash === before.hash && header.number === before.number + 1) return;
