@@ -7,6 +7,7 @@ import {
   postgresSettings,
   type SettingsOf,
   signingSettings,
+  telemetrySettings,
   text,
 } from '@makerbook/settings';
 
@@ -81,7 +82,7 @@ export const watcherSettings = {
     { max: 600_000 },
   ),
   KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  ...telemetrySettings,
 };
 
 export type WatcherSettings = SettingsOf<typeof watcherSettings>;

@@ -143,7 +143,7 @@ export class Work {
   }
 
   private addOrders(orders: readonly OpenOrder[]): void {
-    const unread = { sinceMs: this.parts.nowMs(), traceparent: undefined };
+    const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isObserved ? undefined : unread);
   }
 

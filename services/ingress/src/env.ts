@@ -13,8 +13,8 @@ import {
   type SettingsOf,
   secret,
   signingSettings,
+  telemetrySettings,
   text,
-  tracingSettings,
 } from '@makerbook/settings';
 
 /** Every setting of the service. A test compares it with the table in the README. */
@@ -71,7 +71,7 @@ export const settings = {
     2000,
     { min: 0 },
   ),
-  ...tracingSettings,
+  ...telemetrySettings,
 };
 
 export type IngressSettings = SettingsOf<typeof settings>;

@@ -5,7 +5,7 @@ import {
   postgresSettings,
   redisSettings,
   type SettingsOf,
-  text,
+  telemetrySettings,
 } from '@makerbook/settings';
 
 /** Every setting of the projector; README.md holds them as a table. */
@@ -42,7 +42,7 @@ export const projectorSettings = {
   LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
     min: 10_000,
   }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  ...telemetrySettings,
 };
 
 export type ProjectorSettings = SettingsOf<typeof projectorSettings>;

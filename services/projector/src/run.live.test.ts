@@ -26,7 +26,7 @@ const [stream] = fc.sample(factStreams(makers, partition, { min: 400, max: 420, 
   seed: 3,
 }) as [StoredRecord[]];
 const telemetry: Telemetry = {
-  ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+  ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
   logger: silentLogger,
 };
 

@@ -12,6 +12,7 @@ import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 import { createMetrics, type ProjectorMeters } from './metrics.js';
 import { createProjector, type Projector } from './own/project-log.js';
+import { traceBatches } from './own/trace-batches.js';
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -55,14 +56,15 @@ export async function runProjector(
     const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
     const topics = topicNames(settings.TOPIC_PREFIX);
+    const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
     const consumer = connections.log.consumePartitions({
-      groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
+      groupId,
       topic: topics.makerEvents,
       parkedTopic: topics.parked,
       batchRecordsMax: settings.BATCH_FACTS_MAX,
       decode: projector.decode,
       positionOf: projector.positionOf,
-      handleBatch: projector.handleBatch,
+      handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
       onRevoked: projector.onRevoked,
       onParked: meters.parked,
       onFatal: (error) => {

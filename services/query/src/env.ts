@@ -8,7 +8,7 @@ import {
   redisSettings,
   type SettingsOf,
   signingSettings,
-  tracingSettings,
+  telemetrySettings,
 } from '@makerbook/settings';
 
 export const settings = {
@@ -25,7 +25,7 @@ export const settings = {
   }),
   CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
-  ...tracingSettings,
+  ...telemetrySettings,
 };
 
 export type QuerySettings = SettingsOf<typeof settings>;

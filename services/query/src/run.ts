@@ -7,7 +7,7 @@ import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection } from '@makerbook/settings';
-import { inSpan, type Logger, SpanKind, type Telemetry } from '@makerbook/telemetry';
+import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createListSources, watchProjection } from './connect-sources.js';
 import type { QuerySettings } from './env.js';
@@ -180,7 +180,6 @@ function createListRoute(
     method: 'GET',
     path: paths.limitOrders,
     takesJson: false,
-    handle: (request) =>
-      inSpan('list orders', { parent: request.traceparent, kind: SpanKind.SERVER }, () => listOrders(request, parts)),
+    handle: (request) => listOrders(request, parts),
   };
 }

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
 import { classify, PostgresUnavailable } from './failures.js';
 
@@ -55,12 +56,20 @@ export function connectPostgres(options: PostgresOptions): Postgres {
     keepAlive: true,
   });
   pool.on('error', (error) => options.onConnectionLost?.(error));
+  const time = timeOperations('postgresql');
+  const unobserve = observePool('postgresql', () => {
+    const { idleCount: idle, totalCount, waitingCount: waiting } = pool;
+    return { idle, used: totalCount - idle, waiting };
+  });
   return {
-    query: (text, values) => run(pool, text, values),
-    transaction: (work) => inTransaction(pool, work),
+    query: (text, values) => time(() => run(pool, text, values)),
+    transaction: (work) => time(() => inTransaction(pool, work)),
     check: () => check(pool),
     isThere: () => isThere(pool),
-    close: () => pool.end(),
+    close: async () => {
+      unobserve();
+      await pool.end();
+    },
   };
 }
 

@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
+import { type Logger, timeOperations } from '@makerbook/telemetry';
 import { Redis, ReplyError } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
-
-/** What this package needs of a logger (the shape that telemetry exports). */
-export interface Logger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
 
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
 export class RedisUnavailable extends Error {
@@ -24,7 +19,7 @@ export interface ConnectRedisOptions {
   readonly url: string;
   /** Put before every key. */
   readonly keyPrefix: string;
-  readonly logger: Logger;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Shown by Redis in CLIENT LIST. */
   readonly clientName?: string;
   /** A command is answered or refused within this time. Default 500. */
@@ -78,9 +73,10 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   });
   logOutages(client, logger);
 
+  const time = timeOperations('redis');
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
     try {
-      return await commands(client);
+      return await time(() => commands(client));
     } catch (error) {
       throw isOutage(error) ? new RedisUnavailable((error as Error).message, { cause: error }) : error;
     }
@@ -121,7 +117,7 @@ function isOutage(error: unknown): boolean {
   return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
 }
 
-function logOutages(client: Redis, logger: Logger): void {
+function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void {
   let isAway = false;
   client.on('ready', () => {
     if (isAway) logger.info({}, 'Redis is back');

@@ -61,6 +61,29 @@ export const opsSettings = {
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };
 
-export const tracingSettings = {
+/** Variables of OpenTelemetry. Those of its specification that are not here are read by its SDK too. */
+export const telemetrySettings = {
+  OTEL_SERVICE_NAME: text('Name of the service in traces and metrics; empty: its own', ''),
+  OTEL_RESOURCE_ATTRIBUTES: text('Attributes of the process in traces and metrics: `name=value`, comma-separated', ''),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text('The same with its path, for spans alone', ''),
+  OTEL_EXPORTER_OTLP_PROTOCOL: choice(
+    'How the collector is spoken to: `http/protobuf`, `http/json` or `grpc`',
+    ['http/protobuf', 'http/json', 'grpc'],
+    'http/protobuf',
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: secret('Header fields for the collector: `name=value`, comma-separated', ''),
+  OTEL_TRACES_EXPORTER: text(
+    'Where spans go: `otlp`, `zipkin`, `console` or `none`; empty: `otlp` where a collector is named, else `none`',
+    '',
+  ),
+  OTEL_TRACES_SAMPLER: text('Which traces are recorded, by the names of the specification', 'parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: text('Part of the traces that `parentbased_traceidratio` records, from 0 to 1', ''),
+  OTEL_PROPAGATORS: text('How a request brings its trace: also `b3`, `b3multi`, `none`', 'tracecontext,baggage'),
+  OTEL_METRICS_EXPORTER: choice(
+    'With `otlp` metrics are sent to the collector too; they are always served on `OPS_PORT`',
+    ['prometheus', 'otlp'],
+    'prometheus',
+  ),
+  OTEL_SDK_DISABLED: text('`true`: no traces and no metrics', 'false'),
 };

@@ -1,5 +1,5 @@
 import type { BlockHeader, Node } from '@makerbook/chain';
-import type { BlockRef } from '@makerbook/contracts-events';
+import type { BlockRef, TopicNames } from '@makerbook/contracts-events';
 import type { BlockSource } from '../blocks/source.js';
 import type { WatcherSettings } from '../env.js';
 import type { Mutex } from '../mutex.js';
@@ -66,6 +66,7 @@ export interface TermWork {
   readonly watched: WatchedSet;
   readonly followed: FollowedLog;
   readonly publisher: FactPublisher;
+  readonly topics: TopicNames;
   readonly partitions: number;
   readonly settings: WorkSettings;
   readonly position: Position;

@@ -1,5 +1,6 @@
 import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readBlockAndNewest } from '@makerbook/chain';
 import { partitionOf } from '@makerbook/kafka';
+import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import type { LogBlock } from '../watch/follow-log.js';
@@ -97,7 +98,14 @@ export async function readPublished(
   return header;
 }
 
-async function processBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
+/** In a trace of its own, which goes on in the facts of the block and in what they lead to. */
+function processBlock(block: SourceBlock, work: TermWork): Promise<void> {
+  const { number, hash } = block.header;
+  const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash, 'makerbook.term': work.term };
+  return inSpan('process block', { root: true, attributes }, () => publishBlock(block, work));
+}
+
+async function publishBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
   const { watched, reader, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();

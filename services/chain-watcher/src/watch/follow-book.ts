@@ -1,4 +1,4 @@
-import { decodeBookRecord, type TopicNames } from '@makerbook/contracts-events';
+import { decodeBookRecord, type TopicNames, traceOf } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
@@ -68,7 +68,7 @@ function readChange(record: StoredRecord): BookChange | undefined {
   const { orderHash, order, position } = entry;
   const apply = ({ watched, nowMs, onUnread }: FollowBookOptions) => {
     const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-    const unread = { sinceMs: nowMs(), traceparent: headers['traceparent'] };
+    const unread = { sinceMs: nowMs(), trace: traceOf(headers) };
     watched.add({ orderHash, maker: order.maker, token: order.making.token, expiresAtSeconds }, unread);
     watched.markUnread(orderHash, unread);
     onUnread();

@@ -7,6 +7,7 @@ import {
   type MakerEvent,
   misplacement,
   type TopicNames,
+  traceOf,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
@@ -221,7 +222,7 @@ export class FollowedLog {
         if (isKnown) return;
         const { orderHash, maker, order } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        const unread = { sinceMs: nowMs(), traceparent: record.headers['traceparent'] };
+        const unread = { sinceMs: nowMs(), trace: traceOf(record.headers) };
         watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
         return;
       }

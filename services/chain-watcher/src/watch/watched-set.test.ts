@@ -6,7 +6,7 @@ import { type UnreadOrder, type WatchedOrder, WatchedSet } from './watched-set.j
 
 const accountOf = (n: number): Address => `0x${n.toString(16).padStart(40, '0')}`;
 const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
-const UNREAD: UnreadOrder = { sinceMs: 0, traceparent: undefined };
+const UNREAD: UnreadOrder = { sinceMs: 0, trace: undefined };
 const orderOf = (n: number, maker = 1, token = 1, expiresAtSeconds = 100): WatchedOrder => ({
   orderHash: hashOf(n),
   maker: accountOf(maker),

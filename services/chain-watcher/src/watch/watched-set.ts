@@ -1,4 +1,4 @@
-import type { MakerObserved } from '@makerbook/contracts-events';
+import type { MakerObserved, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { ExpiryQueue } from './expiry-queue.js';
 import { KeyIndex, readWords } from './key-index.js';
@@ -16,7 +16,7 @@ export interface WatchedOrder {
 export interface UnreadOrder {
   readonly sinceMs: number;
   /** Of the request that submitted it. */
-  readonly traceparent: string | undefined;
+  readonly trace: TraceHeaders | undefined;
 }
 
 const NONE = -1;

@@ -9,6 +9,7 @@ import {
   type Message,
   type MessageContext,
   type TopicNames,
+  traceOf,
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { bookEntryOf, makerViewOf, type Transition } from '@makerbook/domain';
@@ -104,17 +105,13 @@ export class FactFeed {
     encode: (context: MessageContext) => Pick<Message, 'headers'> & { readonly value: Buffer | null },
   ): void {
     const { partition, published } = this.#rules;
-    const { offset, timeMs, traceparent } = this.#fact;
+    const { offset, timeMs, record } = this.#fact;
     const place = { offset, index: this.index };
     this.index += 1;
     if (published !== undefined && !isAfter(place, published)) return;
     const id = `${partition}:${offset}:${place.index}`;
-    const { value, headers } = encode({
-      id,
-      source: '/makerbook/projector',
-      timeMs,
-      ...(traceparent === undefined ? {} : { traceparent }),
-    });
+    const trace = traceOf(record.headers);
+    const { value, headers } = encode({ id, source: '/makerbook/projector', timeMs, trace });
     this.#out.push({ topic, partition, key, value, headers });
   }
 }

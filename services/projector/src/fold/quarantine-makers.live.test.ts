@@ -308,7 +308,7 @@ describe('a quarantine that is lifted', () => {
 
 describe('a running projector', () => {
   const telemetry: Telemetry = {
-    ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+    ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
     logger: silentLogger,
   };
   let running: RunningProjector | undefined;

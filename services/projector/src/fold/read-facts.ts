@@ -7,7 +7,6 @@ export interface LoggedFact {
   readonly offset: bigint;
   /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
   readonly timeMs: number;
-  readonly traceparent: string | undefined;
   /** The record as it was read, to be parked where it comes to that. */
   readonly record: StoredRecord;
 }
@@ -27,7 +26,6 @@ export function readFact(record: StoredRecord, partitions: number): LoggedFact {
     fact,
     offset: record.offset,
     timeMs: Number.isNaN(time) ? record.timestampMs : time,
-    traceparent: record.headers['traceparent'],
     record,
   };
 }

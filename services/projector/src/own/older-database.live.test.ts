@@ -20,7 +20,7 @@ import {
 
 const [maker] = makersOf(partition, testPartitions, 1) as [ReturnType<typeof makersOf>[number]];
 const telemetry = {
-  ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+  ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
   logger: silentLogger,
 };
 /** Two orders, cancelled again: replayed, a reader of the book would see them come back. */

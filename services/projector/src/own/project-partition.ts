@@ -3,6 +3,7 @@ import { type BlockProcessed, isClockEvent, type QuarantineLifted } from '@maker
 import type { Address } from '@makerbook/contracts-primitives';
 import { advanceLog } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import { inSendSpan } from '@makerbook/telemetry';
 import {
   advanceMaker,
   beginFact,
@@ -178,7 +179,14 @@ export class PartitionProjection {
     if (messages.length > 0) {
       await onStep?.('before publish', partition);
       const startedAtMs = nowMs();
-      for (const some of inTransactions(messages)) await publisher.publish(some);
+      await inSendSpan(
+        this.#parts.topics.book,
+        messages.length,
+        { 'messaging.destination.partition.id': String(partition) },
+        async () => {
+          for (const some of inTransactions(messages)) await publisher.publish(some);
+        },
+      );
       published(messages.length, nowMs() - startedAtMs);
       await onStep?.('after publish', partition);
     }

@@ -36,7 +36,12 @@ export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order
 
 /** A fact as it would be read from the log. */
 export function storedRecord(fact: MakerEvent, place: { partition: number; offset: bigint }, timeMs = 0): StoredRecord {
-  const context = { id: `${place.offset}`, source: '/test', timeMs, traceparent: traceparentOf(place.offset) };
+  const context = {
+    id: `${place.offset}`,
+    source: '/test',
+    timeMs,
+    trace: { traceparent: traceparentOf(place.offset) },
+  };
   const { key, value, headers } = encodeMakerEvent(fact, context);
   return { topic: 'maker-events', key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }

@@ -182,7 +182,7 @@ async function project(): Promise<void> {
   let memoryBeforeMb = 0;
   let cpuBefore: NodeJS.CpuUsage | undefined;
   const settings = readSettings(projectorSettings, process.env);
-  const telemetry = startTelemetry({ service: 'projector', level: settings.LOG_LEVEL, exportSpans: false });
+  const telemetry = startTelemetry('projector', settings);
   const running = await runProjector(settings, telemetry, {
     onStep: (step, partition) => {
       if (step === 'before commit') begun.set(partition, performance.now());
