@@ -18,8 +18,11 @@ import { type TraceHeaders, traceOfMessage } from './carry-trace.js';
 const LINKS_MAX = 128;
 
 /** Begins a span that is not active. Whoever begins it ends it. */
-export function beginSpan(name: string, options: SpanOptions, parent: Context): Span {
-  return trace.getTracer('makerbook').startSpan(name, options, parent);
+export function beginSpan(name: string, { attributes, ...options }: SpanOptions, parent: Context): Span {
+  const span = trace.getTracer('makerbook').startSpan(name, options, parent);
+  // The SDK would go through the attributes of every span, and most are not sampled.
+  if (attributes !== undefined && span.isRecording()) span.setAttributes(attributes);
+  return span;
 }
 
 /** Does work with a span as the active one. */
