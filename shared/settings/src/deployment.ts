@@ -85,5 +85,6 @@ export const telemetrySettings = {
     ['prometheus', 'otlp'],
     'prometheus',
   ),
+  OTEL_METRIC_EXPORT_INTERVAL: integer('Milliseconds from one sending of metrics to the next', 60_000, { min: 100 }),
   OTEL_SDK_DISABLED: text('`true`: no traces and no metrics', 'false'),
 };

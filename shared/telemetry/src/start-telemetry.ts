@@ -20,6 +20,7 @@ export interface TelemetrySettings {
   readonly LOG_LEVEL: LogLevel;
   readonly OTEL_TRACES_EXPORTER?: string;
   readonly OTEL_METRICS_EXPORTER?: string;
+  readonly OTEL_METRIC_EXPORT_INTERVAL?: number;
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string;
   readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
   readonly OTEL_EXPORTER_OTLP_PROTOCOL?: keyof typeof metricExporters;
@@ -36,6 +37,7 @@ export interface Telemetry {
 
 const metricExporters = { grpc: OtlpGrpc, 'http/json': OtlpJson, 'http/protobuf': OtlpProtobuf };
 const STOP_MS_MAX = 3_000;
+const EXPORT_MS_MAX = 30_000;
 const REPORT_INTERVAL_MS = 60_000;
 
 /**
@@ -78,8 +80,11 @@ function exportsSpans(settings: TelemetrySettings): boolean {
 /** Metrics that are sent too. The SDK takes readers either from the environment or from here, and the page is from here. */
 function metricReaders(settings: TelemetrySettings): PeriodicExportingMetricReader[] {
   const { OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = 'http/protobuf' } = settings;
+  const { OTEL_METRIC_EXPORT_INTERVAL: exportIntervalMillis = 60_000 } = settings;
   if (OTEL_METRICS_EXPORTER !== 'otlp') return [];
-  return [new PeriodicExportingMetricReader({ exporter: new metricExporters[protocol]() })];
+  const exportTimeoutMillis = Math.min(exportIntervalMillis, EXPORT_MS_MAX);
+  const exporter = new metricExporters[protocol]();
+  return [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })];
 }
 
 /** Has the SDK's errors written as log lines; of those that follow soon on another one nothing is written. */
