@@ -79,7 +79,7 @@ describe('the metrics of a running watcher', () => {
     expect((await ops.ask('/metrics')).text).not.toMatch(/password|the-key/);
   });
 
-  test('are those of the README with their units, and tell what it does', async () => {
+  test('are those of the README with their units, and show what it does', async () => {
     let isOpen = true;
     const held: (() => void)[] = [];
     const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {

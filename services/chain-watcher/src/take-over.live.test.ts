@@ -132,7 +132,7 @@ async function openScene(brokers?: string): Promise<Scene> {
 const ordersAreRead = ({ stage, orders }: Scene) =>
   until('the orders are read', () => orders.every(({ orderHash }) => stage.state(orderHash)?.status === 'INACTIVE'));
 
-/** After some more blocks, the log says of every order, and of the funds that it hangs on, what the chain says. */
+/** After some more blocks, the log agrees with the chain on every order, and on the funds that it depends on. */
 async function assertOrdersAgree({ stage, orders, change }: Scene): Promise<void> {
   for (let blocks = 0; blocks < 3; blocks += 1) {
     await change(1);

@@ -38,7 +38,7 @@ export async function actOnChain(
 ): Promise<Done> {
   const addresses = [...makers.keys()];
   const order = chance.pickAny(orders.filter(({ isGone }) => !isGone));
-  // Mostly where an order hangs on it.
+  // Mostly where an order depends on it.
   const isOfOrder = order !== undefined && !chance.oneIn(3);
   const maker = (isOfOrder ? order.maker : chance.pickAny(addresses)) ?? taker;
   const other = chance.pickAny(addresses) ?? taker;
