@@ -73,7 +73,7 @@ describe('the metrics of a running watcher', () => {
     }
     const lag = await ops.metric('lag_seconds');
     await until('the age grows', async () => (await ops.metric('lag_seconds')) > lag);
-    await until('the failures are told', async () => {
+    await until('the failures are counted', async () => {
       return (await ops.metric('rpc_failures_total{endpoint="127.0.0.1:9"}')) > 0;
     });
     expect((await ops.ask('/metrics')).text).not.toMatch(/password|the-key/);

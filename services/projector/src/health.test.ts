@@ -35,7 +35,7 @@ describe('liveness', () => {
     expect(judgeLiveness(signs(idle, 2_000_000), 60_000).isOk).toBe(true);
   });
 
-  test('a loop that has failed is not ready, and it is said why', () => {
+  test('a loop that has failed is not ready, with the reason', () => {
     const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
     expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
       isOk: false,

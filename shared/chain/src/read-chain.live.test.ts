@@ -397,7 +397,7 @@ describe('several endpoints', () => {
     one.close();
   });
 
-  test('are spared where the execution itself fails: all would say the same', async () => {
+  test('are not asked where the execution itself fails: all would answer the same', async () => {
     const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     const failing = { to: token, data: '0x12345678' };
     await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
@@ -478,7 +478,7 @@ describe('several endpoints', () => {
 });
 
 describe('a range of logs', () => {
-  test('is not taken from a node that lags behind: it would leave out the newest, and say nothing', async () => {
+  test('is not taken from a node that lags behind: it would leave out the newest, and give no sign', async () => {
     await send(token, 'mint', account, 5n);
     const number = await provider.getBlockNumber();
     const behind = await serve(async (body) => {
