@@ -34,7 +34,7 @@ export interface WatcherMeters {
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1, 2, 5, 10];
 
 /**
- * The watcher's metrics; README.md says what each is for. Each name ends with its unit. Counters and gauges have a value
+ * The watcher's metrics; README.md describes each. Each name ends with its unit. Counters and gauges have a value
  * from the start: an alert cannot be written on a series that does not exist.
  */
 export function createMetrics(): WatcherMeters {

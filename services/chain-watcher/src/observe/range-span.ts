@@ -21,7 +21,7 @@ export class RangeSpan {
 
   /**
    * @param blocks how many were asked for
-   * @param isRefused the node is there, and says that they are too many
+   * @param isRefused the node answered that they are too many
    */
   failed(blocks: number, isRefused: boolean): void {
     this.isTooLarge = isRefused || this.given > 0;
