@@ -17,7 +17,7 @@ describe('the connection to Kafka', () => {
   const connect = (environment: Record<string, string>) =>
     kafkaConnection(readSettings(kafkaSettings, { KAFKA_BROKERS: 'a:1,b:2', ...environment }));
 
-  test('is plain unless configured otherwise', () => {
+  test('is plain unless told otherwise', () => {
     expect(connect({})).toEqual({ brokers: ['a:1', 'b:2'] });
   });
 

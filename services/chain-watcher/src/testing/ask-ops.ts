@@ -2,7 +2,7 @@
 export interface Ops {
   /** Answers with status 0 where nobody listens. */
   ask(path: '/livez' | '/readyz' | '/metrics'): Promise<{ readonly status: number; readonly text: string }>;
-  /** One check of `/readyz` or `/livez`; empty where it is missing. */
+  /** One check of `/readyz` or `/livez`; empty where it is not told. */
   check(path: '/livez' | '/readyz', name: string): Promise<string>;
   /** A value of `/metrics`, by name without its prefix and with its labels as they stand there; NaN where it is missing. */
   metric(series: string): Promise<number>;

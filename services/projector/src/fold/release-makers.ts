@@ -10,7 +10,7 @@ import { withdrawOwed } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface ReleaseParts extends LoadParts {
-  /** Reads the facts of the partition from one offset to another, in order; those that cannot be read are left out. */
+  /** Hands over the facts of the partition from one offset to another, in order; those that cannot be read are left out. */
   readonly readFacts: (
     from: bigint,
     to: bigint,
@@ -52,7 +52,7 @@ export async function releaseMaker(
       const isNews = admission !== stored.admission || nonce?.value !== stored.nonce?.value;
       const view: Transition = { kind: 'MakerChanged', admission, nonce, offset: logged.offset };
       takeTransitions(state, held, isNews ? [view, ...released] : released, feed);
-      // A lower bound: orders that are back in the book are due when their grace period begins.
+      // What the quarantine has withheld is due for the book's sake again.
       held.draft.dueAtSeconds = 0;
       state.heldDueSeconds = 0;
     }
@@ -61,7 +61,7 @@ export async function releaseMaker(
   endFact(state, logged);
 }
 
-/** The maker as if it had been folded all the time. The feeds get nothing of it. */
+/** The maker as if it had been folded all the time, but for the feeds. */
 async function foldAgain(
   state: PartitionState,
   maker: Address,

@@ -4,7 +4,7 @@ import type { Defect } from './defects.js';
 import { type Plan, planRun } from './plan-run.js';
 import { runPlan } from './simulate-watchers.js';
 
-/** Runs that were wrong once, with a planted defect or before a mistake was fixed, each as its list of actions. */
+/** Runs that were wrong once, with a planted defect or before a mistake was mended, each as its list of actions. */
 export const KEPT_RUNS = new URL('../../../kept-runs/', import.meta.url);
 
 export function readKeptRuns(): readonly { readonly file: string; readonly plan: Plan }[] {
