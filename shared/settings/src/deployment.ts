@@ -77,8 +77,11 @@ export const telemetrySettings = {
     'Where spans go: `otlp`, `zipkin`, `console` or `none`; empty: `otlp` where a collector is named, else `none`',
     '',
   ),
-  OTEL_TRACES_SAMPLER: text('Which traces are recorded, by the names of the specification', 'parentbased_always_on'),
-  OTEL_TRACES_SAMPLER_ARG: text('Part of the traces that `parentbased_traceidratio` records, from 0 to 1', ''),
+  OTEL_TRACES_SAMPLER: text(
+    'Which traces are recorded, by the names of the specification: also `parentbased_always_on`, `traceidratio`',
+    'parentbased_traceidratio',
+  ),
+  OTEL_TRACES_SAMPLER_ARG: text('Part of the traces that `parentbased_traceidratio` records, from 0 to 1', '0.1'),
   OTEL_PROPAGATORS: text('How a request brings its trace: also `b3`, `b3multi`, `none`', 'tracecontext,baggage'),
   OTEL_METRICS_EXPORTER: choice(
     'With `otlp` metrics are sent to the collector too; they are always served on `OPS_PORT`',

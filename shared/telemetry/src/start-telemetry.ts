@@ -8,7 +8,12 @@ import { RuntimeNodeInstrumentation } from '@opentelemetry/instrumentation-runti
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { AlwaysOffSampler, NoopSpanProcessor } from '@opentelemetry/sdk-trace';
+import {
+  AlwaysOffSampler,
+  NoopSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace';
 import { createLogger, type Logger, type LogLevel } from './logger.js';
 import { MetricsPage } from './metrics-page.js';
 
@@ -19,6 +24,8 @@ import { MetricsPage } from './metrics-page.js';
 export interface TelemetrySettings {
   readonly LOG_LEVEL: LogLevel;
   readonly OTEL_TRACES_EXPORTER?: string;
+  readonly OTEL_TRACES_SAMPLER?: string;
+  readonly OTEL_TRACES_SAMPLER_ARG?: string;
   readonly OTEL_METRICS_EXPORTER?: string;
   readonly OTEL_METRIC_EXPORT_INTERVAL?: number;
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string;
@@ -54,7 +61,7 @@ export function startTelemetry(service: string, settings: TelemetrySettings): Te
     instrumentations: [new RuntimeNodeInstrumentation()],
     metricReaders: [page, ...metricReaders(settings)],
     logRecordProcessors: [],
-    ...(exportsSpans(settings) ? {} : { spanProcessors: [new NoopSpanProcessor()], sampler: new AlwaysOffSampler() }),
+    ...tracing(settings),
   });
   sdk.start();
   return {
@@ -65,6 +72,14 @@ export function startTelemetry(service: string, settings: TelemetrySettings): Te
       await Promise.race([sdk.shutdown().catch(() => undefined), pause(STOP_MS_MAX, undefined, { ref: false })]);
     },
   };
+}
+
+function tracing(settings: TelemetrySettings): ConstructorParameters<typeof NodeSDK>[0] {
+  if (!exportsSpans(settings)) return { spanProcessors: [new NoopSpanProcessor()], sampler: new AlwaysOffSampler() };
+  const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = settings;
+  if (OTEL_TRACES_SAMPLER !== 'parentbased_traceidratio') return {};
+  // The default of the settings: the SDK's own is every trace.
+  return { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(Number(OTEL_TRACES_SAMPLER_ARG)) }) };
 }
 
 function exportsSpans(settings: TelemetrySettings): boolean {

@@ -23,11 +23,6 @@ interface Variant {
   readonly settings: Environment;
 }
 
-/** What one ingress took over all rounds. */
-interface Taken {
-  usPerPost: number[];
-}
-
 /**
  * CPU per POST of one order, of three processes of ingress that differ in their telemetry alone, in turn on one stack: without
  * a collector, with one, and with one that gets every trace.
@@ -64,7 +59,7 @@ async function compare(bench: Bench, folder: string, { variants, rounds, request
     const makers = await bench.openMakers(Math.ceil(orders / ORDERS_PER_MAKER), ORDERS_PER_MAKER);
     await services.ready();
     const feeds = await followFeeds(bench.stack, { withFacts: false });
-    const taken = new Map(variants.map(({ name }): [string, Taken] => [name, { usPerPost: [] }]));
+    const taken = new Map(variants.map(({ name }): [string, number[]] => [name, []]));
     let placed = 0;
     const sign = (): BenchRequest => {
       const maker = makers[Math.floor(placed / ORDERS_PER_MAKER)];
@@ -85,7 +80,7 @@ async function compare(bench: Bench, folder: string, { variants, rounds, request
         sender.close();
         await untilActive(feeds, placed);
         // The first round warms up.
-        if (count > 0) taken.get(name)?.usPerPost.push(used / requests);
+        if (count > 0) taken.get(name)?.push(used / requests);
       }
     }
     await feeds.stop();
@@ -114,14 +109,13 @@ function environmentOf({ stack }: Bench): Environment {
   };
 }
 
-function report(taken: ReadonlyMap<string, Taken>, rounds: number, requests: number): void {
+function report(taken: ReadonlyMap<string, readonly number[]>, rounds: number, requests: number): void {
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  const [first] = taken.values();
-  const base = first?.usPerPost ?? [];
+  const [base = []] = taken.values();
   printTable(
     `POST of one order, ${AT_ONCE} at once, ${requests} to each ingress in each of ${rounds} rounds, in turn; CPU of ingress from /proc. The ratio is of the sums; p25 and p75 are of the ratios of single rounds.`,
     Object.fromEntries(
-      [...taken].map(([name, { usPerPost }]) => {
+      [...taken].map(([name, usPerPost]) => {
         const ratios = usPerPost.map((value, index) => value / (base[index] ?? Number.NaN));
         return [
           name,
