@@ -17,7 +17,7 @@ import type {
   TopicSpec,
 } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
-import { openFencedPublisher } from './produce/transactions.js';
+import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { LastRecordReader } from './topics/read-last-records.js';
 import { endOffsetReader } from './topics/read-offsets.js';
@@ -74,7 +74,7 @@ class KafkaLog implements Log {
     const parts = {
       cluster: this.#openCluster(),
       transactions: this.#clusterForPublishing(),
-      name: `${clientId}-${randomUUID()}`,
+      transactionalId: `${clientId}-${randomUUID()}-atomic`,
       logger,
     };
     const appender = new GroupCommit(parts, appenderOptions);
@@ -83,7 +83,7 @@ class KafkaLog implements Log {
   };
 
   readonly createFencedPublisher = (publisherOptions: FencedPublisherOptions): FencedPublisher =>
-    openFencedPublisher(this.#clusterForPublishing(), publisherOptions);
+    new Transactor(this.#clusterForPublishing(), publisherOptions);
 
   readonly followTopic = (followOptions: FollowOptions): Following => {
     const { logger } = this.#options;

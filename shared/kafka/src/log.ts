@@ -74,25 +74,22 @@ export interface ConnectOptions {
 export interface AppenderOptions {
   /** How long a call waits for others to share its request. Default 2. */
   readonly lingerMs?: number;
-  /** Bound on one record batch (all calls gathered for one partition); keep it under the topic's max.message.bytes. Default 900000. */
-  readonly batchBytesMax?: number;
   /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
 }
 
 export interface Appender {
   /**
-   * Appends the records of one partition in one record batch: all or none. Concurrent calls share requests. Where more
-   * than 64 MiB are waiting, a call is refused at once with LogUnavailable.
+   * Appends the records of one partition in one record batch: all or none, 900 kB at most; keep the topic's
+   * max.message.bytes above that. Concurrent calls share requests. Where more than 64 MiB are waiting, a call is refused
+   * at once with LogUnavailable.
    * Answers with the offsets, in order, after all in-sync replicas have acknowledged.
    * Throws LogUnavailable or RecordTooLarge. After a LogUnavailable nothing is tried again behind the caller's back;
    * only a request that was already on the wire may still be stored (`mayHaveBeenAppended`).
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Appends records of any partitions in one Kafka transaction: readers see all or none. Same errors. */
-  appendAtomically(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
-  /** For metrics: produce requests and record batches sent, and calls answered. */
-  counts(): { readonly requests: number; readonly batches: number; readonly calls: number; readonly records: number };
+  appendAtomically(records: readonly LogRecord[]): Promise<void>;
   /** Refuses new calls and waits for those under way. */
   close(): Promise<void>;
 }
