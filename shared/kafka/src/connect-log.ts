@@ -19,12 +19,10 @@ import type {
 import { GroupCommit } from './produce/group-commit.js';
 import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
-import { LastRecordReader } from './topics/read-last-records.js';
-import { endOffsetReader } from './topics/read-offsets.js';
+import { readLastRecords } from './topics/read-last-records.js';
+import { offsetReader, type ReadOffsets } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
-const LAST_RECORDS_MAX = 16;
-const LAST_RECORDS_TIMEOUT_MS = 10_000;
 const PUBLISHING_CLUSTERS_MAX = 4;
 
 /**
@@ -42,15 +40,16 @@ class KafkaLog implements Log {
   /** What was opened, with what depends on it first. */
   readonly #closing: (() => Promise<void>)[] = [];
   readonly #queries: Cluster;
-  readonly #endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
-  readonly #lastRecords: LastRecordReader;
+  readonly #reading: Cluster;
+  readonly #offsets: { readonly firstOffsets: ReadOffsets; readonly endOffsets: ReadOffsets };
   #publishers = 0;
 
   constructor(options: ConnectOptions) {
     this.#options = options;
     this.#queries = this.#openCluster();
-    this.#endOffsets = endOffsetReader(this.#queries);
-    this.#lastRecords = new LastRecordReader(this.#openCluster(), this.#endOffsets);
+    this.#reading = this.#openCluster();
+    const firstOffsets = offsetReader(this.#queries, 'EARLIEST');
+    this.#offsets = { firstOffsets, endOffsets: offsetReader(this.#queries, 'LATEST') };
   }
 
   readonly createTopics = (specs: readonly TopicSpec[]) => createTopics(this.#queries, specs);
@@ -61,13 +60,10 @@ class KafkaLog implements Log {
     countPartitions(this.#queries, topic, timeoutMs);
 
   readonly endOffsets = (topic: string, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}): Promise<readonly bigint[]> =>
-    this.#endOffsets(topic, timeoutMs);
+    this.#offsets.endOffsets(topic, timeoutMs);
 
-  readonly readLastRecords = (
-    topic: string,
-    partition: number,
-    { recordsMax = LAST_RECORDS_MAX, timeoutMs = LAST_RECORDS_TIMEOUT_MS } = {},
-  ) => this.#lastRecords.read(topic, partition, { recordsMax, timeoutMs });
+  readonly readLastRecords = (topic: string, partition: number) =>
+    readLastRecords({ cluster: this.#reading, ...this.#offsets }, { topic, partition });
 
   readonly createAppender = (appenderOptions: AppenderOptions = {}): Appender => {
     const { clientId, logger } = this.#options;
@@ -87,7 +83,7 @@ class KafkaLog implements Log {
 
   readonly followTopic = (followOptions: FollowOptions): Following => {
     const { logger } = this.#options;
-    const parts = { cluster: this.#openCluster(), logger, now: this.#now, endOffsets: this.#endOffsets };
+    const parts = { cluster: this.#openCluster(), logger, ...this.#offsets };
     const follower = new TopicFollower(parts, followOptions);
     this.#closing.unshift(() => follower.stop());
     return follower;
@@ -96,7 +92,7 @@ class KafkaLog implements Log {
   readonly consumePartitions = <T>(consumeOptions: ConsumeOptions<T>): PartitionConsumer => {
     const { logger } = this.#options;
     const parking = new Parking(this.createAppender(), consumeOptions.parkedTopic, (topic) => this.partitionsOf(topic));
-    const parts = { fetching: this.#openCluster(), group: this.#openCluster(), logger, now: this.#now, parking };
+    const parts = { fetching: this.#openCluster(), group: this.#openCluster(), logger, parking };
     const consumer = new GroupConsumer(parts, consumeOptions);
     this.#closing.unshift(() => consumer.stop());
     return consumer;
@@ -111,10 +107,6 @@ class KafkaLog implements Log {
       cluster.close();
     }
   };
-
-  get #now(): () => number {
-    return this.#options.now ?? Date.now;
-  }
 
   #openCluster(): Cluster {
     const cluster = new Cluster(this.#options);

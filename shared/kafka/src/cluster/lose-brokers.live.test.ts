@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
 import { LogUnavailable } from '../failures.js';
 import type { Appender, Log } from '../log.js';
-import { openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { asRead, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { Cluster } from './cluster.js';
 import { deadlineIn } from './deadline.js';
 
@@ -97,6 +97,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
     groupId: topic,
     parkedTopic: topic,
     positionOf: async (partition) => positions[partition] ?? 0n,
+    decode: asRead,
     handleBatch: async ({ partition, fromOffset, nextOffset, records }) => {
       if (positions[partition] !== fromOffset) throw new Error('not where the store is');
       positions[partition] = nextOffset;

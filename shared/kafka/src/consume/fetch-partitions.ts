@@ -1,9 +1,9 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { deadlineIn, pause } from '../cluster/deadline.js';
-import { assertAccepted, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable } from '../failures.js';
-import type { Logger, StoredRecord, UnreadableBatch } from '../log.js';
-import { decodeBatches } from './decode-batches.js';
+import type { Logger, StoredRecord } from '../log.js';
+import { decodeBatches, type UnreadableBatch } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
 const POLL_MS_MAX = 500;
@@ -26,14 +26,12 @@ export interface FetcherOptions {
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
   readonly recordsMax: number;
-  readonly bytesMax: number;
   readonly logger: Logger;
   /** Handles one range; the partition's next one waits for it. A rejection stops everything through `onFatal`. */
   readonly handle: (partition: number, range: RecordRange) => Promise<void>;
   /** The offset is not in the log (any more): answers with the one to go on from, or throws. */
   readonly onOutOfRange: (partition: number, offset: bigint) => Promise<bigint>;
   readonly onFatal: (error: Error) => void;
-  readonly now: () => number;
 }
 
 interface Reading {
@@ -41,7 +39,6 @@ interface Reading {
   fetchFrom: bigint;
   readonly queue: RecordRange[];
   handling: Promise<void> | undefined;
-  isStopped: boolean;
   highWatermark: bigint | undefined;
   /** Where a batch could not be decoded once: it is fetched a second time before it is given up. */
   suspectAt: bigint | undefined;
@@ -71,18 +68,17 @@ export class Fetcher {
       fetchFrom,
       queue: [],
       handling: undefined,
-      isStopped: false,
       highWatermark: undefined,
       suspectAt: undefined,
     });
-    this.#poll();
+    // Those that are started together share the first poll.
+    queueMicrotask(() => this.#poll());
   }
 
   /** Hands over nothing more of the partition; resolves when what was handed over has been handled. */
   async stop(partition: number): Promise<void> {
     const reading = this.#readings.get(partition);
     if (reading !== undefined) {
-      reading.isStopped = true;
       reading.queue.length = 0;
       this.#readings.delete(partition);
       await reading.handling;
@@ -106,71 +102,67 @@ export class Fetcher {
 
   /** Starts a poll of each leader that has none under way and leads a partition that is ready for more. */
   #poll(): void {
-    const { cluster, topic, logger } = this.#options;
-    if (this.#closing.signal.aborted || this.#readings.size === 0) {
+    const { cluster, topic } = this.#options;
+    if (this.#closing.signal.aborted) {
       return;
     }
     const layout = cluster.knownLayout(topic);
-    if (layout === undefined) {
-      this.#underWay(UNKNOWN_LEADER, async () => {
-        await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX)).catch(async (error: Error) => {
-          logger.warn({ topic, error: error.message }, 'the leaders of a topic are not known');
-          await pause(RETRY_PAUSE_MS, this.#closing.signal);
-        });
-      });
-      return;
-    }
-    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout[partition] ?? UNKNOWN_LEADER);
+    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? UNKNOWN_LEADER);
     for (const [leader, readings] of byLeader) {
       const ready = readings.filter(({ queue }) => queue.length === 0);
-      if (leader === UNKNOWN_LEADER) {
-        this.#underWay(leader, () => this.#refreshLater());
-      } else if (ready.length > 0) {
+      if (!this.#polls.has(leader) && ready.length > 0) {
         const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
-        this.#underWay(leader, () => this.#pollLeader(leader, ready, waitMs));
+        const work = leader === UNKNOWN_LEADER ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
+        const poll = work.finally(() => {
+          this.#polls.delete(leader);
+          this.#poll();
+        });
+        this.#polls.set(leader, poll);
       }
     }
   }
 
-  #underWay(leader: number, work: () => Promise<void>): void {
-    if (!this.#polls.has(leader)) {
-      const poll = work().finally(() => {
-        this.#polls.delete(leader);
-        this.#poll();
-      });
-      this.#polls.set(leader, poll);
+  async #findLeaders(): Promise<void> {
+    const { cluster, topic, logger } = this.#options;
+    try {
+      const leaders = await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX));
+      if ([...this.#readings.keys()].some((partition) => (leaders[partition] ?? UNKNOWN_LEADER) === UNKNOWN_LEADER)) {
+        await this.#forgetLeaders();
+      }
+    } catch (error) {
+      logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
+      await this.#forgetLeaders();
     }
   }
 
-  async #refreshLater(): Promise<void> {
+  async #forgetLeaders(): Promise<void> {
     this.#options.cluster.forgetLayout(this.#options.topic);
     await pause(RETRY_PAUSE_MS, this.#closing.signal);
   }
 
   async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
-    const { cluster, topic, logger, now } = this.#options;
-    const asked = new Map(ready.map((reading) => [reading.partition, { reading, from: reading.fetchFrom }]));
+    const { cluster, topic, logger } = this.#options;
     try {
       const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
-      this.#lastPollAtMs = now();
-      assertAccepted(`fetching ${topic}`, answer.errorCode);
+      this.#lastPollAtMs = Date.now();
       let isLayoutValid = true;
-      for (const fetched of answer.partitions) {
-        const { reading, from } = asked.get(fetched.partition) ?? {};
-        if (reading !== undefined && !reading.isStopped && reading.fetchFrom === from) {
+      for (const fetched of answer) {
+        const reading = this.#readings.get(fetched.partition);
+        // It may have been stopped, and begun anew, meanwhile.
+        if (reading !== undefined && ready.includes(reading)) {
           isLayoutValid = (await this.#accept(reading, fetched)) && isLayoutValid;
         }
       }
       if (!isLayoutValid) {
-        await this.#refreshLater();
+        await this.#forgetLeaders();
       }
     } catch (error) {
       if (!this.#closing.signal.aborted) {
         logger.warn({ topic, leader, error: (error as Error).message }, 'polling a broker failed');
         // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
-        await this.#refreshLater();
+        await this.#forgetLeaders();
       }
     }
   }
@@ -200,7 +192,7 @@ export class Fetcher {
 
   /** False when nothing could be made of what was fetched. */
   #enqueue(reading: Reading, fetched: FetchedPartition): boolean {
-    const { topic, headerEncoding, logger } = this.#options;
+    const { topic, headerEncoding, recordsMax, logger } = this.#options;
     const { fetchFrom } = reading;
     const { records, nextOffset, unreadable } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
     if (nextOffset === fetchFrom) {
@@ -216,7 +208,7 @@ export class Fetcher {
     if (unreadable !== undefined) {
       reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
     } else {
-      reading.queue.push(...split(records, fetchFrom, nextOffset, this.#options));
+      reading.queue.push(...split(records, fetchFrom, nextOffset, recordsMax));
     }
     reading.fetchFrom = nextOffset;
     reading.handling ??= this.#handleQueue(reading);
@@ -254,27 +246,19 @@ function rotate<T>(items: readonly T[]): readonly T[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
+/** The records in ranges of at most so many; one range where there are none. */
 function split(
   records: readonly StoredRecord[],
   fromOffset: bigint,
   nextOffset: bigint,
-  bounds: { readonly recordsMax: number; readonly bytesMax: number },
+  recordsMax: number,
 ): RecordRange[] {
   const ranges: RecordRange[] = [];
-  let taken: StoredRecord[] = [];
-  let bytes = 0;
   let from = fromOffset;
-  for (const record of records) {
-    const size = record.key.length + (record.value?.length ?? 0);
-    if (taken.length > 0 && (taken.length >= bounds.recordsMax || bytes + size > bounds.bytesMax)) {
-      ranges.push({ records: taken, fromOffset: from, nextOffset: record.offset });
-      from = record.offset;
-      taken = [];
-      bytes = 0;
-    }
-    taken.push(record);
-    bytes += size;
+  for (let at = 0; at === 0 || at < records.length; at += recordsMax) {
+    const behind = records[at + recordsMax]?.offset ?? nextOffset;
+    ranges.push({ records: records.slice(at, at + recordsMax), fromOffset: from, nextOffset: behind });
+    from = behind;
   }
-  ranges.push({ records: taken, fromOffset: from, nextOffset });
   return ranges;
 }

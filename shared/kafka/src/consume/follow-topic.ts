@@ -1,20 +1,19 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { deadlineIn, pause } from '../cluster/deadline.js';
+import { pause } from '../cluster/deadline.js';
 import { RecordsDeleted } from '../failures.js';
 import type { Following, FollowOptions, Logger } from '../log.js';
-import { readStartOffsets } from '../topics/read-offsets.js';
+import type { ReadOffsets } from '../topics/read-offsets.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
 const RECORDS_MAX = 5_000;
-const BYTES_MAX = 8 * 1024 * 1024;
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 
 export interface FollowerParts {
   readonly cluster: Cluster;
   readonly logger: Logger;
-  readonly now: () => number;
-  readonly endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+  readonly firstOffsets: ReadOffsets;
+  readonly endOffsets: ReadOffsets;
 }
 
 /**
@@ -43,10 +42,8 @@ export class TopicFollower implements Following {
       cluster: parts.cluster,
       topic: options.topic,
       logger: parts.logger,
-      now: parts.now,
       headerEncoding: options.headerEncoding ?? 'utf8',
       recordsMax: options.recordsMax ?? RECORDS_MAX,
-      bytesMax: BYTES_MAX,
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: (partition, offset) => this.#firstStored(partition, offset),
       onFatal: (error) => this.#fail(error),
@@ -68,40 +65,39 @@ export class TopicFollower implements Following {
 
   async #begin(): Promise<void> {
     const { topic } = this.#options;
-    const { cluster, logger, endOffsets } = this.#parts;
+    const { logger, firstOffsets, endOffsets } = this.#parts;
     /** Each reason is logged once, however often it is tried again. */
     const reasons = new Set<string>();
-    while (!this.#stopping.signal.aborted) {
+    for (; !this.#stopping.signal.aborted; await pause(RETRY_PAUSE_MS, this.#stopping.signal)) {
       try {
-        const first = await readStartOffsets(cluster, topic, deadlineIn(ASK_TIMEOUT_MS));
-        this.#ends = await endOffsets(topic, ASK_TIMEOUT_MS);
-        this.#positions = startOffsets(this.#options, first, this.#ends);
-        if (!this.#stopping.signal.aborted) {
-          this.#start();
-        }
+        const first = await firstOffsets(topic, ASK_TIMEOUT_MS);
+        const ends = await endOffsets(topic, ASK_TIMEOUT_MS);
         if (reasons.size > 0) {
           logger.info({ topic }, 'the topic can be read now');
         }
-        return;
+        return this.#start(first, ends);
       } catch (error) {
-        if (error instanceof RecordsDeleted) {
-          this.#fail(error);
-          return;
-        }
         const reason = (error as Error).message;
         if (!reasons.has(reason) && !this.#stopping.signal.aborted) {
           reasons.add(reason);
           logger.warn({ topic, error: reason }, 'a topic cannot be read yet: it is tried until it can');
         }
-        await pause(RETRY_PAUSE_MS, this.#stopping.signal);
       }
     }
   }
 
-  #start(): void {
-    this.#positions.forEach((offset, partition) => {
-      this.#fetcher.start(partition, offset);
-    });
+  #start(first: readonly bigint[], ends: readonly bigint[]): void {
+    try {
+      this.#positions = startOffsets(this.#options, first, ends);
+    } catch (error) {
+      return this.#fail(error as Error);
+    }
+    this.#ends = ends;
+    if (!this.#stopping.signal.aborted) {
+      this.#positions.forEach((offset, partition) => {
+        this.#fetcher.start(partition, offset);
+      });
+    }
     this.#checkCaughtUp();
   }
 
@@ -109,7 +105,6 @@ export class TopicFollower implements Following {
     if (unreadable !== undefined) {
       const { bytes: _, ...described } = unreadable;
       this.#parts.logger.error(described, 'an unreadable batch was passed over');
-      this.#options.onUnreadable?.(unreadable);
     }
     if (records.length > 0) {
       await this.#options.onRecords(partition, records);
@@ -119,8 +114,8 @@ export class TopicFollower implements Following {
 
   async #firstStored(partition: number, offset: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
-    const { cluster, logger } = this.#parts;
-    const start = (await readStartOffsets(cluster, topic, deadlineIn(ASK_TIMEOUT_MS)))[partition] ?? 0n;
+    const { logger, firstOffsets } = this.#parts;
+    const start = (await firstOffsets(topic, ASK_TIMEOUT_MS))[partition] ?? 0n;
     if (isGapless) {
       assertStored(topic, partition, offset, start);
     }
