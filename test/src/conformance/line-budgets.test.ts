@@ -18,7 +18,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/client': 440,
   'shared/domain': 860,
   'shared/http': 840,
-  'shared/kafka': 3430,
+  'shared/kafka': 3380,
   'shared/postgres': 1290,
   'shared/redis': 1530,
   'shared/settings': 290,

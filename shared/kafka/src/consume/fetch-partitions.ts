@@ -1,7 +1,7 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { deadlineIn, pause } from '../cluster/deadline.js';
-import { NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
-import { LogUnavailable } from '../failures.js';
+import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
+import { LogUnavailable, unavailable } from '../failures.js';
 import type { Logger, StoredRecord } from '../log.js';
 import { decodeBatches, type UnreadableBatch } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
@@ -147,72 +147,57 @@ export class Fetcher {
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
       this.#lastPollAtMs = Date.now();
-      let isLayoutValid = true;
-      for (const fetched of answer) {
-        const reading = this.#readings.get(fetched.partition);
-        // It may have been stopped, and begun anew, meanwhile.
-        if (reading !== undefined && ready.includes(reading)) {
-          isLayoutValid = (await this.#accept(reading, fetched)) && isLayoutValid;
-        }
-      }
-      if (!isLayoutValid) {
-        await this.#forgetLeaders();
+      const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
+      const failed = accepted.find((outcome) => outcome.status === 'rejected');
+      if (failed !== undefined) {
+        throw failed.reason;
       }
     } catch (error) {
-      if (!this.#closing.signal.aborted) {
-        logger.warn({ topic, leader, error: (error as Error).message }, 'polling a broker failed');
+      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) {
+        this.#fail(error as Error);
+      } else if (!this.#closing.signal.aborted) {
+        logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
         // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
         await this.#forgetLeaders();
       }
     }
   }
 
-  /** Takes what was fetched of one partition; false when its leader has to be asked for again. */
-  async #accept(reading: Reading, fetched: FetchedPartition): Promise<boolean> {
-    const { topic, logger, onOutOfRange } = this.#options;
-    const reason = nameOfCode(fetched.errorCode);
-    if (reason === 'OFFSET_OUT_OF_RANGE') {
-      try {
-        reading.fetchFrom = await onOutOfRange(reading.partition, reading.fetchFrom);
-      } catch (error) {
-        if (error instanceof LogUnavailable) {
-          return false;
-        }
-        this.#fail(error as Error);
-      }
-      return true;
+  /** Takes what was fetched of one partition. */
+  async #accept(ready: readonly Reading[], fetched: FetchedPartition): Promise<void> {
+    const { topic, headerEncoding, recordsMax, logger, onOutOfRange } = this.#options;
+    const { partition, errorCode, highWatermark, bytes } = fetched;
+    const reading = this.#readings.get(partition);
+    if (reading === undefined || !ready.includes(reading)) {
+      // It was stopped, and perhaps begun anew, meanwhile.
+      return;
     }
-    if (fetched.errorCode !== NO_ERROR) {
-      logger.warn({ topic, partition: fetched.partition, reason }, 'a fetch was refused');
-      return false;
-    }
-    reading.highWatermark = fetched.highWatermark;
-    return fetched.bytes.length === 0 || this.#enqueue(reading, fetched);
-  }
-
-  /** False when nothing could be made of what was fetched. */
-  #enqueue(reading: Reading, fetched: FetchedPartition): boolean {
-    const { topic, headerEncoding, recordsMax, logger } = this.#options;
     const { fetchFrom } = reading;
+    if (nameOfCode(errorCode) === 'OFFSET_OUT_OF_RANGE') {
+      reading.fetchFrom = await onOutOfRange(partition, fetchFrom);
+      return;
+    }
+    assertAccepted(`fetching ${topic}/${partition}`, errorCode);
+    reading.highWatermark = highWatermark;
+    if (bytes.length === 0) {
+      return;
+    }
     const { records, nextOffset, unreadable } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
     if (nextOffset === fetchFrom) {
-      logger.warn({ topic, partition: reading.partition, fetchFrom }, 'a fetch holds no whole batch');
-      return false;
+      throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
     }
-    if (unreadable !== undefined && reading.suspectAt !== fetchFrom) {
-      const { partition, baseOffset, reason } = unreadable;
-      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
-      reading.suspectAt = fetchFrom;
-      return true;
-    }
-    if (unreadable !== undefined) {
+    if (unreadable === undefined) {
+      reading.queue.push(...split(records, fetchFrom, nextOffset, recordsMax));
+    } else if (reading.suspectAt === fetchFrom) {
       reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
     } else {
-      reading.queue.push(...split(records, fetchFrom, nextOffset, recordsMax));
+      const { baseOffset, reason } = unreadable;
+      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
+      reading.suspectAt = fetchFrom;
+      return;
     }
     reading.fetchFrom = nextOffset;
     reading.handling ??= this.#handleQueue(reading);
-    return true;
   }
 
   async #handleQueue(reading: Reading): Promise<void> {

@@ -21,7 +21,6 @@ export interface FollowerParts {
  * consumer group, so none has to be waited for and none is left behind.
  */
 export class TopicFollower implements Following {
-  readonly caughtUp: Promise<void>;
   readonly #options: FollowOptions;
   readonly #parts: FollowerParts;
   readonly #fetcher: Fetcher;
@@ -30,14 +29,11 @@ export class TopicFollower implements Following {
   #positions: bigint[] = [];
   /** The end offsets at the start, until they are reached. */
   #ends: readonly bigint[] | undefined;
-  #onCaughtUp: () => void = () => undefined;
+  readonly #caughtUp = Promise.withResolvers<void>();
 
   constructor(parts: FollowerParts, options: FollowOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.caughtUp = new Promise<void>((resolve) => {
-      this.#onCaughtUp = resolve;
-    });
     this.#fetcher = new Fetcher({
       cluster: parts.cluster,
       topic: options.topic,
@@ -51,9 +47,11 @@ export class TopicFollower implements Following {
     this.#beginning = this.#begin();
   }
 
-  readonly positions = (): readonly bigint[] => {
-    return [...this.#positions];
-  };
+  get caughtUp(): Promise<void> {
+    return this.#caughtUp.promise;
+  }
+
+  readonly positions = (): readonly bigint[] => [...this.#positions];
 
   readonly lastPollAtMs = (): number => this.#fetcher.lastPollAtMs();
 
@@ -133,7 +131,7 @@ export class TopicFollower implements Following {
   #checkCaughtUp(): void {
     if (this.#ends?.every((end, partition) => (this.#positions[partition] ?? 0n) >= end)) {
       this.#ends = undefined;
-      this.#onCaughtUp();
+      this.#caughtUp.resolve();
     }
   }
 
