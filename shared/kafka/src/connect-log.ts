@@ -23,8 +23,8 @@ export function connectLog(options: ConnectOptions): Log {
   const queries = clusters.open();
   const reading = clusters.open();
   const offsets = { firstOffsets: offsetReader(queries, 'EARLIEST'), endOffsets: offsetReader(queries, 'LATEST') };
-  /** Readers first: their handlers may still publish and park. */
-  const closing: (() => Promise<void>)[] = [];
+  const readers = new Set<() => Promise<void>>();
+  const writers = new Set<() => Promise<void>>();
 
   const log: Log = {
     createTopics: (specs) => createTopics(queries, specs),
@@ -36,24 +36,27 @@ export function connectLog(options: ConnectOptions): Log {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
       const parts = { cluster: clusters.open(), transactions: clusters.forPublishing(), transactionalId, logger };
       const appender = new GroupCommit(parts, appenderOptions);
-      closing.push(appender.close);
+      writers.add(appender.close);
       return appender;
     },
     createFencedPublisher: (publisherOptions) => new Transactor(clusters.forPublishing(), publisherOptions),
     followTopic: (followOptions) => {
-      const follower = new TopicFollower({ cluster: clusters.open(), logger, ...offsets }, followOptions);
-      closing.unshift(follower.stop);
+      // Many are opened and stopped in the life of a process: nothing of them is kept.
+      const onStop = () => readers.delete(follower.stop);
+      const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop, ...offsets }, followOptions);
+      readers.add(follower.stop);
       return follower;
     },
     consumePartitions: (consumeOptions) => {
       const parking = new Parking(log.createAppender(), consumeOptions.parkedTopic, log.partitionsOf);
       const parts = { fetching: clusters.open(), group: clusters.open(), logger, parking };
       const consumer = new GroupConsumer(parts, consumeOptions);
-      closing.unshift(consumer.stop);
+      readers.add(consumer.stop);
       return consumer;
     },
     close: async () => {
-      for (const close of closing.splice(0)) {
+      // Readers first: their handlers may still publish and park.
+      for (const close of [...[...readers].reverse(), ...writers]) {
         await close();
       }
       clusters.close();

@@ -12,6 +12,7 @@ const RETRY_PAUSE_MS = 200;
 export interface FollowerParts {
   readonly cluster: Cluster;
   readonly logger: Logger;
+  readonly onStop: () => void;
   readonly firstOffsets: ReadOffsets;
   readonly endOffsets: ReadOffsets;
 }
@@ -59,6 +60,7 @@ export class TopicFollower implements Following {
     this.#stopping.abort();
     await this.#fetcher.close();
     await this.#beginning;
+    this.#parts.onStop();
   };
 
   async #begin(): Promise<void> {
