@@ -101,6 +101,9 @@ export class OwnedPartition<T> {
         if (error instanceof FatalError) {
           throw error;
         }
+        if (this.isRevoked) {
+          return false;
+        }
         const reason = error instanceof Error ? error.message : String(error);
         unexpected += error instanceof RetryableError || error instanceof LogUnavailable ? 0 : 1;
         if (unexpected > UNEXPECTED_ERRORS_MAX) {
