@@ -57,7 +57,7 @@ async function cancelled(maker: TestMaker, { orderHash, order }: SignedOrder): P
   return answers;
 }
 
-/** The read model may be behind for a while, where a broker has hung, or has just started on a busy machine. */
+/** The read model may be behind for a while, where three brokers share a busy machine and where one has hung. */
 async function placeAtLast(maker: TestMaker): Promise<SignedOrder[]> {
   for (;;) {
     try {
