@@ -58,7 +58,7 @@ export interface ConnectOptions {
 }
 
 export interface AppenderOptions {
-  /** How long a call waits for others to share its request. Default 2. */
+  /** How long the first call after an idle time waits for others to share its request. Default 2. */
   readonly lingerMs?: number;
   /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
