@@ -89,7 +89,7 @@ export class Cluster {
   layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
     const late = () => unavailable(`no broker gave the leaders of ${topic}`);
     const find = async () => this.#layouts.get(topic) ?? within(deadline, this.#askLayout(topic), late);
-    return retryUntil(deadline, RETRY_PAUSE_MS, find);
+    return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
   }
 
   async #readLayout(topic: string): Promise<TopicLayout> {
