@@ -6,7 +6,7 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import { inSpan, type Logger, SpanKind, type Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createListSources, watchProjection } from './connect-sources.js';
@@ -113,14 +113,14 @@ async function connect(
   closing.push(async () => topics.stop());
   await topics.firstTry;
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'query',
   });
   closing.push(() => redis.close());
   const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
+    ...postgresConnection(settings),
     poolMax: settings.POSTGRES_POOL_MAX,
     applicationName: 'query',
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
