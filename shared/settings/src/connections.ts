@@ -42,9 +42,15 @@ export function kafkaConnection(settings: KafkaSettings): KafkaConnection {
   return { brokers: settings.KAFKA_BROKERS, ...(tls && { tls }), ...(sasl && { sasl }) };
 }
 
-/** @throws SettingsError, likewise */
-export function postgresConnection(settings: SettingsOf<typeof postgresSettings>): ServerConnection {
-  return connectionOf('DATABASE', settings.DATABASE_URL, settings.DATABASE_PASSWORD, settings);
+/**
+ * @param url of another server that is reached in the same way: a replica
+ * @throws SettingsError, likewise
+ */
+export function postgresConnection(
+  settings: SettingsOf<typeof postgresSettings>,
+  url = settings.DATABASE_URL,
+): ServerConnection {
+  return connectionOf('DATABASE', url, settings.DATABASE_PASSWORD, settings);
 }
 
 /** @throws SettingsError, likewise */

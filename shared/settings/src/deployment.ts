@@ -48,6 +48,15 @@ export const postgresSettings = {
   ...tlsSettings('DATABASE', 'Postgres'),
 };
 
+/** For a service that reads from a replica where it can. */
+export const replicaSettings = {
+  DATABASE_REPLICA_URL: secret(
+    'A replica of it, with the same password and TLS; empty: none. What it lacks is read from `DATABASE_URL`',
+    '',
+    postgresUrl,
+  ),
+};
+
 export const redisSettings = {
   REDIS_URL: secret(
     'Redis, `redis://user:password@host:port/0`: one server, or the primary behind one address. It may be flushed at any time',

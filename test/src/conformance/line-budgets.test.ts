@@ -12,7 +12,7 @@ const budgets: Readonly<Record<string, number>> = {
   'services/ingress': 1840,
   'services/operator': 290,
   'services/projector': 2570,
-  'services/query': 670,
+  'services/query': 690,
   'shared/book': 210,
   'shared/chain': 1210,
   'shared/client': 440,
