@@ -1,12 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
-import { variablesOf } from '@makerbook/settings';
 import type { DeployedContracts } from './deploy-contracts.js';
 import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
-import { given, type StackSettings, stackSettings } from './stack-env.js';
+import { given, inheritedOf, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   awaitReadiness,
@@ -178,9 +177,8 @@ function serviceEnvironment(
   parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
 ): Environment {
   const { addresses, contracts, quoteSigner } = parts;
-  const inherited = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name) && !isReadByStack(name));
   return {
-    ...Object.fromEntries(inherited),
+    ...inheritedOf(shared),
     KAFKA_BROKERS: addresses.kafkaBrokers,
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,
@@ -197,13 +195,6 @@ function serviceEnvironment(
     QUOTE_SIGNERS: contracts.quoteSigners.join(','),
     ...quoteSigner.environment,
   };
-}
-
-/** A secret that the stack has read, from its variable or from its file, reaches the services as what the stack made of it. */
-function isReadByStack(name: string): boolean {
-  return Object.entries(stackSettings).some(
-    ([setting, { secret }]) => secret && variablesOf(setting, { secret }).includes(name),
-  );
 }
 
 function startGateway(

@@ -1,5 +1,15 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { address, choice, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
+import {
+  address,
+  choice,
+  integer,
+  port,
+  readSettings,
+  type SettingsOf,
+  secret,
+  text,
+  variablesOf,
+} from '@makerbook/settings';
 
 const own = 'own';
 
@@ -48,4 +58,13 @@ export function readStackEnvironment(environment: Record<string, string | undefi
 /** The value that was given, or undefined where the stack starts its own. */
 export function given(value: string): string | undefined {
   return value === own ? undefined : value;
+}
+
+/** The environment as it reaches the services: without npm's part, and without secrets, which the stack has read itself. */
+export function inheritedOf(
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  const secrets = Object.entries(stackSettings).filter(([, setting]) => setting.secret);
+  const own = new Set(['OPS_PORT', ...secrets.flatMap(([name, setting]) => variablesOf(name, setting))]);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('npm_') && !own.has(name)));
 }
