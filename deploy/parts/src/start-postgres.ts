@@ -40,18 +40,18 @@ export type PostgresOptions = {
   readonly dataDir: string;
   readonly port: number;
   readonly logFile?: string;
-  /** Settings of the server beside its own: `ssl`, `primary_conninfo`. */
+  /** Put over those that every Postgres here has. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Files that are put into the data folder before the start, by name: keys, `standby.signal`. */
   readonly files?: Readonly<Record<string, string>>;
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on. Root runs it as another user, see {@link dropPrivileges}.
+ * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user, see {@link dropPrivileges}.
  * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
-  const { dataDir, port, settings = {}, files = {} } = options;
+  const { dataDir, port, files = {} } = options;
   await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -59,7 +59,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
   ownFolder(dataDir, runner);
   await initialise(dataDir, runner);
   for (const [name, content] of Object.entries(files)) writeOwned(join(dataDir, name), content, runner);
-  const part = await startServer({ dataDir, port, logFile, settings }, runner);
+  const part = await startServer({ ...options, logFile }, runner);
   const server = serverUrl(port);
   const url = await createDatabase(server, 'makerbook');
   return {
@@ -151,7 +151,7 @@ async function initialise(dataDir: string, runner: PostgresRunner): Promise<void
 }
 
 async function startServer(
-  where: { dataDir: string; port: number; logFile: string; settings: Readonly<Record<string, string>> },
+  where: PostgresOptions & { readonly logFile: string },
   runner: PostgresRunner,
 ): Promise<Part> {
   const settings = {
