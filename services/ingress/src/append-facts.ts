@@ -21,9 +21,10 @@ export function appendFacts(
   return inSendSpan(parts.makerEventsTopic, facts.length, describeOrigin(facts[0]), async () => {
     const { appender } = parts;
     const records = describeFacts(parts, facts, timeMs);
-    const isOnePartition = new Set(records.map(({ partition }) => partition)).size === 1;
-    const [first] = await (isOnePartition ? appender.append(records) : appender.appendAtomically(records));
-    if (!isOnePartition || first === undefined) return;
+    const partitions = new Set(records.map(({ partition }) => partition));
+    if (partitions.size > 1) return appender.appendAtomically(records);
+    const [first] = await appender.append(records);
+    if (first === undefined) return;
     const { partition, offset } = first;
     describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
   });

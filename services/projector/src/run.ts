@@ -3,7 +3,7 @@ import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
 import { createCacheRefresh } from './commit/refresh-cache.js';
@@ -48,13 +48,17 @@ export async function runProjector(
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const migrations = await migrate({ url: settings.DATABASE_URL });
+    const migrations = await migrate(postgresConnection(settings));
     if (migrations.length > 0) logger.info({ migrations }, 'the schema was brought up to this build');
-    const connections = await connect(settings, telemetry, closing);
-    const meters = createMetrics();
-    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
+    const fail = (error: Error) => {
+      failure = error;
+      failed.resolve(error);
+    };
+    const connections = await connect(settings, telemetry, closing, fail);
+    const meters = createMetrics();
+    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
     const consumer = connections.log.consumePartitions({
@@ -67,10 +71,7 @@ export async function runProjector(
       handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
       onRevoked: projector.onRevoked,
       onParked: meters.parked,
-      onFatal: (error) => {
-        failure = error;
-        failed.resolve(error);
-      },
+      onFatal: fail,
     });
     closing.push(consumer.stop);
     observe(projector, consumer, meters);
@@ -109,9 +110,10 @@ async function connect(
   settings: ProjectorSettings,
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
+  fail: (error: Error) => void,
 ): Promise<Connections> {
   const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
+    ...postgresConnection(settings),
     poolMax: settings.POSTGRES_CONNECTIONS_MAX,
     statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
     applicationName: 'makerbook-projector',
@@ -121,9 +123,9 @@ async function connect(
   });
   closing.push(postgres.close);
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'makerbook-projector',
   });
   closing.push(redis.close);
