@@ -17,5 +17,18 @@ export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js'
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
+export { cutPlan } from './testing/simulation/cut-plan.js';
+export { Draws } from './testing/simulation/draws.js';
+export {
+  type Defect,
+  findDefect,
+  keptRunOf,
+  readKeptRuns,
+  replaceMethod,
+  runDefects,
+  runWithDefect,
+  type Simulation,
+} from './testing/simulation/find-defects.js';
+export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { type TestParts, testParts } from './testing/test-parts.js';
