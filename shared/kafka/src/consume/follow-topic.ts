@@ -99,8 +99,9 @@ export class TopicFollower implements Following {
   }
 
   #start(): void {
+    const { from } = this.#options;
     this.#positions.forEach((offset, partition) => {
-      this.#fetcher.start(partition, offset);
+      if (typeof from === 'string' || from[partition] !== undefined) this.#fetcher.start(partition, offset);
     });
     this.#checkCaughtUp();
   }
@@ -161,7 +162,7 @@ function startOffsets(
     return [...ends];
   }
   return first.map((stored, partition) => {
-    const wanted = from[partition] ?? 0n;
+    const wanted = from[partition] ?? ends[partition] ?? 0n;
     if (isGapless) {
       assertStored(topic, partition, wanted, stored);
     }
