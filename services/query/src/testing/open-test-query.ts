@@ -4,7 +4,7 @@ import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contract
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
 import { openTcpGate, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
+import { connectPostgres, migrate, takeProjection } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { type HDNodeWallet, Wallet } from 'ethers';
@@ -37,7 +37,7 @@ export async function openTestQuery(environment: Record<string, string> = {}) {
   await redis.waitUntilReady(SLOW_MS);
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
   const gates = { redis: await openTcpGate(parts.redisUrl), postgres: await openTcpGate(databaseUrl) };
-  for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
+  for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
 
   const settings = readEnvironment({
     PORT: '0',
