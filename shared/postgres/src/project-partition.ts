@@ -73,11 +73,14 @@ export async function readProjection(postgres: Postgres, partition: number): Pro
   return row === undefined ? projectionOf(neverProjected) : projectionOf(row);
 }
 
-/** Takes the rows of a partition: no commit of an earlier owner succeeds after that. */
+/**
+ * Takes the rows of a partition: no commit of an earlier owner succeeds after that, also where the rows fell back to older
+ * ones meanwhile, for no version comes again.
+ */
 export async function takeProjection(postgres: Postgres, partition: number): Promise<TakenProjection> {
   const [row] = await postgres.query<StoredProjection>(
-    `insert into projections (partition, version) values ($1, 1)
-     on conflict (partition) do update set version = projections.version + 1 returning *`,
+    `insert into projections (partition, version) values ($1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
+     on conflict (partition) do update set version = greatest(projections.version + 1, excluded.version) returning *`,
     [partition],
   );
   if (row === undefined) throw new Error('an upsert returned no row');

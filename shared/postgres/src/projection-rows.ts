@@ -24,7 +24,7 @@ export interface Projection {
   /** Some makers of the block at `next` are done. */
   readonly isBlockBegun: boolean;
   readonly clock: PartitionClock;
-  /** Counts commits and owners; see `takeProjection`. */
+  /** Grows with each commit and each owner; see `takeProjection`. */
   readonly version: bigint;
 }
 

@@ -172,11 +172,19 @@ describe('a commit', () => {
   test('of an owner from whom the partition was taken writes nothing, though the rows are where it left them', async () => {
     const { projection: earlier } = await takeProjection(postgres, 3);
     const { projection: later } = await takeProjection(postgres, 3);
-    expect(later).toEqual({ ...earlier, version: earlier.version + 1n });
+    expect(later).toEqual({ ...earlier, version: expect.anything() });
+    expect(later.version).toBeGreaterThan(earlier.version);
     await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
     await saveProjection(postgres, { ...opening, version: later.version });
     expect(await positionOf(3)).toBe(10n);
     expect((await takeProjection(postgres, 4)).projection.next).toEqual({ offset: 0n, index: 0 });
+  });
+
+  test('of an owner from before the rows fell back is refused, whoever has taken them since', async () => {
+    const { projection: earlier } = await takeProjection(postgres, 3);
+    await postgres.query('update projections set version = 0 where partition = 3');
+    await takeProjection(postgres, 3);
+    await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
   });
 
   test('of a part of a block is made by one of several, also where the part led to no message', async () => {
@@ -214,7 +222,8 @@ describe('a commit', () => {
       owed: [order(1), order(2)],
     });
     expect(await takeProjection(postgres, 4)).toMatchObject({ due: [], quarantined: new Map(), owed: [] });
-    await saveProjection(postgres, commit(3, 11n, 12n, { makers: [makerRow] }));
+    const { version } = await readProjection(postgres, 3);
+    await saveProjection(postgres, { ...commit(0, 11n, 12n, { makers: [makerRow] }), version });
     expect(await takeProjection(postgres, 3)).toMatchObject({ quarantined: new Map(), owed: [] });
   });
 

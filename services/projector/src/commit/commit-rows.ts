@@ -123,9 +123,15 @@ export class RowCommitter {
    * has been replaced by an older one.
    */
   async verifyRows(): Promise<void> {
-    const places = [this.#committed, this.#target];
-    const { next } = await this.#parts.store.readProjection(this.#state.rules.partition);
-    if (places.some(({ offset, index }) => offset === next.offset && index === next.index)) return;
+    const own = [
+      { next: this.#committed, version: this.#version },
+      { next: this.#target, version: this.#version + 1n },
+    ];
+    const { next, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
+    const isOwn = own.some((place) => {
+      return place.version === version && place.next.offset === next.offset && place.next.index === next.index;
+    });
+    if (isOwn) return;
     throw new RetryableError(
       `the rows of partition ${this.#state.rules.partition} are at ${next.offset}/${next.index}, not at ` +
         `${this.#committed.offset}/${this.#committed.index} where this process left them`,
