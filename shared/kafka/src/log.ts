@@ -101,9 +101,10 @@ export interface FollowOptions {
   readonly topic: string;
   /**
    * Where each partition is read from. Offsets by partition are those of the first record that is wanted; where it is not
-   * stored any more, the first that is. Throws nothing for an offset beyond the end: the caller asks for `endOffsets`.
+   * stored any more, the first that is. A partition without one is not read. Throws nothing for an offset beyond the end:
+   * the caller asks for `endOffsets`.
    */
-  readonly from: 'beginning' | 'end' | readonly bigint[];
+  readonly from: 'beginning' | 'end' | readonly (bigint | undefined)[];
   /** Nothing may be missing from the given offsets on: where one is not stored any more, that is fatal (RecordsDeleted). */
   readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */

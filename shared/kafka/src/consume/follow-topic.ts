@@ -93,9 +93,10 @@ export class TopicFollower implements Following {
       return this.#fail(error as Error);
     }
     this.#ends = ends;
+    const { from } = this.#options;
     if (!this.#stopping.signal.aborted) {
       this.#positions.forEach((offset, partition) => {
-        this.#fetcher.start(partition, offset);
+        if (typeof from === 'string' || from[partition] !== undefined) this.#fetcher.start(partition, offset);
       });
     }
     this.#checkCaughtUp();
@@ -156,7 +157,7 @@ function startOffsets(
     return [...ends];
   }
   return first.map((stored, partition) => {
-    const wanted = from[partition] ?? 0n;
+    const wanted = from[partition] ?? ends[partition] ?? 0n;
     if (isGapless) {
       assertStored(topic, partition, wanted, stored);
     }
