@@ -269,8 +269,14 @@ async function loadOrders(
   );
   const byPartition = new Map(projected.map((each) => [each.partition, each]));
   return Array.from({ length: partitions }, (_, partition) => {
-    const { nextOffset = 0n, term = 0, block, newestRead = -1 } = byPartition.get(partition) ?? {};
-    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead };
+    const {
+      nextOffset = 0n,
+      term = 0,
+      block,
+      newestRead = -1,
+      quarantined = new Map(),
+    } = byPartition.get(partition) ?? {};
+    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead, quarantined };
   });
 }
 

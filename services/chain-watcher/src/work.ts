@@ -114,7 +114,7 @@ export class Work {
   }
 
   private async start(): Promise<void> {
-    const { log, topics, loadOrders, retryFor, signal, nowMs, onFatal, logger } = this.parts;
+    const { log, topics, loadOrders, retryFor, signal, onFatal, logger } = this.parts;
     const retry = retryFor('blocks', signal);
     const timeoutMs = END_OFFSETS_MS_MAX;
     const ends = await retry(() => log.endOffsets(topics.book, { timeoutMs }));
@@ -128,17 +128,7 @@ export class Work {
       );
     }
     await this.followed.start(starts);
-    this.book = followBook({
-      log,
-      topics,
-      watched: this.watched,
-      followed: this.followed,
-      ends,
-      signal,
-      nowMs,
-      onUnread: () => this.unreadBell.ring(),
-      onFatal,
-    });
+    this.book = followBook({ log, topics, watched: this.watched, followed: this.followed, ends, signal, onFatal });
     logger.info({ ...this.watched.sizes(), records: this.followed.counts().records }, 'the log is read');
   }
 

@@ -8,7 +8,7 @@ import {
   misplacement,
   type TopicNames,
 } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import {
   type Following,
@@ -35,6 +35,8 @@ export interface PartitionStart {
   readonly block: LogBlock | undefined;
   /** The newest block at which anything that the snapshot holds was read; -1 where nothing was. */
   readonly newestRead: number;
+  /** Makers in quarantine: of each the snapshot has what was before this offset, and nothing that came later. */
+  readonly quarantined: ReadonlyMap<Address, bigint>;
 }
 
 /** What the log holds of one partition, as far as it was read. */
@@ -98,7 +100,8 @@ export class FollowedLog {
 
   /**
    * Reads the log from the snapshot on. A short tail before it is read for its terms and blocks alone, as the snapshot does
-   * not have the blocks' hashes. Resolves when everything that was in the log is in the watched set.
+   * not have the blocks' hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in
+   * the watched set.
    * @throws LogContradiction where the snapshot is of another log
    */
   async start(starts: readonly PartitionStart[]): Promise<void> {
@@ -110,8 +113,9 @@ export class FollowedLog {
       this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
-      const next = starts[partition]?.nextOffset ?? 0n;
-      return next > TAIL_RECORDS ? next - TAIL_RECORDS : 0n;
+      const { nextOffset = 0n, quarantined } = starts[partition] ?? {};
+      const tail = nextOffset > TAIL_RECORDS ? nextOffset - TAIL_RECORDS : 0n;
+      return [...(quarantined?.values() ?? [])].reduce((first, offset) => (offset < first ? offset : first), tail);
     });
     this.following = log.followTopic({
       topic: topics.makerEvents,
@@ -195,7 +199,6 @@ export class FollowedLog {
   private read(partition: number, records: readonly StoredRecord[]): void {
     const { logger, topics, onUnread, watched, partitions } = this.options;
     const view = this.view(partition);
-    const knownTo = this.starts[partition]?.nextOffset ?? 0n;
     for (const record of records) {
       const { offset } = record;
       view.position = offset + 1n;
@@ -206,22 +209,28 @@ export class FollowedLog {
         this.seen.unreadable += 1;
         const reason = fact.unreadable;
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
-      } else this.apply(partition, fact, record, offset < knownTo);
+      } else this.apply(partition, fact, record, offset < this.knownTo(partition, fact));
     }
     if (watched.unread.size > 0) onUnread();
     this.wake();
+  }
+
+  /** Up to where facts about its maker are in the snapshot. */
+  private knownTo(partition: number, fact: MakerEvent): bigint {
+    const { nextOffset = 0n, quarantined } = this.starts[partition] ?? {};
+    return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
   /** @param isKnown it is in the snapshot */
   private apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
     const { watched, nowMs } = this.options;
     const view = this.view(partition);
+    const unread = { sinceMs: nowMs(), traceparent: record.headers['traceparent'] };
     switch (fact.type) {
       case 'OrderSubmitted': {
         if (isKnown) return;
         const { orderHash, maker, order } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        const unread = { sinceMs: nowMs(), traceparent: record.headers['traceparent'] };
         watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
         return;
       }
@@ -229,6 +238,10 @@ export class FollowedLog {
         if (fact.term < view.term || fact.block.number < (view.block?.number ?? -1)) return;
         this.newestReadBlock = Math.max(this.newestReadBlock, fact.block.number);
         if (!isKnown) watched.noteObserved(fact);
+        return;
+      case 'QuarantineLifted':
+        // What was read before counts no more.
+        if (!isKnown) watched.markUnread(fact.maker, unread);
         return;
       case 'BlockProcessed':
         this.noteBlock(partition, fact);

@@ -124,9 +124,14 @@ describe('an order', () => {
     expect(unreadIn(set)).toEqual([hashOf(1), hashOf(3)]);
     set.noteObserved(reading(1, { orders: [named(1)] }));
     expect(unreadIn(set)).toEqual([hashOf(3)]);
-    set.markUnread(hashOf(2), UNREAD);
-    set.markUnread(hashOf(9), UNREAD);
-    expect(unreadIn(set)).toEqual([hashOf(3), hashOf(2)]);
+  });
+
+  test('is unread again with all of its maker', () => {
+    const set = new WatchedSet();
+    for (const n of [1, 2, 3]) set.add({ ...orderOf(n), maker: accountOf(n === 2 ? 2 : 1) }, undefined);
+    set.markUnread(accountOf(1), UNREAD);
+    set.markUnread(accountOf(9), UNREAD);
+    expect(unreadIn(set).toSorted()).toEqual([hashOf(1), hashOf(3)]);
   });
 
   test('that comes again is the same one', () => {

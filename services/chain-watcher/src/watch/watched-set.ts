@@ -70,10 +70,10 @@ export class WatchedSet {
     if (unread !== undefined) this.unreadOrders.set(order, unread);
   }
 
-  /** Has an order read again. Nothing happens where it is not watched. */
-  markUnread(orderHash: Hex, unread: UnreadOrder): void {
-    const order = this.findOrder(orderHash);
-    if (order >= 0) this.unreadOrders.set(order, unread);
+  /** Has all orders of a maker read again. */
+  markUnread(maker: Address, unread: UnreadOrder): void {
+    const slot = this.findMaker(maker);
+    if (slot >= 0) for (const order of this.ordersOf(slot)) this.unreadOrders.set(order, unread);
   }
 
   remove(orderHash: Hex): void {
