@@ -103,7 +103,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const cast = castOf(company, contracts, orders.accepted);
   const visit = () => door[chance.pickWeighted({ postNew: 12, postLate: 3, postAgain: 1, delete: 2, spoil: 8 })]();
   const makeBlock = async () => {
-    if (chance.oneIn(5)) done(await unrest.stir());
+    if (chance.oneIn(4)) done(await unrest.stir());
     for (let left = chance.between(1, 3); left > 0; left -= 1) done(await visit());
     for (let left = chance.below(13); left > 0; left -= 1) {
       done(await actOnChain(chain, protocol, company, [...orders.accepted, ...orders.kept], chance));
