@@ -61,8 +61,6 @@ export interface FollowLogOptions {
   readonly watched: WatchedSet;
   readonly logger: Logger;
   readonly nowMs: () => number;
-  /** Called for orders that are new in the log. */
-  readonly onUnread: () => void;
   /** The log cannot be followed any more, or contradicts itself. */
   readonly onFatal: (error: Error) => void;
 }
@@ -197,7 +195,7 @@ export class FollowedLog {
   }
 
   private read(partition: number, records: readonly StoredRecord[]): void {
-    const { logger, topics, onUnread, watched, partitions } = this.options;
+    const { logger, topics, partitions } = this.options;
     const view = this.view(partition);
     for (const record of records) {
       const { offset } = record;
@@ -211,7 +209,6 @@ export class FollowedLog {
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
       } else this.apply(partition, fact, record, offset < this.knownTo(partition, fact));
     }
-    if (watched.unread.size > 0) onUnread();
     this.wake();
   }
 
