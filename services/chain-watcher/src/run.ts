@@ -124,6 +124,7 @@ class RunningWatcher implements Watcher {
       wait: (ms) => waitFor(ms, signal),
       onSubscriptionBroken: () => meters.subscriptionBroken(),
       onGap: () => meters.gapFilled(),
+      onFatal: (error) => this.fail(error),
     });
     closing.push(stop);
     const work = new Work({

@@ -262,8 +262,10 @@ describe('blocks of a Kaia node’s topic', () => {
     await watcher.stop();
   });
 
-  test('of another network are told by the first of them, and the watcher halts', async () => {
+  test.each(['holder', 'standby'])('of another network are told by the first of them, and a %s halts', async (role) => {
     await endWatchers();
+    if (role === 'standby') watchers.push(await following.watch());
+    if (role === 'standby') await following.settled();
     const watcher = await following.watch({ KAIA_TOPIC: topic });
     await following.settled();
     const number = await polling.provider.getBlockNumber();
