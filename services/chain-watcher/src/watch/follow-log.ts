@@ -1,8 +1,6 @@
 import { ChainContradiction } from '@makerbook/chain';
 import {
   type BlockProcessed,
-  type BlockRef,
-  ceType,
   decodeMakerEvent,
   type MakerEvent,
   misplacement,
@@ -290,27 +288,9 @@ const TAIL_RECORDS = 500n;
 const EXPIRY_MARGIN_SECONDS = 10;
 
 /** A fact of the partition that it belongs to. */
-function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeFact> {
-  const fact = decodeFact(record);
+function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeMakerEvent> {
+  const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return fact;
   const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
   return misplaced === undefined ? fact : { unreadable: misplaced };
-}
-
-const BLOCK_PROCESSED = ceType('BlockProcessed');
-
-/** Most of the log are blocks: they are read without the schema, which costs ten times as much. */
-function decodeFact(record: StoredRecord): MakerEvent | { readonly unreadable: string } {
-  if (record.headers['ce_type'] === BLOCK_PROCESSED && record.value !== null) {
-    try {
-      const { block, term } = JSON.parse(record.value.toString('latin1')) as Partial<BlockProcessed>;
-      const { number, hash, timestamp }: Partial<BlockRef> = block ?? {};
-      const isWhole = [number, timestamp, term].every(Number.isSafeInteger) && typeof hash === 'string';
-      if (isWhole)
-        return { type: 'BlockProcessed', block: { number, hash, timestamp } as BlockRef, term: term as number };
-    } catch {
-      // Left to the schema, which says what is wrong.
-    }
-  }
-  return decodeMakerEvent(record);
 }

@@ -91,7 +91,7 @@ function compare(set: WatchedSet, { orders }: Model): void {
     expect(new Set(set.ordersOf(slot).map((order) => set.orderHash(order)))).toEqual(
       new Set(own.map(({ orderHash }) => orderHash)),
     );
-    expect(new Set([...set.pairsOf(slot)].map((pair) => set.tokenAddress(pair)))).toEqual(
+    expect(new Set(set.ordersOf(slot).map((order) => set.tokenAddress(set.pairOf(order))))).toEqual(
       new Set(own.map(({ token }) => token)),
     );
   }

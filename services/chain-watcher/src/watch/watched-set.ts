@@ -166,10 +166,6 @@ export class WatchedSet {
     return orders;
   }
 
-  pairsOf(maker: number): Set<number> {
-    return new Set(this.ordersOf(maker).map((order) => this.pairOf(order)));
-  }
-
   isMakerWatched(maker: number): boolean {
     return (this.makerOrders[maker] ?? 0) > 0;
   }
