@@ -82,10 +82,9 @@ function nextMakers(
   changed: ChangedOrders,
 ): { readonly touched: Touched; readonly next: number | undefined } {
   const touched = new Touched(watched);
-  const end = watched.makerSlotsEnd;
-  let slot = from;
-  for (let values = 0; slot < end && values < VALUES_MAX; slot += 1) {
-    if (!watched.isMakerWatched(slot)) continue;
+  let values = 0;
+  for (const slot of watched.makerSlots(from)) {
+    if (values >= VALUES_MAX) return { touched, next: slot };
     const orders = watched.ordersOf(slot).map((order) => watched.orderHash(order));
     const cause = orders.map((orderHash) => changed.get(orderHash)).find((each) => each !== undefined);
     const toRead = touched.maker(slot, cause ?? CATCH_UP);
@@ -93,7 +92,7 @@ function nextMakers(
     for (const orderHash of orders) if (changed.has(orderHash)) toRead.orders.add(orderHash);
     values += toRead.tokens.size + toRead.orders.size + 1;
   }
-  return { touched, next: slot < end ? slot : undefined };
+  return { touched, next: undefined };
 }
 
 /** The watched orders that the protocol's logs of the missed blocks name. A range that fails is halved before it is tried again. */

@@ -130,8 +130,7 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: TermWork
  */
 function touchUnprocessed(touched: Touched, { watched, followed, partitions }: TermWork): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
-  for (let slot = 0; slot < watched.makerSlotsEnd; slot += 1) {
-    if (!watched.isMakerWatched(slot)) continue;
+  for (const slot of watched.makerSlots()) {
     const partition = partitionOf(watched.makerAddress(slot), partitions);
     if (followed.partitions[partition]?.block === undefined) touched.whole(slot, CATCH_UP, true);
   }

@@ -166,13 +166,9 @@ export class WatchedSet {
     return orders;
   }
 
-  isMakerWatched(maker: number): boolean {
-    return (this.makerOrders[maker] ?? 0) > 0;
-  }
-
-  /** One more than the highest maker slot that was ever in use. */
-  get makerSlotsEnd(): number {
-    return this.makers.slotsEnd;
+  /** The slots of watched makers, from one on. */
+  *makerSlots(from = 0): Generator<number> {
+    for (let slot = from; slot < this.makers.slotsEnd; slot += 1) if (at(this.makerOrders, slot) > 0) yield slot;
   }
 
   sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {

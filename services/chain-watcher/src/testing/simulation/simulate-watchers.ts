@@ -46,8 +46,9 @@ const ORDERS_MAX = 35;
 
 /**
  * Watchers as they are, in one process, on a chain and a log in memory and on virtual time: orders are posted and deleted,
- * filled, cancelled and funded, makers cannot be folded and are released, watchers are killed, frozen and started, requests are slow and fail, all by the plan. At the
- * end the log is folded and compared with the chain. The same plan does the same again.
+ * filled, cancelled and funded, makers cannot be folded and are released, watchers are killed, frozen and started, requests
+ * are slow and fail, all by the plan. At the end the log is folded and compared with the chain. The same plan does the same
+ * again.
  */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
   const run = new Run(plan, options);
