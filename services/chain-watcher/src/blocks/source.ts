@@ -16,7 +16,7 @@ export interface BlockSource {
   waitForMore(): Promise<void>;
   /** Throws ChainContradiction where it is of another chain than JSON-RPC; before a block shows it, it does nothing. */
   verify?(): Promise<void>;
-  /** Number of the newest block that the source has heard of; undefined before the first. */
+  /** Number of the newest block that the source knows of; undefined before the first. */
   headNumber(): number | undefined;
   stop(): Promise<void>;
 }

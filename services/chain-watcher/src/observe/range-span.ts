@@ -1,6 +1,6 @@
 /**
- * Of how many blocks logs are asked for at once. A range that fails is halved, and each that is given lets the next one be a
- * little longer: so a node that has no time for many blocks fails one range of a dozen, and after an outage the range grows.
+ * How many blocks one request for logs covers. A range that fails is halved, and each that succeeds lets the next one be a
+ * little longer. So a node that has no time for many blocks fails one range in a dozen, and after an outage the range grows.
  */
 export class RangeSpan {
   blocks = BLOCKS_MAX;
