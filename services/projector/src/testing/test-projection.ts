@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { createRedisUser, testParts } from '@makerbook/parts';
 import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
@@ -41,6 +41,8 @@ export const testPartitions = 4;
 const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
 
+const slow = { commandTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS };
+
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
   const prefix = `projector-${randomBytes(4).toString('hex')}.`;
@@ -53,13 +55,8 @@ export async function deploy(): Promise<TestDeployment> {
     connectTimeoutMs: SLOW_MS,
     statementTimeoutMs: SLOW_MS,
   });
-  const redis = connectRedis({
-    url: parts.redisUrl,
-    keyPrefix: prefix,
-    logger: silentLogger,
-    commandTimeoutMs: SLOW_MS,
-    connectTimeoutMs: SLOW_MS,
-  });
+  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: prefix, logger: silentLogger, ...slow });
+  const user = await createRedisUser(parts.redisUrl, 'projector', prefix);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'projector-test', logger: silentLogger });
   await Promise.all([
     redis.waitUntilReady(SLOW_MS),
@@ -79,7 +76,7 @@ export async function deploy(): Promise<TestDeployment> {
       PARTITIONS: String(testPartitions),
       TOPIC_PREFIX: prefix,
       DATABASE_URL: databaseUrl,
-      REDIS_URL: parts.redisUrl,
+      REDIS_URL: user.url,
       REDIS_KEY_PREFIX: prefix,
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
@@ -115,7 +112,7 @@ export async function deploy(): Promise<TestDeployment> {
     hash: () => hashReadModel(postgres),
     stop: async () => {
       await log.close();
-      await Promise.all([postgres.close(), redis.close()]);
+      await Promise.all([postgres.close(), redis.close(), user.remove()]);
     },
   };
 }
