@@ -18,7 +18,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/client': 440,
   'shared/domain': 860,
   'shared/http': 840,
-  'shared/kafka': 3920,
+  'shared/kafka': 3380,
   'shared/postgres': 1320,
   'shared/redis': 1560,
   'shared/settings': 465,

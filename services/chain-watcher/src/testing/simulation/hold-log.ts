@@ -85,7 +85,6 @@ export class HeldLog {
     return {
       append,
       appendAtomically: () => Promise.reject(new Error('no transactions here')),
-      counts: () => ({ requests: 0, batches: 0, calls: 0, records: 0 }),
       close: () => Promise.resolve(),
     };
   }
