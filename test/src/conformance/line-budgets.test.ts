@@ -8,7 +8,7 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3720,
+  'services/chain-watcher': 3490,
   'services/ingress': 1840,
   'services/operator': 290,
   'services/projector': 2465,
@@ -19,7 +19,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/domain': 860,
   'shared/http': 840,
   'shared/kafka': 3385,
-  'shared/postgres': 1245,
+  'shared/postgres': 1280,
   'shared/redis': 1560,
   'shared/settings': 465,
   'shared/signatures': 160,
