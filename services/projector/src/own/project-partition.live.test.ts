@@ -58,6 +58,7 @@ function createOn(log: LogInMemory, cut: Cut): Projector {
     refreshCache: async () => undefined,
     committed: () => undefined,
     published: () => undefined,
+    fed: () => undefined,
     taken: () => undefined,
     nowMs: () => 0,
     ...cut,

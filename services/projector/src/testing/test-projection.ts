@@ -41,6 +41,9 @@ export const testPartitions = 4;
 const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
 
+const nothing = () => {};
+const unmeasured = { committed: nothing, published: nothing, fed: nothing, taken: nothing };
+
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
   const prefix = `projector-${randomBytes(4).toString('hex')}.`;
@@ -105,9 +108,7 @@ export async function deploy(): Promise<TestDeployment> {
         refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
           refreshes.push(outcome),
         ),
-        committed: () => {},
-        published: () => {},
-        taken: () => {},
+        ...unmeasured,
         nowMs: () => performance.now(),
         ...overrides,
       }),
