@@ -12,7 +12,7 @@ import {
   signature,
 } from './primitives.js';
 
-/** Where in `limit-orders.maker-events.v1` the fact stands that led to a record. `offset` is a decimal string. */
+/** The place in `limit-orders.maker-events.v1` of the fact that led to a record. `offset` is a decimal string. */
 export const logPosition = z.strictObject({ partition: z.int().nonnegative(), offset });
 
 /** The maker's funds in the making token as they were judged, and the block at which they were read. */
@@ -59,7 +59,7 @@ const bookEntryBase = {
 
 /**
  * A record of `limit-orders.book.v1`, keyed by order hash: one order as the router may use it. Only `ACTIVE` entries can be
- * filled. A tombstone takes the order out, and says why in its header `removal`. Each record is published exactly once.
+ * filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
   z.strictObject({ ...bookEntryBase, status: z.literal('VALIDATING') }),
@@ -86,8 +86,8 @@ export const makerView = z.strictObject({
 
 /**
  * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is complete
- * up to this block, and up to the facts before `position` in the log. Where none comes for some blocks the feed is not quiet
- * but behind.
+ * up to this block, and up to the facts before `position` in the log. A partition whose clock
+ * stops is behind, and not quiet.
  */
 export const bookClock = z.strictObject({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
 

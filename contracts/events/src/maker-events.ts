@@ -13,7 +13,7 @@ export const orderSubmitted = z.strictObject({
 });
 
 /**
- * `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). It may stand before the order's
+ * `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). It may come before the order's
  * `OrderSubmitted`, or without one: such an order is never open.
  */
 export const orderCancelled = z.strictObject({
@@ -25,7 +25,7 @@ export const orderCancelled = z.strictObject({
   cause,
 });
 
-/** A number that only grows: which watcher may publish what the chain says. 0 before the first. */
+/** Names the watcher that may publish facts about the chain: a number that only grows. 0 before the first. */
 const term = z.int().positive();
 
 /** Names a watcher process: random, and new with each start. */
@@ -35,7 +35,7 @@ const holder = z.string().min(1).max(64);
 export const observedFunds = z.strictObject({ token: address, balance: quantity, allowance: quantity });
 
 /**
- * What the chain says of an order. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
+ * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
  * by an amount that can never be filled again.
  */
 export const observedOrder = z.strictObject({ orderHash: bytes32, filled: quantity, cancelled: z.boolean() });
@@ -67,12 +67,12 @@ export const makerSuspended = z.strictObject({ type: z.literal('MakerSuspended')
 /** `MakerRemoved`: an operator took the maker off the whitelist. Open orders stay until cancelled or expired. */
 export const makerRemoved = z.strictObject({ type: z.literal('MakerRemoved'), maker: address, cause });
 
-/** `QuarantineLifted`: an operator has the maker folded again from the fact on that could not be folded. */
+/** `QuarantineLifted`: an operator has the maker folded again, beginning with the fact that could not be folded. */
 export const quarantineLifted = z.strictObject({ type: z.literal('QuarantineLifted'), maker: address, cause });
 
 /**
- * `BlockProcessed`: everything that this block and those before it say about any maker is earlier in the partition. It is
- * void where the partition has seen a higher term, and so is `MakerObserved`.
+ * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It does not
+ * count where the partition has seen a higher term; neither does `MakerObserved`.
  */
 export const blockProcessed = z.strictObject({ type: z.literal('BlockProcessed'), block: blockRef, term });
 

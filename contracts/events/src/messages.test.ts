@@ -91,7 +91,7 @@ describe('messages on the log', () => {
     expect('unreadable' in event && event.unreadable).toMatch(reason);
   });
 
-  test('a fact belongs to the partition of its maker, and is of no other maker: else it says what is wrong', () => {
+  test('a fact belongs to the partition of its maker, and is of no other maker: else it returns what is wrong', () => {
     const submitted = factOf('OrderSubmitted.v1.json');
     const { maker } = submitted;
     const other = `0x${'5'.repeat(40)}` as const;

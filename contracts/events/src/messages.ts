@@ -11,7 +11,7 @@ import { type ClockEvent, type MakerEvent, makerEvent } from './maker-events.js'
 
 /** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
 export interface MessageContext {
-  /** Unique for (`source`, `id`); the same fact always has the same id, so that a repeat can be told. */
+  /** Unique for (`source`, `id`); the same fact always has the same id, so that a repeat is recognised. */
   id: string;
   /** Which service wrote it, e.g. `/makerbook/ingress`. */
   source: string;
@@ -27,7 +27,7 @@ export interface Message {
   headers: Record<string, string>;
 }
 
-/** A message that cannot be read. `unreadable` says where and why, for the person who looks at the parked message. */
+/** A message that cannot be read. `unreadable` is the place and the reason, for the person who looks at the parked message. */
 export interface Unreadable {
   unreadable: string;
 }
@@ -81,7 +81,7 @@ export function encodeMakerView(view: MakerView, context: MessageContext): Messa
   return encode(type, view.maker, data, context);
 }
 
-/** Reads a message of `limit-orders.maker-events.v1`, or says why it cannot be read. */
+/** Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. */
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
 ): MakerEvent | Unreadable {
@@ -90,7 +90,7 @@ export function decodeMakerEvent(
 
 /**
  * Why a fact is in the wrong place, for the person who looks at the parked message; undefined where it is not. A maker's
- * facts belong to the maker's partition, or their order means nothing, and speak of nobody else's order.
+ * facts belong to the maker's partition, or their order means nothing, and concern no other maker's order.
  * @param homeOf the partition of a maker
  */
 export function misplacement(
@@ -107,14 +107,14 @@ export function misplacement(
   return undefined;
 }
 
-/** Reads a message of `limit-orders.book.v1` that is not a tombstone, or says why it cannot be read. */
+/** Reads a message of `limit-orders.book.v1` that is not a tombstone, or returns why it cannot be read. */
 export function decodeBookRecord(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
 ): BookRecord | Unreadable {
   return decode(bookRecord, message);
 }
 
-/** Reads a message of `limit-orders.makers.v1`, or says why it cannot be read. */
+/** Reads a message of `limit-orders.makers.v1`, or returns why it cannot be read. */
 export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buffer | null }): MakerView | Unreadable {
   return decode(makerView, message);
 }

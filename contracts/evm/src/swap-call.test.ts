@@ -180,7 +180,7 @@ describe('decoding takes exactly what ethers reads and writes again', () => {
     }
   });
 
-  test('of calls cut, lengthened, or with a stretch of random bytes', () => {
+  test('of calls cut, lengthened, or with a run of random bytes', () => {
     fc.assert(
       fc.property(
         call,

@@ -13,7 +13,7 @@ describe.each(overlays)('the overlay %s', (overlay) => {
   });
 });
 
-describe('a wrong manifest is told', () => {
+describe('a wrong manifest is reported', () => {
   const all = [...readOverlay('production')];
   const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
 

@@ -35,7 +35,7 @@ for (const step of steps(patterns)) {
 }
 const passed = results.reduce((sum, counts) => sum + counts.passed, 0);
 const failed = results.reduce((sum, counts) => sum + counts.failed, 0);
-if (!isClean) report('formatting or lint is not clean: `npm run format` mends most of it');
+if (!isClean) report('formatting or lint is not clean: `npm run format` fixes most of it');
 if (isStopping) report('stopped before the end');
 console.log(`tests: ${passed} passed, ${failed} failed`);
 process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);

@@ -48,7 +48,7 @@ const deployToken = async (
 };
 const post = async (token: Address, amount = 100n): Promise<Hex> =>
   stage.submit(await stage.sign(maker, { making: { token, amount } }));
-/** What was found of the token though no log told of it. */
+/** What the sweep found of the token. */
 const sweptFacts = (token: Address) =>
   stage.facts.flatMap(({ fact }) =>
     fact.type === 'MakerObserved' && JSON.stringify(fact.cause).includes('SWEEP')
@@ -92,7 +92,7 @@ describe('a token that answers badly counts as zero, and harms only its own orde
     await reaches(neighbour, 'ACTIVE');
     await stage.send(maker, bad, ILL_BEHAVED, 'setBalanceAnswer', answer);
     await stage.settled();
-    // It says nothing when it turns bad; the next log of it is the trigger.
+    // It emits no log when it turns bad; the next log of it is the trigger.
     const before = { calls: calls.length, facts: stage.facts.length };
     const approveBoth = (allowance: bigint) => {
       const args = [stage.protocolAddress, allowance];
@@ -138,7 +138,7 @@ describe('a token that answers badly counts as zero, and harms only its own orde
   });
 });
 
-describe('a token that answers well again, and says nothing', () => {
+describe('a token that answers well again, with no log', () => {
   test('is read again some blocks later, though there is no sweep', async () => {
     watcher = await stage.watch({ RPC_URL: gate.url });
     const bad = await deployToken();
@@ -165,8 +165,8 @@ describe('a token that answers well again, and says nothing', () => {
   });
 });
 
-describe('a token whose Transfers tell more than arrives', () => {
-  test('is read where a log told of it: an order follows what arrived, without a sweep', async () => {
+describe('a token whose Transfer logs show more than arrives', () => {
+  test('is read where a log touches it: an order follows what arrived, without a sweep', async () => {
     watcher = await stage.watch();
     const { taker } = stage;
     const fee = await deployToken('FeeOnTransferToken');
@@ -188,7 +188,7 @@ describe('a token whose Transfers tell more than arrives', () => {
 });
 
 describe('the sweep', () => {
-  test('finds an allowance that changes and says nothing, and that it is back', async () => {
+  test('finds an allowance that changes with no log, and changes back', async () => {
     watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
     const silent = await deployToken();
     const order = await postRead(silent);
@@ -199,7 +199,7 @@ describe('the sweep', () => {
     expect(sweptFacts(silent)).toEqual(['0x0', '0x3e8'].map((allowance) => expect.objectContaining({ allowance })));
   });
 
-  test('finds what a rebasing token says to nobody, and publishes nothing where nothing changed', async () => {
+  test('finds what a rebasing token changes with no log, and publishes nothing where nothing changed', async () => {
     watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
     const rebasing = await deployToken('RebasingToken');
     const order = await postRead(rebasing, 600n);

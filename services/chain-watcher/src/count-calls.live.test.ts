@@ -96,17 +96,17 @@ describe('many tokens of one maker that burn all gas', () => {
     await stage.settled();
     expect(stage.state(order)).toEqual({ status: 'ACTIVE' });
     expect(fundsAt(hash)).toHaveLength(61);
-    // The honest pair in company, and beside it some of the others, with an empty call that proves the node.
-    const [company, suspects, ...more] = callsAt(hash).sort((a, b) => a.length - b.length);
-    expect([company?.length, suspects?.length, more]).toEqual([1, 1 + suspectCallsMax, []]);
-    const gas = [...(company ?? []), ...(suspects ?? [])].map(({ params }) => Number((params[0] as { gas: Hex }).gas));
+    // The honest pair in a batch, and some of the others alone, with an empty call that proves the node.
+    const [batch, suspects, ...more] = callsAt(hash).sort((a, b) => a.length - b.length);
+    expect([batch?.length, suspects?.length, more]).toEqual([1, 1 + suspectCallsMax, []]);
+    const gas = [...(batch ?? []), ...(suspects ?? [])].map(({ params }) => Number((params[0] as { gas: Hex }).gas));
     expect(gas.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(
       2 * 150_000 + 100_000 + (1 + suspectCallsMax) * 3_000_000,
     );
   });
 });
 
-/** The code of a token that says Approval when it is asked to approve, and otherwise loops for ever. */
+/** The code of a token that emits Approval when it is asked to approve, and otherwise loops for ever. */
 const burnerCode: Hex = `0x${[
   '5f3560e01c63095ea7b3146012575b600e565b',
   `600435337f${eventTopics.approval.slice(2)}60205fa300`,

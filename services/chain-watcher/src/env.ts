@@ -32,10 +32,10 @@ export const watcherSettings = {
     '',
   ),
   KAIA_GAP_MS_MAX: integer(
-    'A block that is missing in the topic, with a later one there, is asked of JSON-RPC after',
+    'How long a block may be missing in the topic, with a later one there, before JSON-RPC is asked for it',
     300,
   ),
-  KAIA_SILENCE_MS_MAX: integer('JSON-RPC is asked where no block at all has come for', 3000),
+  KAIA_SILENCE_MS_MAX: integer('How long the topic may give no block at all before JSON-RPC is asked', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
   NODE_SILENCE_MS_MAX: integer(
     'A node that answers but has no new block for so long is compared with the others, and passed over where one is further',
@@ -45,7 +45,7 @@ export const watcherSettings = {
   RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
   MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),
   SUSPECT_CALLS_MAX: integer(
-    'Values that could not be read before which are asked in one reading, each by itself; the others count as zero until their turn',
+    'Failing token calls that are tried again in one reading, each in a call of its own; the others count as zero until then',
     8,
     { min: 1, max: 40 },
   ),
@@ -71,7 +71,7 @@ export const watcherSettings = {
     15,
   ),
   LIVE_SILENCE_MS_MAX: integer(
-    'Not alive when the block loop has not turned for this long, though Kafka answers',
+    'Not alive when the block loop has not gone on for this long, though Kafka answers',
     300_000,
     { min: 1000 },
   ),

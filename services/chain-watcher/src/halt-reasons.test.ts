@@ -14,7 +14,7 @@ const sourcesIn = (folder: string): string => {
 const messagesOf = (classes: string, sources: string): string[] => {
   const made = [...sources.matchAll(new RegExp(`new (?:${classes})\\(\\s*(?:\`([^\`]*)\`|error\\.message\\b)?`, 'g'))];
   return made.flatMap(([whole, message]) => {
-    // Deleted records are told of in the words of whoever reads the log.
+    // The error of deleted records is passed on in its own words.
     if (message === undefined && whole.endsWith('error.message')) return messagesOf('RecordsDeleted', kafka);
     if (message === undefined) throw new Error(`the message is not to be seen: ${whole}`);
     return [message.replace(/\$\{[^}]*\}/g, '…')];

@@ -31,7 +31,7 @@ const millisecondsOf = async (work: () => Promise<unknown>) => {
 };
 
 describe('a watcher that has halted', () => {
-  test('stays for scrapes and says why, publishes nothing, is not to be restarted, and ends with 1 when told to stop', async () => {
+  test('stays for scrapes and says why, publishes nothing, is not to be restarted, and ends with 1 on SIGTERM', async () => {
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, exited, terminate } = halted;
     const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);

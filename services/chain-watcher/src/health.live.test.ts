@@ -46,7 +46,7 @@ const createMaker = (partition?: number): NonceManager => {
     if (partition === undefined || partitionOf(addressOf(maker), 3) === partition) return maker;
   }
 };
-/** A way to the node that lets calls of a method through when it is told to. */
+/** A proxy of the node that lets calls of a method through on demand. */
 const holdCalls = async (method: string) => {
   const held: (() => void)[] = [];
   let isOpen = false;
@@ -73,7 +73,7 @@ const holdCalls = async (method: string) => {
 const post = async (maker: NonceManager) => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
 
 describe('readiness', () => {
-  test('fails while a node answers and stands still, and the block loop turns all the same', async () => {
+  test('fails while a node answers but has no new blocks, though the block loop goes on', async () => {
     const ops = await run({ READY_LAG_SECONDS_MAX: '3', LIVE_SILENCE_MS_MAX: '3000' });
     const isReadyWithBlocks = () =>
       until('it is ready', async () => {
@@ -102,7 +102,7 @@ describe('readiness', () => {
     expect((await ops.ask('/livez')).status).toBe(200);
   });
 
-  test('does not say that it reads the log while no node answers', async () => {
+  test('does not report that it reads the log while no node answers', async () => {
     const ops = await run({ RPC_URL: 'http://127.0.0.1:9' });
     await until('it says why', async () =>
       /^blocks: .*127\.0\.0\.1:9/.test(await ops.check('/readyz', 'dependencies')),

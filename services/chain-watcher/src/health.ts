@@ -156,13 +156,13 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   if (lagBlocks < 0)
     return `the node is ${newest - (headNumber ?? 0)} blocks behind block ${newest}, which is published`;
   if (phase === 'CATCHING_UP' || lagBlocks > LAG_BLOCKS_MAX) return `catching up: ${lagBlocks} blocks behind the head`;
-  // A node that stands still answers, and knows of no newer block: only the clock shows it.
+  // A node without new blocks answers, and knows of no newer one: only the clock shows it.
   const lagMs = signs.nowMs - processed.timestamp * 1000;
   if (lagSecondsMax === 0 || lagMs <= lagSecondsMax * 1000) return 'ok';
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;
 }
 
-/** For whoever asks: a standby is ready, and does nothing. */
+/** Shown by `/readyz`, where a standby would look like a holder: both are ready. */
 function describeRole({ role, term }: Signs): string {
   return role === 'HOLDER' ? `holds term ${term}` : role === 'CANDIDATE' ? 'candidate' : `standby in term ${term}`;
 }

@@ -2,7 +2,7 @@ import type { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
 import type { FollowedLog } from './watch/follow-log.js';
 
-/** Where the watcher is in the order of terms; read by metrics and health, written by `lead`. */
+/** The watcher's role in the election; read by metrics and health, written by `lead`. */
 export interface LeadState {
   role: 'STANDBY' | 'CANDIDATE' | 'HOLDER';
   /** Partitions that do not show the own term record yet. */
@@ -17,7 +17,7 @@ export interface LeadOptions {
   readonly holder: string;
   /** Number of the newest block that the own node has. */
   readonly headNumber: () => number | undefined;
-  /** For so long the log's clock may stand though the node has newer blocks. */
+  /** A standby takes over when the log has had no new block for so long though the own node has newer ones. */
   readonly takeoverMs: number;
   readonly signal: AbortSignal;
   readonly nowMs: () => number;
@@ -25,13 +25,13 @@ export interface LeadOptions {
   readonly retry: <T>(work: () => Promise<T>) => Promise<T>;
   readonly onFailure: (error: Error) => void;
   readonly onRole: (role: LeadState['role'], term: number) => void;
-  /** Publishes what the chain says, until the signal is aborted. */
+  /** Publishes facts about the chain, until the signal is aborted. */
   readonly work: (term: number, signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * Takes part in the order of terms until the signal is aborted: waits as a standby, stands as a candidate when the holder is
- * gone, publishes while it holds the term, and is a standby again when a higher term is in the log. Where it holds the term
+ * Takes part in the election of the one publishing watcher until the signal is aborted: waits as a standby, is a candidate
+ * when the holder is gone, publishes while it holds the term, and is a standby again when a higher term is in the log. Where it holds the term
  * at the end, it resigns.
  */
 export async function lead(options: LeadOptions): Promise<void> {
@@ -61,14 +61,14 @@ function newestTerm({ followed: { partitions }, holder }: LeadOptions) {
 }
 
 /**
- * Resolves when this process may stand as a candidate: no term was ever started, or the last one has ended, or the log's
- * clock stands though the own node has newer blocks. Each term that does not get to a block doubles the patience with the
- * next one, so that a catch-up that takes long is not started over and over.
+ * Resolves when this process may be a candidate: no term was ever started, or the last one has ended, or the log has had no
+ * new block for `takeoverMs` though the own node has newer ones. That time doubles with each term that ended without a
+ * block, so that a long catch-up is not started over and over.
  */
 async function standBy(options: LeadOptions): Promise<void> {
   const { followed, headNumber, takeoverMs, signal, nowMs, wait } = options;
   let overdue = { block: -1, term: 0, forMs: 0 };
-  let lookedAtMs = nowMs();
+  let checkedAtMs = nowMs();
   while (!signal.aborted) {
     const { term, hasEnded, isOwn } = newestTerm(options);
     if (term === 0 || hasEnded || isOwn) return;
@@ -76,8 +76,8 @@ async function standBy(options: LeadOptions): Promise<void> {
     const block = followed.newestBlock()?.number ?? -1;
     // A process that was paused, or is cut from Kafka, does not know the log of the time in between.
     const isInformed = now - followed.lastPollAtMs() <= POLL_AGE_MS_MAX;
-    const sinceMs = isInformed ? Math.min(now - lookedAtMs, LOOK_MS_MAX) : 0;
-    lookedAtMs = now;
+    const sinceMs = isInformed ? Math.min(now - checkedAtMs, CHECK_MS_MAX) : 0;
+    checkedAtMs = now;
     const isOverdue = (headNumber() ?? -1) > block;
     const isSame = isOverdue && overdue.block === block && overdue.term === term;
     overdue = { block, term, forMs: isSame ? overdue.forMs + sinceMs : 0 };
@@ -142,7 +142,7 @@ async function holdTerm(term: number, options: LeadOptions, work: LeadOptions['w
 }
 
 const TICK_MS = 100;
-/** As so much a longer time between two looks counts. */
-const LOOK_MS_MAX = 500;
+/** More time between two checks than this does not count: the process was paused, or overloaded. */
+const CHECK_MS_MAX = 500;
 const POLL_AGE_MS_MAX = 2000;
 const DOUBLINGS_MAX = 7;

@@ -61,7 +61,7 @@ const isFollowed = async () => {
 };
 
 describe('without the Kafka of the Kaia node', () => {
-  test('the watcher starts, says so once, and takes up the topic when it is there; killed, it is missed as little', async () => {
+  test('the watcher starts, logs it once, and follows the topic when it is there; killed, it is missed as little', async () => {
     watcher = await runObservedWatcher(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
     await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
     // A standby is ready too: this one takes the term, as there is no other.

@@ -73,13 +73,13 @@ describe('the metrics of a running watcher', () => {
     }
     const lag = await ops.metric('lag_seconds');
     await until('the age grows', async () => (await ops.metric('lag_seconds')) > lag);
-    await until('the failures are told', async () => {
+    await until('the failures are counted', async () => {
       return (await ops.metric('rpc_failures_total{endpoint="127.0.0.1:9"}')) > 0;
     });
     expect((await ops.ask('/metrics')).text).not.toMatch(/password|the-key/);
   });
 
-  test('are those of the README with their units, and tell what it does', async () => {
+  test('are those of the README with their units, and show what it does', async () => {
     let isOpen = true;
     const held: (() => void)[] = [];
     const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {

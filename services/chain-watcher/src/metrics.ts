@@ -34,8 +34,8 @@ export interface WatcherMeters {
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1, 2, 5, 10];
 
 /**
- * The watcher's metrics; README.md says what each is for. Each name ends with its unit. Counters and gauges have a value
- * from the start: an alert cannot stand on what is not there.
+ * The watcher's metrics; README.md describes each. Each name ends with its unit. Counters and gauges have a value
+ * from the start: an alert cannot be written on a series that does not exist.
  */
 export function createMetrics(): WatcherMeters {
   const meter = metrics.getMeter('chain-watcher');
@@ -112,7 +112,7 @@ function observeBlocks(measured: Measured, { gauge }: Observed): void {
   gauge('term_number', 'The newest term of the log', () => followed.partitions[0]?.term ?? 0);
   gauge('holders', '1 while this watcher holds the term, else 0', () => (state.lead.role === 'HOLDER' ? 1 : 0));
   gauge('head_block_number', 'Newest block that the node has', () => headNumber() ?? 0);
-  gauge('processed_block_number', 'Newest block of the log, whoever published it', () => newest()?.number ?? 0);
+  gauge('processed_block_number', 'Newest block of the log, by any watcher', () => newest()?.number ?? 0);
   gauge('lag_blocks', 'Blocks between the newest one of the log and the head', () => {
     const head = headNumber();
     const block = newest();
@@ -165,7 +165,7 @@ function observeSweep({ nowMs, startedAtMs, isSweeping, work }: Measured, { gaug
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
   counter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);
-  counter('sweep_facts', 'Makers of whom the sweep found a change that no log had told', () => sweep.facts);
+  counter('sweep_facts', 'Makers of whom the sweep found a change that no log had shown', () => sweep.facts);
 }
 
 function observeNodes({ rpc, isSubscribed }: Measured, { gauge, counter }: Observed): void {

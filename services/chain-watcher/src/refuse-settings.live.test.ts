@@ -76,7 +76,7 @@ describe('a start that fails', () => {
 });
 
 describe('without the protocol’s address', () => {
-  test('that is said once, nothing is read, and orders stay VALIDATING until they expire', async () => {
+  test('that is logged once, nothing is read, and orders stay VALIDATING until they expire', async () => {
     const said: string[] = [];
     const tell = (_fields: object, text?: string) => void said.push(text ?? '');
     const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell };

@@ -44,10 +44,10 @@ export interface WatcherParts {
 }
 
 /**
- * Starts the service that follows the chain and appends what it says about each maker. Resolves when it runs; it is
+ * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is
  * ready once it has read the log, and, where it holds the term, caught up with the chain. A node, Postgres and the Kafka of
  * the Kaia node may be away, now and later.
- * @throws TopicMismatch when a topic is missing or has other partitions than told, LogUnavailable without Kafka
+ * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */
 export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
   const watcher = new RunningWatcher(settings, parts);
@@ -229,7 +229,7 @@ class RunningWatcher implements Watcher {
       },
       onRole: (role, term) => {
         vitals.noteRole();
-        logger.info({ role, term }, 'the role in the order of terms');
+        logger.info({ role, term }, 'the role of this watcher has changed');
       },
       onFatal: (error) => this.fail(error),
     };

@@ -171,7 +171,7 @@ describe('a long catch-up', () => {
 describe('the sweep', () => {
   const PAIRS_PER_SECOND = 20;
 
-  test('reads as many pairs in a second as it is told to, each in its turn', async () => {
+  test('reads as many pairs in a second as configured, one after another', async () => {
     await watch({ SWEEP_PAIRS_PER_SECOND: String(PAIRS_PER_SECOND) });
     await openPairs(2 * PAIRS_PER_SECOND);
     asked.length = 0;

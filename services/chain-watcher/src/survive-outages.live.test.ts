@@ -162,7 +162,7 @@ describe('while one of two nodes is away', () => {
   });
 });
 
-describe('a preferred node that answers and stands still', () => {
+describe('a preferred node that answers but has no new blocks', () => {
   test.each([
     ['a third one announces blocks', true, '600000'],
     ['another one goes on in silence', false, '1000'],
@@ -206,7 +206,7 @@ describe('a preferred node that answers and stands still', () => {
   });
 });
 
-describe('a preferred node that stands still behind what is published', () => {
+describe('a preferred node that stays behind what is published', () => {
   test.each(['120', '0'])('is passed over by a watcher that starts, with CATCH_UP_BLOCKS_MAX=%s', async (blocksMax) => {
     const settings = { RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}`, CATCH_UP_BLOCKS_MAX: blocksMax };
     watcher = await stage.watch(settings);

@@ -132,7 +132,7 @@ async function openScene(brokers?: string): Promise<Scene> {
 const ordersAreRead = ({ stage, orders }: Scene) =>
   until('the orders are read', () => orders.every(({ orderHash }) => stage.state(orderHash)?.status === 'INACTIVE'));
 
-/** After some more blocks, the log says of every order, and of the funds that it hangs on, what the chain says. */
+/** After some more blocks, the log agrees with the chain on every order, and on the funds that it depends on. */
 async function assertOrdersAgree({ stage, orders, change }: Scene): Promise<void> {
   for (let blocks = 0; blocks < 3; blocks += 1) {
     await change(1);
@@ -243,7 +243,7 @@ describe('of two watchers under load', () => {
     });
     return found as { holder: Observed; standby: Observed };
   };
-  /** Puts the holder out of action while orders and transfers go on. Gives how long the clock of the log stood. */
+  /** Puts the holder out of action while orders and transfers go on. Returns for how long the log had no new block. */
   const takeOverAfter = async (disturb: (holder: Observed) => Promise<void>): Promise<number> => {
     const { holder } = await roles();
     const term = scene.stage.term();
@@ -288,7 +288,7 @@ describe('of two watchers under load', () => {
       watchers.delete(holder);
       await holder.terminate();
     });
-    console.log(`the clock of the log stood for so many milliseconds: ${JSON.stringify(tookMs)}`);
+    console.log(`the log had no new block for so many milliseconds: ${JSON.stringify(tookMs)}`);
     await scene.act(25);
     await scene.stage.settled();
     await assertOrdersAgree(scene);
@@ -331,7 +331,7 @@ describe('the only watcher', () => {
 });
 
 describe('Kafka, killed under a running watcher', () => {
-  test('and started again: the blocks of the time between stand in the log, none is missing', async () => {
+  test('and started again: the blocks of the time between are in the log, none is missing', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'makerbook-watcher-'));
     const options = { dataDir: join(folder, 'data'), port: await findFreePort() };
     let kafka = await startKafka(options);

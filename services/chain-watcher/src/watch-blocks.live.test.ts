@@ -75,7 +75,7 @@ describe('an order follows the chain', () => {
     expect(stage.state(orderHash)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' });
   });
 
-  test('when a wrapped native token is deposited and withdrawn, which tells no Transfer', async () => {
+  test('when a wrapped native token is deposited and withdrawn, which emits no Transfer', async () => {
     watcher = await stage.watch();
     maker = await stage.createAccount();
     const wrapped = await stage.deploy(deployArtifacts.WrappedNative, 'Wrapped', 'WRP');

@@ -31,7 +31,7 @@ export interface OpenOrder extends WatchedOrder {
   readonly isObserved: boolean;
 }
 
-/** What the process brings: log, node, a clock, and what is to be done about failures. */
+/** What the process provides: log, node, a clock, and what is to be done about failures. */
 export interface WorkParts
   extends Pick<LeadOptions, 'holder' | 'onRole'>,
     Pick<TermWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
@@ -39,7 +39,7 @@ export interface WorkParts
   readonly appender: Appender;
   readonly topics: TopicNames;
   readonly settings: WorkSettings;
-  /** Hands over the open orders of a snapshot of the projection, and says from where on the log is to be read. */
+  /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrder[]) => void) => Promise<readonly PartitionStart[]>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
@@ -85,7 +85,7 @@ export class Work {
     });
   }
 
-  /** Reads what is open, follows the log, and takes part in the order of terms until the signal is aborted. */
+  /** Reads what is open, follows the log, and takes part in the election until the signal is aborted. */
   async run(): Promise<void> {
     const { signal, nowMs, wait, retryFor, onFailure, verifyChain } = this.parts;
     const retry = retryFor('blocks', signal);

@@ -2,11 +2,12 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { cancelOrder } from '@makerbook/domain';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import type { FoundOrder } from '@makerbook/postgres';
 import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { inSpan, type Logger } from '@makerbook/telemetry';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
-import type { LookUp, Whose } from './look-up-orders.js';
+import type { LookUp } from './look-up-orders.js';
 import type { IngressMetrics } from './metrics.js';
 import { type AskedCancellations, parseCancellations } from './parse-cancellations.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
@@ -66,7 +67,7 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
     const others = found.size === 0 ? 'nothing was cancelled' : `the ${found.size} other orders were cancelled`;
     const [first] = unsure.orderHashes;
     const which = unsure.orderHashes.length === 1 ? first : `${unsure.orderHashes.length} orders, the first ${first}`;
-    return unavailable(`it cannot be told now whether ${which} may still be placed (${unsure.reason}); ${others}`);
+    return unavailable(`it is not known now whether ${which} may still be placed (${unsure.reason}); ${others}`);
   }
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
@@ -79,24 +80,24 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
 async function findUnproven(
   { verify, fairQueue }: CancelOrdersParts,
   { cancellations, salt }: AskedCancellations,
-  found: ReadonlyMap<Hex, Whose>,
+  found: ReadonlyMap<Hex, FoundOrder>,
   client: string,
 ): Promise<number | undefined> {
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
       await fairQueue.enter(client);
-    const whose = found.get(cancellation.orderHash);
-    if (whose !== undefined && !verify(cancellation, whose.maker, salt ?? whose.salt)) return index;
+    const order = found.get(cancellation.orderHash);
+    if (order !== undefined && !verify(cancellation, order.maker, salt ?? order.salt)) return index;
   }
   return undefined;
 }
 
-/** Answers with a refusal where the log has not confirmed the cancellations. */
+/** @returns a refusal where the log has not confirmed the cancellations */
 async function append(
   parts: CancelOrdersParts,
   { requestId }: ApiRequest,
   traceparent: string,
-  found: ReadonlyMap<Hex, Whose>,
+  found: ReadonlyMap<Hex, FoundOrder>,
 ): Promise<Refusal | undefined> {
   const { metrics } = parts;
   const timeMs = parts.now();
@@ -113,13 +114,13 @@ async function append(
   }
   metrics.took('append', performance.now() - appendingAt);
   metrics.ordersCancelled(facts.length);
-  await note(parts, found);
+  await noteInRedis(parts, found);
   return undefined;
 }
 
 async function charge(
   { redis, budget, now }: CancelOrdersParts,
-  found: ReadonlyMap<Hex, Whose>,
+  found: ReadonlyMap<Hex, FoundOrder>,
   orderHashes: readonly Hex[],
 ): Promise<ReplyHeaders | Refusal> {
   const counts = new Map<Address, number>();
@@ -145,7 +146,10 @@ async function charge(
 }
 
 /** Best effort: the projector writes the same to Redis a moment later. */
-async function note({ redis, partitions }: CancelOrdersParts, found: ReadonlyMap<Hex, Whose>): Promise<void> {
+async function noteInRedis(
+  { redis, partitions }: CancelOrdersParts,
+  found: ReadonlyMap<Hex, FoundOrder>,
+): Promise<void> {
   try {
     const orders = [...found].map(([orderHash, { maker }]) => ({
       orderHash,

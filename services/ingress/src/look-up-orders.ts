@@ -1,15 +1,8 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { findKnownHashes, findOrders, type Postgres } from '@makerbook/postgres';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type FoundOrder, findKnownHashes, findOrders, type Postgres } from '@makerbook/postgres';
 import { findHints, type HintedOrder, type Hints, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { asUnavailable, type Projection } from './await-projection.js';
 import { Unavailable } from './refusal.js';
-
-/** An order's maker, its expiry, and the salt of its cancellation unless the request has another. */
-export interface Whose {
-  readonly maker: Address;
-  readonly salt: Hex;
-  readonly expiresAtSeconds: number;
-}
 
 /** What is known of the hashes of a DELETE. */
 export interface FoundOrders {
@@ -17,7 +10,7 @@ export interface FoundOrders {
    * Orders that are open, being placed, or whose append has an unknown outcome. The others are gone, unless `unsure` names
    * them: they can only be placed by a new POST.
    */
-  readonly found: ReadonlyMap<Hex, Whose>;
+  readonly found: ReadonlyMap<Hex, FoundOrder>;
   /** Hashes of orders that may or may not be placed, and the reason. */
   readonly unsure: { readonly orderHashes: readonly Hex[]; readonly reason: string } | undefined;
 }
@@ -39,7 +32,7 @@ export interface LookUpParts {
  * model has reached the end of the log.
  */
 export function createLookUp({ redis, postgres, projection, appendMsMax, now }: LookUpParts): LookUp {
-  /** The run of Redis that was found complete. */
+  /** The run of Redis, without a loss, that was found complete. */
   let completeId: string | undefined;
 
   /** Throws Unavailable. */
@@ -52,7 +45,7 @@ export function createLookUp({ redis, postgres, projection, appendMsMax, now }: 
 
   return async (orderHashes) => {
     const known = await hintsOf(redis, orderHashes, now());
-    const { found, stale, absent } = sort(orderHashes, known);
+    const { found, stale, absent } = groupByHint(orderHashes, known);
     const toAsk = [...stale.keys(), ...absent];
     if (toAsk.length === 0) return { found, unsure: undefined };
     try {
@@ -82,8 +75,8 @@ async function hintsOf(redis: RedisConnection, orderHashes: readonly Hex[], nowM
   }
 }
 
-function sort(orderHashes: readonly Hex[], known: Hints | undefined) {
-  const found = new Map<Hex, Whose>();
+function groupByHint(orderHashes: readonly Hex[], known: Hints | undefined) {
+  const found = new Map<Hex, FoundOrder>();
   const stale = new Map<Hex, HintedOrder>();
   const absent: Hex[] = [];
   for (const [index, orderHash] of orderHashes.entries()) {
@@ -102,7 +95,7 @@ async function addStored(
   postgres: Postgres,
   orderHashes: readonly Hex[],
   stale: ReadonlyMap<Hex, HintedOrder>,
-  found: Map<Hex, Whose>,
+  found: Map<Hex, FoundOrder>,
 ): Promise<void> {
   const [open, known] = await asUnavailable(() =>
     Promise.all([
@@ -113,7 +106,7 @@ async function addStored(
       ),
     ]),
   );
-  for (const [orderHash, whose] of open) found.set(orderHash, whose);
+  for (const [orderHash, order] of open) found.set(orderHash, order);
   for (const [orderHash, hint] of stale) {
     if (!known.accepted.has(orderHash) && !known.cancelled.has(orderHash)) found.set(orderHash, hint);
   }

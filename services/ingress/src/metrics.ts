@@ -1,7 +1,7 @@
 import { metrics } from '@makerbook/telemetry';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
-/** What the service counts and times. Requests by route and code are counted by the HTTP shell. */
+/** What the service counts and times. Requests by route and code are counted by `@makerbook/http`. */
 export interface IngressMetrics {
   ordersAccepted(count: number): void;
   ordersCancelled(count: number): void;

@@ -29,7 +29,7 @@ import type { IngressMetrics } from './metrics.js';
 import { parsePlacements } from './parse-placements.js';
 import { rateHeaders, retryAfter } from './rate-headers.js';
 import { Unavailable, unavailable } from './refusal.js';
-import type { Reserver, Settled } from './reserve.js';
+import type { FinalOutcome, Reserver } from './reserve.js';
 import type { VerifyOrders } from './verify-orders.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
@@ -89,12 +89,13 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
   if (notAdmitted !== undefined) return refuse(notAdmitted);
 
   const acceptedAtMs = now();
+  // Judged after the rate limit: an untimely request is charged to the budget, and reserves nothing.
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
   const asked = { ...askFor(parts, proven, untimely !== undefined, repeat?.index), receivedAtMs: request.receivedAtMs };
   const reservationId = parts.nextId();
   const reservingAt = performance.now();
-  let outcome: Settled;
+  let outcome: FinalOutcome;
   try {
     outcome = await parts.reserver.reserve(reservationId, asked);
   } catch (error) {
@@ -204,7 +205,7 @@ function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: Re
 
 function refuseOutcome(
   { budget, openOrdersPerMakerMax }: PlaceOrdersParts,
-  outcome: Exclude<Settled, { kind: 'reserved' } | { kind: 'charged' }>,
+  outcome: Exclude<FinalOutcome, { kind: 'reserved' } | { kind: 'charged' }>,
   repeat: PlacementRefusal | undefined,
   headers: ReplyHeaders,
 ): Refusal {

@@ -3,8 +3,8 @@ import type { ReplyHeaders } from '@makerbook/http';
 import type { Budget } from '@makerbook/redis';
 
 /**
- * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8) that the shell's own
- * limit has: `q` the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds until it
+ * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), as the limit per
+ * client has them: `q` the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds until it
  * is full, `pk` the budget's owner (hashed). Several makers in one request: the one with the least left.
  */
 export function rateHeaders(

@@ -20,15 +20,15 @@ const LOADS_MAX = 5;
 
 type Asked = Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'>;
 
-/** Any outcome that the request can be answered by. */
-export type Settled = Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>;
+/** An outcome that answers the request: nothing is left to be loaded or waited for. */
+export type FinalOutcome = Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>;
 
 export interface Reserver {
   /**
    * Rate, duplicates, open orders and the reservation in one round trip to Redis; a maker whom Redis does not hold is
    * loaded from the read model first. Throws Unavailable: nothing stays reserved.
    */
-  reserve(reservationId: string, asked: Asked): Promise<Settled>;
+  reserve(reservationId: string, asked: Asked): Promise<FinalOutcome>;
 }
 
 export interface ReserverParts {
@@ -57,7 +57,7 @@ export function createReserver(parts: ReserverParts): Reserver {
     return started;
   }
 
-  async function tryReserve(reservationId: string, asked: Asked): Promise<Settled> {
+  async function tryReserve(reservationId: string, asked: Asked): Promise<FinalOutcome> {
     const deadline = now() + waitMs;
     let loads = 0;
     for (;;) {
@@ -100,8 +100,8 @@ async function releaseWhenBack(
 }
 
 /**
- * Loads a cold maker from the read model (a flushed Redis refills so, maker by maker): once the read model has reached
- * the present end of the log, it holds every order that was answered with 200.
+ * Loads a maker whom Redis does not hold from the read model; so a flushed Redis fills again, maker by maker. Once the read
+ * model has reached the present end of the log, it holds every order that was answered with 200.
  */
 async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrders['makers'][number]): Promise<void> {
   const { redis, postgres, projection, now, waitMs } = parts;

@@ -40,13 +40,13 @@ export interface IngressParts {
   readonly nowMs?: () => number;
 }
 
-/** `runIngress` resolves after this time at the latest, with or without log and Redis. */
+/** `runIngress` waits this long for the log and Redis, and resolves with or without them. */
 const START_MS_MAX = 2_000;
 /** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
 const APPEND_SPARE_MS = 1_000;
 /** How often the read model is compared with the log. */
 const LAG_INTERVAL_MS = 1_000;
-/** Other requests ask for the outcome of an append only long after it was answered or refused. */
+/** A reservation outlives its append by so much: other requests may resolve it only after that. */
 const LEASE_SPARE_MS = 10_000;
 
 /**

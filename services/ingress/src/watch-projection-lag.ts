@@ -3,7 +3,7 @@ import { type Postgres, projectedPositions } from '@makerbook/postgres';
 
 /** How long the read model has been behind the log. */
 export interface ProjectionLag {
-  /** Seconds since the end of the log that some partition has not reached yet was seen first; 0 where there is none. */
+  /** For how many seconds a partition has not reached an end of the log that was seen; of several the longest, else 0. */
   seconds(): number;
   stop(): void;
 }

@@ -38,7 +38,7 @@ export async function decideAdmission(
 
 /**
  * Lifts the quarantine of makers: the projector folds each again from the fact that failed. Call it once the cause is
- * mended; it changes nothing for a maker that is not in quarantine.
+ * fixed; it changes nothing for a maker that is not in quarantine.
  * @throws LogUnavailable
  */
 export async function liftQuarantine(log: Log, makers: readonly Hex[], options: DecisionOptions): Promise<void> {

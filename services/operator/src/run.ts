@@ -16,7 +16,7 @@ const usage = [
   'makers add <address> …         puts makers on the whitelist',
   'makers suspend <address> …     takes their access away for a time',
   'makers remove <address> …      takes them off the whitelist',
-  'makers release <address> …     folds makers in quarantine again, once the cause is mended',
+  'makers release <address> …     folds makers in quarantine again, once the cause is fixed',
   'makers list                    shows every maker with a decision',
 ];
 

@@ -23,7 +23,7 @@ export const projectorSettings = {
     max: 10_000,
   }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Changes of orders that one commit of rows holds; the fold waits for the commit before it goes beyond. A single maker’s orders are never parted',
+    'Changes of orders that one commit of rows holds; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
     5_000,
     { min: 1 },
   ),

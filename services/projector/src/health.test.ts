@@ -35,7 +35,7 @@ describe('liveness', () => {
     expect(judgeLiveness(signs(idle, 2_000_000), 60_000).isOk).toBe(true);
   });
 
-  test('a loop that has failed is not ready, and it is said why', () => {
+  test('a loop that has failed is not ready, with the reason', () => {
     const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
     expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
       isOk: false,
@@ -60,7 +60,7 @@ describe('readiness', () => {
     expect(judgeReadiness(signs({ state: 'joining' }), 'ok', true).isOk).toBe(false);
   });
 
-  test('a partition that waits to be retried is told with its reason', () => {
+  test('a partition that waits to be retried is shown with its reason', () => {
     const retrying = new Map([[7, 'postgres is not available']]);
     expect(judgeReadiness(signs({ retrying }), 'ok', true)).toMatchObject({
       isOk: false,
@@ -68,7 +68,7 @@ describe('readiness', () => {
     });
   });
 
-  test('a partition whose rows wait to be committed is told with its reason', () => {
+  test('a partition whose rows wait to be committed is shown with its reason', () => {
     const waiting = { ...signs(), commitsWaiting: new Map([[3, 'postgres is starting']]) };
     expect(judgeReadiness(waiting, 'ok', true)).toMatchObject({
       isOk: false,
@@ -76,7 +76,7 @@ describe('readiness', () => {
     });
   });
 
-  test('Redis is told and not needed', () => {
+  test('Redis is shown and not needed', () => {
     expect(judgeReadiness(signs(), 'ok', false)).toMatchObject({
       isOk: true,
       checks: { redis: expect.stringMatching(/away/) },

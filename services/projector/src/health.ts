@@ -1,7 +1,7 @@
 import type { Health } from '@makerbook/http';
 import type { ConsumerHealth } from '@makerbook/kafka';
 
-/** What the health of the projector is told from. Times in milliseconds since 1970. */
+/** What the health of the projector is judged by. Times in milliseconds since 1970. */
 export interface Signs {
   readonly nowMs: number;
   readonly startedAtMs: number;
@@ -17,7 +17,7 @@ export interface Signs {
 /** A broker that has not answered for this long is away. */
 const kafkaSilenceMsMax = 15_000;
 
-/** Whether a restart would not help: the loop runs, and some broker has answered it of late. */
+/** Whether a restart would not help: the loop runs, and some broker has answered it lately. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const { consumer } = signs;
   const silenceMs = silenceOf(signs);

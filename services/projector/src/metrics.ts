@@ -32,7 +32,7 @@ const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
 const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
-/** The projector's metrics. Each name ends with its unit; README.md says what each is for. */
+/** The projector's metrics. Each name ends with its unit; README.md describes each. */
 export function createMetrics(): ProjectorMeters {
   const meter = metrics.getMeter('projector');
   const counter = (name: string, description: string) => meter.createCounter(name, { description });

@@ -180,7 +180,7 @@ function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer
   });
 }
 
-/** Messages between the rows and the log's end: the rows are behind what the consumer loop has handed over. */
+/** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */
 function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<number, bigint> {
   const positions = consumer.positions();
   return new Map(

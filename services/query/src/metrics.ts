@@ -3,7 +3,7 @@ import type { Makers } from '@makerbook/whitelist';
 import type { SourceMetrics } from './connect-sources.js';
 import type { ListOrdersMetrics } from './list-orders.js';
 
-/** The service's own metrics; those of HTTP are the shell's. */
+/** The service's own metrics; those of HTTP are in `@makerbook/http`. */
 export function createMetrics(makers: Pick<Makers, 'admittedCount'>): ListOrdersMetrics & SourceMetrics {
   const meter = metrics.getMeter('query');
   const lists = meter.createCounter('query_lists_total', {

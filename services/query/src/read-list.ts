@@ -1,26 +1,12 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Positions, ProjectionWatch } from '@makerbook/postgres';
+import type { MakerList, Positions, ProjectionWatch } from '@makerbook/postgres';
 import type { ListFill, ListReading } from '@makerbook/redis';
 import { joinRecords, joinTexts } from './join-records.js';
-
-/** One order of a list as Postgres holds it. */
-interface StoredRecord {
-  readonly orderHash: Hex;
-  readonly acceptedOffset: bigint;
-  readonly expiresAtSeconds: number;
-  readonly json: string;
-}
-
-/** A maker's list, and the position of the log that it reflects. */
-interface StoredList {
-  readonly nextOffset: bigint;
-  readonly records: readonly StoredRecord[];
-}
 
 /** Sources of a list. One that is away returns undefined: only a bug throws. */
 export interface ListSources {
   readonly readCached: (maker: Hex, partition: number, nowSeconds: number) => Promise<ListReading | undefined>;
-  readonly readStored: (maker: Hex, partition: number) => Promise<StoredList | undefined>;
+  readonly readStored: (maker: Hex, partition: number) => Promise<MakerList | undefined>;
   /** The end of the log's partition as of some moment after the call began. */
   readonly readEnd: (partition: number) => Promise<bigint | undefined>;
   readonly watch: ProjectionWatch;

@@ -93,7 +93,7 @@ export class Book {
       throw violation(record, `message ${text} came after ${record.partition}:${last.offset}:${last.index}`);
     const complete = this.#clocks.get(record.partition)?.position.offset;
     if (complete !== undefined && id.offset < BigInt(complete))
-      throw violation(record, `message ${text} came after the clock that said that all before ${complete} had come`);
+      throw violation(record, `message ${text} came after the clock that completed all before ${complete}`);
     return id;
   }
 

@@ -20,7 +20,7 @@ export interface FollowedBook {
   /** By partition: how far its part of the book is complete. */
   readonly clocks: ReadonlyMap<number, BookClock>;
   /**
-   * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them says so.
+   * The timestamp, in seconds, of the block up to which all partitions are complete; undefined until each of them has a clock.
    * Where it lies further back than a few blocks take, the feed is not quiet but behind, or dead.
    */
   staleSince(): number | undefined;

@@ -44,9 +44,9 @@ export interface Answering {
 
 /** One of the nodes. */
 export interface Endpoint extends Answering {
-  /** Its host. What else stands in its URL is told to nobody: it may be a key. */
+  /** Its host. The rest of its URL is never shown: it may hold a key. */
   readonly name: string;
-  /** Whether it is left alone for now, as it failed. */
+  /** Whether it is not asked for now, because it failed. */
   isResting(): boolean;
 }
 
@@ -54,9 +54,9 @@ export interface Endpoint extends Answering {
 export interface Node extends Answering {
   /** One call, as in `callAll`. */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** As `callAll`, but an execution that fails by itself is an outcome. All other refusals are thrown. */
+  /** As `callAll`, but a failed execution is an outcome. All other refusals are thrown. */
   callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T>;
-  /** All of them, the preferred one first, each to be asked by itself. */
+  /** All of them, the preferred one first, each to be asked alone. */
   endpoints(): readonly Endpoint[];
   /** The endpoint answers, but is not to be relied on, as it lags behind: for so long it is asked last. */
   passOver(endpoint: string, forMs: number): void;
@@ -235,7 +235,7 @@ class NodeInTurn implements Node {
   }
 }
 
-/** What to throw where no endpoint answered: what one of them refuses says more than the silence of another. */
+/** What to throw where no endpoint answered: a refusal of one is more useful than the silence of another. */
 function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: number): Error {
   const refusals = failures.filter((failure) => failure instanceof RpcRefused);
   const [refusal] = refusals;
@@ -261,7 +261,7 @@ function outcomesOf(
   const answers = (Array.isArray(answer) ? answer : [answer]) as readonly (RpcAnswer | null)[];
   const byId = new Map(answers.map((each) => [each?.id, each]));
   return requests.map(({ method }, index) => {
-    // A request refused as a whole (too large, say) has one answer with no id.
+    // A request that is refused as a whole (too large, for one) has one answer with no id.
     const one = byId.get(firstId + index) ?? (answers.length === 1 ? answers[0] : undefined);
     if (one === undefined || one === null || typeof one !== 'object') {
       throw new RpcUnavailable(`${name} left the call ${method} without an answer`);
@@ -286,7 +286,7 @@ function resultsOf(outcomes: readonly RpcOutcome[]): unknown[] {
   });
 }
 
-/** Hosts; where one stands in several URLs, with a number. */
+/** Hosts; one that is in several URLs gets a number. */
 function nameByHost(urls: readonly string[]): string[] {
   const hosts = urls.map((url) => new URL(url).host);
   return hosts.map((host, index) => {

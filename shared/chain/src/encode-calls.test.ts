@@ -33,7 +33,7 @@ describe('calls encoded by hand', () => {
     expect(call.data).toBe(expected);
   });
 
-  test('say whose funds they ask for', () => {
+  test('name whose funds they ask for', () => {
     expect([balanceOf(token, maker), allowance(token, maker, protocol)].map(accountIn)).toEqual([maker, maker]);
     expect([nonceOf(protocol, maker), filledOf(protocol, orderHash)].map(accountIn)).toEqual([undefined, undefined]);
   });

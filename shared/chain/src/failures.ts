@@ -6,27 +6,27 @@ export class RpcUnavailable extends Error {
 export interface RefusalOptions {
   /** Name of the endpoint that refused. */
   readonly endpoint?: string | undefined;
-  /** True where endpoints that were not asked may answer otherwise, whatever the code says. */
+  /** True where endpoints that were not asked may answer otherwise, whatever the code. */
   readonly isOneOfSeveral?: boolean;
 }
 
 /**
  * A node answered with a JSON-RPC error. `retryable` is false where the same call will never be answered otherwise: an
- * unknown method, wrong parameters, an execution that fails by itself.
+ * unknown method, wrong parameters, a failed execution.
  */
 export class RpcRefused extends Error {
   override readonly name = 'RpcRefused';
   readonly method: string;
   /** The error code of JSON-RPC. */
   readonly code: number;
-  /** What the node said. */
+  /** The node's message. */
   readonly reason: string;
   /** Name of the endpoint that refused. */
   readonly endpoint: string | undefined;
   readonly retryable: boolean;
   /**
-   * The node ran the call, and it failed by itself: it reverted, used up its gas, or met an invalid instruction. Every
-   * node says the same of it. All other refusals are the node's own: it lags behind, has no time, or will not.
+   * The execution failed: it reverted, used up its gas, or met an invalid instruction. Every node answers so. All other
+   * refusals are the node's own: it lags behind, has no time, or does not serve the call.
    */
   readonly isOfExecution: boolean;
 
@@ -42,7 +42,7 @@ export class RpcRefused extends Error {
   }
 }
 
-/** The chain is not what it was told to be, or contradicts itself. No retry helps: a person has to look. */
+/** The chain is not the configured one, or contradicts itself. No retry helps: a person has to act. */
 export class ChainContradiction extends Error {
   override readonly name = 'ChainContradiction';
 }
@@ -50,8 +50,8 @@ export class ChainContradiction extends Error {
 const EXECUTION_REVERTED = 3;
 
 /**
- * As geth, Kaia and anvil write them. Not among them: what a node says that gave up ("execution aborted (timeout = 5s)",
- * "request timed out"), that lags ("header not found") or that bears a limit ("limit exceeded").
+ * As geth, Kaia and anvil write them. Not among them: the messages of a node that gave up ("execution aborted
+ * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded").
  */
 const EXECUTION_FAILURES = new RegExp(
   [

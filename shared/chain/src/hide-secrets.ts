@@ -1,6 +1,6 @@
 /**
- * What a URL holds beside its host may be a key. A server likes to quote it ("Cannot POST /v2/…"), and what a server
- * says gets into log lines and `/readyz`: this makes such texts harmless.
+ * The parts of a URL beside its host may hold a key. Servers quote them in their messages ("Cannot POST /v2/…"), and those
+ * get into log lines and `/readyz`: this removes them from such texts.
  */
 export function hideSecretsOf(url: URL): (text: string) => string {
   const parts = [url.username, url.password, url.pathname, ...url.pathname.split('/'), ...url.searchParams.values()];

@@ -87,7 +87,7 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
   return { post, close: () => agent.destroy() };
 }
 
-/** Whether the server did not come to the calls themselves, whatever its body says: it lets nobody in, limits, or fails. */
+/** Whether the server did not process the calls, whatever its body: it lets nobody in, limits the rate, or fails. */
 function isAway(status: number): boolean {
   return status >= 500 || [401, 403, 408, 429].includes(status);
 }

@@ -84,19 +84,19 @@ export function readBlock(node: Answering, number: number | 'latest'): Promise<B
 }
 
 /**
- * The logs of exactly this block, in their order. No logs at all, where the header's bloom speaks for some, are believed
- * only once they are said twice: by another endpoint, or later.
+ * The logs of exactly this block, in their order. Where the header's bloom promises some, an empty answer is
+ * believed only when it is given twice: by another endpoint, or later.
  */
 export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilter): Promise<readonly ChainLog[]> {
   const params = [{ blockHash: header.hash, ...filterParams(filter) }];
   const asked = { method: 'eth_getLogs', params };
-  const told = await node.callAll([asked], ([logs], endpoint) => ({
+  const first = await node.callAll([asked], ([logs], endpoint) => ({
     logs: logsOfBlock(logs, header, endpoint),
     endpoint,
   }));
-  if (told.logs.length > 0 || !mayHold(header, filter)) return told.logs;
+  if (first.logs.length > 0 || !mayHold(header, filter)) return first.logs;
 
-  // An endpoint that lacks the block may say that it has no logs: it must show the block.
+  // An endpoint that lacks the block may answer with no logs: it must show the block.
   const proof = { method: 'eth_getBlockByNumber', params: [hexOf(header.number), false] };
   const askAgain = (who: Answering) =>
     who.callAll([asked, proof], ([logs, block], endpoint) => {
@@ -104,7 +104,7 @@ export async function readLogs(node: Node, header: LoggingBlock, filter: LogFilt
       throw new RpcUnavailable(`${endpoint} does not have block ${header.number} (${header.hash}) yet`);
     });
   for (const other of node.endpoints()) {
-    if (other.name === told.endpoint || other.isResting()) continue;
+    if (other.name === first.endpoint || other.isResting()) continue;
     try {
       return await askAgain(other);
     } catch (error) {
@@ -142,8 +142,8 @@ export function readLogsOfRange(
   ];
   return node.callAll(requests, ([last, logs], endpoint) => {
     if (headerOf(last, endpoint) === undefined) throw new RpcUnavailable(`${endpoint} does not have block ${to} yet`);
-    const told = logsOf(logs, endpoint);
-    if (told.every(({ blockNumber }) => blockNumber >= from && blockNumber <= to)) return told;
+    const given = logsOf(logs, endpoint);
+    if (given.every(({ blockNumber }) => blockNumber >= from && blockNumber <= to)) return given;
     throw new RpcUnavailable(`${endpoint} gave logs of other blocks than ${from} to ${to}`);
   });
 }

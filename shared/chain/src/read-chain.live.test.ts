@@ -196,7 +196,7 @@ describe('values', () => {
     }
     expect([...reader.suspects().values()]).toEqual([balanceOf(burner, account), balanceOf(burner, multicall)]);
     await send(burner, 'setBalanceAnswer', 0);
-    // It answers again for one: the other one is asked in company again too.
+    // It answers again for one: the other one is asked in a batch again too.
     expect(await reader.read(await head(), [balanceOf(burner, account)])).toEqual([0n]);
     expect(reader.suspects().size).toBe(0);
   });
@@ -224,9 +224,9 @@ describe('values', () => {
       return asked.reduce((sum, gas) => sum + gas, 0);
     };
     const mixed = [balanceOf(token, account), ...bad, balanceOf(token, account)];
-    // In company, by themselves with an empty call, and three of them with all that a call may have.
+    // In a batch, alone with an empty call, and three of them with all that a call may have.
     expect(await gasOf(mixed)).toBeLessThanOrEqual(22 * 150_000 + 100_000 + 21 * 400_000 + 4 * 3_000_000);
-    // From then on, the honest ones in company, and three suspects.
+    // From then on, the honest ones in a batch, and three suspects.
     for (let round = 0; round < 7; round += 1) {
       const first = [...reader.suspects().values()].slice(0, 3);
       expect(await gasOf(mixed)).toBeLessThanOrEqual(2 * 150_000 + 100_000 + 4 * 3_000_000);
@@ -331,7 +331,7 @@ describe('a node that does not do its work is never taken for a token that fails
     const calls = Array.from({ length: 100 }, () => balanceOf(token, account));
     const [balance] = await createStateReader({ node, multicall }).read(block, calls.slice(0, 1));
     expect(new Set(await reader.read(block, calls))).toEqual(new Set([balance]));
-    // Twice in company, then forty in a request.
+    // Twice in a batch, then forty in a request.
     expect([sizes.length, reader.suspects().size]).toEqual([5, 0]);
     small.close();
   });
@@ -397,7 +397,7 @@ describe('several endpoints', () => {
     one.close();
   });
 
-  test('are spared where the execution itself fails: all would say the same', async () => {
+  test('are not asked where the execution itself fails: all would answer the same', async () => {
     const both = createNode({ urls: [anvil.rpcUrl, anvil.rpcUrl], nowMs: () => 0, timeoutMs });
     const failing = { to: token, data: '0x12345678' };
     await expect(both.call('eth_call', [failing, 'latest'])).rejects.toMatchObject({ isOfExecution: true });
@@ -478,7 +478,7 @@ describe('several endpoints', () => {
 });
 
 describe('a range of logs', () => {
-  test('is not taken from a node that lags behind: it would leave out the newest, and say nothing', async () => {
+  test('is not taken from a node that lags behind: it would leave out the newest, and give no sign', async () => {
     await send(token, 'mint', account, 5n);
     const number = await provider.getBlockNumber();
     const behind = await serve(async (body) => {

@@ -119,7 +119,7 @@ afterAll(async () => {
   await anvil.stop();
 });
 
-describe('no logs, where the header speaks for some,', () => {
+describe('no logs, where the header promises some,', () => {
   test('are not believed while another node gives them', async () => {
     const liar = await forging(emptyUntil(100));
     expect(await readLogs(nodeOf(liar.url, anvil.rpcUrl), second, filter)).toEqual(expected);
@@ -140,7 +140,7 @@ describe('no logs, where the header speaks for some,', () => {
     expect([late.asked.length, behind.asked.length]).toEqual([2, 1]);
   });
 
-  test('are believed once they are said twice: a bloom may hold what no log says', async () => {
+  test('are believed once they are given twice: a bloom may hold what no log has', async () => {
     const full: LoggingBlock = { ...empty, logsBloom: `0x${'f'.repeat(512)}` };
     const [one, other] = [await forging((_, result) => result), await forging((_, result) => result)];
     expect(await readLogs(nodeOf(one.url, other.url), full, filter)).toEqual([]);

@@ -7,12 +7,12 @@ import { RpcRefused, RpcUnavailable } from './failures.js';
 export interface StateReader {
   /**
    * The values in the order of the calls; undefined where the contract itself fails: it reverts, burns its gas, returns
-   * less than a word or more than 4096 bytes, or is no contract; or where it failed before, and its turn to be asked
-   * again has not come. Throws RpcUnavailable or RpcRefused where the node fails.
+   * less than a word or more than 4096 bytes, or is no contract; or where it failed before and is not asked in this
+   * reading (`suspectCallsMax`). Throws RpcUnavailable or RpcRefused where the node fails.
    * @param blockHash the state after exactly this block (EIP-1898).
    */
   read(blockHash: Hex, calls: readonly StateCall[]): Promise<readonly (bigint | undefined)[]>;
-  /** What could not be read when it was last asked, by a name; the one that has waited longest comes first. */
+  /** Calls that failed when they were asked last, by a name; the one that has waited longest comes first. */
   suspects(): ReadonlyMap<string, StateCall>;
 }
 
@@ -30,26 +30,26 @@ export interface StateReaderOptions {
   readonly suspectsMax?: number;
 }
 
-/** In company each call is given so much gas, and so much more is there for all; a node caps it at some 50 million. */
-const COMPANY_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
-/** For a call that failed in company, and is asked by itself. */
+/** Gas of a batch: for each call, and beside that for all. A node caps it at some 50 million. */
+const BATCH_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
+/** For a call that failed in a batch, and is asked alone. */
 const SINGLE_GAS = 400_000;
-/** For a call that failed by itself: the most that anything is given. */
+/** For a call that failed alone: the most that any call gets. */
 const SUSPECT_GAS = 3_000_000;
-/** What returns more is not asked in company again; our own Multicall3 takes it for a failure by itself. */
+/** What returns more is not asked in a batch again; our own Multicall3 takes it for a failure. */
 const RETURN_BYTES_MAX = 4096;
 /** Single calls in one request, beside the empty one. */
 const SINGLES_MAX = 40;
 
 /**
- * Reads through Multicall3, failures allowed. What fails in company is asked again by itself: another call may have burnt
- * the gas that was meant for it. What fails by itself is a suspect, and kept out of company until it succeeds.
+ * Reads batches of calls through Multicall3, failures allowed. A call that fails in a batch is asked again alone: another
+ * call may have burnt its gas. One that fails alone is a suspect, and is kept out of batches until it succeeds.
  *
  * Nothing that a contract does costs the others more than a bound: in one reading of `n` values the node is asked for
- * 0.15 n million gas in company, once more 0.4 million for each that fails there for the first time, and 3 million
+ * 0.15 n million gas in batches, once more 0.4 million for each that fails there for the first time, and 3 million
  * for each of `suspectCallsMax` suspects. Suspects beyond that wait for a later reading, and are undefined until then.
  *
- * Only an execution that fails by itself is held against a contract, and only where the same endpoint, in the same
+ * Only a failed execution is held against a contract, and only where the same endpoint, in the same
  * answer, has run an empty call at the same block. All else is the node's own failure.
  */
 export function createStateReader(options: StateReaderOptions): StateReader {
@@ -123,7 +123,7 @@ class MulticallReader implements StateReader {
    * once, for whatever reason: then nothing is known of any of them.
    */
   private async readTogether(blockHash: Hex, calls: readonly StateCall[]): Promise<Values> {
-    const { perCall, beside, max } = COMPANY_GAS;
+    const { perCall, beside, max } = BATCH_GAS;
     const gas = Math.min(beside + perCall * calls.length, max);
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       try {

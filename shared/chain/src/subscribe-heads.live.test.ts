@@ -19,7 +19,7 @@ const until = async (holds: () => boolean) => {
 };
 
 describe('a subscription to heads', () => {
-  test('tells each block of a real node by its number', async () => {
+  test('announces each block of a real node by its number', async () => {
     const node = createNode({ urls: [anvil.rpcUrl], nowMs: () => 0 });
     const heads: unknown[] = [];
     const heard = (number: number | undefined) => heads.push(number);

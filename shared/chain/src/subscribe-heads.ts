@@ -13,11 +13,11 @@ export interface HeadSubscriptionOptions {
   /** `ws://` or `wss://` */
   readonly url: string;
   /**
-   * Called for each block that the node announces, with its number where the node says it. A hint that there is news, and
-   * nothing more: it may be repeated, late or missing.
+   * Called for each block that the node announces, with its number where the node gives it. A hint alone: it may be
+   * repeated, late or missing.
    */
   readonly onHead: (number: number | undefined) => void;
-  /** Called with the reason when the subscription breaks; it is taken up again by itself. */
+  /** Called with the reason when the subscription breaks. It is opened again without a call. */
   readonly onBroken: (reason: string) => void;
   /** A subscription on which nothing came for so long is taken up anew. Default 15000. */
   readonly silenceMsMax?: number;

@@ -88,7 +88,7 @@ export function checkRepeats(orderHashes: readonly Hex[]): PlacementRefusal | un
     const earlier = seen.get(orderHash);
     seen.set(orderHash, index);
     if (earlier === undefined) return undefined;
-    return { code: 'duplicate', index, detail: `order ${orderHash} stands at ${earlier} already` };
+    return { code: 'duplicate', index, detail: `order ${orderHash} is at index ${earlier} already` };
   });
 }
 

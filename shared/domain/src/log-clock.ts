@@ -25,7 +25,7 @@ export function advanceLog(clock: LogClock, fact: ClockEvent): LogClock {
   return { term, block: fact.block.number, seconds: Math.max(clock.seconds, fact.block.timestamp) };
 }
 
-/** Whether a watcher with a higher term has taken over since: what the fact says does not count. */
+/** Whether a watcher with a higher term has taken over since: then the fact does not count. */
 export function isSuperseded(clock: Pick<LogClock, 'term'>, fact: { readonly term: number }): boolean {
   return fact.term < clock.term;
 }

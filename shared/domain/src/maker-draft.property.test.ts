@@ -248,7 +248,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('a change says why: it has a cause, and the status or the rest is another one', () => {
+  test('a change names its cause, and the status or the rest is another one', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const last = new Map<Hex, string>();

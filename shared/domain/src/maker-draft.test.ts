@@ -415,7 +415,7 @@ describe('the clock', () => {
   });
 });
 
-describe('the second at which a block next has to look at a maker', () => {
+describe('the second from which a block may change a maker', () => {
   const dueAfter = (...facts: MakerEvent[]) => given(...facts).state.dueAtSeconds - start;
 
   test('is the end of the order’s time in the feed, then its expiry', () => {

@@ -18,8 +18,8 @@ import { expirySeconds, routableUntilSeconds } from './order-times.js';
 import type { HashRules } from './remember-hashes.js';
 
 /**
- * What the fold needs beside the facts. What earlier facts did to a hash is asked of the rules: their owner notes each
- * transition before the next fact (`HashMemory`).
+ * What the fold needs beside the facts: the grace period, and what became of hashes earlier. The caller notes each
+ * transition (`HashMemory`) before the next fact.
  */
 export interface Rules extends HashRules {
   /** The router's feed drops an order this long before it expires. */
@@ -39,8 +39,8 @@ type Undo =
   | { readonly funding: Address; readonly before: Funding | undefined };
 
 /**
- * One maker in memory, changed fact by fact in the order of its partition. Pure but for itself: the same facts lead to the
- * same transitions. `apply`, `advance` and `release` do all or nothing: where one throws, the maker is as it was before.
+ * One maker in memory, changed fact by fact in the order of its partition. It changes nothing but itself: the same facts lead to
+ * the same transitions. `apply`, `advance` and `release` do all or nothing: where one throws, the maker is as it was before.
  */
 export class MakerDraft implements Maker {
   readonly maker: Address;
@@ -79,8 +79,8 @@ export class MakerDraft implements Maker {
   }
 
   /**
-   * What time does after a block: orders expire, leave the router's feed, or turn out to have a nonce that the chain does not
-   * hold. Nothing of it happens before `dueAtSeconds`, so such blocks may be left out.
+   * What a block's time does: orders expire, leave the router's feed, or are removed because the chain's nonce has not
+   * reached theirs. Nothing of it happens before `dueAtSeconds`: earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */

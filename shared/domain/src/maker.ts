@@ -95,7 +95,7 @@ export type Change =
 /** A change and the offset of the fact that led to it. */
 export type Transition = Change & { readonly offset: bigint };
 
-/** A maker of whom the log says nothing yet. */
+/** A maker of whom the log holds no fact yet. */
 export function unknownMaker(maker: Address): Maker {
   return {
     maker,

@@ -17,7 +17,7 @@ export function orderFromBody(body: OrderBody): Order {
   };
 }
 
-/** The normal form of an order: addresses in lowercase, quantities in minimal hex. The keys always stand in this order. */
+/** The normal form of an order: addresses in lowercase, quantities in minimal hex. The keys are always in this order. */
 export function orderToBody(order: Order): OrderBody {
   return {
     salt: quantity(order.salt),

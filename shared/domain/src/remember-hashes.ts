@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Change } from './maker.js';
 
-/** What the fold must be told of hashes that are not open. */
+/** What the fold must know of hashes that are not open. */
 export interface HashRules {
   /** Whether a hash was accepted before these facts and is no longer open. A hash is never accepted twice. */
   readonly wasRemoved: (orderHash: Hex) => boolean;

@@ -2,7 +2,7 @@ import { type Problem, type ProblemCode, type ProblemText, problemBody, problemK
 
 /** What a route is given of a request. */
 export interface ApiRequest {
-  /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request where it brought a sane one. */
+  /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request where it is well-formed there. */
   readonly requestId: string;
   /** When the head of the request was here, in milliseconds since 1970. */
   readonly receivedAtMs: number;
@@ -15,7 +15,7 @@ export interface ApiRequest {
   readonly body: unknown;
 }
 
-/** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the shell's own limit. */
+/** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the limit per client. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
 /** An answer with status 200. */

@@ -88,7 +88,7 @@ function raw(text: string): Promise<string> {
   });
 }
 
-describe('the HTTP shell', () => {
+describe('the HTTP server', () => {
   test('answers with the request id that came in, and makes one where it is not sane', async () => {
     const given = await fetch(`${base}/things?a=1&a=2`, { headers: { 'x-request-id': 'abc-1' } });
     expect(given.headers.get('x-request-id')).toBe('abc-1');

@@ -204,7 +204,7 @@ export interface ConsumerHealth {
   readonly lastPollAtMs: number;
   /** When the group's coordinator last answered, likewise. */
   readonly lastHeartbeatAtMs: number;
-  /** Partitions whose batch is being retried, with the reason. */
+  /** Partitions that wait: their position is not known yet, or their batch is being retried; with the reason. */
   readonly retrying: ReadonlyMap<number, string>;
 }
 

@@ -20,7 +20,7 @@ describe('a connection to Postgres', () => {
     ]);
   });
 
-  test('a server that is not there is said at once', async () => {
+  test('a server that is not there is reported at once', async () => {
     const port = await findFreePort();
     const nowhere = connectPostgres({ url: `postgres://nobody@127.0.0.1:${port}/nothing`, connectTimeoutMs: 60_000 });
     const startedAt = performance.now();
@@ -67,7 +67,7 @@ describe('a connection to Postgres', () => {
     await watched.close();
   });
 
-  test('a transaction whose connection is lost says that Postgres is not available', async () => {
+  test('a transaction whose connection is lost reports that Postgres is not available', async () => {
     const work = postgres.transaction(async (query) => {
       const [row] = await query<{ pid: number }>('select pg_backend_pid() as pid');
       await postgres.query('select pg_terminate_backend($1)', [row?.pid]);

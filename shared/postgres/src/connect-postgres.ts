@@ -105,7 +105,7 @@ async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T
   } catch (error) {
     throw classify(error);
   }
-  // Lost while nothing is asked of it: the next statement says so.
+  // Lost while idle: the next statement fails.
   const ignore = () => {};
   client.on('error', ignore);
   let isBroken = false;

@@ -50,7 +50,7 @@ describe('migrations', () => {
     expect(await migrate({ url })).toHaveLength(readMigrations().length);
   });
 
-  test('the same tables can stand in a schema of their own, beside the live ones', async () => {
+  test('the same tables can be in a schema of their own, beside the live ones', async () => {
     await migrate({ url });
     await migrate({ url, schema: 'rebuild' });
     const beside = connectPostgres({ url, schema: 'rebuild' });

@@ -7,7 +7,7 @@ export interface OpenOrderRow {
   readonly maker: Hex;
   readonly makingToken: Hex;
   readonly expiresAtSeconds: number;
-  /** Whether the log holds a reading of it. */
+  /** Whether a `MakerObserved` in the log names it. */
   readonly isObserved: boolean;
 }
 
@@ -24,8 +24,8 @@ export interface ProjectedPartition {
 }
 
 /**
- * Hands over all open orders, page by page, and gives the positions that they reflect: one snapshot of the projection.
- * A page that was handed over may come again after an error, when the caller starts anew.
+ * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of the
+ * projection. After an error the caller starts anew, and gets the same pages again.
  * @throws PostgresUnavailable, PostgresRefused
  */
 export function readOpenOrders(

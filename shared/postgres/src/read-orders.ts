@@ -12,7 +12,7 @@ export interface ListedOrder {
   readonly json: string;
 }
 
-/** A maker's open orders, as they were when the projection stood at `nextOffset`. */
+/** A maker's open orders, as of the projection's position `nextOffset`. */
 export interface MakerList {
   readonly nextOffset: bigint;
   /** Oldest first. Expired ones are among them until the block clock gets there. */
@@ -45,7 +45,7 @@ type ListRow = { next_offset: bigint } & (
   | { order_hash: Hex; accepted_offset: bigint; expires_at_seconds: bigint; json: string }
 );
 
-/** Whose an open order is, the salt that its cancellation is signed with (Interface 5.2), and its expiry. */
+/** An open order's maker, the salt that its cancellation is signed with (Interface 5.2), and its expiry. */
 export interface FoundOrder {
   readonly maker: Hex;
   readonly salt: Hex;
@@ -74,7 +74,7 @@ export interface AcceptedOrder {
   readonly isOpen: boolean;
 }
 
-/** What ingress must know of a maker to tell duplicates and to count open orders. */
+/** What ingress must know of a maker to find duplicates and to count open orders. */
 export interface Reservations {
   readonly nextOffset: bigint;
   readonly accepted: readonly AcceptedOrder[];

@@ -36,7 +36,7 @@ export interface ReserveOrders {
   readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
   /** In the order of the request. */
   readonly orders: readonly OrderToReserve[];
-  /** False when a check that follows the rate limit has failed already: the orders are charged and nothing else. */
+  /** True when a check that follows the rate limit has failed already: the orders are charged and nothing else. */
   readonly chargeOnly: boolean;
   /** The first item that repeats an earlier hash of the request, if any. */
   readonly firstRepeatAt: number | undefined;

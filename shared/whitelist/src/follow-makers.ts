@@ -56,7 +56,7 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
   });
   following.caughtUp.then(() => {
     isCaughtUp = true;
-    logger.info({ makers: known.size }, 'the makers are known');
+    logger.info({ makers: known.size }, 'the whitelist is read');
   });
   return {
     admissionOf: (maker) => known.get(maker)?.admission ?? 'UNKNOWN',

@@ -15,7 +15,7 @@ export interface BenchChain {
   mine(): Promise<void>;
   /** The number of the block that holds the transaction; waits for it. */
   blockOf(transaction: string): Promise<number>;
-  /** When this process was told of the block by `newHeads`, by `performance.now()`. */
+  /** When `newHeads` announced the block to this process, by `performance.now()`. */
   seenAt(blockNumber: number): Promise<number>;
   giveGas(address: string): Promise<void>;
   stop(): void;

@@ -45,7 +45,7 @@ const UNBOUNDED = {
 };
 
 /**
- * Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is told to stop.
+ * Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is stopped.
  * @param options.isBounded with the budgets that a deployment has by default
  */
 export async function withBench(

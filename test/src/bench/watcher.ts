@@ -198,7 +198,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
       RPC_WS_URL: chain.wsUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: contracts?.limitOrderProtocol ?? '',
       MULTICALL_ADDRESS: contracts?.multicall ?? '',
-      // The chain makes blocks when it is told to, and nothing that is silent changes.
+      // The chain makes blocks on demand, and nothing that is silent changes.
       READY_LAG_SECONDS_MAX: '0',
       SWEEP_PAIRS_PER_SECOND: '0',
     });

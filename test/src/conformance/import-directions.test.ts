@@ -99,7 +99,7 @@ describe('the direction of imports', () => {
     ).toEqual([]);
   });
 
-  test('the domain stands on contracts alone: no package, no Node module, no clock, no chance', () => {
+  test('the domain imports contracts alone: no package, no Node module, no clock, no chance', () => {
     const domain = production.filter(({ workspace }) => workspace === 'shared/domain');
     expect(domain.length).toBeGreaterThan(4);
     for (const { path, imports, text } of domain) {

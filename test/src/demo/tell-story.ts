@@ -13,7 +13,7 @@ const POLL_MS = 250;
 
 export interface StoryOptions {
   readonly stack: Stack;
-  /** As the services were told; empty unless several deployments share the broker. */
+  /** As configured for the services; empty unless several deployments share the broker. */
   readonly topicPrefix: string;
   readonly say: (line: string) => void;
   readonly nowMs: () => number;

@@ -214,7 +214,7 @@ describe('an order, from POST to the router', () => {
     await check.story(dropped, submitted, ['gone CANCELLED', 'OrderCancelled', 'request']);
   });
 
-  test('that has expired by the clock of the server is hidden from its maker, and removed once a block says so', async () => {
+  test('that has expired by the clock of the server is hidden from its maker, and removed once the time of a block is later', async () => {
     const maker = await funded();
     let orders: SignedOrder[] = [];
     await chain.stopClock();

@@ -1,7 +1,7 @@
 import type { Chance } from '@makerbook/parts';
-import { type CastToken, type Company, MAX_AMOUNT, protocolAbi, tokenAbi } from './cast-makers.js';
 import type { Chain, Transaction } from './drive-chain.js';
 import type { TrackedOrder } from './judge-orders.js';
+import { type Fixture, type FixtureToken, MAX_AMOUNT, protocolAbi, tokenAbi } from './open-fixture.js';
 import type { Done } from './place-orders.js';
 
 /** How often each action is drawn, among the others. */
@@ -32,26 +32,26 @@ export const chainActions = Object.keys(weights);
 export async function actOnChain(
   chain: Chain,
   protocol: string,
-  { makers, tokens, taker }: Company,
+  { makers, tokens, taker }: Fixture,
   orders: readonly TrackedOrder[],
   chance: Chance,
 ): Promise<Done> {
   const addresses = [...makers.keys()];
   const order = chance.pickAny(orders.filter(({ isGone }) => !isGone));
-  // Mostly where an order hangs on it.
+  // Mostly where an order depends on it.
   const isOfOrder = order !== undefined && !chance.oneIn(3);
   const maker = (isOfOrder ? order.maker : chance.pickAny(addresses)) ?? taker;
   const other = chance.pickAny(addresses) ?? taker;
   const sold = tokens.find(({ address, kind }) => isOfOrder && address === order.token && kind !== 'noContract');
-  const token = sold ?? (chance.pickAny(tokens.filter(({ kind }) => kind !== 'noContract')) as CastToken);
+  const token = sold ?? (chance.pickAny(tokens.filter(({ kind }) => kind !== 'noContract')) as FixtureToken);
   const amount = BigInt(chance.between(1, 150));
   const action = chance.pickWeighted(weights);
   const nameOf = (address: string) => `maker${addresses.indexOf(address)}`;
-  const of = (kind: CastToken['kind']) => tokens.find((each) => each.kind === kind) as CastToken;
+  const of = (kind: FixtureToken['kind']) => tokens.find((each) => each.kind === kind) as FixtureToken;
   const done = async (text: string, transaction: Transaction): Promise<Done> => {
     return { actions: [action], text, transaction: await chain.send(transaction) };
   };
-  const call = async (from: string, at: CastToken, method: string, args: readonly unknown[], value = 0n) => {
+  const call = async (from: string, at: FixtureToken, method: string, args: readonly unknown[], value = 0n) => {
     const words = args.map((arg) => describe(arg, nameOf, addresses)).join(', ');
     const text = `${from === taker ? 'taker' : nameOf(from)} ${at.label}.${method}(${words})`;
     const data = tokenAbi.encodeFunctionData(method, args);

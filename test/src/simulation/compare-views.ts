@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Company } from './cast-makers.js';
 import { type Checked, checkActive } from './check-active.js';
 import type { Head } from './drive-chain.js';
 import { blockDifferences, feedDifferences, listDifference, storedDifferences } from './find-differences.js';
 import { judgeOrder, readChain, type TrackedOrder } from './judge-orders.js';
+import type { Fixture } from './open-fixture.js';
 import type { Simulation } from './open-simulation.js';
 import type { Contracts } from './read-contracts.js';
 import { readList, readProjectedBlock, readStored, type StoredView } from './read-views.js';
 
-/** Who takes part: makers with their keys, tokens, and every order that was posted. */
-export interface Cast {
+/** What is compared: makers with their keys, tokens, and every order that was posted. */
+export interface Subjects {
   readonly contracts: Contracts;
   readonly makers: ReadonlyMap<string, Hex>;
   readonly tokens: readonly string[];
@@ -21,7 +21,11 @@ export interface Cast {
   readonly orders: readonly TrackedOrder[];
 }
 
-export function castOf({ makers, tokens }: Company, contracts: Contracts, orders: readonly TrackedOrder[]): Cast {
+export function subjectsOf(
+  { makers, tokens }: Fixture,
+  contracts: Contracts,
+  orders: readonly TrackedOrder[],
+): Subjects {
   const tokensOf = (...kinds: readonly string[]) =>
     new Set(tokens.filter(({ kind }) => kinds.includes(kind)).map(({ address }) => address));
   return {
@@ -60,14 +64,18 @@ const AGREED_MS_MAX = 90_000;
  * @param blocks that were made since the last comparison
  * @throws Difference
  */
-export async function compareViews(simulation: Simulation, cast: Cast, blocks: readonly Head[]): Promise<Found> {
+export async function compareViews(
+  simulation: Simulation,
+  subjects: Subjects,
+  blocks: readonly Head[],
+): Promise<Found> {
   const { chain, feed } = simulation;
-  const { contracts, silentTokens, suspectTokens } = cast;
+  const { contracts, silentTokens, suspectTokens } = subjects;
   await untilProjected(simulation);
-  const open = cast.orders.filter(({ isGone }) => !isGone);
-  const makers = [...cast.makers.keys()];
+  const open = subjects.orders.filter(({ isGone }) => !isGone);
+  const makers = [...subjects.makers.keys()];
   const first = await readStored(simulation.postgres, makers);
-  const state = await readChain(contracts, chain.head(), { makers, tokens: cast.tokens, orders: open });
+  const state = await readChain(contracts, chain.head(), { makers, tokens: subjects.tokens, orders: open });
   const verdicts = new Map(open.map((order) => [order, judgeOrder(order, state)]));
   await untilAgreed('the log', async () => ({
     view: 0,
@@ -77,7 +85,7 @@ export async function compareViews(simulation: Simulation, cast: Cast, blocks: r
     view: 0,
     wrong: feed.bookBlock() >= chain.head().number ? [] : [`it is at block ${feed.bookBlock()}`],
   }));
-  const judged = { cast, state, verdicts };
+  const judged = { subjects, state, verdicts };
   const tooEarly = storedDifferences(first, { ...judged, isFirstLook: true });
   if (tooEarly.length > 0) throw new Difference(`at the moment the block was projected:\n${tooEarly.join('\n')}`);
 
@@ -85,12 +93,12 @@ export async function compareViews(simulation: Simulation, cast: Cast, blocks: r
     const view = await readStored(simulation.postgres, makers);
     return { view, wrong: storedDifferences(view, { ...judged, isFirstLook: false }) };
   });
-  await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, cast, stored) }));
-  await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(feed, cast, stored, verdicts) }));
+  await untilAgreed('the lists', async () => ({ view: 0, wrong: await listDifferences(simulation, subjects, stored) }));
+  await untilAgreed('the feed', async () => ({ view: 0, wrong: feedDifferences(feed, subjects, stored, verdicts) }));
   const compared = await blockDifferences({ feed, contracts, orders: open, silentTokens, blocks });
   if (compared.wrong.length > 0) throw new Difference(`the feed, block for block:\n${compared.wrong.join('\n')}`);
   const { headOf } = chain;
-  const { orders } = cast;
+  const { orders } = subjects;
   const active = await checkActive({ feed, contracts, orders, blocks, headOf, silentTokens, suspectTokens });
   if (active.wrong.length > 0) throw new Difference(`the feed:\n${active.wrong.join('\n')}`);
 
@@ -138,11 +146,11 @@ async function untilAgreed<View>(
 /** A list that reflects the end of the log says what Postgres says: nothing happens any more. */
 async function listDifferences(
   { services, serviceName, protocol }: Simulation,
-  cast: Cast,
+  subjects: Subjects,
   stored: StoredView,
 ): Promise<string[]> {
   const behind: string[] = [];
-  for (const [maker, signer] of cast.makers) {
+  for (const [maker, signer] of subjects.makers) {
     const { records, isBehind } = await readList({
       baseUrl: services.url('query'),
       signer,
@@ -150,7 +158,7 @@ async function listDifferences(
       serviceName,
       limitOrderProtocol: protocol,
     });
-    const wrong = listDifference(maker, records, cast.orders, stored);
+    const wrong = listDifference(maker, records, subjects.orders, stored);
     if (wrong === undefined) continue;
     if (!isBehind) throw new Difference(wrong);
     behind.push(`${wrong}; it is behind`);

@@ -1,7 +1,7 @@
 import { chainActions } from './act-on-chain.js';
-import { doorActions } from './place-orders.js';
+import { faultActions } from './inject-faults.js';
+import { requestActions } from './place-orders.js';
 import type { SeedReport } from './simulate-seed.js';
-import { stirrings } from './stir-services.js';
 
 /** In which an order may be found at a comparison, each of them often enough. */
 const states = [
@@ -36,7 +36,7 @@ export function missingKinds(reports: readonly Pick<SeedReport, 'tally' | 'state
   const isMissing = (of: 'tally' | 'states') => (kind: string) =>
     !reports.some((report) => (report[of][kind] ?? 0) > 0);
   return [
-    ...[...chainActions, ...doorActions, ...stirrings].filter(isMissing('tally')),
+    ...[...chainActions, ...requestActions, ...faultActions].filter(isMissing('tally')),
     ...states.filter(isMissing('states')),
   ];
 }

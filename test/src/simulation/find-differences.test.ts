@@ -70,7 +70,7 @@ describe('what Postgres says', () => {
     const tracked = trackedOrder({ ...open, ...order });
     const state = stateOf(chain);
     const judged: Judged = {
-      cast: { orders: [tracked], silentTokens: new Set(isSilent === true ? [token] : []) },
+      subjects: { orders: [tracked], silentTokens: new Set(isSilent === true ? [token] : []) },
       state,
       verdicts: new Map(tracked.isGone ? [] : [[tracked, judgeOrder(tracked, state)]]),
       isFirstLook,

@@ -1,4 +1,4 @@
-import type { Cast } from './compare-views.js';
+import type { Subjects } from './compare-views.js';
 import type { Head } from './drive-chain.js';
 import { type Feed, lastUpTo } from './follow-feed.js';
 import { type ChainState, judgeOrder, readChain, type TrackedOrder, type Verdict } from './judge-orders.js';
@@ -7,7 +7,7 @@ import type { ListedOrder, StoredView } from './read-views.js';
 
 /** What the read model is held to. */
 export interface Judged {
-  readonly cast: Pick<Cast, 'orders' | 'silentTokens'>;
+  readonly subjects: Pick<Subjects, 'orders' | 'silentTokens'>;
   readonly state: ChainState;
   readonly verdicts: ReadonlyMap<TrackedOrder, Verdict>;
   /**
@@ -18,9 +18,9 @@ export interface Judged {
 }
 
 /** What Postgres says and the chain does not. */
-export function storedDifferences(view: StoredView, { cast, state, verdicts, isFirstLook }: Judged): string[] {
+export function storedDifferences(view: StoredView, { subjects, state, verdicts, isFirstLook }: Judged): string[] {
   const wrong: string[] = [];
-  const known = new Map(cast.orders.map((order) => [order.signed.orderHash as string, order]));
+  const known = new Map(subjects.orders.map((order) => [order.signed.orderHash as string, order]));
   for (const orderHash of view.orders.keys()) {
     const order = known.get(orderHash);
     if (order === undefined) wrong.push(`${orderHash} is stored, but was never accepted`);
@@ -30,7 +30,7 @@ export function storedDifferences(view: StoredView, { cast, state, verdicts, isF
   const watchedMakers = new Set<string>();
   for (const [order, { allowed, reasons, isRoutable }] of verdicts) {
     const { maker, token, signed, label } = order;
-    const isSilent = cast.silentTokens.has(token);
+    const isSilent = subjects.silentTokens.has(token);
     const stored = view.orders.get(signed.orderHash);
     if (stored !== undefined && order.wasOpen) watchedPairs.add(`${maker} ${token}`);
     if (stored !== undefined && order.wasOpen) watchedMakers.add(maker);
@@ -56,7 +56,7 @@ export function storedDifferences(view: StoredView, { cast, state, verdicts, isF
   // Values that decide nothing now will decide something later.
   for (const [pair, funds] of view.funds) {
     const [maker = '', token = ''] = pair.split(' ');
-    if (isFirstLook && (!watchedPairs.has(pair) || cast.silentTokens.has(token))) continue;
+    if (isFirstLook && (!watchedPairs.has(pair) || subjects.silentTokens.has(token))) continue;
     const chain = { balance: state.balance(maker, token), allowance: state.allowance(maker, token) };
     for (const what of ['balance', 'allowance'] as const)
       if (funds[what] !== chain[what])
@@ -93,12 +93,12 @@ export function listDifference(
 /** What the feed said last and Postgres does not. */
 export function feedDifferences(
   feed: Pick<Feed, 'messages'>,
-  cast: Pick<Cast, 'orders'>,
+  subjects: Pick<Subjects, 'orders'>,
   stored: StoredView,
   verdicts: ReadonlyMap<TrackedOrder, Verdict>,
 ): string[] {
   const wrong: string[] = [];
-  for (const order of cast.orders) {
+  for (const order of subjects.orders) {
     const { orderHash } = order.signed;
     const inPostgres = stored.orders.get(orderHash);
     const last = feed.messages(orderHash).at(-1);

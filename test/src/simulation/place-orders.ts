@@ -1,15 +1,15 @@
 import { createClient, type MakerbookClient, MakerbookError } from '@makerbook/client';
 import type { Chance } from '@makerbook/parts';
-import { type Company, MAX_AMOUNT, protocolAbi } from './cast-makers.js';
 import { Difference } from './compare-views.js';
 import type { TrackedOrder } from './judge-orders.js';
+import { type Fixture, MAX_AMOUNT, protocolAbi } from './open-fixture.js';
 import type { Simulation } from './open-simulation.js';
 import type { Contracts } from './read-contracts.js';
 import { readList, readStored } from './read-views.js';
 import { openSigning } from './sign-orders.js';
 
-/** Makers at the service's door: they post, post again, and delete. */
-export interface Door {
+/** What makers ask of the service: they post, post again, and delete. */
+export interface MakerRequests {
   /** Signs some orders of one maker, and posts them or keeps them for later. */
   postNew(): Promise<Done>;
   /** Posts orders that were kept, which may have been filled or cancelled since. */
@@ -42,10 +42,10 @@ export interface Orders {
 }
 
 /**
- * What is done at the door. `postCancelled` and the two after it: the chain said so of the order when it was posted, and
- * the maker's funds were known.
+ * The kinds of requests. `postCancelled` and the two after it: the order was so on the chain when it was posted, and the
+ * maker's funds were known.
  */
-export const doorActions = [
+export const requestActions = [
   ...['postNew', 'keep', 'postLate', 'delete', 'spoil', 'postSpoilt'],
   ...['postCancelled', 'postFilled', 'postPartlyFilled', 'listPlaced'],
   ...['postAgain, duplicate', 'postNew, order_cancelled'],
@@ -56,19 +56,19 @@ const RETRY = { pauseMs: 100, pauseMsMax: 500, random: () => 0.5 };
 const PATIENT = { ...RETRY, attemptsMax: 60 };
 const IMPATIENT = { ...RETRY, attemptsMax: 2 };
 
-export function openDoor(
+export function openRequests(
   simulation: Simulation,
-  company: Company,
+  fixture: Fixture,
   contracts: Contracts,
   orders: Orders,
   chance: Chance,
-): Door {
+): MakerRequests {
   const { chain, services, serviceName, protocol, postgres } = simulation;
-  const addresses = [...company.makers.keys()];
-  const sign = openSigning(simulation, company, chance);
+  const addresses = [...fixture.makers.keys()];
+  const sign = openSigning(simulation, fixture, chance);
   const optionsOf = (maker: string, service: 'ingress' | 'query') => ({
     baseUrl: services.url(service),
-    signer: company.makers.get(maker) ?? '0x',
+    signer: fixture.makers.get(maker) ?? '0x',
     chainId: 8217,
     serviceName,
     limitOrderProtocol: protocol,
@@ -82,7 +82,7 @@ export function openDoor(
   };
   /**
    * A list that is asked for right after POST has answered 200 holds the orders, or says that it is behind; unless the
-   * service has removed one by then, as its history tells.
+   * service has removed one by then, as its history shows.
    */
   async function readOwnWrites(maker: string, some: readonly TrackedOrder[]): Promise<string> {
     await services.ready(['query']);
@@ -97,7 +97,7 @@ export function openDoor(
     }
     return 'listPlaced, removed already';
   }
-  /** What the service does not know by itself it cannot look up in a read model that stands still: 503, nothing is done. */
+  /** Without a projector the read model does not move: where ingress has to wait for it, 503 is right, and nothing is done. */
   const isExcused = (error: unknown) =>
     error instanceof MakerbookError && error.code === 'unavailable' && !services.isRunning('projector');
   /** By the chain's newest block, which may be one that is not known to be made yet. */
@@ -107,7 +107,7 @@ export function openDoor(
   };
   const isOpen = (order: TrackedOrder) => order.wasOpen && !order.isGone && !order.isDeleted;
 
-  /** What the chain says of an order that is about to be posted. */
+  /** The state on the chain of an order that is about to be posted. */
   async function kindOf(order: TrackedOrder): Promise<string | undefined> {
     const { number } = chain.head();
     const filled = await contracts.filled(order.signed.orderHash, number);
@@ -219,7 +219,7 @@ export function openDoor(
         how === 'cancels'
           ? protocolAbi.encodeFunctionData('cancelOrder', [signed.order])
           : protocolAbi.encodeFunctionData('fillOrder', [signed.order, signed.signature, part, MAX_AMOUNT]);
-      await chain.send({ from: how === 'cancels' ? maker : company.taker, to: protocol, data });
+      await chain.send({ from: how === 'cancels' ? maker : fixture.taker, to: protocol, data });
       orders.spoilt.push(order);
       return { actions: ['spoil'], text: `${how} ${order.label} before it is posted` };
     },

@@ -1,7 +1,7 @@
 import { createClient } from '@makerbook/client';
 import type { Chance } from '@makerbook/parts';
-import type { CastToken, Company } from './cast-makers.js';
 import type { TrackedOrder } from './judge-orders.js';
+import type { Fixture, FixtureToken } from './open-fixture.js';
 import type { Simulation } from './open-simulation.js';
 
 /** What is decided of an order before it is signed; the rest is drawn. */
@@ -20,7 +20,7 @@ export type SignOrder = (terms: Terms) => Promise<TrackedOrder>;
 /** Makers that sign orders: of all tokens, and with lifetimes from none to hours. */
 export function openSigning(
   { chain, serviceName, protocol }: Simulation,
-  { makers, tokens }: Company,
+  { makers, tokens }: Fixture,
   chance: Chance,
 ): SignOrder {
   const addresses = [...makers.keys()];
@@ -29,8 +29,9 @@ export function openSigning(
     const { timestamp } = chain.head();
     // The wrapped token changes balances with events of its own: more often than one of seven.
     const wrapped = chance.oneIn(6) ? tokens.find(({ kind }) => kind === 'wrapped') : undefined;
-    const making = tokens.find(({ address }) => address === token) ?? wrapped ?? (chance.pickAny(tokens) as CastToken);
-    const taking = chance.pickAny(tokens.filter(({ kind }) => kind === 'plain')) as CastToken;
+    const making =
+      tokens.find(({ address }) => address === token) ?? wrapped ?? (chance.pickAny(tokens) as FixtureToken);
+    const taking = chance.pickAny(tokens.filter(({ kind }) => kind === 'plain')) as FixtureToken;
     const lifetime = isLasting ? 'long' : chance.pickWeighted({ long: 6, medium: 4, grace: 2, over: 1 });
     const seconds = {
       long: () => chance.between(1000, 8000),
@@ -47,7 +48,7 @@ export function openSigning(
       serviceName,
       limitOrderProtocol: protocol,
     });
-    const other = tokens.find(({ kind, address }) => kind === 'plain' && address !== making.address) as CastToken;
+    const other = tokens.find(({ kind, address }) => kind === 'plain' && address !== making.address) as FixtureToken;
     const signed = await client.signOrder({
       making: { token: making.address, amount },
       taking: { token: (taking.address === making.address ? other : taking).address, amount: 1n },

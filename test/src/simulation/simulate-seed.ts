@@ -1,14 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Chance, createChance } from '@makerbook/parts';
 import { actOnChain } from './act-on-chain.js';
-import { castMakers } from './cast-makers.js';
-import { castOf, compareViews } from './compare-views.js';
+import { compareViews, subjectsOf } from './compare-views.js';
 import type { Head } from './drive-chain.js';
+import { openFaults } from './inject-faults.js';
+import { openFixture } from './open-fixture.js';
 import type { Simulation } from './open-simulation.js';
-import { type Done, type Orders, openDoor } from './place-orders.js';
+import { type Done, type Orders, openRequests } from './place-orders.js';
 import { readContracts } from './read-contracts.js';
-
-import { openUnrest } from './stir-services.js';
 
 export interface SeedOptions {
   readonly seed: number;
@@ -19,7 +18,7 @@ export interface SeedOptions {
 /** What a seed did, so that nobody takes an idle run for a good one. */
 export interface SeedReport {
   readonly seed: number;
-  /** What was done, on the chain, at the service's door, and to the processes. */
+  /** What was done on the chain, in requests to the service, and to the processes. */
   readonly actions: number;
   /** Transactions that the chain took and that changed nothing; not among the actions. */
   readonly reverted: number;
@@ -43,7 +42,7 @@ export interface SeedReport {
 const TRACE_LINES = 100;
 
 /**
- * Random actions of many makers on the chain and at the service's door, in blocks of random size, while watchers, one to
+ * Random actions of many makers on the chain and in requests to the service, in blocks of random size, while watchers, one to
  * three of them side by side, projector, ingress and query are ended and started at random, and one of two nodes fails or
  * lags. After each step every order is compared, see `compareViews`.
  * The same seed draws the same actions; when what happens beside them is up to the processes.
@@ -95,42 +94,43 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     }
   };
 
-  const company = await castMakers(simulation, seed, chance);
+  const fixture = await openFixture(simulation, seed, chance);
   const contracts = readContracts(chain, protocol);
   const orders: Orders = { accepted: [], kept: [], spoilt: [], comparedBlock: chain.head().number };
-  const door = openDoor(simulation, company, contracts, orders, chance);
-  const unrest = openUnrest(simulation, chance, note);
-  const cast = castOf(company, contracts, orders.accepted);
-  const visit = () => door[chance.pickWeighted({ postNew: 12, postLate: 3, postAgain: 1, delete: 2, spoil: 8 })]();
+  const requests = openRequests(simulation, fixture, contracts, orders, chance);
+  const faults = openFaults(simulation, chance, note);
+  const subjects = subjectsOf(fixture, contracts, orders.accepted);
+  const request = () =>
+    requests[chance.pickWeighted({ postNew: 12, postLate: 3, postAgain: 1, delete: 2, spoil: 8 })]();
   const makeBlock = async () => {
-    if (chance.oneIn(5)) done(await unrest.stir());
-    for (let left = chance.between(1, 3); left > 0; left -= 1) done(await visit());
+    if (chance.oneIn(5)) done(await faults.inject());
+    for (let left = chance.between(1, 3); left > 0; left -= 1) done(await request());
     for (let left = chance.below(13); left > 0; left -= 1) {
-      done(await actOnChain(chain, protocol, company, [...orders.accepted, ...orders.kept], chance));
+      done(await actOnChain(chain, protocol, fixture, [...orders.accepted, ...orders.kept], chance));
     }
     // What it had reserved waits for its lease: that takes seconds, so it is rare.
-    if (chance.oneIn(50) && services.isRunning('projector')) done(await unrest.killIngressUnder(visit));
+    if (chance.oneIn(50) && services.isRunning('projector')) done(await faults.killIngressUnder(request));
     const seconds = drawSeconds(chance);
     if (chance.oneIn(3)) {
-      const visiting = visit();
-      await Promise.all([visiting.then(done), mine(seconds)]);
+      const requesting = request();
+      await Promise.all([requesting.then(done), mine(seconds)]);
     } else await mine(seconds);
     // As soon as the chain knows of it, and perhaps before the watcher does.
-    if (orders.spoilt.length > 0 && !chance.oneIn(4)) done(await door.postSpoilt());
+    if (orders.spoilt.length > 0 && !chance.oneIn(4)) done(await requests.postSpoilt());
     if (!chance.oneIn(12)) return;
     await pause(chance.below(100));
-    done(await unrest.stir());
+    done(await faults.inject());
   };
 
   try {
-    await unrest.begin();
+    await faults.begin();
     for (step = 1; step <= steps; step += 1) {
       for (let left = chance.between(1, 3); left > 0; left -= 1) await makeBlock();
       if (chance.oneIn(12)) for (let left = chance.between(5, 25); left > 0; left -= 1) await mine(1);
-      await unrest.settle();
+      await faults.settle();
       // Whether the holder of the term is gone, a standby sees by a block that is not processed.
       await mine(1);
-      const found = await compareViews(simulation, cast, made);
+      const found = await compareViews(simulation, subjects, made);
       for (const [state, times] of found.states) {
         states[state] = (states[state] ?? 0) + times;
         report.ordersCompared += times;
@@ -142,13 +142,13 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       orders.comparedBlock = chain.head().number;
       note('-- compared');
     }
-    return { seed, ...report, orders: orders.accepted.length, endings: unrest.endings(), tally, states };
+    return { seed, ...report, orders: orders.accepted.length, endings: faults.endings(), tally, states };
   } catch (error) {
     const what = error instanceof Error ? (error.name === 'Difference' ? error.message : error.stack) : String(error);
     const where = `seed ${seed}, step ${step}, block ${chain.head().number}`;
     const makers = new Set(orders.accepted.filter(({ label }) => what?.includes(label)).map(({ maker }) => maker));
     const logs = [...makers].map((maker) => `The log of ${maker}:\n${feed.recent(maker).join('\n')}`);
-    const running = `What runs:\n${unrest.describe()}`;
+    const running = `What runs:\n${faults.describe()}`;
     const parts = [what, `The last actions:\n${trace.join('\n')}`, running, ...logs, services.lastLines()];
     throw new Error(`${where}: ${parts.join('\n\n')}`, { cause: error });
   }

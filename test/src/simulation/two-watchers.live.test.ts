@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createChance } from '@makerbook/parts';
 import { type Relay, relayConnections } from '../kit/relay-connections.js';
 import { actOnChain } from './act-on-chain.js';
-import { type Company, castMakers } from './cast-makers.js';
-import { castOf, compareViews } from './compare-views.js';
+import { compareViews, subjectsOf } from './compare-views.js';
 import type { Head } from './drive-chain.js';
+import { type Fixture, openFixture } from './open-fixture.js';
 import { openSimulation, type Simulation } from './open-simulation.js';
-import { type Door, type Orders, openDoor } from './place-orders.js';
+import { type MakerRequests, type Orders, openRequests } from './place-orders.js';
 import { type Contracts, readContracts } from './read-contracts.js';
 
 /** The other watcher is to have the log's clock within 5 s; a busy machine may take longer. */
@@ -20,10 +20,10 @@ const chance = createChance(1);
 
 let simulation: Simulation;
 let relay: Relay;
-let company: Company;
+let fixture: Fixture;
 let contracts: Contracts;
 let orders: Orders;
-let door: Door;
+let requests: MakerRequests;
 let made: Head[] = [];
 
 beforeAll(async () => {
@@ -33,10 +33,10 @@ beforeAll(async () => {
   await services.start(first, 'chain-watcher', settings);
   const kafkaPort = Number(kafkaBrokers.split(':')[1]);
   relay = await relayConnections(kafkaPort);
-  company = await castMakers(simulation, 1, chance);
+  fixture = await openFixture(simulation, 1, chance);
   contracts = readContracts(chain, protocol);
   orders = { accepted: [], kept: [], spoilt: [], comparedBlock: chain.head().number };
-  door = openDoor(simulation, company, contracts, orders, chance);
+  requests = openRequests(simulation, fixture, contracts, orders, chance);
   await untilOneHolds();
   await services.start(second, 'chain-watcher', {
     ...settings,
@@ -64,12 +64,12 @@ async function untilOneHolds(): Promise<void> {
 /** Posts, deletes, transfers, approvals and fills, some for each block. */
 async function makeBlock(): Promise<void> {
   const { chain, protocol } = simulation;
-  await door[chance.pickWeighted({ postNew: 10, delete: 2, spoil: 3 })]();
+  await requests[chance.pickWeighted({ postNew: 10, delete: 2, spoil: 3 })]();
   for (let left = chance.below(6); left > 0; left -= 1) {
-    await actOnChain(chain, protocol, company, orders.accepted, chance);
+    await actOnChain(chain, protocol, fixture, orders.accepted, chance);
   }
   await mine();
-  if (orders.spoilt.length > 0) await door.postSpoilt();
+  if (orders.spoilt.length > 0) await requests.postSpoilt();
   await pause(BLOCK_MS);
 }
 
@@ -96,7 +96,7 @@ async function takeOver(how: string, disturb: () => Promise<void> | void): Promi
   console.log(`the holder was ${how}: the other watcher had the log's clock after ${(tookMs / 1000).toFixed(2)} s`);
   expect(feed.blockTerm()).toBe(term + 1);
   await mine();
-  await compareViews(simulation, castOf(company, contracts, orders.accepted), made);
+  await compareViews(simulation, subjectsOf(fixture, contracts, orders.accepted), made);
   made = [];
   orders.comparedBlock = chain.head().number;
 }
@@ -117,7 +117,7 @@ test('a standby takes over from a holder that is killed, cut off from Kafka, fro
   // What those who had lost the term still wrote counts nowhere.
   for (let blocks = 0; blocks < SETTLED_BLOCKS; blocks += 1) await makeBlock();
   await mine();
-  const found = await compareViews(simulation, castOf(company, contracts, orders.accepted), made);
+  const found = await compareViews(simulation, subjectsOf(fixture, contracts, orders.accepted), made);
   expect(found.active.held).toBeGreaterThan(0);
   expect(feed.bookBlock()).toBe(simulation.chain.head().number);
 }, 600_000);

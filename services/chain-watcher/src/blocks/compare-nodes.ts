@@ -11,9 +11,9 @@ export interface NodeLag {
 export interface CompareOptions {
   readonly node: Node;
   readonly nowMs: () => number;
-  /** Told once of a node that lags, until it has a block that was asked of it. */
+  /** Called once for a node that lags; again only after it has had a block that was asked of it. */
   readonly onLag: (lag: NodeLag) => void;
-  /** The node is passed over: whoever waits for a block may ask again. */
+  /** The node is passed over: a caller that waits for a block may ask again at once. */
   readonly onPassedOver: () => void;
 }
 
@@ -27,8 +27,8 @@ export interface NodeComparison {
 }
 
 /**
- * A node that answers and stands still is no failure to whoever calls it, so nothing would ever be asked of the next one.
- * Here it is compared with the others, and passed over for some seconds where one of them is further.
+ * A node that answers but has no new blocks fails no call, so no call would ever go to the next one. It is compared with
+ * the others, and passed over for some seconds where one of them is further.
  */
 export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOptions): NodeComparison {
   let isComparing = false;
@@ -39,9 +39,9 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
   const compare = async (number: number, { endpoint, headNumber }: BlockAndHead) => {
     const others = node.endpoints().filter((other) => other.name !== endpoint && !other.isResting());
     const asked = others.map(async (other) => {
-      const told = await readBlockAndHead(other, number);
-      if (told.block === undefined) throw new Error(`${other.name} does not have it either`);
-      return told;
+      const answer = await readBlockAndHead(other, number);
+      if (answer.block === undefined) throw new Error(`${other.name} does not have it either`);
+      return answer;
     });
     try {
       // The first that has it: another one may hang.

@@ -262,7 +262,7 @@ describe('blocks of a Kaia node’s topic', () => {
     await watcher.stop();
   });
 
-  test('of another network are told by the first of them, and the watcher halts', async () => {
+  test('of another network are recognised by the first of them, and the watcher halts', async () => {
     await endWatchers();
     const watcher = await following.watch({ KAIA_TOPIC: topic });
     await following.settled();

@@ -68,7 +68,7 @@ const write = (number: number, transactions: unknown = []) => {
 /** The number of the block, if it is there. */
 const ask = async (number: number) => (await source.next(number))?.header.number;
 
-/** A second passes, and JSON-RPC has another block. Whoever is given it asks for the next one at once. */
+/** A second passes, and JSON-RPC has another block. Its reader asks for the next one at once. */
 const turn = async () => {
   nowMs += 1000;
   head += 1;

@@ -25,7 +25,7 @@ export interface BlockgroupOptions {
 
 /**
  * Blocks out of the Kafka topic of a Kaia node's chaindatafetcher. Delivery there is at least once and unordered, with
- * repeats and gaps: blocks are handed out by number, and those that do not come are asked of JSON-RPC.
+ * repeats and gaps: blocks are returned by number, and those that do not come are asked of JSON-RPC.
  * `next` throws ChainContradiction where the topic is of another chain than JSON-RPC.
  */
 export function followBlockgroups(options: BlockgroupOptions): BlockSource {
@@ -142,8 +142,8 @@ class Blockgroups implements BlockSource {
   }
 
   /**
-   * A block that is not wanted any more. Where JSON-RPC gives all, one that it gave just now is looked at all the same: it
-   * shows that the topic is there again. Much older ones, which the node makes up for, show nothing of the next.
+   * A block that is not needed any more. While JSON-RPC gives all blocks, one that it gave just now is read all the same: it
+   * shows that the topic is there again. Much older ones, which a node publishes late, do not show that.
    */
   private isPast(number: number): boolean {
     const { due, recent } = this;
@@ -176,7 +176,7 @@ class Blockgroups implements BlockSource {
     const { nowMs, gapMsMax } = this.options;
     const { newest, oldest } = this;
     if (newest === undefined || oldest === undefined || newest < number) return this.isSilent();
-    // Of the time before the topic was followed nothing will come, but for what came out of order at the very start.
+    // Blocks from before the topic was followed will not come, except those out of order at the very start.
     return nowMs() - (number < oldest ? this.firstAtMs : this.missingSinceMs) >= gapMsMax;
   }
 }

@@ -97,7 +97,7 @@ describe('segments', () => {
     ['a total of zero', { totalSegments: uint64(0), segmentIdx: uint64(0) }],
     ['a total beyond any use', { totalSegments: '\xff'.repeat(8), segmentIdx: uint64(0) }],
     ['headers of another length', { totalSegments: '2', segmentIdx: '1' }],
-  ])('with %s are said to be unreadable', (_what, headers) => {
+  ])('with %s are unreadable', (_what, headers) => {
     const record = { partition: 0, key: '7', value: Buffer.from('{}'), headers };
     expect(createSegmentJoiner().add(record)).toMatchObject({ unreadable: expect.stringContaining('block 7') });
   });

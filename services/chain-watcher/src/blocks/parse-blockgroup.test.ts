@@ -87,7 +87,7 @@ describe('a blockgroup', () => {
     ['has a transaction without logs', written({ ...header, transactions: [{}] }), /logs that are no list/],
     ['has logs that are none', written({ ...header, transactions: [{ logs: 1 }] }), /logs that are no list/],
     ['has a log of another block', written({ ...header, transactions: [{ logs: [otherBlock] }] }), /another block/],
-  ])('that %s is said to be unreadable', (_what, text, reason) => {
+  ])('that %s is unreadable', (_what, text, reason) => {
     expect(parseBlockgroup(Buffer.from(text))).toEqual({ unreadable: expect.stringMatching(reason) });
   });
 

@@ -12,7 +12,7 @@ export interface PollOptions {
   readonly wait: (ms: number) => Promise<void>;
   /** A node that has no new block for so long is compared with the others. */
   readonly silenceMsMax: number;
-  /** A node stands still while another one goes on: it is passed over. */
+  /** A node has no new blocks while another one has: it is passed over. */
   readonly onLag: (lag: NodeLag) => void;
   /** `ws://` of a node that announces blocks; undefined: blocks are found by polling alone. */
   readonly wsUrl: string | undefined;
@@ -25,8 +25,8 @@ export interface PolledBlocks extends BlockSource {
 }
 
 /**
- * Blocks over JSON-RPC: one request for the header, one for its logs by its hash, whoever is watched. A subscription
- * only says that there is news: polling goes on beside it, so that nothing depends on it. A node that lacks a block for
+ * Blocks over JSON-RPC: one request for the header, one for its logs by its hash, however many makers are watched. A
+ * subscription is a hint alone: polling goes on beside it, so that nothing depends on it. A node that lacks a block for
  * longer than it should is compared with the others.
  */
 export function pollBlocks(options: PollOptions): PolledBlocks {
@@ -41,7 +41,7 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
   const comparison = compareNodes({ node, nowMs, onLag, onPassedOver: notify });
 
   let announced = -1;
-  /** The block that was asked for last: since when it is missing, and since when a node says that there is one. */
+  /** The block that was asked for last: since when it is missing, and since when a node has announced it. */
   let due: Due = { number: 0, missingSinceMs: undefined, announcedAtMs: undefined };
   const onHead = (number: number | undefined) => {
     announced = number ?? announced;

@@ -14,7 +14,7 @@ export interface BlockSource {
   next(number: number): Promise<SourceBlock | undefined>;
   /** Resolves when there may be another block, at the latest after the source's poll interval. */
   waitForMore(): Promise<void>;
-  /** Number of the newest block that the source has heard of; undefined before the first. */
+  /** Number of the newest block that the source knows of; undefined before the first. */
   headNumber(): number | undefined;
   stop(): Promise<void>;
 }

@@ -56,7 +56,7 @@ async function readHeadAfter(before: BlockHeader, { node, followed }: TermWork):
   );
 }
 
-/** Orders that may have changed, with the log that says so. */
+/** Orders that may have changed, with the log that shows it. */
 type ChangedOrders = ReadonlyMap<Hex, Cause>;
 
 async function publishMakers(

@@ -11,8 +11,8 @@ export interface ReadingOptions {
 
 /**
  * Chooses the block to read at: the matched one, or the head where that is too old for the nodes, or where the log has
- * newer readings already. So readings never go back. Who reads at a block beyond those whose changes the log holds reads all
- * of a maker: no order is judged by values of different blocks.
+ * newer readings already. So readings never go back. At a newer block than the matched one all of a maker is read: no order
+ * is judged by values of different blocks.
  */
 export class ReadingBlocks {
   private readonly options: ReadingOptions;

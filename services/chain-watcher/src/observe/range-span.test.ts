@@ -24,7 +24,7 @@ test('a node that has no time for many blocks is found out about once, and tried
   expect(new Set(asked)).toEqual(new Set([157, 314]));
 });
 
-test('a node that says that blocks are too many is not asked for more right away', () => {
+test('a node that refuses too many blocks is not asked for more right away', () => {
   expect(ask(new RangeSpan(), 10, 200, true)).toEqual([5000, 2500, 1250, 625, 313, 157, 157, 157, 157, 157]);
 });
 

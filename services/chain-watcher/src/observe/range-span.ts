@@ -1,8 +1,8 @@
 /**
- * Of how many blocks logs are asked for at once. A range that fails is halved; what was too large may have been so for the
- * logs in it, so now and then a larger one is tried. Nothing tells a node that has no time for a range from one that is
- * away: where several ranges failed in a row, it may have been away, and the span grows with each range that is given,
- * until one fails between two that do not.
+ * How many blocks one request for logs covers. A range that fails is halved. It may have been too large only because of the
+ * logs in it, so now and then a larger one is tried. A node that has no time for a range looks like one that is away: after
+ * several failures in a row it may have been away, and the span grows again with each success, until a failure comes
+ * between two successes.
  */
 export class RangeSpan {
   private blocksNow = BLOCKS_MAX;
@@ -21,7 +21,7 @@ export class RangeSpan {
 
   /**
    * @param blocks how many were asked for
-   * @param isRefused the node is there, and says that they are too many
+   * @param isRefused the node answered that they are too many
    */
   failed(blocks: number, isRefused: boolean): void {
     this.isTooLarge = isRefused || this.given > 0;

@@ -13,7 +13,7 @@ import type { TermWork } from './term-work.js';
 export async function readNewOrders(work: TermWork): Promise<void> {
   const { signal, wait, settings, retryFor, unreadBell } = work;
   const retry = retryFor('orders');
-  /** By the order's slot: where its reading is in the log. Not to be read again before the log was read up to there. */
+  /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
   const appended = new Map<number, Appended>();
   while (!signal.aborted) {
     if (work.position.matched === undefined || waitingOrders(work, appended).length === 0) {
@@ -50,7 +50,7 @@ async function readAndPublish(work: TermWork, appended: Map<number, Appended>): 
   }
 }
 
-/** Unread orders, those that have waited longest first, but for those whose reading is on its way through the log. */
+/** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */
 function waitingOrders({ watched, followed }: TermWork, appended: Map<number, Appended>): number[] {
   for (const [order, { partition, offset }] of appended) {
     if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);
@@ -65,5 +65,5 @@ function waitingOrders({ watched, followed }: TermWork, appended: Map<number, Ap
 
 const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
 const ORDERS_MAX = 500;
-/** An order whose reading was lost is looked for at this pace. */
+/** How often orders are looked for whose reading does not count in the log. */
 const IDLE_MS = 500;

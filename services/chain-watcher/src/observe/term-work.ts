@@ -10,7 +10,7 @@ import type { Bell } from './bell.js';
 import type { ReadingBlocks } from './choose-block.js';
 import type { MakerReader } from './read-makers.js';
 
-/** What reads the chain on its own: each fails and is tried again by itself. */
+/** The loops of a term. Each fails and is retried on its own. */
 export type Worker = 'orders' | 'blocks' | 'sweep';
 
 /** How far the holder has come in its term. */
@@ -38,7 +38,7 @@ export interface SweepState {
   /** When the last sweep over all pairs ended, and how long it took; undefined before the first. */
   endedAtMs: number | undefined;
   tookMs: number | undefined;
-  /** Pairs read by the sweep since the start, and records of changes that no log had told. */
+  /** Pairs read by the sweep since the start, and records of changes that no log had shown. */
   pairs: number;
   facts: number;
 }
@@ -71,7 +71,7 @@ export interface TermWork {
   readonly position: Position;
   readonly sweep: SweepState;
   readonly readingBlocks: ReadingBlocks;
-  /** Who reads and publishes holds it, so that the log has readings in the order in which they were made. */
+  /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
   readonly mutex: Mutex;
   /** Rings when an order is new in the log. */
   readonly unreadBell: Bell;

@@ -10,7 +10,7 @@ export interface Observed {
 /** The last record that was appended to each partition. */
 export type AppendedTo = ReadonlyMap<number, bigint>;
 
-/** Appends what the watcher has to say to the log. Every method throws LogUnavailable; a repeat is harmless. */
+/** Appends the watcher's facts to the log. Every method throws LogUnavailable; a repeat is harmless. */
 export interface FactPublisher {
   /** What was read of makers, alone. */
   publish(observed: readonly Observed[]): Promise<AppendedTo>;
@@ -20,7 +20,7 @@ export interface FactPublisher {
    */
   publishBlock(observed: readonly Observed[], block: BlockRef, term: number, to: readonly number[]): Promise<void>;
   startTerm(partition: number, term: number, holder: string): Promise<void>;
-  /** To every partition, as far as the log takes it: the holder is about to end, and never throws for it. */
+  /** To every partition. A failed append is ignored: the process is about to end. */
   endTerm(term: number, holder: string): Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { SegmentRecord } from '../blocks/join-segments.js';
 import type { SourceBlock } from '../blocks/source.js';
 
-/** A message of a Kaia node's own publishing code, as it stood in Kafka; `golden/blockgroups.json` (see the README). */
+/** A message of a Kaia node's own publishing code, as it was in Kafka; `golden/blockgroups.json` (see the README). */
 export interface GoldenBlockgroup {
   readonly name: string;
   /** Its segments, in the order in which they were written. */

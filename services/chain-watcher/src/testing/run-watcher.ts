@@ -10,7 +10,7 @@ export interface WatcherProcess {
   readonly exited: Promise<{ readonly code: number | null; readonly stderr: string; readonly stdout: string }>;
   /** SIGKILL: it does nothing any more. */
   kill(): Promise<void>;
-  /** SIGTERM, as whoever runs it orders it to stop. */
+  /** SIGTERM. */
   terminate(): Promise<void>;
   /** SIGSTOP: it goes on where it was with `goOn`. */
   freeze(): void;

@@ -81,7 +81,7 @@ export class Stage {
   private readonly following: Following;
   private readonly folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
   private readonly removed = new Map<Hex, string>();
-  private readonly told = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
+  private readonly statuses = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
   private salt = 0n;
   /** Why the log is not read any more. */
   private failure: Error | undefined;
@@ -299,7 +299,7 @@ export class Stage {
 
   /** All states of an order so far, with the fact that led to each. */
   states(orderHash: Hex): readonly { readonly status: string; readonly by: MakerEvent }[] {
-    return this.told.get(orderHash) ?? [];
+    return this.statuses.get(orderHash) ?? [];
   }
 
   /** What is left to fill of an open order, as the fold says. */
@@ -307,7 +307,7 @@ export class Stage {
     return this.find(orderHash)?.order.remaining;
   }
 
-  /** What the fold knows of the funds that an open order hangs on; undefined where it knows none. */
+  /** What the fold knows of the funds that an open order depends on; undefined where it knows none. */
   funding(orderHash: Hex): KnownFunds | undefined {
     return this.find(orderHash)?.funding?.known;
   }
@@ -351,9 +351,9 @@ export class Stage {
       if (!('order' in transition)) continue;
       const { orderHash, state } = transition.order;
       const status = transition.kind === 'OrderRemoved' ? transition.reason : state.status;
-      const told = this.told.get(orderHash) ?? [];
-      if (told.at(-1)?.status !== status) told.push({ status, by: fact });
-      this.told.set(orderHash, told);
+      const known = this.statuses.get(orderHash) ?? [];
+      if (known.at(-1)?.status !== status) known.push({ status, by: fact });
+      this.statuses.set(orderHash, known);
     }
   }
 }

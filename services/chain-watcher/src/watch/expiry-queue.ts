@@ -19,7 +19,7 @@ export class ExpiryQueue {
     return top;
   }
 
-  /** Takes out a slot that stands in this queue. */
+  /** Takes out a slot that is in the queue. */
   remove(slot: number): void {
     const at = this.places[slot] ?? -1;
     if (at >= this.count || this.slotOf(at) !== slot) throw new Error(`slot ${slot} is not in the queue`);

@@ -65,7 +65,7 @@ export interface FollowLogOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** The topics do not belong together. No retry helps: a person has to look. */
+/** The rows in Postgres are of another log, or facts were deleted from it. No retry helps: a person has to act. */
 export class LogContradiction extends Error {
   override readonly name = 'LogContradiction';
 }
@@ -148,7 +148,7 @@ export class FollowedLog {
     return this.termsSinceBlock;
   }
 
-  /** Resolves once it is so, or on abort. Looked at after each batch of records. */
+  /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
   async until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
     if (isSo() || signal.aborted) return;
     await new Promise<void>((resolve) => {
@@ -268,7 +268,7 @@ export class FollowedLog {
     };
     view.blockReadAtMs = nowMs();
     this.newestReadBlock = Math.max(this.newestReadBlock, block.number);
-    // Of an order that expired the partition's own clock has the last word; the slowest one serves for all.
+    // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too early.
     if (this.partitions.every((each) => each.block !== undefined)) {
       watched.expire(Math.min(...this.partitions.map((each) => each.block?.timestamp ?? 0)) - EXPIRY_MARGIN_SECONDS);
     }

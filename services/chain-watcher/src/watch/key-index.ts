@@ -55,7 +55,7 @@ export class KeyIndex {
     const mask = this.table.length - 1;
     let hole = this.placeOf(this.keys, slot * this.words);
     if (this.table[hole] !== slot + 1) throw new Error(`slot ${slot} is not in use`);
-    // Moves back what stands behind the hole and belongs at or before it, so that no search stops too early.
+    // Moves back entries behind the hole that belong at or before it, so that no search stops too early.
     for (let place = (hole + 1) & mask; this.table[place] !== 0; place = (place + 1) & mask) {
       const home = this.hash(this.keys, ((this.table[place] ?? 0) - 1) * this.words) & mask;
       if (((place - home) & mask) >= ((place - hole) & mask)) {

@@ -76,7 +76,7 @@ export class Touched {
     }
   }
 
-  /** All of every maker that is touched: for a reading at another block than the one whose logs touched them. */
+  /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
   widen(): void {
     for (const { maker, cause } of this.makers.values()) {
       const slot = this.watched.findMaker(maker);
@@ -86,8 +86,8 @@ export class Touched {
 }
 
 /**
- * The watched makers that the logs of a block touch, with what is to be read of each. Logs are triggers: what they say of
- * amounts is not looked at. Costs a few table look-ups for each log, and nothing for orders that no log names.
+ * The watched makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the
+ * amounts in them are ignored. Costs a few table look-ups for each log, and nothing for orders that no log names.
  */
 export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protocol: Address): Touched {
   const touched = new Touched(watched);

@@ -227,7 +227,7 @@ export class RowCommitter {
     return version === this.#version + 1n && next.offset === to.offset && next.index === to.index;
   }
 
-  /** Redis is told of whole facts: its position could not tell the parts of a block apart. */
+  /** Redis gets whole facts alone: its position cannot be in the middle of a block. */
   async #refresh({ next, isBlockBegun }: Target, changes: readonly OrderChange[]): Promise<void> {
     const prevPos = this.#cached ?? nowhere;
     this.#cached = isBlockBegun ? undefined : next.offset;

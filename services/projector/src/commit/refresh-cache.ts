@@ -5,7 +5,7 @@ import { type PartitionRefresher, RedisUnavailable, type RefreshBatch, type Refr
 export type CacheRefresh = (batch: RefreshBatch) => Promise<void>;
 
 /**
- * The projection does not wait for Redis: while it is away, batches are skipped, counted, and said once. When it is back
+ * The projection does not wait for Redis: while it is away, batches are skipped and counted, and one line is logged. When it is back
  * its position does not fit the next batch, and it forgets the partition.
  */
 export function createCacheRefresh(

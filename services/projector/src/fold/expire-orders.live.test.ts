@@ -129,7 +129,7 @@ describe('a block at which many orders expire', () => {
     expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
   });
 
-  test('makes Redis forget the partition, whose position cannot tell the parts apart, and fill anew', async () => {
+  test('makes Redis forget the partition, whose position cannot be in the middle of a block, and fill anew', async () => {
     const lists = createListCache(here.redis);
     const [first] = makers as [Hex];
     const cached = async () => {

@@ -11,7 +11,7 @@ import {
 } from '@makerbook/postgres';
 import type { Changes } from '../commit/gather-changes.js';
 import type { Semaphore } from '../commit/semaphore.js';
-import { makersFromRows, unreadableMaker } from './load-makers.js';
+import { makersFromRows, unreadableMaker } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 

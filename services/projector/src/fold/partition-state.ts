@@ -5,7 +5,7 @@ import type { LogPlace, OrderRow, Projection, Quarantine } from '@makerbook/post
 import { Changes } from '../commit/gather-changes.js';
 import type { FeedRules } from './describe-feeds.js';
 import { HeldMakers } from './hold-makers.js';
-import type { UnreadableMaker } from './load-makers.js';
+import type { UnreadableMaker } from './makers-from-rows.js';
 
 /** A record that is to be set aside, for one maker alone. */
 export interface ParkedFact {

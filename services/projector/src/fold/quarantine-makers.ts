@@ -2,7 +2,7 @@ import type { Address } from '@makerbook/contracts-primitives';
 import type { Transition } from '@makerbook/domain';
 import type { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
-import type { UnreadableMaker } from './load-makers.js';
+import type { UnreadableMaker } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 

@@ -144,7 +144,7 @@ describe('a partition whose feeds are ahead of the database', () => {
 });
 
 describe('another log', () => {
-  test('that ends before what the feeds speak of is refused, and so is one that ends before the rows', async () => {
+  test('that ends before what the feeds name is refused, and so is one that ends before the rows', async () => {
     await projectAll(here, here.projector(), stream);
     const endsAt = (end: bigint) => ({
       ...here.log,

@@ -152,7 +152,7 @@ describe('two owners of one partition', () => {
     expect(await outcomeOf(here)).toEqual(reference);
   });
 
-  test('an owner that was told that the partition is no longer its own does not touch it', async () => {
+  test('an owner that has learned that the partition is no longer its own does not touch it', async () => {
     const projector = here.projector();
     await appendAll(here, stream);
     await projector.positionOf(partition);

@@ -24,7 +24,7 @@ export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined' 
 /** The handler of the consumer loop; its functions fit `ConsumeOptions`. */
 export interface Projector {
   readonly decode: (record: StoredRecord) => LoggedFact;
-  /** Takes the partition, and says from where on it is folded. */
+  /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
   readonly onRevoked: (partitions: readonly number[]) => Promise<void>;

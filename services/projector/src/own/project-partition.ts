@@ -34,7 +34,7 @@ export interface ProjectionParts extends OwningParts {
   readonly reads: LoadParts['reads'];
 }
 
-/** What the consumer loop lends to the handling of a batch. */
+/** What the handling of a batch may ask of the consumer loop. */
 export interface BatchHold {
   /** Throws when the partition is no longer this process's. */
   readonly heartbeat: () => void;
@@ -94,7 +94,7 @@ export class PartitionProjection {
     this.#evict();
   }
 
-  /** Folds the log from the position to the offset: what the rows lack of what was handed over before. */
+  /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
   async catchUp(offset: bigint, hold: BatchHold): Promise<void> {
     const { readFact } = this.#parts;
     await this.#readLog(this.position, offset, hold, async (records) => {

@@ -128,7 +128,7 @@ function recordOf(fact: MakerEvent, topics: TopicNames, partition: number): LogR
   return { topic: topics.makerEvents, partition, key, value, headers };
 }
 
-/** Waits until Postgres stands at the end of the log in every partition. */
+/** Waits until Postgres is at the end of the log in every partition. */
 async function projected(log: Log, topics: TopicNames, postgres: Postgres): Promise<void> {
   for (;;) {
     const ends = await log.endOffsets(topics.makerEvents);

@@ -156,6 +156,24 @@ describe('consuming partitions', () => {
     expect(consumer.health().retrying.size).toBe(0);
   });
 
+  test('a partition of which the store does not give the position waits alone, and health says so', async () => {
+    const topic = await makeTopic(log, 2);
+    await log.createAppender().appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    const store = openStore(2);
+    const { promise: answer, resolve: answered } = Promise.withResolvers<bigint>();
+    const consumer = consume({
+      topic,
+      positionOf: async (p) => (p === 0 ? answer : 0n),
+      handleBatch: async (batch) => void store.commit(batch),
+    });
+    await until('the other partition is done', () => store.values[1]?.length === 1);
+    expect([...consumer.health().retrying]).toEqual([[0, 'its position is not known yet']]);
+    expect(store.values[0]).toEqual([]);
+    answered(0n);
+    await caughtUp(topic, store);
+    expect(consumer.health().retrying.size).toBe(0);
+  });
+
   test('poison is parked with where it came from, before the position moves on, and the partition goes on', async () => {
     const topic = await makeTopic(log, 1);
     const parkedTopic = await makeTopic(log, 2);

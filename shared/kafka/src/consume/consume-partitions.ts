@@ -36,7 +36,7 @@ export class GroupConsumer<T> implements PartitionConsumer {
   readonly #owned = new Map<number, OwnedPartition>();
   /** Partitions that were revoked while their handler was at work. */
   readonly #finishing = new Map<number, Promise<void>>();
-  /** Partitions whose batch is being retried, with the reason. */
+  /** Partitions that wait: their position is not known yet, or their batch is being retried; with the reason. */
   readonly #retrying = new Map<number, string>();
   readonly #committed = new Map<number, bigint>();
   #state: ConsumerHealth['state'] = 'joining';
@@ -120,20 +120,24 @@ export class GroupConsumer<T> implements PartitionConsumer {
     });
     for (const owned of taken) {
       this.#owned.set(owned.partition, owned);
+      this.#retrying.set(owned.partition, 'its position is not known yet');
     }
     this.#state = 'running';
     try {
-      // A handler that outlived its revocation must be done with the partition before it is begun anew.
-      await Promise.all(partitions.map((partition) => this.#finishing.get(partition)));
-      await Promise.all(taken.map((owned) => this.#seek(owned)));
+      await Promise.all(taken.map((owned) => this.#begin(owned)));
     } catch (error) {
       this.#fail(error as Error);
-      return;
     }
-    for (const { partition, position, revoked } of taken) {
-      if (position !== undefined && !revoked.signal.aborted && this.#state === 'running') {
-        this.#fetcher.start(partition, position);
-      }
+  }
+
+  /** Fetches a partition from where the store says; however long that takes, the others go on. */
+  async #begin(owned: OwnedPartition): Promise<void> {
+    const { partition, revoked } = owned;
+    // A handler that outlived its revocation must be done with the partition before it is begun anew.
+    await this.#finishing.get(partition);
+    await this.#seek(owned);
+    if (owned.position !== undefined && !revoked.signal.aborted && this.#state === 'running') {
+      this.#fetcher.start(partition, owned.position);
     }
   }
 

@@ -28,7 +28,7 @@ export class Parking {
     return this.#park(record, originOf(record, record.offset, reason));
   }
 
-  /** A batch that cannot be decoded, as a whole: its bytes are the value, `parked-next-offset` tells where it ends. */
+  /** A batch that cannot be decoded, as a whole: its bytes are the value, `parked-next-offset` is where it ends. */
   parkBatch(batch: UnreadableBatch): Promise<void> {
     const origin = originOf(batch, batch.baseOffset, batch.reason);
     const headers = { ...origin, 'parked-next-offset': String(batch.nextOffset) };

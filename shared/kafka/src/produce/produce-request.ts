@@ -32,7 +32,7 @@ export function placeOf(topic: string, partition: number): string {
   return `${topic}/${partition}`;
 }
 
-/** The sequence of the record after `count` records from `first` on; it wraps around as the protocol says. */
+/** The sequence of the record after `count` records from `first` on; it wraps around as in the protocol. */
 export function sequenceAfter(first: number, count: number): number {
   return (first + count) % SEQUENCE_MODULUS;
 }

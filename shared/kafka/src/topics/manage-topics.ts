@@ -161,7 +161,7 @@ function isMet(key: string, value: string | undefined, expected: string): boolea
   return key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
 }
 
-/** The settings of topics by name; asked again while a broker has not heard of a topic yet. */
+/** The settings of topics by name; asked again while a broker does not know a topic yet. */
 async function readSettings(
   cluster: Cluster,
   specs: readonly TopicSpec[],

@@ -64,7 +64,7 @@ export class HeldLog {
     return stored.map(({ partition, offset }) => ({ partition, offset }));
   }
 
-  /** What was under way when its writer died may be stored all the same, or later than its writer was told that it is not. */
+  /** What was under way when its writer died may be stored all the same, or later, after its writer got a failure. */
   openAppender(life: Life, faults: Faults): Appender {
     const append = (records: readonly LogRecord[]) =>
       new Promise<readonly AppendedAt[]>((resolve, reject) => {

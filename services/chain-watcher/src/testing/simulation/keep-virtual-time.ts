@@ -43,7 +43,7 @@ function drained(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
-/** A process on virtual time. Once it is over nothing of it goes on, wherever it stood. */
+/** A process on virtual time. Once it is over nothing of it goes on, wherever it was. */
 export class Life {
   readonly name: string;
   isOver = false;

@@ -4,18 +4,18 @@ import type { Chance } from '@makerbook/parts';
 import { AbiCoder, concat, getCreateAddress, Interface, type InterfaceAbi, id, toBeHex, Wallet } from 'ethers';
 import type { Simulation } from './open-simulation.js';
 
-/** A token, and by which name the trace speaks of it. */
-export interface CastToken {
+/** A token, and its name in the trace. */
+export interface FixtureToken {
   readonly kind: 'plain' | 'wrapped' | 'fee' | 'rebasing' | 'illBehaved' | 'noContract';
   readonly label: string;
   readonly address: string;
 }
 
 /** Makers, tokens and a taker that one seed has for itself. */
-export interface Company {
+export interface Fixture {
   /** Addresses, and keys of theirs. */
   readonly makers: ReadonlyMap<string, Hex>;
-  readonly tokens: readonly CastToken[];
+  readonly tokens: readonly FixtureToken[];
   readonly taker: string;
 }
 
@@ -36,7 +36,7 @@ const COINS = toBeHex(10n ** 24n);
 const STOCK = 10n ** 30n;
 
 /** Deploys tokens of every kind, admits makers, and gives the taker all it needs to fill any order. */
-export async function castMakers(simulation: Simulation, seed: number, chance: Chance): Promise<Company> {
+export async function openFixture(simulation: Simulation, seed: number, chance: Chance): Promise<Fixture> {
   const { chain, protocol } = simulation;
   const keys = Array.from(
     { length: chance.between(3, 7) },
@@ -55,7 +55,7 @@ export async function castMakers(simulation: Simulation, seed: number, chance: C
     ['rebasing', RebasingToken],
     ['illBehaved', IllBehavedToken],
   ] as const;
-  const tokens: CastToken[] = [{ kind: 'noContract', label: 'noContract', address: `0x${'ee'.repeat(20)}` }];
+  const tokens: FixtureToken[] = [{ kind: 'noContract', label: 'noContract', address: `0x${'ee'.repeat(20)}` }];
   for (const [nonce, [kind, { bytecode }]] of kinds.entries()) {
     const args = AbiCoder.defaultAbiCoder().encode(
       kind === 'wrapped' ? ['string', 'string'] : ['string', 'string', 'uint8'],

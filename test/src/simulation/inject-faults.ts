@@ -3,17 +3,16 @@ import type { Chance } from '@makerbook/parts';
 import type { Chain } from './drive-chain.js';
 import type { Simulation } from './open-simulation.js';
 import type { Done } from './place-orders.js';
-
 import { nodeStates } from './spare-node.js';
 
 /** Processes that end, freeze and start at random moments, while the chain and the makers go on. */
-export interface Unrest {
+export interface FaultInjector {
   /** One watcher, or two side by side, with settings of this seed's own. */
   begin(): Promise<void>;
   /** Ends, freezes, resumes or starts one process. */
-  stir(): Promise<Done>;
-  /** Kills ingress at a random moment of a visit, which goes on when it is there again. */
-  killIngressUnder(visit: () => Promise<Done>): Promise<Done>;
+  inject(): Promise<Done>;
+  /** Kills ingress at a random moment of a request, which is sent again once ingress is back. */
+  killIngressUnder(request: () => Promise<Done>): Promise<Done>;
   /** Starts what a comparison needs: a projector, a watcher, and all that answers. */
   settle(): Promise<void>;
   /** How many processes were ended. */
@@ -35,14 +34,18 @@ const weights = {
   changeNode: 4,
 };
 
-export const stirrings = [
+export const faultActions = [
   ...['startWatcher', 'freezeWatcher', 'resumeWatcher'],
   ...['watcher', 'projector', 'ingress', 'query'].flatMap((name) => [`SIGKILL ${name}`, `SIGTERM ${name}`]),
   'SIGKILL ingress under a request',
   ...nodeStates.map((state) => `the spare node ${state}`),
 ];
 
-export function openUnrest({ chain, services }: Simulation, chance: Chance, note: (text: string) => void): Unrest {
+export function openFaults(
+  { chain, services }: Simulation,
+  chance: Chance,
+  note: (text: string) => void,
+): FaultInjector {
   /** The settings of each watcher since it started last. */
   const settings = new Map<string, WatcherSettings>();
   /** In a half of the seeds every watcher follows block by block, in the others they are of all kinds. */
@@ -68,7 +71,7 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
       chain.spare.become('works');
       for (const name of WATCHERS.slice(0, chance.between(1, 2))) await startWatcher(name);
     },
-    async stir() {
+    async inject() {
       const signal = chance.pick(['SIGKILL', 'SIGKILL', 'SIGTERM'] as const);
       const what = chance.pickWeighted(weights);
       const idle = chance.pickAny(WATCHERS.filter((name) => !services.isRunning(name)));
@@ -97,9 +100,9 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
         case 'endIngress':
         case 'endQuery': {
           const name = what === 'endIngress' ? 'ingress' : 'query';
-          const stirred = await end(name, signal);
+          const done = await end(name, signal);
           await services.start(name, name);
-          return stirred;
+          return done;
         }
         case 'changeNode': {
           const state = chance.pick(nodeStates);
@@ -109,16 +112,16 @@ export function openUnrest({ chain, services }: Simulation, chance: Chance, note
         }
       }
     },
-    async killIngressUnder(visit) {
+    async killIngressUnder(request) {
       const afterMs = chance.below(25);
-      const visiting = visit();
+      const requesting = request();
       // It is awaited below; until then a failure of it must not end the run.
-      visiting.catch(() => undefined);
+      requesting.catch(() => undefined);
       await pause(afterMs);
       note('SIGKILL for ingress under a request');
       await end('ingress', 'SIGKILL');
       await services.start('ingress', 'ingress');
-      const { actions, text } = await visiting;
+      const { actions, text } = await requesting;
       return { actions: [...actions, 'SIGKILL ingress under a request'], text };
     },
     async settle() {
