@@ -20,6 +20,7 @@ const base = {
  */
 export default {
   testTimeout: 240_000,
+  testSequencer: '<rootDir>/deploy/parts/dist/testing/order-tests.js',
   projects: [
     {
       ...base,

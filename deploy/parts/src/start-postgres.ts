@@ -40,10 +40,12 @@ export type PostgresOptions = {
   readonly dataDir: string;
   readonly port: number;
   readonly logFile?: string;
+  /** Put over those that every Postgres here has. */
+  readonly settings?: Readonly<Record<string, string>>;
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on. Root runs it as another user, see {@link dropPrivileges}.
+ * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user, see {@link dropPrivileges}.
  * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
@@ -54,7 +56,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresP
   const runner = dropPrivileges(findBinaries(), dataDir);
   ownFolder(dataDir, runner);
   await initialise(dataDir, runner);
-  const part = await startServer({ dataDir, port, logFile }, runner);
+  const part = await startServer({ ...options, logFile }, runner);
   const server = serverUrl(port);
   const url = await createDatabase(server, 'makerbook');
   return {
@@ -142,7 +144,7 @@ async function initialise(dataDir: string, runner: PostgresRunner): Promise<void
 }
 
 async function startServer(
-  where: { dataDir: string; port: number; logFile: string },
+  where: PostgresOptions & { readonly logFile: string },
   runner: PostgresRunner,
 ): Promise<Part> {
   const settings = {
@@ -151,6 +153,7 @@ async function startServer(
     unix_socket_directories: '',
     max_connections: 100,
     log_min_messages: 'warning',
+    ...where.settings,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const [command = '', ...args] = [...runner.wrap, join(runner.binFolder, 'postgres'), '-D', where.dataDir, ...flags];

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
 import { LogUnavailable } from '../failures.js';
@@ -12,6 +13,8 @@ import { deadlineIn } from './deadline.js';
 
 const BROKERS = 3;
 const PARTITIONS = 6;
+/** Between two appends to a partition: brokers with all that they can take would have no core left to elect leaders with. */
+const PAUSE_MS = 5;
 /** A machine with much other work may take long to elect leaders. */
 const GOES_ON_MS_MAX = 200_000;
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
@@ -65,6 +68,7 @@ function keepAppending(appender: Appender, topic: string) {
         expect(error).toBeInstanceOf(LogUnavailable);
         ((error as LogUnavailable).mayHaveBeenAppended ? unknown : refused).push(value);
       }
+      await pause(PAUSE_MS);
     }
   }
   const running = Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => appendOn(partition)));
