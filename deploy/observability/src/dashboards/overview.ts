@@ -25,7 +25,7 @@ export const overview: DashboardSpec = {
         lines(
           'Error budget that is left, of 3 days',
           'percentunit',
-          query('1 - slo:error_ratio:rate3d / on (slo) slo:error_budget:ratio', '{{slo}}'),
+          query('clamp_min(1 - slo:error_ratio:rate3d / on (slo) slo:error_budget:ratio, 0)', '{{slo}}'),
         ),
         lines(
           'How many times too fast it is spent, over an hour',
