@@ -5,7 +5,7 @@ import type { DeployedContracts } from './deploy-contracts.js';
 import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
-import { given, type StackSettings } from './stack-env.js';
+import { given, inheritedOf, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   awaitReadiness,
@@ -177,9 +177,8 @@ function serviceEnvironment(
   parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
 ): Environment {
   const { addresses, contracts, quoteSigner } = parts;
-  const inherited = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name));
   return {
-    ...Object.fromEntries(inherited),
+    ...inheritedOf(shared),
     KAFKA_BROKERS: addresses.kafkaBrokers,
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,

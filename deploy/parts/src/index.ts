@@ -14,8 +14,10 @@ export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js'
 export { type KafkaCluster, type KafkaOptions, type KafkaPart, startKafka, startKafkaCluster } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
+export { createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { type TestParts, testParts } from './testing/test-parts.js';

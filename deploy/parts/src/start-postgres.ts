@@ -42,6 +42,8 @@ export type PostgresOptions = {
   readonly logFile?: string;
   /** Put over those that every Postgres here has. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Files that are put into the data folder before the start, by name: keys, `standby.signal`. */
+  readonly files?: Readonly<Record<string, string>>;
 };
 
 /**
@@ -49,13 +51,14 @@ export type PostgresOptions = {
  * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
-  const { dataDir, port } = options;
+  const { dataDir, port, files = {} } = options;
   await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const runner = dropPrivileges(findBinaries(), dataDir);
   ownFolder(dataDir, runner);
   await initialise(dataDir, runner);
+  for (const [name, content] of Object.entries(files)) writeOwned(join(dataDir, name), content, runner);
   const part = await startServer({ ...options, logFile }, runner);
   const server = serverUrl(port);
   const url = await createDatabase(server, 'makerbook');
@@ -103,12 +106,16 @@ function ownFolder(dataDir: string, { owner }: PostgresRunner): void {
   chownSync(dataDir, owner.uid, owner.gid);
 }
 
+function writeOwned(file: string, content: string, { owner }: PostgresRunner): void {
+  writeFileSync(file, content, { mode: 0o600 });
+  if (owner !== undefined) chownSync(file, owner.uid, owner.gid);
+}
+
 async function initialise(dataDir: string, runner: PostgresRunner): Promise<void> {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return;
   const passwordFile = `${dataDir}.password`;
   const logFile = `${dataDir}.initdb.log`;
-  writeFileSync(passwordFile, `${USER}\n`, { mode: 0o600 });
-  if (runner.owner !== undefined) chownSync(passwordFile, runner.owner.uid, runner.owner.gid);
+  writeOwned(passwordFile, `${USER}\n`, runner);
   const password = openSync(passwordFile, 'r');
   const log = openSync(logFile, 'w');
   try {

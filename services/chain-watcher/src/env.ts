@@ -1,11 +1,13 @@
 import {
   address,
+  hidden,
   integer,
   kafkaSettings,
   list,
   opsSettings,
   postgresSettings,
   type SettingsOf,
+  secret,
   signingSettings,
   text,
 } from '@makerbook/settings';
@@ -15,8 +17,8 @@ export const watcherSettings = {
   ...kafkaSettings,
   ...postgresSettings,
   ...opsSettings,
-  RPC_URL: list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first'),
-  RPC_WS_URL: text(
+  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first')),
+  RPC_WS_URL: secret(
     '`ws://` or `wss://` of a node that announces new blocks, so that they are seen at once; empty: polling alone',
     '',
   ),

@@ -3,7 +3,7 @@ import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
 import { createCacheRefresh } from './commit/refresh-cache.js';
@@ -47,13 +47,17 @@ export async function runProjector(
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const migrations = await migrate({ url: settings.DATABASE_URL });
+    const migrations = await migrate(postgresConnection(settings));
     if (migrations.length > 0) logger.info({ migrations }, 'the schema was brought up to this build');
-    const connections = await connect(settings, telemetry, closing);
-    const meters = createMetrics();
-    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
+    const fail = (error: Error) => {
+      failure = error;
+      failed.resolve(error);
+    };
+    const connections = await connect(settings, telemetry, closing, fail);
+    const meters = createMetrics();
+    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const consumer = connections.log.consumePartitions({
       groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
@@ -65,10 +69,7 @@ export async function runProjector(
       handleBatch: projector.handleBatch,
       onRevoked: projector.onRevoked,
       onParked: meters.parked,
-      onFatal: (error) => {
-        failure = error;
-        failed.resolve(error);
-      },
+      onFatal: fail,
     });
     closing.push(consumer.stop);
     observe(projector, consumer, meters);
@@ -107,9 +108,10 @@ async function connect(
   settings: ProjectorSettings,
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
+  fail: (error: Error) => void,
 ): Promise<Connections> {
   const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
+    ...postgresConnection(settings),
     poolMax: settings.POSTGRES_CONNECTIONS_MAX,
     statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
     applicationName: 'makerbook-projector',
@@ -119,9 +121,9 @@ async function connect(
   });
   closing.push(postgres.close);
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'makerbook-projector',
   });
   closing.push(redis.close);

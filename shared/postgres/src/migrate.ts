@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { ServerConnection } from '@makerbook/settings';
 import pg from 'pg';
 import { connectionOf, type PostgresOptions } from './connect-postgres.js';
 import { classify, PostgresRefused } from './failures.js';
@@ -26,7 +27,7 @@ export function readMigrations(): Migration[] {
  * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
  */
 export async function migrate(
-  options: Pick<PostgresOptions, 'url' | 'schema' | 'connectTimeoutMs'>,
+  options: ServerConnection & Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'>,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
   const { schema = 'public', connectTimeoutMs = 3_000 } = options;

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { ServerConnection } from '@makerbook/settings';
 import { Redis, ReplyError } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
 
@@ -13,18 +15,24 @@ export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
 }
 
+/** What answers is a Redis Cluster or a Sentinel. The scripts build the names of keys, so that all keys must be on one server. */
+export class RedisUnusable extends Error {
+  override readonly name = 'RedisUnusable';
+}
+
 /** A Lua script with its hash; made once by `defineScript`. */
 export interface RedisScript {
   readonly lua: string;
   readonly sha: string;
 }
 
-export interface ConnectRedisOptions {
-  /** `redis://…` or `rediss://…`. */
-  readonly url: string;
+/** Its URL: `redis://user:password@host:port/0`. */
+export interface ConnectRedisOptions extends ServerConnection {
   /** Put before every key. */
   readonly keyPrefix: string;
   readonly logger: Logger;
+  /** Takes the error when the server is of a kind that cannot be used. */
+  readonly onFatal?: (error: RedisUnusable) => void;
   /** Shown by Redis in CLIENT LIST. */
   readonly clientName?: string;
   /** A command is answered or refused within this time. Default 500. */
@@ -63,8 +71,10 @@ export function defineScript(lua: string): RedisScript {
  * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
-  const { logger, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
+  const { logger, password, tls, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
   const client = new Redis(options.url, {
+    lazyConnect: true,
+    ...(tls && { tls: { ...tls, ...serverNameOf(options.url) } }),
     ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
@@ -77,6 +87,14 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     noDelay: true,
   });
   logOutages(client, logger);
+  client.on('ready', () => void verifyMode(client, options.onFatal));
+  const renewPassword = () => {
+    if (password !== undefined) client.options.password = password();
+  };
+  client.on('close', renewPassword);
+  renewPassword();
+  // What fails is tried again, and reported as an event.
+  client.connect().catch(() => undefined);
 
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
     try {
@@ -107,6 +125,22 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
       client.disconnect();
     },
   };
+}
+
+/** Proxies in front of managed servers choose the server by it. */
+function serverNameOf(url: string): { servername?: string } {
+  const { hostname } = new URL(url);
+  return isIP(hostname.replace(/^\[(.+)\]$/, '$1')) === 0 ? { servername: hostname } : {};
+}
+
+async function verifyMode(client: Redis, onFatal: ConnectRedisOptions['onFatal']): Promise<void> {
+  const info = await client.info('server').catch(() => '');
+  const [, mode = 'standalone'] = /redis_mode:(\w+)/.exec(info) ?? [];
+  if (mode === 'standalone') return;
+  onFatal?.(
+    new RedisUnusable(`REDIS_URL leads to a Redis in ${mode} mode: give the address of one server, or of a primary`),
+  );
+  client.disconnect();
 }
 
 /**

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
 /** A TCP gate in front of a real part, by which the part is taken away from the clients behind the gate. */
 export interface TcpGate {
@@ -13,8 +14,11 @@ export interface TcpGate {
   close(): Promise<void>;
 }
 
-/** Opens a gate in front of the server of a URL, on a free port of the loopback address. */
-export async function openTcpGate(partUrl: string): Promise<TcpGate> {
+/**
+ * Opens a gate in front of the server of a URL, on a free port of the loopback address.
+ * @param tls makes clients speak TLS with the gate
+ */
+export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<TcpGate> {
   const target = new URL(partUrl);
   const sockets = new Set<Socket>();
   let server: Server | undefined;
@@ -46,7 +50,8 @@ export async function openTcpGate(partUrl: string): Promise<TcpGate> {
     if (isCut) for (const socket of sockets) socket.resetAndDestroy();
     isCut = false;
     if (server !== undefined) return;
-    const opened = createServer({ pauseOnConnect: true }, pass);
+    const opened = tls === undefined ? createServer({ pauseOnConnect: true }, pass) : createTlsServer(tls, pass);
+    opened.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve));
     const address = opened.address();
     if (address === null || typeof address === 'string') throw new Error('the gate has no port');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
+import { createRedisUser, testParts } from '@makerbook/parts';
 import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
@@ -43,6 +43,7 @@ export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Pr
 
 const nothing = () => {};
 const unmeasured = { committed: nothing, published: nothing, fed: nothing, taken: nothing };
+const slow = { commandTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS };
 
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
@@ -56,13 +57,8 @@ export async function deploy(): Promise<TestDeployment> {
     connectTimeoutMs: SLOW_MS,
     statementTimeoutMs: SLOW_MS,
   });
-  const redis = connectRedis({
-    url: parts.redisUrl,
-    keyPrefix: prefix,
-    logger: silentLogger,
-    commandTimeoutMs: SLOW_MS,
-    connectTimeoutMs: SLOW_MS,
-  });
+  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: prefix, logger: silentLogger, ...slow });
+  const user = await createRedisUser(parts.redisUrl, 'projector', prefix);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'projector-test', logger: silentLogger });
   await Promise.all([
     redis.waitUntilReady(SLOW_MS),
@@ -82,7 +78,7 @@ export async function deploy(): Promise<TestDeployment> {
       PARTITIONS: String(testPartitions),
       TOPIC_PREFIX: prefix,
       DATABASE_URL: databaseUrl,
-      REDIS_URL: parts.redisUrl,
+      REDIS_URL: user.url,
       REDIS_KEY_PREFIX: prefix,
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
@@ -116,7 +112,7 @@ export async function deploy(): Promise<TestDeployment> {
     hash: () => hashReadModel(postgres),
     stop: async () => {
       await log.close();
-      await Promise.all([postgres.close(), redis.close()]);
+      await Promise.all([postgres.close(), redis.close(), user.remove()]);
     },
   };
 }

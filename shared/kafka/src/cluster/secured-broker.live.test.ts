@@ -1,9 +1,8 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
+import { createAuthority, findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
 import { kafkaConnection, kafkaSettings, readSettings } from '@makerbook/settings';
 import { connectLog } from '../connect-log.js';
 import { LogUnavailable } from '../failures.js';
@@ -14,20 +13,12 @@ const inFolder = (name: string) => join(folder, name);
 let kafka: KafkaPart;
 let secured: string;
 
-/** A key and a certificate, signed by the authority `ca` unless it is the authority itself. */
-function makeCertificate(name: string, ...extensions: string[]): void {
-  const key = ['-newkey', 'rsa:2048', '-nodes', '-keyout', inFolder(`${name}.key`), '-out', inFolder(`${name}.pem`)];
-  const authority = name === 'ca' ? [] : ['-CA', inFolder('ca.pem'), '-CAkey', inFolder('ca.key')];
-  const subject = ['-x509', '-days', '2', '-subj', `/CN=${name}`, ...extensions.flatMap((each) => ['-addext', each])];
-  execFileSync('openssl', ['req', ...key, ...subject, ...authority], { stdio: 'pipe' });
-}
-
 beforeAll(async () => {
-  makeCertificate('ca');
-  makeCertificate('broker', 'subjectAltName=IP:127.0.0.1', 'basicConstraints=CA:FALSE');
-  makeCertificate('client', 'basicConstraints=CA:FALSE');
-  makeCertificate('stranger-ca');
-  const keystore = readFileSync(inFolder('broker.key'), 'utf8') + readFileSync(inFolder('broker.pem'), 'utf8');
+  const authority = createAuthority(folder);
+  const broker = authority.sign('broker', 'IP:127.0.0.1');
+  authority.sign('client');
+  createAuthority(folder, 'stranger-ca');
+  const keystore = readFileSync(broker.keyFile, 'utf8') + readFileSync(broker.certFile, 'utf8');
   writeFileSync(inFolder('keystore.pem'), keystore);
   writeFileSync(inFolder('password'), 'secret\n');
   writeFileSync(inFolder('wrong'), 'guess\n');
