@@ -9,8 +9,8 @@ import { given, inheritedOf, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   awaitReadiness,
-  createTopics,
   entryOf,
+  prepareStores,
   type RunningService,
   startNode,
   startServices,
@@ -132,7 +132,7 @@ async function start(settings: StackSettings, { environment, folder, report, sig
   const quoteSigner = keepQuoteSigner(settings, folder);
   const contracts = await provideContracts(settings, addresses.rpcUrl, quoteSigner.address);
   const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner });
-  await createTopics(env);
+  await prepareStores(env);
   signal.throwIfAborted();
 
   report('starting the services');

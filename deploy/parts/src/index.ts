@@ -19,5 +19,18 @@ export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
 export { createRedisUser, type RedisUser } from './testing/redis-user.js';
+export { cutPlan } from './testing/simulation/cut-plan.js';
+export { Draws } from './testing/simulation/draws.js';
+export {
+  type Defect,
+  findDefect,
+  keptRunOf,
+  readKeptRuns,
+  replaceMethod,
+  runDefects,
+  runWithDefect,
+  type Simulation,
+} from './testing/simulation/find-defects.js';
+export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
 export { type TestParts, testParts } from './testing/test-parts.js';

@@ -25,9 +25,9 @@ export const projectorSettings = {
   COMMIT_TRANSITIONS_MAX: integer(
     'Changes of orders that one commit of rows holds; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
     5_000,
-    { min: 1 },
+    { min: 1, max: 10_000 },
   ),
-  COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1 }),
+  COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1, max: 10_000 }),
   COMMITS_AT_ONCE_MAX: integer('Commits of rows that are under way at once, of all partitions of the process', 4, {
     min: 1,
     max: 100,

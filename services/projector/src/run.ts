@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
-import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { connectPostgres, openProjectionStore, type Postgres, verifySchema } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -32,9 +33,9 @@ interface Connections {
 }
 
 /**
- * Starts the projector: the schema is brought up to this build, topics are checked, and the partitions that the group
- * gives to this process are projected until `stop`.
- * @throws PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
+ * Starts the projector: the schema and the topics are checked, and the partitions that the group gives to this process are
+ * projected until `stop`.
+ * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export async function runProjector(
   settings: ProjectorSettings,
@@ -47,8 +48,6 @@ export async function runProjector(
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const migrations = await migrate(postgresConnection(settings));
-    if (migrations.length > 0) logger.info({ migrations }, 'the schema was brought up to this build');
     const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
     const fail = (error: Error) => {
@@ -120,6 +119,7 @@ async function connect(
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   });
   closing.push(postgres.close);
+  await verifySchema(postgres);
   const redis = connectRedis({
     ...redisConnection(settings),
     logger,
@@ -142,7 +142,7 @@ function createFrom(
   hooks: TestHooks,
 ): Projector {
   return createProjector({
-    postgres,
+    store: openProjectionStore(postgres),
     log,
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),
@@ -163,6 +163,7 @@ function createFrom(
     fed: (facts) => meters.fed(facts, Date.now()),
     taken: meters.taken,
     nowMs: () => performance.now(),
+    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
     ...hooks,
   });
 }

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres, Query } from './connect-postgres.js';
+import { RowShape } from './row-shape.js';
 
 /** What a watcher of the chain must know of an open order. */
 export interface OpenOrderRow {
@@ -23,6 +24,14 @@ export interface ProjectedPartition {
   readonly newestRead: number;
 }
 
+const openOrder = new RowShape<OpenOrderRow>({
+  orderHash: 'bytea',
+  maker: 'bytea',
+  makingToken: 'bytea',
+  expiresAtSeconds: 'number',
+  isObserved: 'boolean',
+});
+
 /**
  * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of the
  * projection. After an error the caller starts anew, and gets the same pages again.
@@ -36,12 +45,11 @@ export function readOpenOrders(
   return postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read, read only');
     const partitions = await readPartitions(query);
-    await query(`declare open_orders no scroll cursor for
-      select order_hash, maker, making_token, expires_at_seconds, is_observed from orders`);
+    await query(`declare open_orders no scroll cursor for select ${openOrder.list} from orders`);
     for (;;) {
-      const rows = await query<OrderRow>(`fetch ${pageRows} from open_orders`);
+      const rows = await query(`fetch ${pageRows} from open_orders`);
       if (rows.length === 0) return partitions;
-      onOrders(rows.map(toOrder));
+      onOrders(rows.map((row) => openOrder.read(row)));
     }
   });
 }
@@ -63,16 +71,6 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
   }));
 }
 
-function toOrder({ order_hash, maker, making_token, expires_at_seconds, is_observed }: OrderRow): OpenOrderRow {
-  return {
-    orderHash: order_hash,
-    maker,
-    makingToken: making_token,
-    expiresAtSeconds: Number(expires_at_seconds),
-    isObserved: is_observed,
-  };
-}
-
 interface PartitionRow {
   readonly partition: number;
   readonly next_offset: bigint;
@@ -80,12 +78,4 @@ interface PartitionRow {
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
   readonly newest_read: bigint | null;
-}
-
-interface OrderRow {
-  readonly order_hash: Hex;
-  readonly maker: Hex;
-  readonly making_token: Hex;
-  readonly expires_at_seconds: bigint;
-  readonly is_observed: boolean;
 }

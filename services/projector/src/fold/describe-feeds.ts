@@ -48,8 +48,20 @@ export class FactFeed {
     this.#position = { partition: rules.partition, offset: String(fact.offset) };
   }
 
-  /** What a reader of the feeds can see of a transition: an order that is out of the book changes unseen. */
-  transition(transition: Transition, maker: Address): void {
+  /** Adds what a reader of the feeds can see of the transitions. Throws where they cannot be described; none is added then. */
+  transitions(transitions: readonly Transition[], maker: Address): void {
+    const before = { index: this.index, messages: this.#out.length };
+    try {
+      for (const transition of transitions) this.#transition(transition, maker);
+    } catch (error) {
+      this.index = before.index;
+      this.#out.length = before.messages;
+      throw error;
+    }
+  }
+
+  /** An order that is out of the book changes unseen. */
+  #transition(transition: Transition, maker: Address): void {
     switch (transition.kind) {
       case 'OrderOpened':
         return this.#entry(transition, ['SUBMITTED']);

@@ -19,9 +19,9 @@ export interface LoggedFact {
  */
 export function readFact(record: StoredRecord, partitions: number): LoggedFact {
   const fact = decodeMakerEvent(record);
-  if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable, { offset: record.offset });
+  if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable);
   const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
-  if (misplaced !== undefined) throw new PoisonRecord(misplaced, { offset: record.offset });
+  if (misplaced !== undefined) throw new PoisonRecord(misplaced);
   const time = Date.parse(record.headers['ce_time'] ?? '');
   return {
     fact,

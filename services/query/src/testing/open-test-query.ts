@@ -4,7 +4,7 @@ import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contract
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
 import { createRedisUser, openTcpGate, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
+import { connectPostgres, migrate, takeProjection } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { type HDNodeWallet, Wallet } from 'ethers';
@@ -41,7 +41,7 @@ export async function openTestQuery(environment: Record<string, string> = {}, ow
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
   const user = await createRedisUser(parts.redisUrl, 'query', `q${id}:`);
   const gates = { redis: await openTcpGate(user.url), postgres: await openTcpGate(databaseUrl) };
-  for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
+  for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
 
   const settings = readEnvironment({
     PORT: '0',

@@ -1,11 +1,10 @@
 import { bookRemovalHeaders, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
 import type { Transition } from '@makerbook/domain';
+import type { Draws, VirtualTime } from '@makerbook/parts';
 import type { PartitionStart } from '../../watch/follow-log.js';
 import type { OpenOrder } from '../../work.js';
 import { PartitionFold } from '../fold-log.js';
-import type { Draws } from './draw-faults.js';
 import type { HeldLog } from './hold-log.js';
-import type { VirtualTime } from './keep-virtual-time.js';
 import { GRACE_SECONDS } from './place-orders.js';
 
 /** How far one projection of a partition has come. */

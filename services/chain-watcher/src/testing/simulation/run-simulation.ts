@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { endWithUsage, readOptions, readRange, readWhole } from '@makerbook/parts';
-import { cutPlan } from './cut-plan.js';
+import { cutPlan, endWithUsage, readOptions, readRange, readWhole } from '@makerbook/parts';
 import { planRun } from './plan-run.js';
 import { runPlan } from './simulate-watchers.js';
 

@@ -1,10 +1,9 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
-import { createChance } from '@makerbook/parts';
-import { type Calm, Draws, drawFaults } from './draw-faults.js';
+import { createChance, Draws, Life, VirtualTime } from '@makerbook/parts';
+import { type Calm, drawFaults } from './draw-faults.js';
 import { HeldLog, type HeldRecord } from './hold-log.js';
 import { judgeLog, type Verdict } from './judge-log.js';
 import { Chain } from './keep-chain.js';
-import { Life, VirtualTime } from './keep-virtual-time.js';
 import { type MakersAtWork, nameOf, openMakers, recordOf, type SignedOrder, submittedBy } from './place-orders.js';
 import type { Action, Plan } from './plan-run.js';
 import { Projector } from './project-log.js';

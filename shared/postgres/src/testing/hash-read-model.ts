@@ -1,4 +1,4 @@
-import type { Postgres } from './connect-postgres.js';
+import type { Postgres } from '../connect-postgres.js';
 
 /** One hash for each table that the fold makes: two projections of the same log at the same position have the same. */
 export interface ReadModelHash {

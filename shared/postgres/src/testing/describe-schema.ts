@@ -1,4 +1,4 @@
-import type { Postgres } from './connect-postgres.js';
+import type { Postgres } from '../connect-postgres.js';
 
 /**
  * The schema as text, one line for each column, constraint and index, in an order that does not depend on history: what
