@@ -11,6 +11,7 @@ const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> 
   list: async (isQuick) => (await import('./list.js')).benchList(isQuick),
   memory: async (isQuick) => (await import('./memory.js')).benchMemory(isQuick),
   'patch-quote': () => import('./patch-quote.js'),
+  rebuild: async (isQuick) => (await import('./rebuild.js')).benchRebuild(isQuick),
   watcher: async (isQuick) => (await import('./watcher.js')).benchWatcher(isQuick),
   'watch-pairs': () => import('./watch-pairs.js'),
 };

@@ -8,6 +8,7 @@ import { findRoot } from './find-root.js';
 
 const root = findRoot();
 const httpShell = 'shared/http/src/serve-api.ts';
+const opsShell = 'shared/http/src/serve-ops.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 /** Where each service makes its instruments. */
@@ -104,19 +105,23 @@ function sourcesUnder(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-const metricsOfHttp = [...read(httpShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
+const madeBy = (shell: string) =>
+  [...read(shell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
+const metricsOfHttp = madeBy(httpShell);
+const metricsOfOps = madeBy(opsShell);
 
 test('instruments are made where this test looks for them', () => {
   const makers = ['services', 'shared'].flatMap(sourcesUnder).filter((path) => read(path).includes('getMeter('));
   const known = services.map(({ service }) => `services/${service}/src/metrics.ts`);
-  expect(makers.toSorted()).toEqual([...known, httpShell].toSorted());
+  expect(makers.toSorted()).toEqual([...known, httpShell, opsShell].toSorted());
   expect(metricsOfHttp).toEqual(['http_server_request_duration_seconds']);
+  expect(metricsOfOps).toEqual(['service_ready', 'service_check_passing']);
 });
 
 describe.each(services.map(({ service }) => [service]))('the README of %s', (service) => {
   test('describes every metric that a scrape shows, and no other', () => {
     const isServedByShell = read(`services/${service}/src/run.ts`).includes('serveApi(');
-    const shown = [...(exposed.get(service) ?? []), ...(isServedByShell ? metricsOfHttp : [])];
+    const shown = [...(exposed.get(service) ?? []), ...metricsOfOps, ...(isServedByShell ? metricsOfHttp : [])];
     expect(shown.length).toBeGreaterThan(3);
     expect(
       rowsOf(service)
