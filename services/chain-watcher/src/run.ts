@@ -128,6 +128,7 @@ class RunningWatcher implements Watcher {
       wait: (ms) => waitFor(ms, signal),
       onSubscriptionBroken: () => meters.subscriptionBroken(),
       onGap: () => meters.gapFilled(),
+      onFatal: (error) => this.fail(error),
     });
     closing.push(stop);
     const work = new Work({
@@ -273,8 +274,14 @@ async function loadOrders(
   );
   const byPartition = new Map(projected.map((each) => [each.partition, each]));
   return Array.from({ length: partitions }, (_, partition) => {
-    const { nextOffset = 0n, term = 0, block, newestRead = -1 } = byPartition.get(partition) ?? {};
-    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead };
+    const {
+      nextOffset = 0n,
+      term = 0,
+      block,
+      newestRead = -1,
+      quarantined = new Map(),
+    } = byPartition.get(partition) ?? {};
+    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead, quarantined };
   });
 }
 

@@ -96,7 +96,8 @@ describe('a running projector', () => {
     await until(async () => (await ask(projector, '/readyz')).status === 200);
     expect(JSON.parse((await ask(projector, '/readyz')).text)).toMatchObject({
       status: 'ok',
-      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok', assigned: `${testPartitions} partitions` },
+      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok' },
+      notes: { assigned: `${testPartitions} partitions` },
     });
     expect((await ask(projector, '/livez')).status).toBe(200);
     // The lag counts what is not handled to the end: the feeds of a commit too.
@@ -106,6 +107,9 @@ describe('a running projector', () => {
     const { text } = await ask(projector, '/metrics');
     expect(text).toMatch(/^projector_transitions_total\{kind="OrderOpened"\} 2/m);
     expect(text).toMatch(/^projector_commit_duration_seconds_count/m);
+    expect(text).toMatch(/^service_ready 1$/m);
+    expect(text).toMatch(/^service_check_passing\{check="postgres"\} 1$/m);
+    expect(text).toMatch(/^projector_parked_messages_total 0$/m);
   });
 
   test('sets aside what it cannot read, with the reason, and goes on with the rest', async () => {
@@ -219,7 +223,7 @@ describe('a running projector', () => {
       (await here.postgres.query<{ admission: string }>('select admission from makers')).map((row) => row.admission);
     const [first, second] = [await start(), await start()];
     const assigned = async (projector: RunningProjector) =>
-      Number(JSON.parse((await ask(projector, '/readyz')).text).checks.assigned.split(' ')[0]);
+      Number(JSON.parse((await ask(projector, '/readyz')).text).notes.assigned.split(' ')[0]);
     await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2);
     await admitAll('MakerAdmitted');
     await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4);

@@ -162,6 +162,7 @@ function createFrom(
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
     committed: meters.committed,
     published: meters.published,
+    fed: (facts) => meters.fed(facts, Date.now()),
     taken: meters.taken,
     nowMs: () => performance.now(),
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
@@ -176,6 +177,10 @@ function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer
     nowMs: Date.now,
     ownedPartitions: () => owned.size,
     heldOrders: () => sum(states().map(({ makers }) => makers.size())),
+    newestBlocks: () =>
+      new Map(
+        states().flatMap(({ rules, clock }) => (clock.block < 0 ? [] : [[rules.partition, clock.seconds] as const])),
+      ),
     quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
   });
 }

@@ -22,6 +22,8 @@ export interface ProjectedPartition {
   readonly block: { readonly number: number; readonly timestamp: number } | undefined;
   /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
   readonly newestRead: number;
+  /** Makers in quarantine: their orders are as they were before this offset, whatever the position. */
+  readonly quarantined: ReadonlyMap<Hex, bigint>;
 }
 
 const openOrder = new RowShape<OpenOrderRow>({
@@ -62,12 +64,18 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
          from makers left join funding using (maker) group by partition) read using (partition)
      order by partition`,
   );
+  const makers = await query<{ maker: Hex; partition: number; quarantined_offset: bigint }>(
+    'select maker, partition, quarantined_offset from makers where quarantined_offset is not null',
+  );
   return rows.map(({ partition, next_offset, term, block_number, block_timestamp, newest_read }) => ({
     partition,
     nextOffset: next_offset,
     term: Number(term),
     block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
     newestRead: newest_read === null ? -1 : Number(newest_read),
+    quarantined: new Map(
+      makers.filter((each) => each.partition === partition).map((each) => [each.maker, each.quarantined_offset]),
+    ),
   }));
 }
 

@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> 
   memory: async (isQuick) => (await import('./memory.js')).benchMemory(isQuick),
   tracing: async (isQuick) => (await import('./tracing.js')).benchTracing(isQuick),
   'patch-quote': () => import('./patch-quote.js'),
+  rebuild: async (isQuick) => (await import('./rebuild.js')).benchRebuild(isQuick),
   watcher: async (isQuick) => (await import('./watcher.js')).benchWatcher(isQuick),
   'watch-pairs': () => import('./watch-pairs.js'),
 };

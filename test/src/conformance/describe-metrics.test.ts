@@ -10,6 +10,7 @@ import { metrics, observePool, startTelemetry, type Telemetry, timeOperations } 
 import { findRoot } from './find-root.js';
 
 const root = findRoot();
+const opsShell = 'shared/http/src/serve-ops.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 /** Where each service makes its instruments. */
@@ -131,17 +132,20 @@ function sourcesUnder(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
+const metricsOfOps = [...read(opsShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
+
 test('instruments are made where this test looks for them', () => {
   const makers = ['services', 'shared'].flatMap(sourcesUnder).filter((path) => read(path).includes('getMeter('));
   const known = services.map(({ service }) => `services/${service}/src/metrics.ts`);
-  expect(makers.toSorted()).toEqual([...known, ...sharedMakers].toSorted());
+  expect(makers.toSorted()).toEqual([...known, ...sharedMakers, opsShell].toSorted());
+  expect(metricsOfOps).toEqual(['service_ready', 'service_check_passing']);
 });
 
 const folders = ['shared/telemetry', ...services.map(({ service }) => `services/${service}`)];
 
 describe.each(folders)('the README of %s', (folder) => {
   test('describes every metric that a scrape shows, and no other', () => {
-    const shown = exposed.get(folder) ?? [];
+    const shown = [...(exposed.get(folder) ?? []), ...(folder.startsWith('services/') ? metricsOfOps : [])];
     expect(shown.length).toBeGreaterThan(3);
     expect(
       rowsOf(folder)

@@ -15,13 +15,16 @@ import type { TermWork } from './term-work.js';
  * not count in the log is still unread, and is read anew.
  */
 export async function readNewOrders(work: TermWork): Promise<void> {
-  const { signal, wait, settings, retryFor, unreadBell } = work;
+  const { signal, wait, settings, retryFor, followed } = work;
   const retry = retryFor('orders');
   /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
   const appended = new Map<number, Appended>();
+  const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
   while (!signal.aborted) {
-    if (work.position.matched === undefined || waitingOrders(work, appended).length === 0) {
-      await unreadBell.rungWithin(wait(IDLE_MS));
+    if (!isThere()) {
+      const idle = new AbortController();
+      await Promise.race([followed.until(isThere, idle.signal), wait(IDLE_MS)]);
+      idle.abort();
       continue;
     }
     await wait(settings.ORDER_GATHER_MS);

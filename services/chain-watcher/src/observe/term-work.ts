@@ -6,7 +6,6 @@ import type { Mutex } from '../mutex.js';
 import type { FactPublisher } from '../publish/publish-observed.js';
 import type { FollowedLog } from '../watch/follow-log.js';
 import type { WatchedSet } from '../watch/watched-set.js';
-import type { Bell } from './bell.js';
 import type { ReadingBlocks } from './choose-block.js';
 import type { MakerReader } from './read-makers.js';
 
@@ -74,8 +73,6 @@ export interface TermWork {
   readonly readingBlocks: ReadingBlocks;
   /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
   readonly mutex: Mutex;
-  /** Rings when an order is new in the log. */
-  readonly unreadBell: Bell;
   readonly nowMs: () => number;
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */
   readonly wait: (ms: number) => Promise<void>;

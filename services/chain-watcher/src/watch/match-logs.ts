@@ -101,7 +101,6 @@ export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protoc
         touched.order(watched.findOrder(second), cause);
       }
     }
-    if (!watched.isTokenWatched(log.address)) continue;
     switch (topic) {
       case eventTopics.transfer:
         touched.pair(watched.findPair(log.address, first), cause);

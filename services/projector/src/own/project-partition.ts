@@ -28,6 +28,8 @@ export interface ProjectionParts extends OwningParts {
   /** Reads a record of the log; undefined where it cannot be read, and was parked. */
   readonly readFact: (record: StoredRecord) => LoggedFact | undefined;
   readonly published: (messages: number, tookMs: number) => void;
+  /** What these facts led to is on the feeds, and was not before. */
+  readonly fed: (facts: readonly LoggedFact[]) => void;
   /** Readings of makers that are under way at once, of all partitions of the process. */
   readonly reads: LoadParts['reads'];
 }
@@ -77,6 +79,8 @@ export class PartitionProjection {
     }
     moveTo(state, nextOffset);
     await this.#publish(hold);
+    const { published } = state.rules;
+    this.#parts.fed(facts.filter(({ offset }) => published === undefined || offset > published.offset));
     this.#evict();
   }
 

@@ -23,6 +23,7 @@ export function createTestProjector(parts: Given & Partial<ProjectorParts>): Pro
     refreshCache: async () => undefined,
     committed: () => undefined,
     published: () => undefined,
+    fed: () => undefined,
     taken: () => undefined,
     nowMs: () => performance.now(),
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),

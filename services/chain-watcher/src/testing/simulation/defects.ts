@@ -3,6 +3,7 @@ import type { LogRecord } from '@makerbook/kafka';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { Mutex } from '../../mutex.js';
 import { ReadingBlocks } from '../../observe/choose-block.js';
+import { staysWatched } from '../../watch/follow-book.js';
 import { FollowedLog } from '../../watch/follow-log.js';
 import { Touched } from '../../watch/match-logs.js';
 import { WatchedSet } from '../../watch/watched-set.js';
@@ -117,6 +118,33 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
         (snapshot) =>
           function (this: Projector, onOrders) {
             return snapshot.call(this, onOrders).map((start) => ({ ...start, nextOffset: start.nextOffset + 1n }));
+          },
+      ),
+  },
+  {
+    name: 'an order leaves the watched set when its maker cannot be folded',
+    plan: { watchers: 3, hasKills: true },
+    plant: () => {
+      staysWatched.delete('QUARANTINED');
+      return () => {
+        staysWatched.add('QUARANTINED');
+      };
+    },
+  },
+  {
+    name: 'the orders of a released maker are not read again',
+    plant: () => replaceMethod(WatchedSet.prototype, 'markUnread', () => () => undefined),
+  },
+  {
+    name: 'what was posted while its maker could not be folded is unknown to a watcher that starts then',
+    plan: { watchers: 3, hasKills: true },
+    plant: () =>
+      replaceMethod(
+        Projector.prototype,
+        'snapshot',
+        (snapshot) =>
+          function (this: Projector, onOrders) {
+            return snapshot.call(this, onOrders).map((start) => ({ ...start, quarantined: new Map() }));
           },
       ),
   },

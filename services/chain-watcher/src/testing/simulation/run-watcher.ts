@@ -54,7 +54,7 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld): Wor
     appender: log.openAppender(life, faults),
     topics: TOPICS,
     node: seen.node,
-    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, intervalMs: 500 }),
+    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings: plan.settings,
     batchRecordsMax: plan.batchRecordsMax,
