@@ -52,7 +52,6 @@ export class RowCommitter {
   readonly #stopping = new AbortController();
   #version: bigint;
   #committed: LogPlace;
-  #target: LogPlace;
   #underWay: { readonly done: Promise<void>; readonly changes: Changes } | undefined;
   #failure: Error | undefined;
   /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
@@ -65,7 +64,6 @@ export class RowCommitter {
     this.#refused = refused;
     this.#version = projection.version;
     this.#committed = projection.next;
-    this.#target = projection.next;
     this.#cached = projection.isBlockBegun ? undefined : projection.next.offset;
   }
 
@@ -123,18 +121,14 @@ export class RowCommitter {
    * has been replaced by an older one.
    */
   async verifyRows(): Promise<void> {
-    const own = [
-      { next: this.#committed, version: this.#version },
-      { next: this.#target, version: this.#version + 1n },
-    ];
-    const { next, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
-    const isOwn = own.some((place) => {
-      return place.version === version && place.next.offset === next.offset && place.next.index === next.index;
-    });
-    if (isOwn) return;
+    const { partition } = this.#state.rules;
+    const oldest = this.#version;
+    const { version } = await this.#parts.store.readProjection(partition);
+    // Commits may have been made while it was read, and the answer of one may still be on its way.
+    const newest = this.#underWay === undefined ? this.#version : this.#version + 1n;
+    if (version >= oldest && version <= newest) return;
     throw new RetryableError(
-      `the rows of partition ${this.#state.rules.partition} are at ${next.offset}/${next.index}, not at ` +
-        `${this.#committed.offset}/${this.#committed.index} where this process left them`,
+      `the rows of partition ${partition} have version ${version}, and this process has left version ${newest}`,
     );
   }
 
@@ -169,7 +163,6 @@ export class RowCommitter {
       const held = makers.get(maker);
       if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
     }
-    this.#target = target.next;
     await this.#parts.commits.run(async () => {
       await onStep?.('before commit', rules.partition);
       await this.#save(rows, target, changes);
