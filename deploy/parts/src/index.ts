@@ -17,5 +17,7 @@ export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js'
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
+export { default as startTestParts } from './testing/start-test-parts.js';
+export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
-export { type TestParts, testParts } from './testing/test-parts.js';
+export { TEST_PARTS_VARIABLE, type TestAddresses, type TestParts, testParts } from './testing/test-parts.js';
