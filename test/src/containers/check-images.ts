@@ -9,6 +9,7 @@ import {
   findLooseRights,
   imageOf,
   images,
+  isHealthy,
   peakMemoryOf,
   podman,
   removeImages,
@@ -135,8 +136,7 @@ async function checkRun(service: string, environment: Readonly<Record<string, st
   await waitUntilReady(`http://127.0.0.1:${ports.get(container)}/readyz`);
   const readySeconds = await ageOf(container);
   for (const loose of await findLooseRights(container)) fault(service, `its process is not bounded: ${loose}`);
-  const health = await podman('healthcheck', 'run', container).catch((error: Error) => error.message);
-  if (health !== '') fault(service, `its health check fails: ${health}`);
+  if (!(await isHealthy(container))) fault(service, 'its health check fails');
   const peakMb = await peakMemoryOf(container);
   const end = await stopContainer(container);
   if (end.exitCode !== 0) fault(service, `SIGTERM ended it with ${end.exitCode} after ${end.seconds} s`);

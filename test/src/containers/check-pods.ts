@@ -14,11 +14,21 @@ import { eventually } from '../kit/eventually.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { openParts, type Parts } from './open-parts.js';
 import { placeAndCancel } from './place-and-cancel.js';
-import { ageOf, buildImage, findLooseRights, images, peakMemoryOf, podman, removeImages, services } from './podman.js';
+import {
+  ageOf,
+  buildImage,
+  findLooseRights,
+  images,
+  isHealthy,
+  peakMemoryOf,
+  podman,
+  removeImages,
+  services,
+} from './podman.js';
 import { type Pods, type RunningPod, runPods } from './run-pods.js';
 import { type Gateway, startGateway } from './start-gateway.js';
 
-const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--keep]
+const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--restart ingress,query] [--keep]
   runs the rendered pods of the small overlay by \`podman kube play\` on a Kafka, Postgres, Redis and chain of its own, nginx
   before them; the end-to-end tests of orders on them; then two pods of each service, each replaced in turn while makers
   place, list and cancel. Exits with 1 where a test or a request failed, or an acknowledged order is not in the feed.
@@ -26,6 +36,7 @@ const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--keep]
 const { values } = readOptions(USAGE, {
   tag: { type: 'string' },
   only: { type: 'string' },
+  restart: { type: 'string', default: services.join(',') },
   keep: { type: 'boolean', default: false },
 });
 const MAKERS = 8;
@@ -123,7 +134,8 @@ async function runTests(pods: Pods): Promise<void> {
 
 /** Two pods of each service, each replaced under load; then every acknowledged order is held against the feed. */
 async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
-  for (const service of services) await pods.ready(await pods.start(service));
+  const replaced = services.filter((service) => values.restart.split(',').includes(service));
+  await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));
   await gateway.route(upstreamsOf(pods));
   process.env[TEST_STACK_VARIABLE] = folder;
   const stack = await openStack({ ownParts: false });
@@ -141,7 +153,7 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   const load = placeAndCancel(makers, (await chain.nowSeconds()) + 7200);
   const startMs = performance.now();
   await pause(5000);
-  for (const service of services) {
+  for (const service of replaced) {
     for (const old of pods.running().filter((pod) => pod.service === service)) {
       const before = load.failures().length;
       const said = await replace(pods, gateway, old);
@@ -170,6 +182,7 @@ async function replace(pods: Pods, gateway: Gateway, old: RunningPod): Promise<s
   const { seconds, exitCode } = await pods.end(old);
   if (exitCode !== 0) fault(`${old.name} ended with ${exitCode}`);
   if (!isSurging) started = await measureStart(pods, await pods.start(service));
-  await podman('healthcheck', 'run', `${pods.running().at(-1)?.container}`);
+  const newest = pods.running().at(-1);
+  if (newest === undefined || !(await isHealthy(newest.container))) fault(`the new ${service} is not healthy`);
   return `${started}; the old one had ${peakMb.toFixed(0)} MB at most, and ended with ${exitCode} in ${seconds.toFixed(1)} s`;
 }

@@ -8,6 +8,7 @@ const run = promisify(execFile);
 export const services = ['projector', 'chain-watcher', 'ingress', 'query'] as const;
 export const images = [...services, 'operator'] as const;
 const STOP_SECONDS = 40;
+const HEALTH_RETRIES = 3;
 
 /** Runs podman and returns what it printed. Throws with its own words. */
 export async function podman(...words: string[]): Promise<string> {
@@ -89,6 +90,18 @@ export async function stopContainer(container: string): Promise<{ seconds: numbe
   await podman('stop', '--time', String(STOP_SECONDS), container);
   const seconds = (performance.now() - startMs) / 1000;
   return { seconds, exitCode: Number(await podman('inspect', '--format', '{{.State.ExitCode}}', container)) };
+}
+
+/** Whether the image's health check passes within its retries, as an engine asks it. */
+export async function isHealthy(container: string): Promise<boolean> {
+  for (let tries = 0; tries < HEALTH_RETRIES; tries += 1) {
+    const passes = await podman('healthcheck', 'run', container).then(
+      () => true,
+      () => false,
+    );
+    if (passes) return true;
+  }
+  return false;
 }
 
 /** The most memory that the service in a container has had resident until now, in megabytes (10^6 bytes). */
