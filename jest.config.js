@@ -7,6 +7,7 @@ const base = {
     '<rootDir>/services',
     '<rootDir>/deploy/checks',
     '<rootDir>/deploy/local',
+    '<rootDir>/deploy/observability',
     '<rootDir>/deploy/parts',
     '<rootDir>/test',
   ],
@@ -19,6 +20,7 @@ const base = {
  */
 export default {
   testTimeout: 240_000,
+  testSequencer: '<rootDir>/deploy/parts/dist/testing/order-tests.js',
   projects: [
     {
       ...base,

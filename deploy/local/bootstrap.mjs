@@ -96,11 +96,8 @@ function isInstalled() {
 }
 
 async function build() {
-  const args = ['run', 'build', '--output-logs=errors-only', '--no-update-notifier', '--log-order=grouped'];
-  const turbo = join(ROOT, 'node_modules', '.bin', 'turbo');
   const notice = setTimeout(() => say('building'), 1_500);
-  const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' };
-  await run([turbo, ...args], 'the build failed', { env, isQuiet: true });
+  await run([join(ROOT, 'node_modules', '.bin', 'tsc'), '-b'], 'the build failed', { isQuiet: true });
   clearTimeout(notice);
 }
 
@@ -125,13 +122,12 @@ async function handOver(file, args) {
 }
 
 /** Runs a step. With `isQuiet` its output is shown only when it fails. */
-function run([command, ...args], failure, { env = process.env, isQuiet = false } = {}) {
+function run([command, ...args], failure, { isQuiet = false } = {}) {
   if (isStopping) process.exit(0);
   return new Promise((resolve) => {
     let output = '';
     child = spawn(command, args, {
       cwd: ROOT,
-      env,
       stdio: ['ignore', isQuiet ? 'pipe' : 'inherit', isQuiet ? 'pipe' : 'inherit'],
     });
     for (const stream of [child.stdout, child.stderr]) {

@@ -10,6 +10,7 @@ import {
   encodeMakerEvent,
   encodeMakerView,
   misplacement,
+  traceOf,
 } from './messages.js';
 import { jsonSchemas } from './schemas.js';
 
@@ -108,4 +109,17 @@ describe('messages on the log', () => {
     const file = readFileSync(new URL(`../schema/${name}.schema.json`, import.meta.url), 'utf8');
     expect(JSON.parse(file)).toEqual(schema);
   });
+});
+
+test('a message carries the trace of its context, and what it leads to the same', () => {
+  const trace = {
+    traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
+    tracestate: 'vendor=1',
+    baggage: 'tenant=a',
+  };
+  const fact: MakerEvent = { type: 'TermStarted', term: 1, holder: 'one' };
+  const { headers } = encodeMakerEvent(fact, { ...context, trace });
+  expect(headers).toMatchObject(trace);
+  expect(traceOf(headers)).toEqual(trace);
+  expect(traceOf(encodeMakerEvent(fact, context).headers)).toEqual({});
 });

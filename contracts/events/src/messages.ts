@@ -17,8 +17,14 @@ export interface MessageContext {
   source: string;
   /** Milliseconds since 1970. */
   timeMs: number;
-  traceparent?: string;
+  /** W3C `traceparent`, `tracestate` and `baggage`, those that there are. */
+  trace?: TraceHeaders;
 }
+
+/** The headers by which a trace goes on. */
+export type TraceHeaders = Readonly<Record<string, string>>;
+
+const traceHeaders = ['traceparent', 'tracestate', 'baggage'] as const;
 
 /** A message in the binary mode of the CloudEvents 1.0 Kafka binding: attributes in headers, data alone in the value. */
 export interface Message {
@@ -119,6 +125,16 @@ export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buf
   return decode(makerView, message);
 }
 
+/** The trace that a message belongs to: what it leads to carries the same headers. */
+export function traceOf(headers: Readonly<Record<string, string>>): TraceHeaders {
+  const trace: Record<string, string> = {};
+  for (const name of traceHeaders) {
+    const value = headers[name];
+    if (value !== undefined) trace[name] = value;
+  }
+  return trace;
+}
+
 /** The headers that every message carries, also a tombstone. */
 export function messageHeaders(type: string, context: MessageContext): Record<string, string> {
   return {
@@ -128,7 +144,7 @@ export function messageHeaders(type: string, context: MessageContext): Record<st
     ce_source: context.source,
     ce_time: new Date(context.timeMs).toISOString(),
     'content-type': 'application/json',
-    ...(context.traceparent === undefined ? {} : { traceparent: context.traceparent }),
+    ...context.trace,
   };
 }
 

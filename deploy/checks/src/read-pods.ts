@@ -16,7 +16,6 @@ export interface Container {
 interface EnvironmentVariable {
   readonly name: string;
   readonly value?: string;
-  readonly valueFrom?: { readonly secretKeyRef?: { readonly name: string; readonly key: string } };
 }
 
 export interface PodSpec {
@@ -56,20 +55,46 @@ export function readPods(manifests: readonly Manifest[]): Pod[] {
     });
 }
 
-/**
- * The environment that a container starts with: of its ConfigMaps and its own variables. A value out of a Secret is what
- * `secret` makes of the variable's name.
- */
-export function readEnvironmentOf(
-  container: Container,
-  manifests: readonly Manifest[],
-  secret: (name: string) => string,
-): Record<string, string> {
+/** The environment that a container starts with: of its ConfigMaps and its own variables. No variable is a Secret's. */
+export function readEnvironmentOf(container: Container, manifests: readonly Manifest[]): Record<string, string> {
   const shared = (container.envFrom ?? []).map(({ configMapRef }) => {
     const map = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === configMapRef.name);
     if (map === undefined) throw new Error(`there is no ConfigMap ${configMapRef.name}`);
     return map.data ?? {};
   });
-  const own = (container.env ?? []).map(({ name, value }) => [name, value ?? secret(name)] as const);
+  const own = (container.env ?? []).map(({ name, value }) => {
+    if (value === undefined) throw new Error(`${name} has no value: give a Secret as a file`);
+    return [name, value] as const;
+  });
   return Object.assign({}, ...shared, Object.fromEntries(own));
+}
+
+interface SecretItems {
+  readonly items?: readonly { readonly key: string; readonly path: string }[];
+}
+
+interface SecretVolume {
+  readonly name: string;
+  readonly secret?: SecretItems & { readonly secretName: string };
+  readonly projected?: { readonly sources: readonly { readonly secret?: SecretItems & { readonly name: string } }[] };
+}
+
+/**
+ * The Secret and its key behind a file of a pod: `postgres-app/password`.
+ * @throws where no Secret is mounted there
+ */
+export function findSecret({ owner, spec }: Pod, file: string): string {
+  for (const { name, mountPath } of spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts)) {
+    const volume = (spec.volumes as readonly SecretVolume[] | undefined)?.find((each) => each.name === name);
+    const { secret, projected } = volume ?? {};
+    const sources = [
+      ...(secret === undefined ? [] : [{ ...secret, name: secret.secretName }]),
+      ...(projected?.sources ?? []).flatMap((source) => (source.secret === undefined ? [] : [source.secret])),
+    ];
+    for (const source of sources) {
+      const item = source.items?.find(({ path }) => `${mountPath}/${path}` === file);
+      if (item !== undefined) return `${source.name}/${item.key}`;
+    }
+  }
+  throw new Error(`${owner} has no Secret at ${file}`);
 }

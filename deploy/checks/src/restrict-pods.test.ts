@@ -3,9 +3,9 @@ import { fieldOf, type Manifest, nameOf, overlays, readOverlay } from './read-ma
 import { readPods } from './read-pods.js';
 
 /** Secrets that the repository must not hold: README.md says how each is made. */
-const outside = ['postgres-app', 'redis', 'chain', 'quote-signer', 'gateway-certificate'];
-/** Secrets that Strimzi's operators make. */
-const madeByStrimzi = /^kafka-(cluster-ca-cert|ingress|query|chain-watcher|projector|operator|keda)$/;
+const outside = ['postgres-app', 'redis', 'redis-certificate', 'chain', 'quote-signer', 'gateway-certificate'];
+/** Secrets that the operators of Strimzi and CloudNativePG make. */
+const madeByOperators = /^(kafka-(cluster-ca-cert|ingress|query|chain-watcher|projector|operator|keda)|postgres-ca)$/;
 
 describe.each(overlays)('the overlay %s', (overlay) => {
   const manifests = readOverlay(overlay);
@@ -59,7 +59,7 @@ describe.each(overlays)('the overlay %s', (overlay) => {
     for (const name of names(/"(?:configMapRef|configMap)":\{"name":"([^"]+)"/g))
       expect([name, has('ConfigMap', name)]).toEqual([name, true]);
     for (const name of names(/"secretName":"([^"]+)"|"secretKeyRef":\{"key":"[^"]+","name":"([^"]+)"/g))
-      if (name !== '') expect([name, outside.includes(name) || madeByStrimzi.test(name)]).toEqual([name, true]);
+      if (name !== '') expect([name, outside.includes(name) || madeByOperators.test(name)]).toEqual([name, true]);
     expect(manifests.filter(({ kind }) => kind === 'Secret')).toEqual([]);
   });
 

@@ -1,14 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
-import { readSettings } from '@makerbook/settings';
+import { readSettings, variablesOf } from '@makerbook/settings';
 import { loadSettings, type Spec } from './load-settings.js';
 import { overlays, readOverlay } from './read-manifests.js';
-import { type Pod, readEnvironmentOf, readPods } from './read-pods.js';
+import { findSecret, type Pod, readEnvironmentOf, readPods } from './read-pods.js';
 
 /** Read by Node.js or by OpenTelemetry, and by no service. */
 const ofOthers = /^(NODE_OPTIONS|OTEL_.+)$/;
 
-/** What a Secret may hold: the form of it is the setting's affair, and any text does for most. */
-const secrets: Readonly<Record<string, string>> = { RPC_URL: 'https://node.example.com' };
+/** What the Secrets hold, by name and key, as deploy/k8s/README.md says. */
+const secrets: Readonly<Record<string, string>> = {
+  'postgres-app/password': 'secret',
+  'redis/ingress': 'redis://ingress:secret@redis:6379/0',
+  'redis/query': 'redis://query:secret@redis:6379/0',
+  'redis/projector': 'redis://projector:secret@redis:6379/0',
+  'chain/rpc-url': 'https://node.example.com/key',
+  'quote-signer/key': `0x${'1'.repeat(64)}`,
+};
+
+const variablesIn = (settings: Spec): Set<string> =>
+  new Set(Object.entries(settings).flatMap(([name, setting]) => variablesOf(name, setting)));
 
 const settingsOf = ({ service, spec }: Pod): Promise<Spec> => loadSettings(service, spec.containers[0]?.args?.[0]);
 
@@ -19,36 +29,56 @@ describe.each(overlays)('the overlay %s', (overlay) => {
   test.each(pods.map((pod) => [pod.owner, pod] as const))('%s starts with settings that it takes', async (_, pod) => {
     const settings = await settingsOf(pod);
     for (const container of pod.spec.containers) {
-      const environment = readEnvironmentOf(container, manifests, (name) => secrets[name] ?? 'secret');
-      expect(() => readSettings(settings, environment)).not.toThrow();
+      const environment = readEnvironmentOf(container, manifests);
+      const read = (file: string) => secrets[findSecret(pod, file)] ?? '';
+      expect(() => readSettings(settings, environment, read)).not.toThrow();
     }
   });
 
   test.each(pods.map((pod) => [pod.owner, pod] as const))('%s is given nothing that nobody reads', async (_, pod) => {
-    const settings = await settingsOf(pod);
+    const variables = variablesIn(await settingsOf(pod));
     const own = pod.spec.containers.flatMap(({ env = [] }) => env.map(({ name }) => name));
-    expect(own.filter((name) => !(name in settings) && !ofOthers.test(name))).toEqual([]);
+    expect(own.filter((name) => !variables.has(name) && !ofOthers.test(name))).toEqual([]);
   });
 
   test('what all share is read by some', async () => {
-    const known = await Promise.all(pods.map(settingsOf));
+    const known = (await Promise.all(pods.map(settingsOf))).map(variablesIn);
     const shared = manifests.find(
       ({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('settings-'),
     );
     const names = Object.keys(shared?.data ?? {});
     expect(names).toContain('PARTITIONS');
-    expect(names.filter((name) => !known.some((settings) => name in settings))).toEqual([]);
+    expect(names.filter((name) => !known.some((variables) => variables.has(name)))).toEqual([]);
   });
 
-  test('what is a secret comes out of a Secret', async () => {
+  test('a file that a setting names is mounted from a Secret', async () => {
+    for (const pod of pods) {
+      const variables = variablesIn(await settingsOf(pod));
+      for (const container of pod.spec.containers)
+        for (const [name, value] of Object.entries(readEnvironmentOf(container, manifests)))
+          if (name.endsWith('_FILE') && variables.has(name)) expect(() => findSecret(pod, value)).not.toThrow();
+    }
+  });
+
+  test('no secret is a variable; an address without a password is none', async () => {
     for (const pod of pods) {
       const settings = await settingsOf(pod);
-      for (const { name, value } of pod.spec.containers.flatMap(({ env = [] }) => env))
-        expect([pod.owner, name, settings[name]?.secret === true && value !== undefined]).toEqual([
-          pod.owner,
-          name,
-          false,
-        ]);
+      for (const container of pod.spec.containers)
+        for (const [name, value] of Object.entries(readEnvironmentOf(container, manifests))) {
+          const isAddress = /^DATABASE_(REPLICA_)?URL$/.test(name) && new URL(value).password === '';
+          expect([pod.owner, name, settings[name]?.secret === true && !isAddress]).toEqual([pod.owner, name, false]);
+        }
+    }
+  });
+});
+
+describe('what is encrypted', () => {
+  const manifests = readOverlay('production');
+
+  test('in production: connections to Kafka, Postgres and Redis, by authorities that are mounted', () => {
+    const shared = manifests.find(({ metadata }) => metadata.name.startsWith('settings-'))?.data ?? {};
+    for (const server of ['KAFKA', 'DATABASE', 'REDIS']) {
+      expect(shared).toMatchObject({ [`${server}_TLS`]: 'on', [`${server}_TLS_CA_FILE`]: expect.any(String) });
     }
   });
 });

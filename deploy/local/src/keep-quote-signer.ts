@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { PartError } from '@makerbook/parts';
 import { Wallet } from 'ethers';
 import { given, type StackSettings } from './stack-env.js';
@@ -10,27 +10,24 @@ export const TEST_QUOTE_SIGNER = '0xa0ee7a142d267c1f36714e4a8f75612f20a79720';
 export type QuoteSigner = {
   readonly address: string;
   /** How ingress finds the key. */
-  readonly environment: { readonly QUOTE_SIGNER_KEY_FILE?: string };
+  readonly environment: { readonly QUOTE_SIGNER_KEY?: string; readonly QUOTE_SIGNER_KEY_FILE?: string };
 };
 
 /**
  * The key that signs patched quotes: the configured one, else one that is made at the first start and kept.
- * @throws PartError when the file or setting holds no key
+ * @throws PartError when the setting or the file holds no key
  */
 export function keepQuoteSigner(settings: StackSettings, folder: string): QuoteSigner {
-  if (settings.QUOTE_SIGNER_KEY !== '') {
-    return { address: addressOf('QUOTE_SIGNER_KEY', () => settings.QUOTE_SIGNER_KEY), environment: {} };
-  }
-  const file = resolve(given(settings.QUOTE_SIGNER_KEY_FILE) ?? join(folder, 'quote-signer.key'));
-  if (given(settings.QUOTE_SIGNER_KEY_FILE) === undefined && !existsSync(file)) {
-    writeFileSync(file, `${Wallet.createRandom().privateKey}\n`, { mode: 0o600 });
-  }
-  return { address: addressOf(file, () => readFileSync(file, 'utf8')), environment: { QUOTE_SIGNER_KEY_FILE: file } };
+  const key = given(settings.QUOTE_SIGNER_KEY);
+  if (key !== undefined) return { address: addressOf('QUOTE_SIGNER_KEY', key), environment: { QUOTE_SIGNER_KEY: key } };
+  const file = join(folder, 'quote-signer.key');
+  if (!existsSync(file)) writeFileSync(file, `${Wallet.createRandom().privateKey}\n`, { mode: 0o600 });
+  return { address: addressOf(file, readFileSync(file, 'utf8')), environment: { QUOTE_SIGNER_KEY_FILE: file } };
 }
 
-function addressOf(source: string, read: () => string): string {
+function addressOf(source: string, key: string): string {
   try {
-    return new Wallet(read().trim()).address.toLowerCase();
+    return new Wallet(key.trim()).address.toLowerCase();
   } catch {
     // The cause might quote the key.
     throw new PartError('quote signer', `${source} holds no private key (0x and 64 hex digits): correct or remove it`);

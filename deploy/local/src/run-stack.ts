@@ -5,12 +5,12 @@ import type { DeployedContracts } from './deploy-contracts.js';
 import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
-import { given, type StackSettings } from './stack-env.js';
+import { given, inheritedOf, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
   awaitReadiness,
-  createTopics,
   entryOf,
+  prepareStores,
   type RunningService,
   startNode,
   startServices,
@@ -132,7 +132,7 @@ async function start(settings: StackSettings, { environment, folder, report, sig
   const quoteSigner = keepQuoteSigner(settings, folder);
   const contracts = await provideContracts(settings, addresses.rpcUrl, quoteSigner.address);
   const env = serviceEnvironment(shared, settings, { addresses, contracts, quoteSigner });
-  await createTopics(env);
+  await prepareStores(env);
   signal.throwIfAborted();
 
   report('starting the services');
@@ -177,9 +177,8 @@ function serviceEnvironment(
   parts: { addresses: Addresses; contracts: DeployedContracts; quoteSigner: QuoteSigner },
 ): Environment {
   const { addresses, contracts, quoteSigner } = parts;
-  const inherited = Object.entries(shared).filter(([name]) => !/^npm_|^OPS_PORT$/.test(name));
   return {
-    ...Object.fromEntries(inherited),
+    ...inheritedOf(shared),
     KAFKA_BROKERS: addresses.kafkaBrokers,
     DATABASE_URL: addresses.databaseUrl,
     REDIS_URL: addresses.redisUrl,

@@ -11,7 +11,7 @@ const UNUSED_WAIT_MS = 200;
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
 /**
- * `npm test`: formatting and lint, unit tests, live tests against real parts, end-to-end tests against the whole stack.
+ * `npm test`: formatting and lint, unit tests, live tests against real parts and the whole stack.
  * Arguments are patterns of test files; the checks are skipped then.
  * The last line is `tests: N passed, N failed`. Exit code 0 only when nothing failed and something ran.
  */
@@ -43,24 +43,14 @@ process.exit(isClean && !isStopping && failed === 0 && passed > 0 ? 0 : 1);
 function steps(patterns: readonly string[]): { title: string; args: string[] }[] {
   if (patterns.length > 0)
     return [{ title: `tests: ${patterns.join(' ')}`, args: ['--selectProjects', 'unit', 'live', '--', ...patterns] }];
-  const parts = ['contracts', 'shared', 'services', 'deploy', 'test/dist/fuzz'].map(patternOf);
   return [
     { title: 'unit tests', args: ['--selectProjects', 'unit', '--maxWorkers=2'] },
     {
-      title: 'live tests: real Kafka, Postgres, Redis and chains',
-      // They wait more than they compute.
-      args: ['--selectProjects', 'live', '--maxWorkers=3', '--', ...parts],
-    },
-    {
-      title: 'end-to-end tests: the whole stack',
-      args: ['--selectProjects', 'live', '--maxWorkers=2', '--', patternOf('test/dist/(?!fuzz/).*')],
+      title: 'live tests: real Kafka, Postgres, Redis and chains, and the whole stack',
+      // They wait as much as they compute.
+      args: ['--selectProjects', 'live', '--maxWorkers=4'],
     },
   ];
-}
-
-/** Matches the test files below a folder of the repository, itself a pattern. */
-function patternOf(folder: string): string {
-  return `^${ROOT.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}/${folder}/`;
 }
 
 async function check(): Promise<boolean> {

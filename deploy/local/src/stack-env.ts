@@ -1,5 +1,15 @@
 import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { address, choice, integer, port, readSettings, type SettingsOf, secret, text } from '@makerbook/settings';
+import {
+  address,
+  choice,
+  integer,
+  port,
+  readSettings,
+  type SettingsOf,
+  secret,
+  text,
+  variablesOf,
+} from '@makerbook/settings';
 
 const own = 'own';
 
@@ -15,7 +25,7 @@ export const stackSettings = {
   KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
-  RPC_URL: text('Used instead of a chain of its own', own),
+  RPC_URL: secret('Used instead of a chain of its own', own),
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`', 'Makerbook'),
   CHAIN_ID: integer('Id of the chain', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: text(
@@ -34,8 +44,7 @@ export const stackSettings = {
     "Addresses whose quotes are taken, comma-separated; `own`: the service's and a well-known test account",
     own,
   ),
-  QUOTE_SIGNER_KEY_FILE: text("File with the service's quote-signer key; `own`: made at the first start", own),
-  QUOTE_SIGNER_KEY: secret('The key itself, instead of a file', ''),
+  QUOTE_SIGNER_KEY: secret("The service's quote-signer key; `own`: made at the first start", own),
   LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
 };
 
@@ -49,4 +58,13 @@ export function readStackEnvironment(environment: Record<string, string | undefi
 /** The value that was given, or undefined where the stack starts its own. */
 export function given(value: string): string | undefined {
   return value === own ? undefined : value;
+}
+
+/** The environment as it reaches the services: without npm's part, and without secrets, which the stack has read itself. */
+export function inheritedOf(
+  environment: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  const secrets = Object.entries(stackSettings).filter(([, setting]) => setting.secret);
+  const own = new Set(['OPS_PORT', ...secrets.flatMap(([name, setting]) => variablesOf(name, setting))]);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('npm_') && !own.has(name)));
 }

@@ -33,15 +33,20 @@ export function entryOf(folder: string, file = 'main.js'): string {
 }
 
 /**
- * Creates the topics that are missing.
- * @throws PartError when a topic is not as configured
+ * Brings the schema up to this build, and creates the topics that are missing.
+ * @throws PartError when the schema or a topic is not as this build needs it
  */
-export async function createTopics(environment: Environment): Promise<void> {
-  try {
-    await run(process.execPath, [entryOf('services/operator'), 'topics'], { env: environment });
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new PartError('topics', 'the topics are not as configured', `${stdout}${stderr}`.trimEnd());
+export async function prepareStores(environment: Environment): Promise<void> {
+  for (const [command, failure] of [
+    ['migrate', 'the schema cannot be brought up to this build'],
+    ['topics', 'the topics are not as configured'],
+  ] as const) {
+    try {
+      await run(process.execPath, [entryOf('services/operator'), command], { env: environment });
+    } catch (error) {
+      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+      throw new PartError(command, failure, `${stdout}${stderr}`.trimEnd());
+    }
   }
 }
 

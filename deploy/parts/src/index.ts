@@ -14,9 +14,24 @@ export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js'
 export { type KafkaCluster, type KafkaOptions, type KafkaPart, startKafka, startKafkaCluster } from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
+export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
+export { createRedisUser, type RedisUser } from './testing/redis-user.js';
+export { cutPlan } from './testing/simulation/cut-plan.js';
+export { Draws } from './testing/simulation/draws.js';
+export {
+  type Defect,
+  findDefect,
+  keptRunOf,
+  readKeptRuns,
+  replaceMethod,
+  runDefects,
+  runWithDefect,
+  type Simulation,
+} from './testing/simulation/find-defects.js';
+export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
 export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';

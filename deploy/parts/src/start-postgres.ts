@@ -40,21 +40,26 @@ export type PostgresOptions = {
   readonly dataDir: string;
   readonly port: number;
   readonly logFile?: string;
+  /** Put over those that every Postgres here has. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Files that are put into the data folder before the start, by name: keys, `standby.signal`. */
+  readonly files?: Readonly<Record<string, string>>;
 };
 
 /**
- * PostgreSQL on the loopback address, with fsync on. Root runs it as another user, see {@link dropPrivileges}.
+ * PostgreSQL on the loopback address, with fsync on unless the settings say otherwise. Root runs it as another user, see {@link dropPrivileges}.
  * @throws PartError when the data folder is broken or used by another Postgres, or root finds no other user
  */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresPart> {
-  const { dataDir, port } = options;
+  const { dataDir, port, files = {} } = options;
   await requireFreePort('Postgres', port);
   const logFile = options.logFile ?? `${dataDir}.log`;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const runner = dropPrivileges(findBinaries(), dataDir);
   ownFolder(dataDir, runner);
   await initialise(dataDir, runner);
-  const part = await startServer({ dataDir, port, logFile }, runner);
+  for (const [name, content] of Object.entries(files)) writeOwned(join(dataDir, name), content, runner);
+  const part = await startServer({ ...options, logFile }, runner);
   const server = serverUrl(port);
   const url = await createDatabase(server, 'makerbook');
   return {
@@ -101,12 +106,16 @@ function ownFolder(dataDir: string, { owner }: PostgresRunner): void {
   chownSync(dataDir, owner.uid, owner.gid);
 }
 
+function writeOwned(file: string, content: string, { owner }: PostgresRunner): void {
+  writeFileSync(file, content, { mode: 0o600 });
+  if (owner !== undefined) chownSync(file, owner.uid, owner.gid);
+}
+
 async function initialise(dataDir: string, runner: PostgresRunner): Promise<void> {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return;
   const passwordFile = `${dataDir}.password`;
   const logFile = `${dataDir}.initdb.log`;
-  writeFileSync(passwordFile, `${USER}\n`, { mode: 0o600 });
-  if (runner.owner !== undefined) chownSync(passwordFile, runner.owner.uid, runner.owner.gid);
+  writeOwned(passwordFile, `${USER}\n`, runner);
   const password = openSync(passwordFile, 'r');
   const log = openSync(logFile, 'w');
   try {
@@ -142,7 +151,7 @@ async function initialise(dataDir: string, runner: PostgresRunner): Promise<void
 }
 
 async function startServer(
-  where: { dataDir: string; port: number; logFile: string },
+  where: PostgresOptions & { readonly logFile: string },
   runner: PostgresRunner,
 ): Promise<Part> {
   const settings = {
@@ -151,6 +160,7 @@ async function startServer(
     unix_socket_directories: '',
     max_connections: 100,
     log_min_messages: 'warning',
+    ...where.settings,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const [command = '', ...args] = [...runner.wrap, join(runner.binFolder, 'postgres'), '-D', where.dataDir, ...flags];

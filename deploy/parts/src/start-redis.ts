@@ -29,6 +29,10 @@ export type RedisOptions = {
   /** `path`: `redis-server` on the PATH; `jar`: the one in a jar that Maven fetches. By default the first that exists. */
   readonly binary?: 'path' | 'jar';
   readonly logFile?: string;
+  /** Settings of the server beside its own. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Starts a Sentinel that watches over nothing yet. */
+  readonly isSentinel?: boolean;
   readonly onProgress?: (line: string) => void;
 };
 
@@ -41,11 +45,15 @@ export async function startRedis(options: RedisOptions): Promise<RedisPart> {
   await requireFreePort('Redis', port);
   mkdirSync(dataDir, { recursive: true });
   const command = await findServer(options.binary, options.onProgress);
-  const settings = { port, bind: '127.0.0.1', dir: dataDir, save: '', appendonly: 'no', daemonize: 'no' };
+  const configFile = join(dataDir, 'redis.conf');
+  const cache = options.isSentinel ? {} : { save: '', appendonly: 'no' };
+  const settings = { port, bind: '127.0.0.1', dir: dataDir, daemonize: 'no', ...cache, ...options.settings };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} ${JSON.stringify(String(value))}\n`);
+  writeFileSync(configFile, lines.join(''));
   const part = spawnPart({
     name: 'Redis',
     command,
-    args: Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]),
+    args: [configFile, ...(options.isSentinel ? ['--sentinel'] : [])],
     logFile: options.logFile ?? `${dataDir}.log`,
     stopTimeoutMs: 5_000,
   });

@@ -1,12 +1,15 @@
 import {
   address,
+  hidden,
   integer,
   kafkaSettings,
   list,
   opsSettings,
   postgresSettings,
   type SettingsOf,
+  secret,
   signingSettings,
+  telemetrySettings,
   text,
 } from '@makerbook/settings';
 
@@ -15,8 +18,8 @@ export const watcherSettings = {
   ...kafkaSettings,
   ...postgresSettings,
   ...opsSettings,
-  RPC_URL: list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first'),
-  RPC_WS_URL: text(
+  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first')),
+  RPC_WS_URL: secret(
     '`ws://` or `wss://` of a node that announces new blocks, so that they are seen at once; empty: polling alone',
     '',
   ),
@@ -81,7 +84,7 @@ export const watcherSettings = {
     { max: 600_000 },
   ),
   KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  ...telemetrySettings,
 };
 
 export type WatcherSettings = SettingsOf<typeof watcherSettings>;

@@ -32,8 +32,8 @@ const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs },
 
 describe('the watcher', () => {
   test('is ready and alive while it follows', () => {
-    const checks = { kafka: 'ok', dependencies: 'ok', position: 'ok', role: 'holds term 4' };
-    expect(readiness({})).toEqual({ isOk: true, checks });
+    const checks = { kafka: 'ok', dependencies: 'ok', position: 'ok' };
+    expect(readiness({})).toEqual({ isOk: true, checks, notes: { role: 'holds term 4' } });
     expect(liveness({}).isOk).toBe(true);
   });
 
@@ -84,7 +84,7 @@ describe('the watcher', () => {
   test('is ready and alive as a standby, however old the last block is, and says that it is one', () => {
     const standby = { role: 'STANDBY', position: undefined, lastTurnAtMs: 0, headNumber: 500 } as const;
     expect(readiness(standby).isOk).toBe(true);
-    expect(readiness(standby).checks['role']).toBe('standby in term 4');
+    expect(readiness(standby).notes?.['role']).toBe('standby in term 4');
     expect(liveness(standby).isOk).toBe(true);
     expect(readiness({ ...standby, lastPollAtMs: 900_000 }).isOk).toBe(false);
   });

@@ -127,12 +127,12 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
   const { failures, halt } = signs;
   if (halt !== undefined) return healthOf({ position: `halted: ${halt}` });
   const silenceMs = kafkaSilenceMs(signs);
-  const { isOk, checks } = healthOf({
+  const health = healthOf({
     kafka: silenceMs > KAFKA_SILENCE_MS_MAX ? `no broker has answered for ${inSeconds(silenceMs)}` : 'ok',
     dependencies: failures.length > 0 ? failures.join('; ') : 'ok',
     position: describePosition(signs, lagSecondsMax),
   });
-  return { isOk, checks: { ...checks, role: describeRole(signs) } };
+  return { ...health, notes: { role: describeRole(signs) } };
 }
 
 function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {

@@ -6,11 +6,7 @@ import { runWatcher } from './run.js';
 
 await runService(async () => {
   const settings = readSettings(watcherSettings, process.env);
-  const telemetry = startTelemetry({
-    service: 'chain-watcher',
-    level: settings.LOG_LEVEL,
-    exportSpans: settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '',
-  });
+  const telemetry = startTelemetry('chain-watcher', settings);
   const running = await runWatcher(settings, { telemetry });
   return {
     failed: running.failed,

@@ -35,11 +35,11 @@ const described = (): Map<string, string> => {
   return new Map(rows.map(([, name = '', unit = '']) => [name, unit]));
 };
 
-/** Names and units of a scrape, without what the exporter says of the process. */
+/** Names and units of the watcher's own metrics in a scrape. */
 const shown = (scrape: string): Map<string, string | undefined> => {
   const units = new Map([...scrape.matchAll(/^# UNIT (\w+) (.+)$/gm)].map(([, name = '', unit]) => [name, unit]));
   const names = [...scrape.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name);
-  return new Map(names.filter((name) => name !== 'target_info').map((name) => [name, units.get(name)]));
+  return new Map(names.filter((name) => name.startsWith('chain_watcher_')).map((name) => [name, units.get(name)]));
 };
 
 describe('the metrics of a running watcher', () => {

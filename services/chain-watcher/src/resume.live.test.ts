@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
+import { connectPostgres } from '@makerbook/postgres';
 import { Contract, type NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { addressOf, Stage, type StoredFact, until } from './testing/stage-chain.js';
@@ -106,6 +107,31 @@ describe('a watcher that was away', () => {
     await stage.mine(2);
     await stage.settled();
     expect(blocksIn(0).length).toBe(known + 3);
+  });
+
+  test('knows what was posted while a maker was in quarantine, and reads it again once that is lifted', async () => {
+    const other = await stage.beside();
+    const postgres = connectPostgres({ url: other.databaseUrl });
+    try {
+      const owner = addressOf(maker);
+      const orderHash = await other.submit(await other.sign(maker, { making: { token, amount: 7n } }));
+      await until('the order is in the log', () => other.facts.length === 1);
+      const insert = (rows: string) => postgres.query(rows, [partitionOf(owner, 3), owner.slice(2)]);
+      await insert(`with projected as (insert into projections (partition, next_offset, term, block_number, block_timestamp)
+        values ($1, 1, 0, null, 0))
+        insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
+        values (decode($2, 'hex'), $1, 'ADMITTED', 0, 'a bug', '{}')`);
+      watchers.push(await other.watch());
+      const readings = () =>
+        other.facts.filter(({ fact }) => fact.type === 'MakerObserved' && fact.orders[0]?.orderHash === orderHash);
+      await until('it is read', () => readings().length === 1);
+      await other.append({ type: 'QuarantineLifted', maker: owner, cause: { kind: 'operator', commandId: 'release' } });
+      await until('it is read again', () => readings().length === 2);
+    } finally {
+      await stopAll();
+      await postgres.close();
+      await other.close();
+    }
   });
 
   test('goes on where a crash left some partitions without the last block', async () => {

@@ -14,7 +14,7 @@ import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres, type Postgres, readOpenOrders } from '@makerbook/postgres';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { openSource } from './blocks/open-source.js';
 import type { WatcherSettings } from './env.js';
@@ -106,7 +106,11 @@ class RunningWatcher implements Watcher {
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
     closing.push(() => log.close());
-    const postgres = connectPostgres({ url: settings.DATABASE_URL, poolMax: 1, statementTimeoutMs: SNAPSHOT_MS_MAX });
+    const postgres = connectPostgres({
+      ...postgresConnection(settings),
+      poolMax: 1,
+      statementTimeoutMs: SNAPSHOT_MS_MAX,
+    });
     closing.push(() => postgres.close());
     const urls = settings.RPC_URL;
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
@@ -124,6 +128,7 @@ class RunningWatcher implements Watcher {
       wait: (ms) => waitFor(ms, signal),
       onSubscriptionBroken: () => meters.subscriptionBroken(),
       onGap: () => meters.gapFilled(),
+      onFatal: (error) => this.fail(error),
     });
     closing.push(stop);
     const work = new Work({
@@ -269,8 +274,14 @@ async function loadOrders(
   );
   const byPartition = new Map(projected.map((each) => [each.partition, each]));
   return Array.from({ length: partitions }, (_, partition) => {
-    const { nextOffset = 0n, term = 0, block, newestRead = -1 } = byPartition.get(partition) ?? {};
-    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead };
+    const {
+      nextOffset = 0n,
+      term = 0,
+      block,
+      newestRead = -1,
+      quarantined = new Map(),
+    } = byPartition.get(partition) ?? {};
+    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead, quarantined };
   });
 }
 

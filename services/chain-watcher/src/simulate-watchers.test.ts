@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { defects } from './testing/simulation/defects.js';
-import { keptRunOf, readKeptRuns, runWithDefect } from './testing/simulation/find-defects.js';
+import { keptRunOf, readKeptRuns, runWithDefect } from '@makerbook/parts';
+import { defects, watchers } from './testing/simulation/defects.js';
 import { type Plan, type PlanOptions, planRun } from './testing/simulation/plan-run.js';
 import { runPlan } from './testing/simulation/simulate-watchers.js';
 
@@ -44,7 +44,7 @@ describe('no order is ACTIVE that was not so at the block, and none is missed, w
 });
 
 /** Written by `npm run simulate:watchers -- --keep FOLDER` and `npm run simulate:defects -- --keep`. */
-const kept = readKeptRuns();
+const kept = readKeptRuns(watchers);
 
 test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {
   expect((await runPlan(plan)).wrong).toEqual([]);
@@ -60,5 +60,5 @@ test('the same plan does the same again', async () => {
 test.each(defects)('a planted defect is found: $name', async (defect) => {
   const run = kept.find(({ file }) => file === keptRunOf(defect));
   expect(run).toBeDefined();
-  expect(run && (await runWithDefect(defect, run.plan))).toBeDefined();
+  expect(run && (await runWithDefect(watchers, defect, run.plan))).toBeDefined();
 });

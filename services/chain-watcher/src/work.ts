@@ -2,7 +2,6 @@ import type { TopicNames } from '@makerbook/contracts-events';
 import type { Appender, Following, Log, Logger } from '@makerbook/kafka';
 import { type LeadOptions, type LeadState, lead } from './lead.js';
 import { Mutex } from './mutex.js';
-import { Bell } from './observe/bell.js';
 import { ReadingBlocks } from './observe/choose-block.js';
 import { readNewOrders } from './observe/read-new-orders.js';
 import { sweepPairs } from './observe/sweep-pairs.js';
@@ -65,7 +64,6 @@ export class Work {
   readonly followed: FollowedLog;
   private readonly parts: WorkParts;
   private readonly publisher: FactPublisher;
-  private readonly unreadBell = new Bell();
   private book: Following | undefined;
 
   constructor(parts: WorkParts) {
@@ -80,7 +78,6 @@ export class Work {
       watched: this.watched,
       logger,
       nowMs,
-      onUnread: () => this.unreadBell.ring(),
       onFatal,
     });
   }
@@ -114,7 +111,7 @@ export class Work {
   }
 
   private async start(): Promise<void> {
-    const { log, topics, loadOrders, retryFor, signal, nowMs, onFatal, logger } = this.parts;
+    const { log, topics, loadOrders, retryFor, signal, onFatal, logger } = this.parts;
     const retry = retryFor('blocks', signal);
     const timeoutMs = END_OFFSETS_MS_MAX;
     const ends = await retry(() => log.endOffsets(topics.book, { timeoutMs }));
@@ -128,22 +125,12 @@ export class Work {
       );
     }
     await this.followed.start(starts);
-    this.book = followBook({
-      log,
-      topics,
-      watched: this.watched,
-      followed: this.followed,
-      ends,
-      signal,
-      nowMs,
-      onUnread: () => this.unreadBell.ring(),
-      onFatal,
-    });
+    this.book = followBook({ log, topics, watched: this.watched, followed: this.followed, ends, signal, onFatal });
     logger.info({ ...this.watched.sizes(), records: this.followed.counts().records }, 'the log is read');
   }
 
   private addOrders(orders: readonly OpenOrder[]): void {
-    const unread = { sinceMs: this.parts.nowMs(), traceparent: undefined };
+    const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isObserved ? undefined : unread);
   }
 
@@ -162,7 +149,7 @@ export class Work {
   }
 
   private openTerm(term: number, signal: AbortSignal): TermWork {
-    const { parts, watched, followed, publisher, unreadBell } = this;
+    const { parts, watched, followed, publisher } = this;
     const { node, source, settings, wait, retryFor } = parts;
     return {
       ...parts,
@@ -181,7 +168,6 @@ export class Work {
         newestRead: () => followed.newestRead(),
       }),
       mutex: new Mutex(),
-      unreadBell,
       wait: (ms) => wait(ms, signal),
       retryFor: (worker) => retryFor(worker, signal),
     };

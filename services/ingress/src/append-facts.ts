@@ -1,5 +1,6 @@
 import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+import { type Attributes, activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 
 export interface AppendParts {
   readonly appender: Appender;
@@ -7,23 +8,41 @@ export interface AppendParts {
   readonly partitions: number;
 }
 
-/** Values for the headers of each fact of a request. */
-export interface FactContext {
-  readonly timeMs: number;
-  readonly traceparent: string;
-}
-
 /**
  * Appends the facts of one request, all or none: facts of one partition lie in one record batch, those of several are
  * one transaction. Resolves after all in-sync replicas have acknowledged. Throws LogUnavailable.
+ * @param timeMs when they happened
  */
-export async function appendFacts(
-  { appender, makerEventsTopic, partitions }: AppendParts,
+export function appendFacts(
+  parts: AppendParts,
   facts: readonly (OrderSubmitted | OrderCancelled)[],
-  { timeMs, traceparent }: FactContext,
+  timeMs: number,
 ): Promise<void> {
+  return inSendSpan(parts.makerEventsTopic, facts.length, describeOrigin(facts[0]), async () => {
+    const { appender } = parts;
+    const records = describeFacts(parts, facts, timeMs);
+    const partitions = new Set(records.map(({ partition }) => partition));
+    if (partitions.size > 1) return appender.appendAtomically(records);
+    const [first] = await appender.append(records);
+    if (first === undefined) return;
+    const { partition, offset } = first;
+    describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
+  });
+}
+
+function describeOrigin(first: OrderSubmitted | OrderCancelled | undefined): Attributes {
+  const requestId = first?.cause.kind === 'request' ? first.cause.requestId : undefined;
+  return { 'makerbook.maker': first?.maker, 'makerbook.request_id': requestId };
+}
+
+function describeFacts(
+  { makerEventsTopic, partitions }: AppendParts,
+  facts: readonly (OrderSubmitted | OrderCancelled)[],
+  timeMs: number,
+): LogRecord[] {
   const partitionOfMaker = new Map<string, number>();
-  const records: LogRecord[] = facts.map((fact) => {
+  const trace = activeTrace();
+  return facts.map((fact) => {
     let partition = partitionOfMaker.get(fact.maker);
     if (partition === undefined) {
       partition = partitionOf(fact.maker, partitions);
@@ -31,10 +50,7 @@ export async function appendFacts(
     }
     // The same fact always has the same id, also when a client sends its request again.
     const id = `${fact.orderHash}:${fact.type === 'OrderSubmitted' ? 'submitted' : 'cancelled'}`;
-    const context = { id, source: '/makerbook/ingress', timeMs, traceparent };
-    const { value, headers } = encodeMakerEvent(fact, context);
+    const { value, headers } = encodeMakerEvent(fact, { id, source: '/makerbook/ingress', timeMs, trace });
     return { topic: makerEventsTopic, partition, key: fact.maker, value, headers };
   });
-  const isOnePartition = new Set(partitionOfMaker.values()).size === 1;
-  await (isOnePartition ? appender.append(records) : appender.appendAtomically(records));
 }

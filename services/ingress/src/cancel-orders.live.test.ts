@@ -328,7 +328,7 @@ describe('an order that is still being placed', () => {
     const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'other' });
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
-    await appendFacts(parts, facts, { timeMs: Date.now(), traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00` });
+    await appendFacts(parts, facts, Date.now());
   }
   const openOf = async (order: SignedOrder) => (await findOrders(ingress.postgres, [hashOf(order)])).size;
   const projected = (order: SignedOrder) =>

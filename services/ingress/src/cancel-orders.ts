@@ -4,7 +4,7 @@ import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type Repl
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import type { FoundOrder } from '@makerbook/postgres';
 import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
-import { inSpan, type Logger } from '@makerbook/telemetry';
+import { describeSpan, type Logger } from '@makerbook/telemetry';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { LookUp } from './look-up-orders.js';
@@ -35,15 +35,13 @@ export interface CancelOrdersParts extends AppendParts {
  */
 export function createCancelOrders(parts: CancelOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
-    const reply = await inSpan('cancel orders', { parent: request.traceparent }, (traceparent) =>
-      cancel(parts, request, traceparent),
-    );
+    const reply = await cancel(parts, request);
     if ('code' in reply) parts.metrics.refused('cancel', reply.code);
     return reply;
   };
 }
 
-async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
+async function cancel(parts: CancelOrdersParts, request: ApiRequest): Promise<Reply> {
   const { metrics } = parts;
   const asked = parseCancellations(request.query, parts.cancelsPerDeleteMax);
   if (isRefusal(asked)) return asked;
@@ -51,6 +49,8 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   const startedAt = performance.now();
   const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
   const foundAt = performance.now();
+  const [whose] = found.values();
+  describeSpan({ 'makerbook.maker': whose?.maker, 'makerbook.orders': orderHashes.length });
   metrics.took('look_up', foundAt - startedAt);
   const unprovenAt = await findUnproven(parts, asked, found, request.client);
   metrics.took('verify', performance.now() - foundAt);
@@ -60,7 +60,7 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, traceparent
   if (found.size > 0) {
     headers = await charge(parts, found, orderHashes);
     if (isRefusal(headers)) return headers;
-    const refusal = await append(parts, request, traceparent, found);
+    const refusal = await append(parts, request, found);
     if (refusal !== undefined) return refusal;
   }
   if (unsure !== undefined) {
@@ -96,7 +96,6 @@ async function findUnproven(
 async function append(
   parts: CancelOrdersParts,
   { requestId }: ApiRequest,
-  traceparent: string,
   found: ReadonlyMap<Hex, FoundOrder>,
 ): Promise<Refusal | undefined> {
   const { metrics } = parts;
@@ -106,7 +105,7 @@ async function append(
   );
   const appendingAt = performance.now();
   try {
-    await appendFacts(parts, facts, { timeMs, traceparent });
+    await appendFacts(parts, facts, timeMs);
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
     parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');

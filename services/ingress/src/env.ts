@@ -13,8 +13,7 @@ import {
   type SettingsOf,
   secret,
   signingSettings,
-  text,
-  tracingSettings,
+  telemetrySettings,
 } from '@makerbook/settings';
 
 /** Every setting of the service. A test compares it with the table in the README. */
@@ -45,11 +44,10 @@ export const settings = {
     "Addresses whose signatures in quotes are taken, comma-separated; the service's own is always one of them",
     '',
   ),
-  QUOTE_SIGNER_KEY_FILE: text(
-    'File with the key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
+  QUOTE_SIGNER_KEY: secret(
+    'The key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
     '',
   ),
-  QUOTE_SIGNER_KEY: secret('The key itself, instead of a file', ''),
   PATCH_REQUESTS_MAX: integer('Patches of one client address in one window, counted likewise', 3000, { min: 1 }),
   REQUEST_TIMEOUT_MS: integer('A request has to arrive whole within this time', 10_000, { min: 100 }),
   DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
@@ -71,7 +69,7 @@ export const settings = {
     2000,
     { min: 0 },
   ),
-  ...tracingSettings,
+  ...telemetrySettings,
 };
 
 export type IngressSettings = SettingsOf<typeof settings>;

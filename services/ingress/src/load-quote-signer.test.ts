@@ -46,7 +46,7 @@ describe('the quote signer', () => {
   });
 
   test('is missing without a key or a Navigator, and the missing settings are named', () => {
-    expect(load({})).toEqual({ missing: ['QUOTE_SIGNER_KEY_FILE or QUOTE_SIGNER_KEY'] });
+    expect(load({})).toEqual({ missing: ['QUOTE_SIGNER_KEY'] });
     const zero = `0x${'0'.repeat(40)}`;
     expect(load({ QUOTE_SIGNER_KEY: serviceKey, NAVIGATOR_ADDRESS: zero })).toEqual({ missing: ['NAVIGATOR_ADDRESS'] });
   });
@@ -68,7 +68,7 @@ describe('settings that cannot be used stop the start, with a sentence that hold
     [
       'a file with something else',
       () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('no', `key: ${secret}`) }),
-      /_KEY_FILE does/,
+      /QUOTE_SIGNER_KEY does/,
     ],
     ['a file that is missing', () => ({ QUOTE_SIGNER_KEY_FILE: join(folder, 'none') }), /cannot be read: ENOENT/],
     ['a folder', () => ({ QUOTE_SIGNER_KEY_FILE: folder }), /cannot be read: EISDIR/],

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { createSwapCallHasher, hexToBytes } from '@makerbook/contracts-evm';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { SettingsError } from '@makerbook/settings';
@@ -8,7 +7,7 @@ import type { PatchQuoteParts } from './patch-quote.js';
 
 type QuoteSettings = Pick<
   IngressSettings,
-  'SERVICE_NAME' | 'CHAIN_ID' | 'NAVIGATOR_ADDRESS' | 'QUOTE_SIGNERS' | 'QUOTE_SIGNER_KEY' | 'QUOTE_SIGNER_KEY_FILE'
+  'SERVICE_NAME' | 'CHAIN_ID' | 'NAVIGATOR_ADDRESS' | 'QUOTE_SIGNERS' | 'QUOTE_SIGNER_KEY'
 >;
 
 /** The parts that patching a quote needs, or the names of the missing settings. */
@@ -22,9 +21,9 @@ export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { 
 export function loadQuoteSigner(settings: QuoteSettings): QuoteSigner {
   const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, NAVIGATOR_ADDRESS: verifyingContract } = settings;
   const listed = settings.QUOTE_SIGNERS.map(readSigner);
-  const key = loadKey(settings);
+  const key = settings.QUOTE_SIGNER_KEY === '' ? undefined : readKey(settings.QUOTE_SIGNER_KEY);
   const missing = [
-    ...(key === undefined ? ['QUOTE_SIGNER_KEY_FILE or QUOTE_SIGNER_KEY'] : []),
+    ...(key === undefined ? ['QUOTE_SIGNER_KEY'] : []),
     ...(verifyingContract === ZERO_ADDRESS ? ['NAVIGATOR_ADDRESS'] : []),
   ];
   if (key === undefined || missing.length > 0) return { missing };
@@ -41,24 +40,10 @@ interface Key {
   readonly address: Address;
 }
 
-function loadKey({ QUOTE_SIGNER_KEY: given, QUOTE_SIGNER_KEY_FILE: file }: QuoteSettings): Key | undefined {
-  if (file !== '' && given !== '') throw refuse('QUOTE_SIGNER_KEY_FILE and QUOTE_SIGNER_KEY are both given: give one');
-  if (file !== '') return readKey('QUOTE_SIGNER_KEY_FILE', readKeyFile(file));
-  return given === '' ? undefined : readKey('QUOTE_SIGNER_KEY', given);
-}
-
-function readKeyFile(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw refuse(`QUOTE_SIGNER_KEY_FILE=${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`);
-  }
-}
-
 /** Without a cause: the error of a library might quote the key. */
-function readKey(name: string, text: string): Key {
+function readKey(text: string): Key {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim()) ?? [];
-  if (digits === undefined) throw refuse(`${name} does not hold 0x and 64 hex digits`);
+  if (digits === undefined) throw refuse('QUOTE_SIGNER_KEY does not hold 0x and 64 hex digits');
   const bytes = hexToBytes(`0x${digits}`);
   let address: Address | undefined;
   try {
@@ -66,7 +51,7 @@ function readKey(name: string, text: string): Key {
   } catch {
     address = undefined;
   }
-  if (address === undefined) throw refuse(`${name} holds a number that is no key of secp256k1`);
+  if (address === undefined) throw refuse('QUOTE_SIGNER_KEY holds a number that is no key of secp256k1');
   return { bytes, address };
 }
 

@@ -5,8 +5,7 @@ import { runIngress } from './run.js';
 
 await runService(async () => {
   const settings = readEnvironment(process.env);
-  const exportSpans = settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '';
-  const telemetry = startTelemetry({ service: 'ingress', level: settings.LOG_LEVEL, exportSpans });
+  const telemetry = startTelemetry('ingress', settings);
   const running = await runIngress(settings, { telemetry });
   return {
     ...running,

@@ -21,7 +21,7 @@ import {
   type Settlement,
   settleReservation,
 } from '@makerbook/redis';
-import { inSpan, type Logger } from '@makerbook/telemetry';
+import { describeSpan, type Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import type { FairQueue } from './fair-queue.js';
@@ -59,20 +59,19 @@ export interface PlaceOrdersParts extends AppendParts {
  */
 export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
-    const reply = await inSpan('place orders', { parent: request.traceparent }, (traceparent) =>
-      place(parts, request, traceparent),
-    );
+    const reply = await place(parts, request);
     if ('code' in reply) parts.metrics.refused('place', reply.code);
     return reply;
   };
 }
 
-async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: string): Promise<Reply> {
+async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Reply> {
   const { makers, metrics, now } = parts;
   const startedAt = performance.now();
   const placements = parsePlacements(request.body, parts.ordersPerPostMax);
   if (isRefusal(placements)) return placements;
   const orders = placements.map(({ order }) => order);
+  describeSpan({ 'makerbook.maker': orders[0]?.maker, 'makerbook.orders': orders.length });
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
 
@@ -114,11 +113,10 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest, traceparent: 
     return refuse(untimely, headers);
   }
   if (outcome.kind !== 'reserved') return refuseOutcome(parts, outcome, repeat, headers);
-  return append(parts, request, { traceparent, acceptedAtMs, reservationId, proven, at: outcome.at, headers });
+  return append(parts, request, { acceptedAtMs, reservationId, proven, at: outcome.at, headers });
 }
 
 interface Reserved {
-  readonly traceparent: string;
   readonly acceptedAtMs: number;
   readonly reservationId: string;
   readonly proven: readonly ProvenOrder[];
@@ -129,13 +127,13 @@ interface Reserved {
 async function append(
   parts: PlaceOrdersParts,
   { requestId }: ApiRequest,
-  { traceparent, acceptedAtMs, reservationId, proven, at, headers }: Reserved,
+  { acceptedAtMs, reservationId, proven, at, headers }: Reserved,
 ): Promise<Reply> {
   const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const startedAt = performance.now();
   try {
-    await appendFacts(parts, facts, { timeMs: acceptedAtMs, traceparent });
+    await appendFacts(parts, facts, acceptedAtMs);
   } catch (error) {
     const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
     await settle(parts, reservationId, at, isUnknown ? 'unknown' : 'not_appended');

@@ -6,7 +6,7 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createProjection } from './await-projection.js';
@@ -132,15 +132,15 @@ function connect(
   });
   closing.push(async () => topics.stop());
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'ingress',
     commandTimeoutMs: settings.REDIS_TIMEOUT_MS,
   });
   closing.push(() => redis.close());
   const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
+    ...postgresConnection(settings),
     applicationName: 'ingress',
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   });

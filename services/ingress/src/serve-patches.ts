@@ -1,6 +1,6 @@
 import { paths } from '@makerbook/contracts-http';
 import type { ClientLimit, Route } from '@makerbook/http';
-import { inSpan, type Logger } from '@makerbook/telemetry';
+import type { Logger } from '@makerbook/telemetry';
 import type { QuoteSigner } from './load-quote-signer.js';
 import type { IngressMetrics } from './metrics.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
@@ -27,10 +27,8 @@ export function servePatches({ signer, clientLimit, logger, metrics, now }: Serv
     path: paths.quoteData,
     takesJson: true,
     clientLimit: { name: 'patches', ...clientLimit },
-    async handle({ body, traceparent }) {
-      const reply = await inSpan('patch quote', { parent: traceparent }, async () =>
-        patch(body, Math.floor(now() / 1000)),
-      );
+    async handle({ body }) {
+      const reply = patch(body, Math.floor(now() / 1000));
       if ('code' in reply) metrics.refused('patch', reply.code);
       else metrics.quotePatched();
       return reply;

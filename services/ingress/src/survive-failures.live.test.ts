@@ -63,10 +63,7 @@ describe('a process that is killed', () => {
     const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'dead' });
-    await appendFacts(parts, facts, {
-      timeMs: Date.now(),
-      traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-00`,
-    });
+    await appendFacts(parts, facts, Date.now());
     expect(await answerOf(ingress, [order])).toBe('400 duplicate');
     await isStoredOnce(ingress, order);
   });

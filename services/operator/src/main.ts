@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { connectLog } from '@makerbook/kafka';
-import { kafkaConnection, readSettings } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { migrateSettings, readEnvironment } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
@@ -18,7 +18,7 @@ try {
 }
 
 function runMigration(): Promise<Outcome> {
-  return migrateDatabase(readSettings(migrateSettings, process.env).DATABASE_URL);
+  return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
 }
 
 async function runOnLog(words: readonly string[]): Promise<Outcome> {

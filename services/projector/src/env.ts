@@ -5,7 +5,7 @@ import {
   postgresSettings,
   redisSettings,
   type SettingsOf,
-  text,
+  telemetrySettings,
 } from '@makerbook/settings';
 
 /** Every setting of the projector; README.md holds them as a table. */
@@ -25,9 +25,9 @@ export const projectorSettings = {
   COMMIT_TRANSITIONS_MAX: integer(
     'Changes of orders that one commit of rows holds; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
     5_000,
-    { min: 1 },
+    { min: 1, max: 10_000 },
   ),
-  COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1 }),
+  COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1, max: 10_000 }),
   COMMITS_AT_ONCE_MAX: integer('Commits of rows that are under way at once, of all partitions of the process', 4, {
     min: 1,
     max: 100,
@@ -42,7 +42,7 @@ export const projectorSettings = {
   LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
     min: 10_000,
   }),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  ...telemetrySettings,
 };
 
 export type ProjectorSettings = SettingsOf<typeof projectorSettings>;

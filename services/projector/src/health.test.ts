@@ -51,7 +51,7 @@ describe('liveness', () => {
 
 describe('readiness', () => {
   test('names the dependency that is missing', () => {
-    expect(judgeReadiness(signs(), 'ok', true)).toMatchObject({ isOk: true, checks: { lag: '3 messages' } });
+    expect(judgeReadiness(signs(), 'ok', true)).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
     expect(judgeReadiness(signs(), 'connection refused', true)).toMatchObject({
       isOk: false,
       checks: { kafka: 'ok', postgres: 'connection refused' },

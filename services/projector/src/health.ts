@@ -55,6 +55,8 @@ export function judgeReadiness(signs: Signs, postgres: string, isRedisReady: boo
       postgres,
       partitions,
       redis: isRedisReady ? 'ok' : 'away: lists are served from Postgres',
+    },
+    notes: {
       assigned: `${consumer.assigned.length} partitions`,
       lag: `${lagMessages} messages`,
     },

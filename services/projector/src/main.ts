@@ -6,11 +6,7 @@ import { runProjector } from './run.js';
 
 await runService(async () => {
   const settings = readSettings(projectorSettings, process.env);
-  const telemetry = startTelemetry({
-    service: 'projector',
-    level: settings.LOG_LEVEL,
-    exportSpans: settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '',
-  });
+  const telemetry = startTelemetry('projector', settings);
   const running = await runProjector(settings, telemetry);
   return {
     failed: running.failed,

@@ -1,5 +1,6 @@
 import { metrics } from '@makerbook/telemetry';
 import type { Changes } from './commit/gather-changes.js';
+import type { LoggedFact } from './fold/read-facts.js';
 
 /** What the gauges are read from, when they are scraped. */
 export interface ProjectionState {
@@ -10,11 +11,15 @@ export interface ProjectionState {
   readonly ownedPartitions: () => number;
   readonly heldOrders: () => number;
   readonly quarantinedMakers: () => number;
+  /** Time of the newest block that was folded, in seconds since 1970, by partition. */
+  readonly newestBlocks: () => ReadonlyMap<number, number>;
 }
 
 export interface ProjectorMeters {
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
   readonly published: (messages: number, tookMs: number) => void;
+  /** What the facts led to has been published for the first time. @param nowMs milliseconds since 1970 */
+  readonly fed: (facts: readonly LoggedFact[], nowMs: number) => void;
   /** A partition was taken: assigned, or taken again after a failure. */
   readonly taken: () => void;
   readonly refreshed: (outcome: string) => void;
@@ -24,6 +29,7 @@ export interface ProjectorMeters {
 }
 
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /** The projector's metrics. Each name ends with its unit; README.md describes each. */
@@ -35,6 +41,7 @@ export function createMetrics(): ProjectorMeters {
   const commitFacts = histogram('projector_commit_facts', '', countBuckets, 'Facts committed at once');
   const commit = histogram('projector_commit_duration_seconds', 's', secondsBuckets, 'Committing rows');
   const publish = histogram('projector_publish_duration_seconds', 's', secondsBuckets, 'Publishing the feeds');
+  const delay = histogram('projector_feed_delay_seconds', 's', delayBuckets, 'From a fact to its messages on the feed');
   const facts = counter('projector_facts_total', 'Facts folded and committed, by type');
   const transitions = counter('projector_transitions_total', 'What happened to orders and makers, by kind');
   const published = counter('projector_feed_messages_total', 'Feed messages published');
@@ -42,6 +49,7 @@ export function createMetrics(): ProjectorMeters {
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const refreshed = counter('projector_cache_refreshes_total', 'Refreshes of Redis: applied, reset, skipped');
   const newestFactMs = new Map<number, number>();
+  for (const alerting of [parked, taken]) alerting.add(0);
 
   return {
     committed: (partition, changes, tookMs) => {
@@ -58,6 +66,12 @@ export function createMetrics(): ProjectorMeters {
     taken: () => taken.add(1),
     refreshed: (outcome) => refreshed.add(1, { outcome }),
     parked: () => parked.add(1),
+    fed: (published, nowMs) => {
+      for (const { fact, timeMs } of published) {
+        if (fact.type !== 'OrderCancelled' && fact.type !== 'BlockProcessed') continue;
+        delay.record(Math.max(0, nowMs - timeMs) / 1000, { type: fact.type });
+      }
+    },
     observe: (state) => {
       const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });
       gauge('projector_lag_messages', 'Messages between the rows and the end of the log').addCallback((result) => {
@@ -72,6 +86,11 @@ export function createMetrics(): ProjectorMeters {
           }
         },
       );
+      gauge('projector_feed_age_seconds', 'Age of the newest block on the feed').addCallback((result) => {
+        for (const [partition, seconds] of state.newestBlocks()) {
+          result.observe(Math.max(0, state.nowMs() / 1000 - seconds), { partition });
+        }
+      });
       gauge('projector_partitions', 'Partitions owned').addCallback((result) =>
         result.observe(state.ownedPartitions()),
       );

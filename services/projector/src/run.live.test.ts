@@ -1,32 +1,30 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, type LogRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
-import { findFreePort } from '@makerbook/parts';
-import { hashReadModel, projectedPosition, readMakerList } from '@makerbook/postgres';
+import { findFreePort, testParts } from '@makerbook/parts';
+import { hashReadModel, readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
-import fc from 'fast-check';
 import { projectorSettings } from './env.js';
 import { type RunningProjector, runProjector } from './run.js';
-import { factStreams, makersOf, orderOf, startSeconds, storedRecord, unfoldable } from './testing/generate-facts.js';
+import { drawStream, makersOf, orderOf, startSeconds, storedRecord, unfoldable } from './testing/generate-facts.js';
 import {
   deploy,
   testPartition as partition,
   projectAll,
   type TestDeployment,
   testPartitions,
+  until,
 } from './testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 3);
 const [maker] = makers as [Hex];
-const [stream] = fc.sample(factStreams(makers, partition, { min: 400, max: 420, orders: 12 }), {
-  numRuns: 1,
-  seed: 3,
-}) as [StoredRecord[]];
+const stream = drawStream(3, makers, partition, { facts: 410, orders: 12 });
 const telemetry: Telemetry = {
-  ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+  ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
   logger: silentLogger,
 };
 
@@ -81,7 +79,7 @@ async function append(records: readonly StoredRecord[]): Promise<void> {
 }
 
 async function projected(offset: bigint): Promise<void> {
-  await until(async () => (await projectedPosition(here.postgres, partition)) >= offset);
+  await until(async () => (await here.position()) >= offset);
 }
 
 async function ask(projector: RunningProjector, path: string) {
@@ -98,7 +96,8 @@ describe('a running projector', () => {
     await until(async () => (await ask(projector, '/readyz')).status === 200);
     expect(JSON.parse((await ask(projector, '/readyz')).text)).toMatchObject({
       status: 'ok',
-      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok', assigned: `${testPartitions} partitions` },
+      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok' },
+      notes: { assigned: `${testPartitions} partitions` },
     });
     expect((await ask(projector, '/livez')).status).toBe(200);
     // The lag counts what is not handled to the end: the feeds of a commit too.
@@ -108,6 +107,9 @@ describe('a running projector', () => {
     const { text } = await ask(projector, '/metrics');
     expect(text).toMatch(/^projector_transitions_total\{kind="OrderOpened"\} 2/m);
     expect(text).toMatch(/^projector_commit_duration_seconds_count/m);
+    expect(text).toMatch(/^service_ready 1$/m);
+    expect(text).toMatch(/^service_check_passing\{check="postgres"\} 1$/m);
+    expect(text).toMatch(/^projector_parked_messages_total 0$/m);
   });
 
   test('sets aside what it cannot read, with the reason, and goes on with the rest', async () => {
@@ -150,9 +152,9 @@ describe('a running projector', () => {
     await append(stream.slice(0, 200));
     for (let kills = 0; kills < 3; kills += 1) {
       const child = await startProcess();
-      const from = await projectedPosition(here.postgres, partition);
+      const from = await here.position();
       await append(stream.slice(200 + kills * 50, 250 + kills * 50));
-      await until(async () => (await projectedPosition(here.postgres, partition)) > from);
+      await until(async () => (await here.position()) > from);
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('exit', resolve));
     }
@@ -167,6 +169,36 @@ describe('a running projector', () => {
     await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
     environment['TOPIC_PREFIX'] = `${here.prefix}nowhere.`;
     await expect(start()).rejects.toMatchObject({ name: 'TopicMismatch' });
+  });
+
+  test('refuses to start on a schema that is not its own, and says what to do', async () => {
+    environment['DATABASE_URL'] = await testParts().databaseUrl();
+    await expect(start()).rejects.toMatchObject({
+      name: 'SchemaMismatch',
+      message: expect.stringMatching(/^the database lacks 0001-read-model.sql, .*: run `operator migrate`/),
+    });
+  });
+
+  test('needs no right to change the schema', async () => {
+    const role = `services_${randomBytes(4).toString('hex')}`;
+    await here.postgres.query(`create role ${role} login password 'secret'`);
+    await here.postgres.query(`grant select on migrations to ${role}`);
+    await here.postgres.query(
+      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, cancelled_hashes to ${role}`,
+    );
+    const url = new URL(here.databaseUrl);
+    url.username = role;
+    url.password = 'secret';
+    environment['DATABASE_URL'] = url.href;
+    const projector = await start();
+    await append(stream);
+    await projected(BigInt(stream.length));
+    expect((await ask(projector, '/readyz')).status).toBe(200);
+    expect(await here.hash()).toEqual(await undisturbedHash());
+    await projector.stop();
+    running.splice(0);
+    await here.postgres.query(`drop owned by ${role}`);
+    await here.postgres.query(`drop role ${role}`);
   });
 
   test('refuses to start where Postgres is not there, and says so', async () => {
@@ -191,7 +223,7 @@ describe('a running projector', () => {
       (await here.postgres.query<{ admission: string }>('select admission from makers')).map((row) => row.admission);
     const [first, second] = [await start(), await start()];
     const assigned = async (projector: RunningProjector) =>
-      Number(JSON.parse((await ask(projector, '/readyz')).text).checks.assigned.split(' ')[0]);
+      Number(JSON.parse((await ask(projector, '/readyz')).text).notes.assigned.split(' ')[0]);
     await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2);
     await admitAll('MakerAdmitted');
     await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4);
@@ -211,12 +243,4 @@ async function undisturbedHash() {
   const hash = await hashReadModel(undisturbed.postgres);
   await undisturbed.stop();
   return hash;
-}
-
-async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }

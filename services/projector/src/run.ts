@@ -1,9 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
-import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { connectPostgres, openProjectionStore, type Postgres, verifySchema } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
 import { createCacheRefresh } from './commit/refresh-cache.js';
@@ -12,6 +13,7 @@ import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 import { createMetrics, type ProjectorMeters } from './metrics.js';
 import { createProjector, type Projector } from './own/project-log.js';
+import { traceBatches } from './own/trace-batches.js';
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -32,9 +34,9 @@ interface Connections {
 }
 
 /**
- * Starts the projector: the schema is brought up to this build, topics are checked, and the partitions that the group
- * gives to this process are projected until `stop`.
- * @throws PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
+ * Starts the projector: the schema and the topics are checked, and the partitions that the group gives to this process are
+ * projected until `stop`.
+ * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export async function runProjector(
   settings: ProjectorSettings,
@@ -47,28 +49,28 @@ export async function runProjector(
     for (const close of closing.splice(0).reverse()) await close();
   };
   try {
-    const migrations = await migrate({ url: settings.DATABASE_URL });
-    if (migrations.length > 0) logger.info({ migrations }, 'the schema was brought up to this build');
-    const connections = await connect(settings, telemetry, closing);
-    const meters = createMetrics();
-    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const failed = Promise.withResolvers<Error>();
     let failure: Error | undefined;
+    const fail = (error: Error) => {
+      failure = error;
+      failed.resolve(error);
+    };
+    const connections = await connect(settings, telemetry, closing, fail);
+    const meters = createMetrics();
+    const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
+    const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
     const consumer = connections.log.consumePartitions({
-      groupId: `${settings.TOPIC_PREFIX}makerbook-projector`,
+      groupId,
       topic: topics.makerEvents,
       parkedTopic: topics.parked,
       batchRecordsMax: settings.BATCH_FACTS_MAX,
       decode: projector.decode,
       positionOf: projector.positionOf,
-      handleBatch: projector.handleBatch,
+      handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
       onRevoked: projector.onRevoked,
       onParked: meters.parked,
-      onFatal: (error) => {
-        failure = error;
-        failed.resolve(error);
-      },
+      onFatal: fail,
     });
     closing.push(consumer.stop);
     observe(projector, consumer, meters);
@@ -107,9 +109,10 @@ async function connect(
   settings: ProjectorSettings,
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
+  fail: (error: Error) => void,
 ): Promise<Connections> {
   const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
+    ...postgresConnection(settings),
     poolMax: settings.POSTGRES_CONNECTIONS_MAX,
     statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
     applicationName: 'makerbook-projector',
@@ -118,10 +121,11 @@ async function connect(
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   });
   closing.push(postgres.close);
+  await verifySchema(postgres);
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'makerbook-projector',
   });
   closing.push(redis.close);
@@ -140,7 +144,7 @@ function createFrom(
   hooks: TestHooks,
 ): Projector {
   return createProjector({
-    postgres,
+    store: openProjectionStore(postgres),
     log,
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),
@@ -158,8 +162,10 @@ function createFrom(
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
     committed: meters.committed,
     published: meters.published,
+    fed: (facts) => meters.fed(facts, Date.now()),
     taken: meters.taken,
     nowMs: () => performance.now(),
+    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
     ...hooks,
   });
 }
@@ -171,6 +177,10 @@ function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer
     nowMs: Date.now,
     ownedPartitions: () => owned.size,
     heldOrders: () => sum(states().map(({ makers }) => makers.size())),
+    newestBlocks: () =>
+      new Map(
+        states().flatMap(({ rules, clock }) => (clock.block < 0 ? [] : [[rules.partition, clock.seconds] as const])),
+      ),
     quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
   });
 }

@@ -24,6 +24,7 @@ function stage(ends: (readonly bigint[] | Error)[], cache: Partial<ListCache> = 
     topic: 'facts',
     cache: { readList: gone, fillList: gone, readPosition: gone, ...cache },
     postgres: {} as Postgres,
+    replica: undefined,
     watch: { awaitPosition: async () => ({ cache: undefined, store: undefined }) },
     logger: silentLogger,
     metrics: { filled: (outcome) => filled.push(outcome) },

@@ -27,13 +27,15 @@ export function createListSources(parts: {
   topic: string;
   cache: ListCache;
   postgres: Postgres;
+  /** Undefined where there is none. */
+  replica: Postgres | undefined;
   watch: ProjectionWatch;
   logger: Logger;
   metrics: SourceMetrics;
   /** Milliseconds that never go back. */
   monotonicMs: () => number;
 }): ListSources {
-  const { log, topic, cache, postgres, watch, logger, metrics, monotonicMs } = parts;
+  const { log, topic, cache, postgres, replica, watch, logger, metrics, monotonicMs } = parts;
   /** Makers whose list is being sent to Redis: once is enough. */
   const filling = new Set<string>();
   let restUntilMs = Number.NEGATIVE_INFINITY;
@@ -54,7 +56,12 @@ export function createListSources(parts: {
   return {
     watch,
     readCached: (maker, partition, nowSeconds) => present(cache.readList(maker, partition, nowSeconds)),
-    readStored: (maker, partition) => present(readMakerList(postgres, maker, partition)),
+    async readStored(maker, partition, neededPos) {
+      if (replica === undefined || neededPos === undefined) return present(readMakerList(postgres, maker, partition));
+      const copy = await present(readMakerList(replica, maker, partition));
+      if (copy !== undefined && copy.nextOffset >= neededPos) return copy;
+      return (await present(readMakerList(postgres, maker, partition))) ?? copy;
+    },
     async readEnd(partition) {
       if (monotonicMs() < restUntilMs) return undefined;
       const ends = await present(log.endOffsets(topic, { timeoutMs: END_TIMEOUT_MS }));

@@ -6,9 +6,10 @@ import {
   postgresSettings,
   readSettings,
   redisSettings,
+  replicaSettings,
   type SettingsOf,
   signingSettings,
-  tracingSettings,
+  telemetrySettings,
 } from '@makerbook/settings';
 
 export const settings = {
@@ -16,6 +17,7 @@ export const settings = {
   ...apiSettings,
   ...kafkaSettings,
   ...postgresSettings,
+  ...replicaSettings,
   ...redisSettings,
   ...signingSettings,
   REQUEST_TTL_SECONDS: integer('How old a signed request may be', 30, { min: 1, max: 3600 }),
@@ -24,8 +26,8 @@ export const settings = {
     max: 10_000,
   }),
   CLIENT_REQUESTS_MAX: integer('Requests of one client address in one window', 6000, { min: 1 }),
-  POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
-  ...tracingSettings,
+  POSTGRES_POOL_MAX: integer('Connections to Postgres, and as many to its replica', 10, { min: 1, max: 100 }),
+  ...telemetrySettings,
 };
 
 export type QuerySettings = SettingsOf<typeof settings>;

@@ -26,6 +26,19 @@ test('query is ready without Redis, without Postgres, and without Kafka, and rep
   expect(await readyAt(15_000)).toMatchObject({ isOk: true, checks: { kafka: 'does not answer' } });
 });
 
+test('query reports a replica that it has, and is ready by it alone', async () => {
+  const replica = { isThere: async () => true };
+  expect(await readyAt(500, { ...noRedis, ...noPostgres, replica })).toMatchObject({
+    isOk: true,
+    checks: { replica: 'ok' },
+  });
+  const gone = { isThere: async () => false };
+  expect(await readyAt(500, { replica: gone })).toMatchObject({
+    isOk: true,
+    checks: { replica: expect.stringContaining('away') },
+  });
+});
+
 test('query does not call Kafka away for a connection that is lost and taken up again', async () => {
   expect(await readyAt(11_000)).toMatchObject({ checks: { kafka: 'ok' } });
 });

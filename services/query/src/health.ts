@@ -13,28 +13,30 @@ export interface HealthParts {
   readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
   readonly redis: Pick<RedisConnection, 'isReady'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
+  readonly replica?: Pick<Postgres, 'isThere'> | undefined;
   readonly nowMs: () => number;
 }
 
 /**
- * Alive as long as it answers. Ready when the whitelist was read, and Redis or Postgres is there: one of them is enough
+ * Alive as long as it answers. Ready when the whitelist was read, and Redis, Postgres or its replica is there: one of them is enough
  * to list orders, and without Kafka what is there can still be served. Every check is shown all the same.
  */
-export function reportHealth({ makers, redis, postgres, nowMs }: HealthParts): {
+export function reportHealth({ makers, redis, postgres, replica, nowMs }: HealthParts): {
   live: () => Health;
   ready: () => Promise<Health>;
 } {
   return {
     live: () => healthOf({}),
     async ready() {
-      const isStoreThere = await postgres.isThere();
+      const [isStoreThere, isCopyThere] = await Promise.all([postgres.isThere(), replica?.isThere()]);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
         kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
         redis: redis.isReady() ? 'ok' : 'is away',
         postgres: isStoreThere ? 'ok' : 'is away',
+        ...(isCopyThere !== undefined && { replica: isCopyThere ? 'ok' : 'is away: its reads go to the primary' }),
       };
-      return { isOk: makers.isCaughtUp() && (redis.isReady() || isStoreThere), checks };
+      return { isOk: makers.isCaughtUp() && (redis.isReady() || isStoreThere || isCopyThere === true), checks };
     },
   };
 }

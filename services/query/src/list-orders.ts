@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
 import type { ReplayGuard } from '@makerbook/redis';
+import { describeSpan } from '@makerbook/telemetry';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
 import type { Listing } from './read-list.js';
@@ -33,6 +34,7 @@ export async function listOrders({ query }: Pick<ApiRequest, 'query'>, parts: Li
   const admission = admitRequest(request, parts.rules, nowSeconds);
   if (isRefusal(admission)) return admission;
   const { maker } = admission;
+  describeSpan({ 'makerbook.maker': maker });
   const taken = await parts.replays.takeSalt(maker, request.salt);
   if (taken === 'used') {
     return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };

@@ -5,11 +5,7 @@ import { runQuery } from './run.js';
 
 await runService(async () => {
   const settings = readEnvironment(process.env);
-  const telemetry = startTelemetry({
-    service: 'query',
-    level: settings.LOG_LEVEL,
-    exportSpans: settings.OTEL_EXPORTER_OTLP_ENDPOINT !== '',
-  });
+  const telemetry = startTelemetry('query', settings);
   const query = await runQuery(settings, { telemetry });
   return {
     failed: query.failed,

@@ -6,7 +6,8 @@ import { joinRecords, joinTexts } from './join-records.js';
 /** Sources of a list. One that is away returns undefined: only a bug throws. */
 export interface ListSources {
   readonly readCached: (maker: Hex, partition: number, nowSeconds: number) => Promise<ListReading | undefined>;
-  readonly readStored: (maker: Hex, partition: number) => Promise<MakerList | undefined>;
+  /** A replica serves it only where it is not behind `neededPos`; without a position the primary does. */
+  readonly readStored: (maker: Hex, partition: number, neededPos: bigint | undefined) => Promise<MakerList | undefined>;
   /** The end of the log's partition as of some moment after the call began. */
   readonly readEnd: (partition: number) => Promise<bigint | undefined>;
   readonly watch: ProjectionWatch;
@@ -43,7 +44,7 @@ export async function readList(
   if (cached?.kind === 'list' && (end === undefined || cached.pos >= end || !isBehind(cached.pos, positions))) {
     return serveCached(cached, end);
   }
-  const stored = await sources.readStored(maker, partition);
+  const stored = await sources.readStored(maker, partition, end);
   if (stored === undefined) return cached?.kind === 'list' ? serveCached(cached, end) : undefined;
   if (cached?.kind === 'cold') {
     const { epoch } = cached;

@@ -6,8 +6,8 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection } from '@makerbook/settings';
-import { inSpan, type Logger, SpanKind, type Telemetry } from '@makerbook/telemetry';
+import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createListSources, watchProjection } from './connect-sources.js';
 import type { QuerySettings } from './env.js';
@@ -52,12 +52,12 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
   };
   try {
     const connections = await connect(settings, { logger, fail, closing });
-    const { redis, postgres, makers } = connections;
+    const { redis, postgres, replica, makers } = connections;
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
-      ...reportHealth({ makers, redis, postgres, nowMs }),
+      ...reportHealth({ makers, redis, postgres, replica, nowMs }),
     });
     closing.push(() => ops.stop());
     const api = await serveApi({
@@ -86,6 +86,8 @@ interface Connections {
   readonly log: Log;
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
+  /** Undefined where none is configured. */
+  readonly replica: Postgres | undefined;
   readonly makers: Makers;
   readonly makerEventsTopic: string;
 }
@@ -113,28 +115,33 @@ async function connect(
   closing.push(async () => topics.stop());
   await topics.firstTry;
   const redis = connectRedis({
-    url: settings.REDIS_URL,
-    keyPrefix: settings.REDIS_KEY_PREFIX,
+    ...redisConnection(settings),
     logger,
+    onFatal: fail,
     clientName: 'query',
   });
   closing.push(() => redis.close());
-  const postgres = connectPostgres({
-    url: settings.DATABASE_URL,
-    poolMax: settings.POSTGRES_POOL_MAX,
-    applicationName: 'query',
-    onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
-  });
-  closing.push(() => postgres.close());
+  const openPostgres = (url: string) => {
+    const postgres = connectPostgres({
+      ...postgresConnection(settings, url),
+      poolMax: settings.POSTGRES_POOL_MAX,
+      applicationName: 'query',
+      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+    });
+    closing.push(() => postgres.close());
+    return postgres;
+  };
+  const postgres = openPostgres(settings.DATABASE_URL);
+  const replica = settings.DATABASE_REPLICA_URL === '' ? undefined : openPostgres(settings.DATABASE_REPLICA_URL);
   const makers = followMakers(log, names.makers, logger, fail);
   closing.push(() => makers.stop());
   await redis.waitUntilReady(REDIS_START_MS_MAX);
-  return { log, redis, postgres, makers, makerEventsTopic: names.makerEvents };
+  return { log, redis, postgres, replica, makers, makerEventsTopic: names.makerEvents };
 }
 
 function createListRoute(
   settings: QuerySettings,
-  { log, redis, postgres, makers, makerEventsTopic }: Connections,
+  { log, redis, postgres, replica, makers, makerEventsTopic }: Connections,
   { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
 ): Route {
   const monotonicMs = () => performance.now();
@@ -146,6 +153,7 @@ function createListRoute(
     topic: makerEventsTopic,
     cache,
     postgres,
+    replica,
     watch,
     logger,
     metrics,
@@ -180,7 +188,6 @@ function createListRoute(
     method: 'GET',
     path: paths.limitOrders,
     takesJson: false,
-    handle: (request) =>
-      inSpan('list orders', { parent: request.traceparent, kind: SpanKind.SERVER }, () => listOrders(request, parts)),
+    handle: (request) => listOrders(request, parts),
   };
 }

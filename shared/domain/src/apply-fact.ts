@@ -35,8 +35,11 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
 
 function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
   const { orderHash } = fact;
-  if (draft.orders.has(orderHash) || draft.rules.wasRemoved(orderHash)) return;
   const order = orderFromBody(fact.order);
+  // Ingress has refused such an order: this is a bug's.
+  if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
+  if (order.expiresAt === 0n) throw new Error('the order expires at 0');
+  if (draft.orders.has(orderHash) || draft.rules.wasRemoved(orderHash)) return;
   const isCancelled = draft.rules.wasCancelled(orderHash);
   const opened: OpenOrder = {
     orderHash,

@@ -483,4 +483,26 @@ describe('a fact that breaks an invariant', () => {
     expect(structuredClone(after)).toEqual(before);
     expect([...draft.orders.keys()]).toEqual([third, first, second]);
   });
+
+  test.each([
+    ['makes an amount of zero', submitted(first, { amount: 0n })],
+    ['expires at 0', submitted(first, { expiresIn: -start })],
+  ])('is an order that %s, also where it is known already', (what, fact) => {
+    expect(() => given().when(fact)).toThrow(`the order ${what}`);
+    expect(() => given(...funded).when(fact)).toThrow(`the order ${what}`);
+  });
+
+  test('is taken back like one that its caller does not accept', () => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, funded);
+    const { draft, clock } = fold;
+    const before = structuredClone({ orders: draft.orders, funding: draft.funding, due: draft.dueAtSeconds });
+    const refuse = (transitions: readonly Transition[]) => {
+      throw new Error(`${transitions.length} refused`);
+    };
+    expect(() => draft.apply(funds(1n, 1n) as MakerObserved, { offset: 9n, clock }, refuse)).toThrow('1 refused');
+    expect(() => draft.advance({ ...clock, seconds: start + 1000 }, 9n, refuse)).toThrow('1 refused');
+    expect(() => draft.release(9n, refuse)).toThrow('1 refused');
+    expect(structuredClone({ orders: draft.orders, funding: draft.funding, due: draft.dueAtSeconds })).toEqual(before);
+  });
 });

@@ -33,6 +33,9 @@ export interface FactPoint {
   readonly clock: LogClock;
 }
 
+/** Takes what a change leads to. What it throws takes the change back. */
+export type Accept = (transitions: readonly Transition[]) => void;
+
 /** One write that can be taken back. */
 type Undo =
   | { readonly orders: Hex; readonly before: OpenOrder | undefined }
@@ -74,8 +77,8 @@ export class MakerDraft implements Maker {
   }
 
   /** What a fact about this maker does. Throws where an invariant of the maker is broken. */
-  apply(fact: MakerFact, { offset, clock }: FactPoint): readonly Transition[] {
-    return this.#change(offset, () => applyFact(this, fact, clock, offset));
+  apply(fact: MakerFact, { offset, clock }: FactPoint, accept?: Accept): readonly Transition[] {
+    return this.#change(offset, accept, () => applyFact(this, fact, clock, offset));
   }
 
   /**
@@ -84,9 +87,9 @@ export class MakerDraft implements Maker {
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */
-  advance(clock: LogClock, offset: bigint): readonly Transition[] {
+  advance(clock: LogClock, offset: bigint, accept?: Accept): readonly Transition[] {
     if (clock.seconds < this.dueAtSeconds) return [];
-    return this.#change(offset, () => {
+    return this.#change(offset, accept, () => {
       let dueAtSeconds = Number.POSITIVE_INFINITY;
       for (const order of [...this.#orders.values()]) {
         if (clock.seconds >= expirySeconds(order)) this.remove(order, 'EXPIRED');
@@ -101,8 +104,8 @@ export class MakerDraft implements Maker {
   }
 
   /** All open orders are to be read on the chain again: what happened meanwhile is not known. */
-  release(offset: bigint): readonly Transition[] {
-    return this.#change(offset, () => {
+  release(offset: bigint, accept?: Accept): readonly Transition[] {
+    return this.#change(offset, accept, () => {
       for (const order of [...this.#orders.values()]) {
         this.change({ ...order, isObserved: false }, ['RELEASED']);
       }
@@ -195,13 +198,14 @@ export class MakerDraft implements Maker {
     put(this.#funding, token, funding);
   }
 
-  #change(offset: bigint, work: () => void): readonly Transition[] {
+  #change(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
     const { admission, nonce, dueAtSeconds } = this;
     this.#undo = [];
     this.#transitions = [];
     this.#offset = offset;
     try {
       work();
+      accept?.(this.#transitions);
       return this.#transitions;
     } catch (error) {
       this.admission = admission;

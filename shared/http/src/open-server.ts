@@ -25,6 +25,12 @@ export interface OpenServer {
 const SILENCE_MS_MAX = 60_000;
 
 /**
+ * How long a connection without a request stays open. Proxies keep theirs for 60 s (nginx, AWS ALB), and must be the first to
+ * close: a request that crosses the closing of its connection is lost, and no proxy repeats a POST.
+ */
+const IDLE_MS_MAX = 75_000;
+
+/**
  * Listens for HTTP, with bounds on what a client may hold: time, header bytes, connections, requests at once.
  * @throws where the port cannot be had
  */
@@ -33,6 +39,8 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     maxHeaderSize: options.headerBytesMax,
     requestTimeout: options.requestTimeoutMs,
     headersTimeout: options.requestTimeoutMs,
+    // Both bound the time of a request from its first byte, and not the time between two.
+    keepAliveTimeout: IDLE_MS_MAX,
     connectionsCheckingInterval: 1000,
     // What it would answer is no problem document.
     requireHostHeader: false,

@@ -8,8 +8,6 @@ export interface ApiRequest {
   readonly receivedAtMs: number;
   /** The client's address, as its limits have it. */
   readonly client: string;
-  /** The W3C trace context that came in. */
-  readonly traceparent: string | undefined;
   readonly query: URLSearchParams;
   /** The parsed JSON; undefined on a route without a body. */
   readonly body: unknown;

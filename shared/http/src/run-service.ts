@@ -9,22 +9,24 @@ export interface Running {
 }
 
 /**
- * Runs a service's process: start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A failed start, a fatal error
+ * Runs a service's process: start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during the start ends
+ * the process at once: nothing has been answered yet, and what was begun is what a crash leaves. A failed start, a fatal error
  * later (also while it stops) or an unhandled rejection is written to standard error; the exit code is then 1.
  * @param stopMsMax how long stopping may take before the process exits all the same
  */
 export async function runService(start: () => Promise<Running>, stopMsMax = 20_000): Promise<void> {
   process.on('unhandledRejection', (error) => die(error));
-  let running: Running;
-  try {
-    running = await start();
-  } catch (error) {
-    return die(error);
-  }
   const signal = new Promise<undefined>((resolve) => {
     process.once('SIGTERM', () => resolve(undefined));
     process.once('SIGINT', () => resolve(undefined));
   });
+  let running: Running | undefined;
+  try {
+    running = await Promise.race([start(), signal]);
+  } catch (error) {
+    return die(error);
+  }
+  if (running === undefined) process.exit(0);
   await Promise.race([signal, running.failed ?? signal]);
   setTimeout(() => die(new Error(`stopping took longer than ${stopMsMax} ms`)), stopMsMax).unref();
   try {

@@ -1,3 +1,4 @@
+import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -362,6 +363,29 @@ describe('the HTTP server', () => {
     });
     expect(getOut.status).toBe(200);
   });
+});
+
+test('an idle connection outlives those of proxies, which hold theirs for 60 s, and the time that a request may take', async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = () =>
+    new Promise<{ isReused: boolean; keepAlive: string }>((resolve, reject) => {
+      const asked = request(`${base}/things`, { agent }, (response) => {
+        response.resume();
+        response.once('end', () =>
+          resolve({ isReused: asked.reusedSocket, keepAlive: String(response.headers['keep-alive']) }),
+        );
+      });
+      asked.once('error', reject).end();
+    });
+  try {
+    const { keepAlive } = await ask();
+    expect(Number(/^timeout=(\d+)$/.exec(keepAlive)?.[1])).toBeGreaterThan(60);
+    // Longer than `requestTimeoutMs`, and than the interval in which the server looks for late requests.
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await ask()).toMatchObject({ isReused: true });
+  } finally {
+    agent.destroy();
+  }
 });
 
 test('a client address has so many connections at a time and no more', async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { isTraceparent, type Logger, metrics } from '@makerbook/telemetry';
+import type { Logger } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
+import { observeRequests, type RequestNotes } from './observe-requests.js';
 import { type OpenServer, openServer, type ServerOptions } from './open-server.js';
 import { Refused } from './read-body.js';
 import { readJson } from './read-json.js';
@@ -54,7 +55,7 @@ function createApp(options: ApiOptions): express.Express {
   app.set('query parser', false);
   app.set('trust proxy', options.trustedProxyHops);
   app.use(receive(options.nowMs));
-  app.use(countRequests());
+  app.use(observeRequests());
   const limit = (clientLimit: ClientLimit, name: string) =>
     limitClients(clientLimit, name, options.bodyBytesMax, answer);
   const shared = limit(options.clientLimit, 'client');
@@ -96,15 +97,13 @@ function skipOthers(method: Route['method']) {
 
 function serve(route: Route, logger: Logger) {
   return async (request: Request, response: Response): Promise<void> => {
-    const { requestId, receivedAtMs } = response.locals as { requestId: string; receivedAtMs: number };
-    const { traceparent } = request.headers;
+    const { requestId, receivedAtMs } = response.locals as RequestNotes;
     const queryAt = request.url.indexOf('?');
     try {
       const reply = await route.handle({
         requestId,
         receivedAtMs,
         client: addressOf(request),
-        traceparent: isTraceparent(traceparent) ? traceparent : undefined,
         query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt + 1)),
         body: route.takesJson ? request.body : undefined,
       });
@@ -136,29 +135,11 @@ function receive(nowMs: () => number) {
   };
 }
 
-function countRequests() {
-  const meter = metrics.getMeter('http');
-  const duration = meter.createHistogram('http_server_request_duration_seconds', {
-    unit: 's',
-    description: 'Time from the request to the end of its answer',
-    advice: { explicitBucketBoundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
-  });
-  return (request: Request, response: Response, next: NextFunction): void => {
-    const startedAt = performance.now();
-    response.once('close', () => {
-      const code = (response.locals as { code?: string }).code ?? (response.writableEnded ? 'ok' : 'aborted');
-      const route: unknown = request.route?.path;
-      const labels = { method: request.method, route: typeof route === 'string' ? route : 'none', code };
-      duration.record((performance.now() - startedAt) / 1000, labels);
-    });
-    next();
-  };
-}
-
-/** Answers, and notes the code of a refusal for the metrics. */
+/** Answers, and notes the code of a refusal for span and metrics. */
 function answer(request: Request, response: Response, reply: Reply): void {
-  if ('code' in reply) response.locals['code'] = reply.code;
-  send(request, response, reply, (response.locals as { requestId: string }).requestId);
+  const notes = response.locals as RequestNotes;
+  if ('code' in reply) notes.code = reply.code;
+  send(request, response, reply, notes.requestId);
 }
 
 function answerError(logger: Logger) {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { metrics } from '@makerbook/telemetry';
 import { openServer } from './open-server.js';
 
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -9,6 +10,8 @@ const DRAIN_MS = 1_000;
 export interface Health {
   readonly isOk: boolean;
   readonly checks: Readonly<Record<string, string>>;
+  /** For whoever asks; nothing is judged by it. */
+  readonly notes?: Readonly<Record<string, string>>;
 }
 
 export interface OpsOptions {
@@ -39,12 +42,35 @@ export async function serveOps(options: OpsOptions): Promise<OpsServer> {
     },
     { ...options, headerBytesMax: HEADER_BYTES_MAX, requestTimeoutMs: REQUEST_TIMEOUT_MS },
   );
-  return { port: server.port, stop: () => server.stop(DRAIN_MS) };
+  const stopObserving = observeReadiness(options.ready);
+  return {
+    port: server.port,
+    stop: () => {
+      stopObserving();
+      return server.stop(DRAIN_MS);
+    },
+  };
 }
 
 /** Health from named checks; each is `ok` or names what is missing. */
 export function healthOf(checks: Readonly<Record<string, string>>): Health {
   return { isOk: Object.values(checks).every((check) => check === 'ok'), checks };
+}
+
+/** What `/readyz` would answer, at each scrape. */
+function observeReadiness(judge: OpsOptions['ready']): () => void {
+  const meter = metrics.getMeter('ops');
+  const ready = meter.createObservableGauge('service_ready', { description: '1 while /readyz says ok, else 0' });
+  const passing = meter.createObservableGauge('service_check_passing', {
+    description: '1 while a check of /readyz says ok, else 0',
+  });
+  const observe: Parameters<typeof meter.addBatchObservableCallback>[0] = async (result) => {
+    const { isOk, checks } = await judge();
+    result.observe(ready, isOk ? 1 : 0);
+    for (const [check, state] of Object.entries(checks)) result.observe(passing, state === 'ok' ? 1 : 0, { check });
+  };
+  meter.addBatchObservableCallback(observe, [ready, passing]);
+  return () => meter.removeBatchObservableCallback(observe, [ready, passing]);
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, options: OpsOptions): Promise<void> {
@@ -60,7 +86,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   }
 }
 
-function write(response: ServerResponse, { isOk, checks }: Health): void {
-  const body = JSON.stringify({ status: isOk ? 'ok' : 'unavailable', checks });
+function write(response: ServerResponse, { isOk, checks, notes }: Health): void {
+  const body = JSON.stringify({ status: isOk ? 'ok' : 'unavailable', checks, notes });
   response.writeHead(isOk ? 200 : 503, { 'Content-Type': 'application/json' }).end(`${body}\n`);
 }

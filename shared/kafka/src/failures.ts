@@ -45,19 +45,9 @@ export class FatalError extends Error {
   override readonly name = 'FatalError';
 }
 
-/**
- * Thrown by `decode`, or by a handler that names the offset: this one record can never be handled.
- * The loop parks it and goes on without it.
- */
+/** Thrown by `decode`: this record can never be handled. The loop parks it and goes on without it. */
 export class PoisonRecord extends Error {
   override readonly name = 'PoisonRecord';
-  /** The record's offset; `decode` may leave it out, as it handles one record. */
-  readonly offset: bigint | undefined;
-
-  constructor(message: string, options: { offset?: bigint; cause?: unknown } = {}) {
-    super(message, { cause: options.cause });
-    this.offset = options.offset;
-  }
 }
 
 /** A call of which certainly nothing was stored. */

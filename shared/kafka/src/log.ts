@@ -18,18 +18,6 @@ export interface StoredRecord extends LogRecord {
   readonly timestampMs: number;
 }
 
-/** A record batch of the log that cannot be decoded: an unknown codec, a wrong CRC, broken records. */
-export interface UnreadableBatch {
-  readonly topic: string;
-  readonly partition: number;
-  readonly baseOffset: bigint;
-  /** The first offset behind it. */
-  readonly nextOffset: bigint;
-  readonly reason: string;
-  /** The batch as it is stored, with its header. */
-  readonly bytes: Buffer;
-}
-
 export interface AppendedAt {
   readonly partition: number;
   readonly offset: bigint;
@@ -67,32 +55,27 @@ export interface ConnectOptions {
   /** Connections are encrypted; PEM texts. Without `ca` the authorities of the machine are trusted. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly sasl?: SaslOptions;
-  /** The clock behind `lastPollAtMs` and session timeouts, in milliseconds since the epoch. Default: the machine's. */
-  readonly now?: () => number;
 }
 
 export interface AppenderOptions {
-  /** How long a call waits for others to share its request. Default 2. */
+  /** How long the first call after an idle time waits for others to share its request. Default 2. */
   readonly lingerMs?: number;
-  /** Bound on one record batch (all calls gathered for one partition); keep it under the topic's max.message.bytes. Default 900000. */
-  readonly batchBytesMax?: number;
   /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
 }
 
 export interface Appender {
   /**
-   * Appends the records of one partition in one record batch: all or none. Concurrent calls share requests. Where more
-   * than 64 MiB are waiting, a call is refused at once with LogUnavailable.
+   * Appends the records of one partition in one record batch: all or none, 900 kB at most; keep the topic's
+   * max.message.bytes above that. Concurrent calls share requests. Where more than 64 MiB are waiting, a call is refused
+   * at once with LogUnavailable.
    * Answers with the offsets, in order, after all in-sync replicas have acknowledged.
    * Throws LogUnavailable or RecordTooLarge. After a LogUnavailable nothing is tried again behind the caller's back;
    * only a request that was already on the wire may still be stored (`mayHaveBeenAppended`).
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Appends records of any partitions in one Kafka transaction: readers see all or none. Same errors. */
-  appendAtomically(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
-  /** For metrics: produce requests and record batches sent, and calls answered. */
-  counts(): { readonly requests: number; readonly batches: number; readonly calls: number; readonly records: number };
+  appendAtomically(records: readonly LogRecord[]): Promise<void>;
   /** Refuses new calls and waits for those under way. */
   close(): Promise<void>;
 }
@@ -118,9 +101,10 @@ export interface FollowOptions {
   readonly topic: string;
   /**
    * Where each partition is read from. Offsets by partition are those of the first record that is wanted; where it is not
-   * stored any more, the first that is. Throws nothing for an offset beyond the end: the caller asks for `endOffsets`.
+   * stored any more, the first that is. A partition without one is not read. Throws nothing for an offset beyond the end:
+   * the caller asks for `endOffsets`.
    */
-  readonly from: 'beginning' | 'end' | readonly bigint[];
+  readonly from: 'beginning' | 'end' | readonly (bigint | undefined)[];
   /** Nothing may be missing from the given offsets on: where one is not stored any more, that is fatal (RecordsDeleted). */
   readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
@@ -129,8 +113,6 @@ export interface FollowOptions {
   readonly onPosition?: (partition: number, nextOffset: bigint) => void;
   /** The handler threw, or records are gone that were wanted: nothing is read any more. Default: logged as an error. */
   readonly onFatal?: (error: Error) => void;
-  /** A batch that cannot be decoded was passed over. Default: logged as an error. */
-  readonly onUnreadable?: (batch: UnreadableBatch) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
   /** Bound on the records handed over at once. Default 5000. */
@@ -161,20 +143,18 @@ export interface PartitionBatch<T> {
 export interface BatchContext {
   /** Membership is kept alive in the background; this only throws RetryableError when the batch has become stale. */
   heartbeat(): void;
-  /** True when the partition was taken away (or the loop stops): do not commit. */
-  isStale(): boolean;
   /** Writes the record to the parked topic. Await it before committing a position beyond the record. */
   park(record: StoredRecord, reason: string): Promise<void>;
 }
 
-export interface ConsumeOptions<T = StoredRecord> {
+export interface ConsumeOptions<T> {
   readonly groupId: string;
   readonly topic: string;
   readonly parkedTopic: string;
   /** The position in the handler's store: the offset of the next record to handle. 0n for an empty store. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   /** Turns a record into what the handler wants; throws PoisonRecord for one that can never be understood. */
-  readonly decode?: (record: StoredRecord) => T;
+  readonly decode: (record: StoredRecord) => T;
   /** Handles a batch and commits `nextOffset` in its store; see the failure classes for what its errors mean. */
   readonly handleBatch: (batch: PartitionBatch<T>, context: BatchContext) => Promise<void>;
   /** The loop has stopped for good; the process is to exit non-zero. */
@@ -185,15 +165,6 @@ export interface ConsumeOptions<T = StoredRecord> {
   readonly onParked?: (record: StoredRecord, reason: string) => void;
   /** Bound on the records of one batch. Default 1000. */
   readonly batchRecordsMax?: number;
-  /** Unexpected errors in a row on one batch before the loop gives up. Default 5. */
-  readonly unexpectedErrorsMax?: number;
-  /** Default 100, doubling to `retryDelayMsMax` (5000). */
-  readonly retryDelayMs?: number;
-  readonly retryDelayMsMax?: number;
-  /** Default 1000. */
-  readonly heartbeatIntervalMs?: number;
-  /** How often the group's offsets are committed (for lag dashboards only). Default 5000. */
-  readonly commitIntervalMs?: number;
 }
 
 export interface ConsumerHealth {
@@ -241,20 +212,16 @@ export interface Log {
    */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
   /**
-   * The newest committed records of a partition, oldest first, at most `recordsMax` (default 16): one at least, unless the
-   * partition holds none or very much was aborted behind it. Throws LogUnavailable after `timeoutMs` (default 10000), and
-   * any other error where the records cannot be read.
+   * The newest committed records of a partition, oldest first, at most 16: one at least, unless the partition holds none
+   * or very much was aborted behind it. Throws LogUnavailable after ten seconds, and any other error where the records
+   * cannot be read.
    */
-  readLastRecords(
-    topic: string,
-    partition: number,
-    options?: { readonly recordsMax?: number; readonly timeoutMs?: number },
-  ): Promise<readonly StoredRecord[]>;
+  readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads all partitions of a topic for this process alone. */
   followTopic(options: FollowOptions): Following;
   /** Shares the partitions of a topic with the group's other members; the handler's store holds the position. */
-  consumePartitions<T = StoredRecord>(options: ConsumeOptions<T>): PartitionConsumer;
+  consumePartitions<T>(options: ConsumeOptions<T>): PartitionConsumer;
   close(): Promise<void>;
 }

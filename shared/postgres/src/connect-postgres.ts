@@ -1,10 +1,11 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { ServerConnection } from '@makerbook/settings';
+import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
 import { classify, PostgresUnavailable } from './failures.js';
 
-export interface PostgresOptions {
-  /** `postgres://user:password@host:port/database` */
-  readonly url: string;
+/** Its URL: `postgres://user:password@host:port/database`. */
+export interface PostgresOptions extends ServerConnection {
   /** Connections of this process. Default 10. */
   readonly poolMax?: number;
   /** Postgres itself gives up a statement after this; the caller has its error soon afterwards in any case. Default 5000. */
@@ -55,27 +56,50 @@ export function connectPostgres(options: PostgresOptions): Postgres {
     keepAlive: true,
   });
   pool.on('error', (error) => options.onConnectionLost?.(error));
+  const time = timeOperations('postgresql');
+  const unobserve = observePool('postgresql', () => {
+    const { idleCount: idle, totalCount, waitingCount: waiting } = pool;
+    return { idle, used: totalCount - idle, waiting };
+  });
   return {
-    query: (text, values) => run(pool, text, values),
-    transaction: (work) => inTransaction(pool, work),
+    query: (text, values) => time(() => run(pool, text, values)),
+    transaction: (work) => time(() => inTransaction(pool, work)),
     check: () => check(pool),
     isThere: () => isThere(pool),
-    close: () => pool.end(),
+    close: async () => {
+      unobserve();
+      await pool.end();
+    },
   };
 }
 
 /** The part of the settings that a single connection needs too. */
 export function connectionOf(options: PostgresOptions): pg.ClientConfig {
-  const { url, applicationName, schema, synchronousCommit } = options;
+  const { url, password, tls = false, applicationName, schema, synchronousCommit } = options;
   const settings = [
     ...(schema === undefined ? [] : [`-c search_path=${schema}`]),
     ...(synchronousCommit === undefined ? [] : [`-c synchronous_commit=${synchronousCommit}`]),
   ];
   return {
-    connectionString: url,
+    ...addressOf(url),
+    ...(password === undefined ? {} : { password }),
+    ssl: tls,
     types: { getTypeParser },
     ...(applicationName === undefined ? {} : { application_name: applicationName }),
     ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
+  };
+}
+
+/** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
+function addressOf(url: string): pg.ClientConfig {
+  const { hostname, port, username, password, pathname, searchParams } = new URL(url);
+  return {
+    ...Object.fromEntries(searchParams),
+    host: decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1'),
+    port: port === '' ? 5432 : Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: decodeURIComponent(pathname.slice(1)),
   };
 }
 

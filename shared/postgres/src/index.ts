@@ -1,11 +1,12 @@
 export * from './await-projection.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
-export { describeSchema } from './describe-schema.js';
 export * from './failures.js';
-export { hashReadModel, type ReadModelHash } from './hash-read-model.js';
-export { type Migration, migrate, readMigrations } from './migrate.js';
+export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema } from './migrate.js';
 export * from './project-partition.js';
 export { projectedPositions } from './projected-positions.js';
+export * from './projection-rows.js';
 export * from './read-open-orders.js';
 export * from './read-orders.js';
-export { saveProjection } from './save-projection.js';
+export * from './save-projection.js';
+export { describeSchema } from './testing/describe-schema.js';
+export { hashReadModel, type ReadModelHash } from './testing/hash-read-model.js';

@@ -1,7 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, describeSchema, migrate, type Postgres, readMigrations } from './index.js';
+import {
+  connectPostgres,
+  describeSchema,
+  migrate,
+  type Postgres,
+  readMigrations,
+  SchemaMismatch,
+  verifySchema,
+} from './index.js';
 
 describe('migrations', () => {
   let url: string;
@@ -36,6 +44,21 @@ describe('migrations', () => {
     await migrate({ url });
     const edited = readMigrations().map((step) => ({ ...step, sql: `${step.sql}\n-- edited` }));
     await expect(migrate({ url }, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
+  });
+
+  test('a schema that lacks a migration of this build, or holds another form of one, is not its own', async () => {
+    await expect(verifySchema(postgres)).rejects.toThrow(/lacks 0001-read-model.sql, .*run `operator migrate`/);
+    await migrate({ url });
+    await verifySchema(postgres);
+    const next = [...readMigrations(), { name: '9999-next.sql', sql: 'select 1' }];
+    const refused = verifySchema(postgres, next);
+    await expect(refused).rejects.toThrow(SchemaMismatch);
+    await expect(refused).rejects.toThrow('the database lacks 9999-next.sql: run `operator migrate`');
+    const edited = readMigrations().map((step) => ({ ...step, sql: `${step.sql}\n-- edited` }));
+    await expect(verifySchema(postgres, edited)).rejects.toThrow(/0001-read-model.sql was edited/);
+    // A newer build has been there: its steps only add.
+    await migrate({ url }, next);
+    await verifySchema(postgres);
   });
 
   test('a migration that fails leaves nothing behind', async () => {

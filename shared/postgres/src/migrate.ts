@@ -1,13 +1,19 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { ServerConnection } from '@makerbook/settings';
 import pg from 'pg';
-import { connectionOf, type PostgresOptions } from './connect-postgres.js';
+import { connectionOf, type Postgres, type PostgresOptions } from './connect-postgres.js';
 import { classify, PostgresRefused } from './failures.js';
 
 /** One numbered step of the schema: `0001-read-model.sql`. */
 export interface Migration {
   readonly name: string;
   readonly sql: string;
+}
+
+/** The schema is not the one that this build was made for. */
+export class SchemaMismatch extends Error {
+  override readonly name = 'SchemaMismatch';
 }
 
 const folder = new URL('../migrations/', import.meta.url);
@@ -26,7 +32,7 @@ export function readMigrations(): Migration[] {
  * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
  */
 export async function migrate(
-  options: Pick<PostgresOptions, 'url' | 'schema' | 'connectTimeoutMs'>,
+  options: ServerConnection & Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'>,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<string[]> {
   const { schema = 'public', connectTimeoutMs = 3_000 } = options;
@@ -52,20 +58,52 @@ export async function migrate(
   }
 }
 
+/**
+ * Throws where the schema lacks a step of this build, or holds another form of one. Needs no right but to read `migrations`.
+ * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused
+ */
+export async function verifySchema(
+  postgres: Pick<Postgres, 'query'>,
+  migrations: readonly Migration[] = readMigrations(),
+): Promise<void> {
+  const [there] = await postgres.query<{ exists: boolean }>("select to_regclass('migrations') is not null as exists");
+  const applied = there?.exists ? await postgres.query<Applied>('select name, checksum from migrations') : [];
+  const known = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+  const missing = migrations.filter(({ name }) => !known.has(name)).map(({ name }) => name);
+  if (missing.length > 0) {
+    throw new SchemaMismatch(`the database lacks ${missing.join(', ')}: run \`operator migrate\` of this build first`);
+  }
+  for (const migration of migrations) {
+    if (known.get(migration.name) !== checksumOf(migration)) throw new SchemaMismatch(editedOf(migration));
+  }
+}
+
 async function takeMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
-  const { rows } = await client.query<{ name: string; checksum: string }>('select name, checksum from migrations');
+  const { rows } = await client.query<Applied>('select name, checksum from migrations');
   const known = new Map(rows.map(({ name, checksum }) => [name, checksum]));
   const taken: string[] = [];
-  for (const { name, sql } of migrations) {
-    const checksum = createHash('sha256').update(sql).digest('hex');
+  for (const migration of migrations) {
+    const { name, sql } = migration;
+    const checksum = checksumOf(migration);
     const before = known.get(name);
     if (before === checksum) continue;
-    if (before !== undefined) {
-      throw new PostgresRefused(`${name} was edited after it had been applied: put it back and add a new migration`);
-    }
+    if (before !== undefined) throw new PostgresRefused(editedOf(migration));
     await client.query(sql);
     await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum]);
     taken.push(name);
   }
   return taken;
+}
+
+interface Applied {
+  readonly name: string;
+  readonly checksum: string;
+}
+
+function checksumOf({ sql }: Migration): string {
+  return createHash('sha256').update(sql).digest('hex');
+}
+
+function editedOf({ name }: Migration): string {
+  return `${name} was edited after it had been applied: put it back and add a new migration`;
 }

@@ -54,11 +54,23 @@ describe('the open orders of the read model', () => {
       `insert into funding (maker, token, balance, allowance, block, open_orders)
        values (decode(lpad('7', 40, '0'), 'hex'), decode(lpad('ee', 40, '0'), 'hex'), 5, 5, 14, 1)`,
     );
+    const bad = `0x${'8'.padStart(40, '0')}`;
+    await postgres.query(
+      `insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
+       values (decode(lpad('8', 40, '0'), 'hex'), 0, 'ADMITTED', 40, 'a bug', '{}')`,
+    );
     const { orders, pages, partitions } = await read();
     expect(pages).toEqual([1000, 1000, 500]);
     expect(partitions).toEqual([
-      { partition: 0, nextOffset: 70n, term: 3, block: { number: 12, timestamp: 1_700_000_000 }, newestRead: 14 },
-      { partition: 1, nextOffset: 9n, term: 0, block: undefined, newestRead: -1 },
+      {
+        partition: 0,
+        nextOffset: 70n,
+        term: 3,
+        block: { number: 12, timestamp: 1_700_000_000 },
+        newestRead: 14,
+        quarantined: new Map([[bad, 40n]]),
+      },
+      { partition: 1, nextOffset: 9n, term: 0, block: undefined, newestRead: -1, quarantined: new Map() },
     ]);
     const byHash = new Map(orders.map((order) => [Number(order.orderHash), order]));
     expect(byHash.size).toBe(ORDERS);

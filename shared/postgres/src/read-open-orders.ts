@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres, Query } from './connect-postgres.js';
+import { RowShape } from './row-shape.js';
 
 /** What a watcher of the chain must know of an open order. */
 export interface OpenOrderRow {
@@ -21,7 +22,17 @@ export interface ProjectedPartition {
   readonly block: { readonly number: number; readonly timestamp: number } | undefined;
   /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
   readonly newestRead: number;
+  /** Makers in quarantine: their orders are as they were before this offset, whatever the position. */
+  readonly quarantined: ReadonlyMap<Hex, bigint>;
 }
+
+const openOrder = new RowShape<OpenOrderRow>({
+  orderHash: 'bytea',
+  maker: 'bytea',
+  makingToken: 'bytea',
+  expiresAtSeconds: 'number',
+  isObserved: 'boolean',
+});
 
 /**
  * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of the
@@ -36,12 +47,11 @@ export function readOpenOrders(
   return postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read, read only');
     const partitions = await readPartitions(query);
-    await query(`declare open_orders no scroll cursor for
-      select order_hash, maker, making_token, expires_at_seconds, is_observed from orders`);
+    await query(`declare open_orders no scroll cursor for select ${openOrder.list} from orders`);
     for (;;) {
-      const rows = await query<OrderRow>(`fetch ${pageRows} from open_orders`);
+      const rows = await query(`fetch ${pageRows} from open_orders`);
       if (rows.length === 0) return partitions;
-      onOrders(rows.map(toOrder));
+      onOrders(rows.map((row) => openOrder.read(row)));
     }
   });
 }
@@ -54,23 +64,19 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
          from makers left join funding using (maker) group by partition) read using (partition)
      order by partition`,
   );
+  const makers = await query<{ maker: Hex; partition: number; quarantined_offset: bigint }>(
+    'select maker, partition, quarantined_offset from makers where quarantined_offset is not null',
+  );
   return rows.map(({ partition, next_offset, term, block_number, block_timestamp, newest_read }) => ({
     partition,
     nextOffset: next_offset,
     term: Number(term),
     block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
     newestRead: newest_read === null ? -1 : Number(newest_read),
+    quarantined: new Map(
+      makers.filter((each) => each.partition === partition).map((each) => [each.maker, each.quarantined_offset]),
+    ),
   }));
-}
-
-function toOrder({ order_hash, maker, making_token, expires_at_seconds, is_observed }: OrderRow): OpenOrderRow {
-  return {
-    orderHash: order_hash,
-    maker,
-    makingToken: making_token,
-    expiresAtSeconds: Number(expires_at_seconds),
-    isObserved: is_observed,
-  };
 }
 
 interface PartitionRow {
@@ -80,12 +86,4 @@ interface PartitionRow {
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
   readonly newest_read: bigint | null;
-}
-
-interface OrderRow {
-  readonly order_hash: Hex;
-  readonly maker: Hex;
-  readonly making_token: Hex;
-  readonly expires_at_seconds: bigint;
-  readonly is_observed: boolean;
 }

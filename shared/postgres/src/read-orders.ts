@@ -117,10 +117,3 @@ interface ReservationRow {
   expires_at_seconds: bigint | null;
   is_open: boolean;
 }
-
-/** The offset of the next message that the projection of the partition will fold; 0 when it has never run. */
-export async function projectedPosition(postgres: Postgres, partition: number): Promise<bigint> {
-  const sql = 'select next_offset from projections where partition = $1';
-  const [row] = await postgres.query<{ next_offset: bigint }>(sql, [partition]);
-  return row?.next_offset ?? 0n;
-}

@@ -3,7 +3,6 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import {
   connectPostgres,
-  findDueMakers,
   findKnownHashes,
   findOrders,
   type HistoryRow,
@@ -15,14 +14,12 @@ import {
   PositionTaken,
   type Postgres,
   type ProjectionCommit,
-  projectedPosition,
   readMakerList,
   readMakers,
-  readNextDue,
   readProjection,
-  readQuarantined,
   saveProjection,
   takeProjection,
+  tryProjection,
 } from './index.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -53,7 +50,7 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
 function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint, reason: string | null): HistoryRow {
   const { orderHash, status, remaining, expiresAtSeconds } = row;
   const expiry = happened === 'OPENED' ? expiresAtSeconds : null;
-  return { offset, orderHash, maker, happened, status, reason, remaining, expiresAtSeconds: expiry };
+  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining, expiresAtSeconds: expiry };
 }
 
 /** From one offset to another. The version counts the commits that were made before. */
@@ -72,6 +69,7 @@ function commit(version: number, from: bigint, to: bigint, changed: Partial<Proj
     changed: [],
     removed: [],
     history: [],
+    cancelledHashes: [],
     ...changed,
   };
 }
@@ -82,11 +80,12 @@ const makerRow = {
   nonce: '7',
   nonceBlock: 5,
   dueAtSeconds: 1_000,
-  quarantine: undefined,
+  quarantinedOffset: null,
+  quarantineReason: null,
+  quarantineClock: null,
 };
 const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2 };
 const clock = { term: 2, block: 9, seconds: 99 };
-const noMaker: Hex = '0x';
 const opening = commit(0, 0n, 10n, {
   makers: [makerRow],
   funding: [fundingRow],
@@ -100,9 +99,12 @@ beforeEach(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url });
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-  await readProjection(postgres, 3);
+  await postgres.query('insert into projections (partition) values (3)');
 });
 afterEach(() => postgres.close());
+
+const positionOf = async (partition: number) => (await readProjection(postgres, partition)).next.offset;
+const dueIn = async (partition: number) => (await takeProjection(postgres, partition)).due;
 
 describe('a commit', () => {
   test('stores rows and position together, and all of it reads back without loss', async () => {
@@ -118,10 +120,8 @@ describe('a commit', () => {
       clock,
       version: 1n,
     });
-    expect(await readNextDue(postgres, 3)).toBe(1_000);
-    expect(await readNextDue(postgres, 3, 1_000)).toBeUndefined();
-    expect(await findDueMakers(postgres, 3, 999, noMaker, 10)).toEqual([]);
-    expect(await findDueMakers(postgres, 3, 1_000, noMaker, 10)).toEqual([{ maker, openOrders: 2 }]);
+    expect(await dueIn(3)).toEqual([{ maker, dueAtSeconds: 1_000, openOrders: 2 }]);
+    expect(await dueIn(4)).toEqual([]);
   });
 
   test('changes, removes and drops rows', async () => {
@@ -148,7 +148,7 @@ describe('a commit', () => {
       funding: [],
       orders: [order(1, state)],
     });
-    expect(await readNextDue(postgres, 3)).toBeUndefined();
+    expect(await dueIn(3)).toEqual([]);
   });
 
   test('from a position that is not the stored one writes nothing', async () => {
@@ -158,7 +158,7 @@ describe('a commit', () => {
       await expect(saveProjection(postgres, { ...opening, ...other })).rejects.toThrow(PositionTaken);
     }
     expect(await hashReadModel(postgres)).toEqual(before);
-    expect(await projectedPosition(postgres, 3)).toBe(0n);
+    expect(await positionOf(3)).toBe(0n);
   });
 
   test('that several make at once is made by one of them', async () => {
@@ -170,13 +170,21 @@ describe('a commit', () => {
   });
 
   test('of an owner from whom the partition was taken writes nothing, though the rows are where it left them', async () => {
-    const earlier = await takeProjection(postgres, 3);
-    const later = await takeProjection(postgres, 3);
-    expect(later).toEqual({ ...earlier, version: earlier.version + 1n });
+    const { projection: earlier } = await takeProjection(postgres, 3);
+    const { projection: later } = await takeProjection(postgres, 3);
+    expect(later).toEqual({ ...earlier, version: expect.anything() });
+    expect(later.version).toBeGreaterThan(earlier.version);
     await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
     await saveProjection(postgres, { ...opening, version: later.version });
-    expect(await projectedPosition(postgres, 3)).toBe(10n);
-    expect((await takeProjection(postgres, 4)).next).toEqual({ offset: 0n, index: 0 });
+    expect(await positionOf(3)).toBe(10n);
+    expect((await takeProjection(postgres, 4)).projection.next).toEqual({ offset: 0n, index: 0 });
+  });
+
+  test('of an owner from before the rows fell back is refused, whoever has taken them since', async () => {
+    const { projection: earlier } = await takeProjection(postgres, 3);
+    await postgres.query('update projections set version = 0 where partition = 3');
+    await takeProjection(postgres, 3);
+    await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
   });
 
   test('of a part of a block is made by one of several, also where the part led to no message', async () => {
@@ -199,48 +207,34 @@ describe('a commit', () => {
 
   test('quarantines a maker: nothing of it is due, and the row says from where on and why', async () => {
     await saveProjection(postgres, opening);
-    const quarantine = { offset: 10n, reason: 'a reason', clock };
-    const left = { makers: [{ ...makerRow, dueAtSeconds: null, quarantine }] };
-    await saveProjection(postgres, commit(1, 10n, 11n, left));
-    expect((await readMakers(postgres, [maker])).makers).toEqual(left.makers);
-    expect(await readNextDue(postgres, 3)).toBeUndefined();
-    expect(await readQuarantined(postgres, 3)).toEqual({
-      makers: new Map([[maker, quarantine]]),
-      inBook: [order(1), order(2)],
+    const quarantined = {
+      ...makerRow,
+      dueAtSeconds: null,
+      quarantinedOffset: 10n,
+      quarantineReason: 'a reason',
+      quarantineClock: clock,
+    };
+    await saveProjection(postgres, commit(1, 10n, 11n, { makers: [quarantined] }));
+    expect((await readMakers(postgres, [maker])).makers).toEqual([quarantined]);
+    expect(await takeProjection(postgres, 3)).toMatchObject({
+      due: [],
+      quarantined: new Map([[maker, { offset: 10n, reason: 'a reason', clock }]]),
+      owed: [order(1), order(2)],
     });
-    expect(await readQuarantined(postgres, 4)).toEqual({ makers: new Map(), inBook: [] });
-    await saveProjection(postgres, commit(2, 11n, 12n, { makers: [makerRow] }));
-    expect((await readQuarantined(postgres, 3)).makers).toEqual(new Map());
+    expect(await takeProjection(postgres, 4)).toMatchObject({ due: [], quarantined: new Map(), owed: [] });
+    const { version } = await readProjection(postgres, 3);
+    await saveProjection(postgres, { ...commit(0, 11n, 12n, { makers: [makerRow] }), version });
+    expect(await takeProjection(postgres, 3)).toMatchObject({ quarantined: new Map(), owed: [] });
   });
 
-  test('quarantines a maker whose rows cannot be read, and leaves all else of them as it is', async () => {
-    await saveProjection(postgres, opening);
-    const quarantine = { offset: 10n, reason: 'a reason', clock };
-    const unknown: Hex = `0x${'cc'.repeat(20)}`;
-    const quarantined = [maker, unknown].map((one) => ({ maker: one, quarantine }));
-    await saveProjection(postgres, commit(1, 10n, 11n, { quarantined, withdrawn: [hashOf(1)] }));
-    expect(await readMakers(postgres, [maker])).toEqual({
-      makers: [{ ...makerRow, dueAtSeconds: null, quarantine }],
-      funding: [fundingRow],
-      orders: [order(1, { inBook: false }), order(2)],
-    });
-    expect([...(await readQuarantined(postgres, 3)).makers.keys()]).toEqual([maker, unknown]);
-  });
-
-  test('finds the first of the makers that are due, by address, with the orders that each has open', async () => {
-    const makers = ['0c', '0a', '0b'].map((byte): Hex => `0x${byte.repeat(20)}`);
-    const funding = makers.flatMap((of, index) =>
-      [token, maker].map((sold) => ({ ...fundingRow, maker: of, token: sold, openOrders: index + 1 })),
-    );
-    await saveProjection(
-      postgres,
-      commit(0, 0n, 1n, { makers: makers.map((of) => ({ ...makerRow, maker: of })), funding }),
-    );
-    expect(await findDueMakers(postgres, 3, 1_000, noMaker, 2)).toEqual([
-      { maker: makers[1], openOrders: 4 },
-      { maker: makers[2], openOrders: 6 },
-    ]);
-    expect(await findDueMakers(postgres, 3, 1_000, makers[2] as Hex, 2)).toEqual([{ maker: makers[0], openOrders: 2 }]);
+  test('that is only tried throws what a commit would, and writes nothing', async () => {
+    const before = await hashReadModel(postgres);
+    await tryProjection(postgres, opening);
+    const refused = { ...opening, funding: [{ ...fundingRow, openOrders: 0 }] };
+    await expect(tryProjection(postgres, refused)).rejects.toThrow(InvariantBroken);
+    await expect(tryProjection(postgres, { ...opening, version: 7n })).rejects.toThrow(PositionTaken);
+    expect(await hashReadModel(postgres)).toEqual(before);
+    expect(await positionOf(3)).toBe(0n);
   });
 
   test.each<[string, Partial<ProjectionCommit>]>([
@@ -256,14 +250,14 @@ describe('a commit', () => {
     ['a balance without an allowance', { funding: [{ ...fundingRow, allowance: null }] }],
     [
       'a quarantined maker that is due',
-      { makers: [{ ...makerRow, quarantine: { offset: 1n, reason: 'a reason', clock } }] },
+      { makers: [{ ...makerRow, quarantinedOffset: 1n, quarantineReason: 'a reason', quarantineClock: clock }] },
     ],
     ['a part of a block that was not begun', { to: { offset: 5n, index: 1 } }],
     ['a removal without a reason', { history: [history(order(1), 'REMOVED', 1n, null)] }],
     ['one order accepted twice', { history: [1n, 2n].map((offset) => history(order(1), 'OPENED', offset, null)) }],
   ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
     await expect(saveProjection(postgres, commit(0, 0n, 5n, changed))).rejects.toThrow(InvariantBroken);
-    expect(await projectedPosition(postgres, 3)).toBe(0n);
+    expect(await positionOf(3)).toBe(0n);
   });
 });
 
@@ -281,7 +275,7 @@ describe('reading', () => {
   test('a maker without orders, and a partition that was never projected, have an empty list', async () => {
     expect(await readMakerList(postgres, hashOf(1), 3)).toEqual({ nextOffset: 10n, records: [] });
     expect(await readMakerList(postgres, maker, 5)).toEqual({ nextOffset: 0n, records: [] });
-    expect(await projectedPosition(postgres, 5)).toBe(0n);
+    expect(await positionOf(5)).toBe(0n);
   });
 
   test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
@@ -292,7 +286,7 @@ describe('reading', () => {
   });
 
   test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {
-    const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, offset: 10n }];
+    const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, logOffset: 10n }];
     await saveProjection(postgres, commit(1, 10n, 11n, { cancelledHashes }));
     expect(await findKnownHashes(postgres, [order(9), order(8)])).toEqual({
       accepted: new Set(),

@@ -1,6 +1,43 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf, type Postgres } from './connect-postgres.js';
-import { type CancelledHashRow, PositionTaken, type ProjectionCommit, type Quarantine } from './project-partition.js';
+import type { Postgres } from './connect-postgres.js';
+import {
+  type CancelledHashRow,
+  type FundingRow,
+  type HistoryRow,
+  type LogPlace,
+  type MakerRow,
+  type OrderRow,
+  type OrderStateRow,
+  type Projection,
+  shapes,
+} from './projection-rows.js';
+import type { RowShape } from './row-shape.js';
+
+/** The rows that a part of the log changed; each is named once. */
+export interface ChangedRows {
+  readonly makers: readonly MakerRow[];
+  readonly funding: readonly FundingRow[];
+  readonly fundingDropped: readonly Pick<FundingRow, 'maker' | 'token'>[];
+  readonly opened: readonly OrderRow[];
+  readonly changed: readonly OrderStateRow[];
+  readonly removed: readonly Hex[];
+  readonly history: readonly HistoryRow[];
+  readonly cancelledHashes: readonly CancelledHashRow[];
+}
+
+/** What a part of the log did, to be committed with the place behind it. */
+export interface ProjectionCommit extends ChangedRows, Omit<Projection, 'next'> {
+  readonly partition: number;
+  /** As read or committed last; it is one more then. */
+  readonly version: bigint;
+  readonly from: LogPlace;
+  readonly to: LogPlace;
+}
+
+/** The rows are not where the caller left them, or another owner has taken the partition. Nothing was written. */
+export class PositionTaken extends Error {
+  override readonly name = 'PositionTaken';
+}
 
 /**
  * Commits what a part of the log did, and the place behind it: one statement, and so one transaction in one round trip. Of
@@ -9,9 +46,9 @@ import { type CancelledHashRow, PositionTaken, type ProjectionCommit, type Quara
  */
 export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
   const { partition, from, to, clock, version, isBlockBegun } = commit;
-  const parts = partsOf(commit).filter(({ rows }) => rows.length > 0);
-  const steps = parts.map(({ name, sql }, index) => `${name} as (${sql(`$${index + 11}`)})`);
-  // The row of the partition is locked first, for every part asks whether it has moved. A second owner waits for it, finds
+  const writes = writesOf(commit).filter((write) => write !== undefined);
+  const steps = writes.map(({ sql }, index) => `write_${index} as (${sql(`$${index + 11}`)})`);
+  // The row of the partition is locked first, for every write asks whether it has moved. A second owner waits for it, finds
   // another position, and writes nothing.
   const moved = await postgres.query<{ partition: number }>(
     `with ${[`moved as (${movePositionSql})`, ...steps].join(', ')} select partition from moved`,
@@ -26,7 +63,7 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
       clock.block < 0 ? null : clock.block,
       clock.seconds,
       isBlockBegun,
-      ...parts.map(({ rows }) => JSON.stringify(rows)),
+      ...writes.map(({ json }) => json),
     ],
   );
   if (moved.length === 0) {
@@ -36,30 +73,37 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
   }
 }
 
-/** One kind of row. No part reads what another one writes: all of them see the tables as they were. */
-interface Part {
-  readonly name: string;
-  readonly rows: readonly object[];
-  /** @param rows the place of the rows as JSON among the values */
-  readonly sql: (rows: string) => string;
+/** Throws what the commit would, and writes nothing. */
+export async function tryProjection(postgres: Postgres, commit: ProjectionCommit): Promise<void> {
+  const undo = new Error('undo');
+  try {
+    await postgres.transaction(async (query) => {
+      await saveProjection({ query }, commit);
+      throw undo;
+    });
+  } catch (error) {
+    if (error !== undo) throw error;
+  }
 }
 
-function partsOf(commit: ProjectionCommit): Part[] {
+/** One kind of change. None reads what another one writes: all of them see the tables as they were. */
+interface Write {
+  readonly json: string;
+  /** @param parameter the place of the JSON among the values */
+  readonly sql: (parameter: string) => string;
+}
+
+function writesOf(commit: ProjectionCommit): (Write | undefined)[] {
+  const removed = commit.removed.map((orderHash) => ({ orderHash }));
   return [
-    { name: 'removed', sql: removeOrders, rows: commit.removed.map((hash) => ({ order_hash: byteaOf(hash) })) },
-    { name: 'opened', sql: openOrders, rows: commit.opened.map(orderToJson) },
-    { name: 'changed', sql: changeOrders, rows: commit.changed.map(orderStateToJson) },
-    { name: 'dropped', sql: dropFunding, rows: commit.fundingDropped.map(fundingKeyToJson) },
-    { name: 'funded', sql: saveFunding, rows: commit.funding.map(fundingToJson) },
-    { name: 'known', sql: saveMakers, rows: commit.makers.map(makerToJson) },
-    { name: 'quarantined', sql: quarantineMakers, rows: commit.quarantined?.map(quarantinedToJson) ?? [] },
-    {
-      name: 'withdrawn',
-      sql: withdrawOrders,
-      rows: commit.withdrawn?.map((hash) => ({ order_hash: byteaOf(hash) })) ?? [],
-    },
-    { name: 'happened', sql: addHistory, rows: commit.history.map(historyToJson) },
-    { name: 'cancelled', sql: addCancelledHashes, rows: commit.cancelledHashes?.map(cancelledHashToJson) ?? [] },
+    remove('orders', shapes.orderHash, removed, ['order_hash']),
+    insert('orders', shapes.order, commit.opened),
+    update('orders', shapes.orderState, commit.changed, ['order_hash']),
+    remove('funding', shapes.fundingKey, commit.fundingDropped, ['maker', 'token']),
+    insert('funding', shapes.funding, commit.funding, ['maker', 'token']),
+    insert('makers', shapes.maker, commit.makers, ['maker']),
+    insert('order_history', shapes.history, commit.history),
+    insert('cancelled_hashes', shapes.cancelledHash, commit.cancelledHashes),
   ];
 }
 
@@ -70,143 +114,54 @@ const movePositionSql = `
 
 const hasMoved = 'exists (select from moved)';
 
-const removeOrders = (rows: string) => `
-  delete from orders using json_to_recordset(${rows}) as gone (order_hash bytea)
-  where orders.order_hash = gone.order_hash and ${hasMoved}`;
-
-const openOrders = (rows: string) => `
-  insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, is_observed, status, reason, in_book, record_start)
-  select order_hash, maker, $1, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
-    making_amount, remaining, is_observed, status, reason, in_book, record_start
-  from json_to_recordset(${rows}) as opened (order_hash bytea, maker bytea, accepted_offset bigint,
-    accepted_at_ms bigint, expires_at_seconds bigint, making_token bytea, making_amount numeric, remaining numeric,
-    is_observed boolean, status text, reason text, in_book boolean, record_start text)
-  where ${hasMoved}`;
-
-const changeOrders = (rows: string) => `
-  update orders set remaining = changed.remaining, is_observed = changed.is_observed, status = changed.status,
-    reason = changed.reason, in_book = changed.in_book
-  from json_to_recordset(${rows}) as changed (order_hash bytea, remaining numeric, is_observed boolean, status text,
-    reason text, in_book boolean)
-  where orders.order_hash = changed.order_hash and ${hasMoved}`;
-
-const dropFunding = (rows: string) => `
-  delete from funding using json_to_recordset(${rows}) as dropped (maker bytea, token bytea)
-  where funding.maker = dropped.maker and funding.token = dropped.token and ${hasMoved}`;
-
-const saveFunding = (rows: string) => `
-  insert into funding (maker, token, balance, allowance, block, open_orders)
-  select * from json_to_recordset(${rows}) as saved (maker bytea, token bytea, balance numeric, allowance numeric,
-    block bigint, open_orders integer)
-  where ${hasMoved}
-  on conflict (maker, token) do update set balance = excluded.balance, allowance = excluded.allowance,
-    block = excluded.block, open_orders = excluded.open_orders`;
-
-const saveMakers = (rows: string) => `
-  insert into makers (maker, partition, admission, nonce, nonce_block, due_at_seconds, quarantined_offset,
-    quarantine_reason, quarantine_clock)
-  select maker, $1, admission, nonce, nonce_block, due_at_seconds, quarantined_offset, quarantine_reason, quarantine_clock
-  from json_to_recordset(${rows}) as saved (maker bytea, admission text, nonce numeric, nonce_block bigint,
-    due_at_seconds bigint, quarantined_offset bigint, quarantine_reason text, quarantine_clock jsonb)
-  where ${hasMoved}
-  on conflict (maker) do update set admission = excluded.admission, nonce = excluded.nonce,
-    nonce_block = excluded.nonce_block, due_at_seconds = excluded.due_at_seconds,
-    quarantined_offset = excluded.quarantined_offset, quarantine_reason = excluded.quarantine_reason,
-    quarantine_clock = excluded.quarantine_clock`;
-
-const quarantineMakers = (rows: string) => `
-  insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
-  select maker, $1, 'UNKNOWN', quarantined_offset, quarantine_reason, quarantine_clock
-  from json_to_recordset(${rows}) as quarantined (maker bytea, quarantined_offset bigint, quarantine_reason text,
-    quarantine_clock jsonb)
-  where ${hasMoved}
-  on conflict (maker) do update set due_at_seconds = null, quarantined_offset = excluded.quarantined_offset,
-    quarantine_reason = excluded.quarantine_reason, quarantine_clock = excluded.quarantine_clock`;
-
-const withdrawOrders = (rows: string) => `
-  update orders set in_book = false from json_to_recordset(${rows}) as withdrawn (order_hash bytea)
-  where orders.order_hash = withdrawn.order_hash and ${hasMoved}`;
-
-const addHistory = (rows: string) => `
-  insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining,
-    expires_at_seconds)
-  select $1, log_offset, order_hash, maker, happened, status, reason, remaining, expires_at_seconds
-  from json_to_recordset(${rows}) as added (log_offset bigint, order_hash bytea, maker bytea, happened text,
-    status text, reason text, remaining numeric, expires_at_seconds bigint)
-  where ${hasMoved}`;
-
-const addCancelledHashes = (rows: string) => `
-  insert into cancelled_hashes (maker, expires_at_seconds, order_hash, partition, log_offset)
-  select maker, expires_at_seconds, order_hash, $1, log_offset
-  from json_to_recordset(${rows}) as added (maker bytea, expires_at_seconds bigint, order_hash bytea, log_offset bigint)
-  where ${hasMoved}`;
-
-function orderStateToJson(row: ProjectionCommit['changed'][number]): object {
-  const { orderHash, remaining, isObserved, status, reason, inBook } = row;
-  return { order_hash: byteaOf(orderHash), remaining, is_observed: isObserved, status, reason, in_book: inBook };
+/** @param key of rows that may be there, and are replaced then; left out, a row that is there breaks an invariant */
+function insert<Row extends object>(
+  table: string,
+  shape: RowShape<Row>,
+  rows: readonly Row[],
+  key: readonly string[] = [],
+): Write | undefined {
+  const [column, value] = table === 'funding' ? ['', ''] : ['partition, ', '$1, '];
+  const replacing = `on conflict (${key}) do update set ${shape.assignments('excluded', key)}`;
+  return write(
+    shape,
+    rows,
+    (given) => `insert into ${table} (${column}${shape.list}) select ${value}${shape.list} from ${given}
+      where ${hasMoved} ${key.length === 0 ? '' : replacing}`,
+  );
 }
 
-function orderToJson(row: ProjectionCommit['opened'][number]): object {
-  return {
-    ...orderStateToJson(row),
-    maker: byteaOf(row.maker),
-    accepted_offset: String(row.acceptedOffset),
-    accepted_at_ms: row.acceptedAtMs,
-    expires_at_seconds: row.expiresAtSeconds,
-    making_token: byteaOf(row.makingToken),
-    making_amount: row.makingAmount,
-    record_start: row.recordStart,
-  };
+function update<Row extends object>(
+  table: string,
+  shape: RowShape<Row>,
+  rows: readonly Row[],
+  key: readonly string[],
+): Write | undefined {
+  return write(
+    shape,
+    rows,
+    (given) => `update ${table} set ${shape.assignments('given', key)} from ${given} where ${isSame(table, key)}`,
+  );
 }
 
-function fundingKeyToJson({ maker, token }: ProjectionCommit['fundingDropped'][number]): object {
-  return { maker: byteaOf(maker), token: byteaOf(token) };
+function remove<Row extends object>(
+  table: string,
+  shape: RowShape<Row>,
+  rows: readonly Row[],
+  key: readonly string[],
+): Write | undefined {
+  return write(shape, rows, (given) => `delete from ${table} using ${given} where ${isSame(table, key)}`);
 }
 
-function fundingToJson(row: ProjectionCommit['funding'][number]): object {
-  const { balance, allowance, block, openOrders } = row;
-  return { ...fundingKeyToJson(row), balance, allowance, block, open_orders: openOrders };
+function write<Row extends object>(
+  shape: RowShape<Row>,
+  rows: readonly Row[],
+  sql: (given: string) => string,
+): Write | undefined {
+  if (rows.length === 0) return undefined;
+  return { json: shape.toJson(rows), sql: (parameter) => sql(shape.given(parameter)) };
 }
 
-function makerToJson({ maker, quarantine, ...row }: ProjectionCommit['makers'][number]): object {
-  return {
-    maker: byteaOf(maker),
-    admission: row.admission,
-    nonce: row.nonce,
-    nonce_block: row.nonceBlock,
-    due_at_seconds: row.dueAtSeconds,
-    ...(quarantine === undefined ? {} : quarantineToJson(quarantine)),
-  };
-}
-
-function quarantinedToJson({ maker, quarantine }: { readonly maker: Hex; readonly quarantine: Quarantine }): object {
-  return { maker: byteaOf(maker), ...quarantineToJson(quarantine) };
-}
-
-function quarantineToJson({ offset, reason, clock }: Quarantine): object {
-  return { quarantined_offset: String(offset), quarantine_reason: reason, quarantine_clock: clock };
-}
-
-function cancelledHashToJson(row: CancelledHashRow): object {
-  const { maker, orderHash, expiresAtSeconds, offset } = row;
-  return {
-    maker: byteaOf(maker),
-    expires_at_seconds: expiresAtSeconds,
-    order_hash: byteaOf(orderHash),
-    log_offset: String(offset),
-  };
-}
-
-function historyToJson(row: ProjectionCommit['history'][number]): object {
-  return {
-    log_offset: String(row.offset),
-    order_hash: byteaOf(row.orderHash),
-    maker: byteaOf(row.maker),
-    happened: row.happened,
-    status: row.status,
-    reason: row.reason,
-    remaining: row.remaining,
-    expires_at_seconds: row.expiresAtSeconds,
-  };
+function isSame(table: string, key: readonly string[]): string {
+  return [...key.map((column) => `${table}.${column} = given.${column}`), hasMoved].join(' and ');
 }

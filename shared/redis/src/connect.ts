@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
+import type { ServerConnection } from '@makerbook/settings';
+import { type Logger, timeOperations } from '@makerbook/telemetry';
 import { Redis, ReplyError } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
-
-/** What this package needs of a logger (the shape that telemetry exports). */
-export interface Logger {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-}
 
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
+}
+
+/** What answers is a Redis Cluster or a Sentinel. The scripts build the names of keys, so that all keys must be on one server. */
+export class RedisUnusable extends Error {
+  override readonly name = 'RedisUnusable';
 }
 
 /** A Lua script with its hash; made once by `defineScript`. */
@@ -19,12 +21,13 @@ export interface RedisScript {
   readonly sha: string;
 }
 
-export interface ConnectRedisOptions {
-  /** `redis://…` or `rediss://…`. */
-  readonly url: string;
+/** Its URL: `redis://user:password@host:port/0`. */
+export interface ConnectRedisOptions extends ServerConnection {
   /** Put before every key. */
   readonly keyPrefix: string;
-  readonly logger: Logger;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Takes the error when the server is of a kind that cannot be used. */
+  readonly onFatal?: (error: RedisUnusable) => void;
   /** Shown by Redis in CLIENT LIST. */
   readonly clientName?: string;
   /** A command is answered or refused within this time. Default 500. */
@@ -63,8 +66,10 @@ export function defineScript(lua: string): RedisScript {
  * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
-  const { logger, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
+  const { logger, password, tls, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
   const client = new Redis(options.url, {
+    lazyConnect: true,
+    ...(tls && { tls: { ...tls, ...serverNameOf(options.url) } }),
     ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
@@ -77,10 +82,19 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     noDelay: true,
   });
   logOutages(client, logger);
+  client.on('ready', () => void verifyMode(client, options.onFatal));
+  const renewPassword = () => {
+    if (password !== undefined) client.options.password = password();
+  };
+  client.on('close', renewPassword);
+  renewPassword();
+  // What fails is tried again, and reported as an event.
+  client.connect().catch(() => undefined);
 
+  const time = timeOperations('redis');
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
     try {
-      return await commands(client);
+      return await time(() => commands(client));
     } catch (error) {
       throw isOutage(error) ? new RedisUnavailable((error as Error).message, { cause: error }) : error;
     }
@@ -109,6 +123,22 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   };
 }
 
+/** Proxies in front of managed servers choose the server by it. */
+function serverNameOf(url: string): { servername?: string } {
+  const { hostname } = new URL(url);
+  return isIP(hostname.replace(/^\[(.+)\]$/, '$1')) === 0 ? { servername: hostname } : {};
+}
+
+async function verifyMode(client: Redis, onFatal: ConnectRedisOptions['onFatal']): Promise<void> {
+  const info = await client.info('server').catch(() => '');
+  const [, mode = 'standalone'] = /redis_mode:(\w+)/.exec(info) ?? [];
+  if (mode === 'standalone') return;
+  onFatal?.(
+    new RedisUnusable(`REDIS_URL leads to a Redis in ${mode} mode: give the address of one server, or of a primary`),
+  );
+  client.disconnect();
+}
+
 /**
  * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or busy with a script.
  * Redis 6 puts the code of a command inside a script behind words of its own: `ERR Error running script …: -OOM …`.
@@ -121,7 +151,7 @@ function isOutage(error: unknown): boolean {
   return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
 }
 
-function logOutages(client: Redis, logger: Logger): void {
+function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void {
   let isAway = false;
   client.on('ready', () => {
     if (isAway) logger.info({}, 'Redis is back');

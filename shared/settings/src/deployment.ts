@@ -1,30 +1,70 @@
-import { address, choice, integer, list, port, secret, text } from './settings.js';
+import { address, choice, credential, integer, list, port, type Setting, secret, serverUrl, text } from './settings.js';
+
+type TlsSettings<P extends string> = Record<`${P}_TLS`, Setting<'off' | 'on'>> &
+  Record<`${P}_TLS_${'CA' | 'CERT' | 'KEY'}_FILE`, Setting<string>>;
+
+/** TLS to one server, the same for each: see `readTls`. */
+function tlsSettings<P extends string>(prefix: P, server: string): TlsSettings<P> {
+  return {
+    [`${prefix}_TLS`]: choice(
+      `Whether connections to ${server} are encrypted; its certificate and host name are verified then`,
+      ['off', 'on'],
+      'off',
+    ),
+    [`${prefix}_TLS_CA_FILE`]: text(
+      "PEM file of the authorities that sign the server's certificate; empty: the machine's",
+      '',
+    ),
+    [`${prefix}_TLS_CERT_FILE`]: text('PEM file of the certificate that is shown to the server; empty: none', ''),
+    [`${prefix}_TLS_KEY_FILE`]: text('PEM file of its key', ''),
+  } as TlsSettings<P>;
+}
 
 /** Settings that several services have: each takes the groups that it needs into its own spec. */
 export const kafkaSettings = {
   KAFKA_BROKERS: list('Kafka bootstrap brokers, `host:port`, comma-separated'),
-  KAFKA_TLS: choice('Whether connections to Kafka are encrypted', ['off', 'on'], 'off'),
-  KAFKA_TLS_CA_FILE: text("PEM file of the authorities that sign the brokers' certificates; empty: the machine's", ''),
-  KAFKA_TLS_CERT_FILE: text('PEM file of the certificate that is shown to the brokers; empty: none', ''),
-  KAFKA_TLS_KEY_FILE: text('PEM file of its key', ''),
+  ...tlsSettings('KAFKA', 'Kafka'),
   KAFKA_SASL_MECHANISM: choice(
     'How the service authenticates with Kafka: `none`, `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`',
     ['none', 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'],
     'none',
   ),
   KAFKA_SASL_USERNAME: text('User of `PLAIN` and `SCRAM`', ''),
-  KAFKA_SASL_PASSWORD_FILE: text('File with the password; read at each connection', ''),
-  KAFKA_SASL_TOKEN_FILE: text('File with the token of `OAUTHBEARER`; read at each connection', ''),
+  KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
+  KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
   PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 48, { min: 1, max: 1024 }),
   TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
 };
 
+const postgresUrl = serverUrl(['postgres:', 'postgresql:'], 'DATABASE_TLS');
+
 export const postgresSettings = {
-  DATABASE_URL: secret('Postgres of the read model, `postgres://user:password@host:port/database`'),
+  DATABASE_URL: secret(
+    'Postgres of the read model, `postgres://user:password@host:port/database`',
+    undefined,
+    postgresUrl,
+  ),
+  DATABASE_PASSWORD: credential('Password, instead of one in the URL', ''),
+  ...tlsSettings('DATABASE', 'Postgres'),
+};
+
+/** For a service that reads from a replica where it can. */
+export const replicaSettings = {
+  DATABASE_REPLICA_URL: secret(
+    'A replica of it, with the same password and TLS; empty: none. What it lacks is read from `DATABASE_URL`',
+    '',
+    postgresUrl,
+  ),
 };
 
 export const redisSettings = {
-  REDIS_URL: secret('Redis, `redis://host:port/0`. It may be flushed at any time'),
+  REDIS_URL: secret(
+    'Redis, `redis://user:password@host:port/0`: one server, or the primary behind one address. It may be flushed at any time',
+    undefined,
+    serverUrl(['redis:'], 'REDIS_TLS'),
+  ),
+  REDIS_PASSWORD: credential('Password, instead of one in the URL', ''),
+  ...tlsSettings('REDIS', 'Redis'),
   REDIS_KEY_PREFIX: text('Put before every Redis key', 'mb:'),
 };
 
@@ -61,6 +101,33 @@ export const opsSettings = {
   LOG_LEVEL: choice('Least severe log line that is written', ['debug', 'info', 'warn', 'error'], 'info'),
 };
 
-export const tracingSettings = {
+/** Variables of OpenTelemetry. Those of its specification that are not here are read by its SDK too. */
+export const telemetrySettings = {
+  OTEL_SERVICE_NAME: text('Name of the service in traces and metrics; empty: its own', ''),
+  OTEL_RESOURCE_ATTRIBUTES: text('Attributes of the process in traces and metrics: `name=value`, comma-separated', ''),
   OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text('The same with its path, for spans alone', ''),
+  OTEL_EXPORTER_OTLP_PROTOCOL: choice(
+    'How the collector is spoken to: `http/protobuf`, `http/json` or `grpc`',
+    ['http/protobuf', 'http/json', 'grpc'],
+    'http/protobuf',
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: secret('Header fields for the collector: `name=value`, comma-separated', ''),
+  OTEL_TRACES_EXPORTER: text(
+    'Where spans go: `otlp`, `zipkin`, `console` or `none`; empty: `otlp` where a collector is named, else `none`',
+    '',
+  ),
+  OTEL_TRACES_SAMPLER: text(
+    'Which traces are recorded, by the names of the specification: also `parentbased_always_on`, `traceidratio`',
+    'parentbased_traceidratio',
+  ),
+  OTEL_TRACES_SAMPLER_ARG: text('Part of the traces that `parentbased_traceidratio` records, from 0 to 1', '0.1'),
+  OTEL_PROPAGATORS: text('How a request brings its trace: also `b3`, `b3multi`, `none`', 'tracecontext,baggage'),
+  OTEL_METRICS_EXPORTER: choice(
+    'With `otlp` metrics are sent to the collector too; they are always served on `OPS_PORT`',
+    ['prometheus', 'otlp'],
+    'prometheus',
+  ),
+  OTEL_METRIC_EXPORT_INTERVAL: integer('Milliseconds from one sending of metrics to the next', 60_000, { min: 100 }),
+  OTEL_SDK_DISABLED: text('`true`: no traces and no metrics', 'false'),
 };

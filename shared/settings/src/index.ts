@@ -1,3 +1,3 @@
+export * from './connections.js';
 export * from './deployment.js';
-export * from './kafka-connection.js';
 export * from './settings.js';

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import {
   address,
   choice,
+  credential,
   integer,
   list,
   readSettings,
@@ -50,8 +51,52 @@ describe('settings', () => {
       '| `LIMIT_MS` | `500` | how long |',
       '| `CONTRACT` | `0x00000000000000000000000000000000000000AA` | which |',
       '| `LEVEL` | `info` | how loud |',
-      '| `URL` | `postgres://u:p@h/d` | who |',
+      '| `URL` or `URL_FILE` | `postgres://u:p@h/d` | who |',
       '| `PREFIX` | empty | first |',
     ]);
+  });
+});
+
+describe('a secret', () => {
+  const secrets = { KEY: secret('opens'), TOKEN: credential('lets in', ''), SHOWN: text('is no secret', '') };
+  const files = new Map<string, string>();
+  const readFile = (path: string) => {
+    const content = files.get(path);
+    if (content === undefined) throw Object.assign(new Error('there is none'), { code: 'ENOENT' });
+    return content;
+  };
+  const read = (environment: Record<string, string>) => readSettings(secrets, environment, readFile);
+
+  test('is given itself, or by a file that holds it', () => {
+    files.set('/key', ' one\n');
+    expect(read({ KEY: 'two' }).KEY).toBe('two');
+    expect(read({ KEY_FILE: '/key' }).KEY).toBe('one');
+    expect(read({ KEY: '', KEY_FILE: '/key' }).KEY).toBe('one');
+  });
+
+  test('is refused where both are given, or the file is missing or empty', () => {
+    files.set('/empty', '\n');
+    expect(() => read({ KEY: 'two', KEY_FILE: '/key' })).toThrow('KEY and KEY_FILE are both given: give one');
+    expect(() => read({ KEY_FILE: '/none' })).toThrow('KEY_FILE=/none cannot be read: ENOENT');
+    expect(() => read({ KEY_FILE: '/empty', TOKEN_FILE: '/none' })).toThrow(
+      /KEY_FILE=\/empty is empty[\s\S]*TOKEN_FILE/,
+    );
+  });
+
+  test('no other setting is read from a file', () => {
+    expect(read({ KEY: 'two', SHOWN_FILE: '/none' }).SHOWN).toBe('');
+  });
+
+  test('that is asked for at each connection is read again, and stays while its file is being replaced', () => {
+    files.set('/token', 'first');
+    const { TOKEN } = read({ KEY: 'two', TOKEN_FILE: '/token' });
+    files.set('/token', 'second');
+    expect(TOKEN()).toBe('second');
+    files.set('/token', '');
+    expect(TOKEN()).toBe('second');
+    files.delete('/token');
+    expect(TOKEN()).toBe('second');
+    expect(read({ KEY: 'two', TOKEN: 'third' }).TOKEN()).toBe('third');
+    expect(read({ KEY: 'two' }).TOKEN()).toBe('');
   });
 });

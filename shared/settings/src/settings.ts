@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 
@@ -7,8 +8,10 @@ export interface Setting<T> {
   /** As it would be in the environment; undefined: the setting must be given. */
   readonly fallback: string | undefined;
   readonly description: string;
-  /** The value is a secret or may hold one: it is never printed. */
+  /** The value is a secret or may hold one: it is never printed, and `<NAME>_FILE` may name a file that holds it. */
   readonly secret: boolean;
+  /** The file is read again at each use. */
+  readonly isRenewed?: boolean;
 }
 
 type Spec = Record<string, Setting<unknown>>;
@@ -22,32 +25,91 @@ export class SettingsError extends Error {
 }
 
 /**
- * Reads a service's settings once, at its start. An empty variable counts as absent.
+ * Reads a service's settings once, at its start. An empty variable counts as absent. A secret is given as `NAME`, or as
+ * `NAME_FILE` with the path of a file that holds it; white space around it does not count.
  * @throws SettingsError naming every variable that is missing or wrong
  */
-export function readSettings<S extends Spec>(spec: S, environment: Record<string, string | undefined>): SettingsOf<S> {
+export function readSettings<S extends Spec>(
+  spec: S,
+  environment: Record<string, string | undefined>,
+  readFile: ReadFile = (path) => readFileSync(path, 'utf8'),
+): SettingsOf<S> {
   const values: Record<string, unknown> = {};
   const problems: string[] = [];
   for (const [name, setting] of Object.entries(spec)) {
-    const given = environment[name];
-    const text = given === undefined || given === '' ? setting.fallback : given;
-    if (text === undefined) {
-      problems.push(`${name} is missing: ${setting.description}`);
-      continue;
+    try {
+      values[name] = readSetting(name, setting, environment, readFile);
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+      problems.push(error.message);
     }
-    const parsed = setting.schema.safeParse(text);
-    if (parsed.success) values[name] = parsed.data;
-    else problems.push(`${name}${setting.secret ? '' : `=${text}`}: ${parsed.error.issues[0]?.message ?? 'wrong'}`);
   }
   if (problems.length > 0) throw new SettingsError(`The settings cannot be used:\n  ${problems.join('\n  ')}`);
   return values as SettingsOf<S>;
 }
 
+type ReadFile = (path: string) => string;
+
+function readSetting(
+  name: string,
+  setting: Setting<unknown>,
+  environment: Record<string, string | undefined>,
+  readFile: ReadFile,
+): unknown {
+  const [given, file] = variablesOf(name, setting).map((variable) => environment[variable] || undefined);
+  if (given !== undefined && file !== undefined) {
+    throw new SettingsError(`${name} and ${fileVariable(name)} are both given: give one`);
+  }
+  const value = file === undefined ? (given ?? setting.fallback) : readSecret(name, file, readFile);
+  if (value === undefined) throw new SettingsError(`${name} is missing: ${setting.description}`);
+  const parsed = setting.schema.safeParse(value);
+  if (!parsed.success) {
+    throw new SettingsError(
+      `${name}${setting.secret ? '' : `=${value}`}: ${parsed.error.issues[0]?.message ?? 'wrong'}`,
+    );
+  }
+  return file !== undefined && setting.isRenewed ? renew(() => readSecret(name, file, readFile)) : parsed.data;
+}
+
+const fileVariable = (name: string) => `${name}_FILE`;
+
+/** The variables by which a setting is given. */
+export function variablesOf(name: string, { secret: isSecret }: Pick<Setting<unknown>, 'secret'>): string[] {
+  return isSecret ? [name, fileVariable(name)] : [name];
+}
+
+function readSecret(name: string, path: string, readFile: ReadFile): string {
+  let content: string;
+  try {
+    content = readFile(path).trim();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new SettingsError(`${fileVariable(name)}=${path} cannot be read: ${code ?? message}`);
+  }
+  if (content === '') throw new SettingsError(`${fileVariable(name)}=${path} is empty`);
+  return content;
+}
+
+/** Reads again at each call; what was read last stays while the file is being replaced. */
+function renew(read: () => string): () => string {
+  let last = read();
+  return () => {
+    try {
+      last = read();
+    } catch (error) {
+      if (!(error instanceof SettingsError)) throw error;
+    }
+    return last;
+  };
+}
+
 /** The settings as the rows of a README's table: `| variable | default | meaning |`. */
 export function settingsTable(spec: Spec): string {
-  const rows = Object.entries(spec).map(([name, { fallback, description }]) => {
+  const rows = Object.entries(spec).map(([name, setting]) => {
+    const { fallback, description } = setting;
     const value = fallback === undefined ? 'required' : fallback === '' ? 'empty' : `\`${fallback}\``;
-    return `| \`${name}\` | ${value} | ${description} |`;
+    const variables = variablesOf(name, setting).map((variable) => `\`${variable}\``);
+    return `| ${variables.join(' or ')} | ${value} | ${description} |`;
   });
   return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }
@@ -63,9 +125,41 @@ const setting = <T>(
 export const text = (description: string, fallback?: string): Setting<string> =>
   setting(z.string(), description, fallback);
 
-/** A URL or a password: never printed. */
-export const secret = (description: string, fallback?: string): Setting<string> =>
-  setting(z.string(), description, fallback, true);
+/** A URL or a key: never printed. */
+export const secret = (
+  description: string,
+  fallback?: string,
+  schema: Setting<string>['schema'] = z.string(),
+): Setting<string> => setting(schema, description, fallback, true);
+
+/** A password or a token that is asked for at each connection: its file may be renewed while the service runs. */
+export const credential = (description: string, fallback?: string): Setting<() => string> => ({
+  ...setting(
+    z.string().transform((value) => () => value),
+    `${description}; its file is read at each connection`,
+    fallback,
+    true,
+  ),
+  isRenewed: true,
+});
+
+/** The same setting for a value that may hold a secret: the URL of a provider's node. */
+export const hidden = <T>(shown: Setting<T>): Setting<T> => ({ ...shown, secret: true });
+
+/** The address of a server. TLS is no part of it: that has settings of its own. An empty one is none. */
+export const serverUrl = (protocols: readonly [string, ...string[]], tlsSetting: string): Setting<string>['schema'] =>
+  z
+    .string()
+    .refine((value) => value === '' || (URL.canParse(value) && protocols.includes(new URL(value).protocol)), {
+      error: `must be a URL that begins with ${protocols[0]}//; TLS is set by ${tlsSetting}`,
+      abort: true,
+    })
+    .refine(
+      (value) => value === '' || ![...new URL(value).searchParams.keys()].some((name) => /^(ssl|tls)/.test(name)),
+      {
+        error: `must have no parameter of TLS, which is set by ${tlsSetting}`,
+      },
+    );
 
 /** A whole number within bounds. Its unit belongs in the name. */
 export const integer = (

@@ -1,4 +1,6 @@
-export { metrics, SpanKind } from '@opentelemetry/api';
+export { type Attributes, type Context, metrics, type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
+export * from './carry-trace.js';
 export * from './logger.js';
+export * from './measure-clients.js';
+export * from './open-spans.js';
 export * from './start-telemetry.js';
-export * from './trace.js';

@@ -1,5 +1,5 @@
-import { trace } from '@opentelemetry/api';
 import { type DestinationStream, pino } from 'pino';
+import { activeIds } from './carry-trace.js';
 
 type Write = (fields: object, message: string) => void;
 
@@ -15,8 +15,8 @@ export interface Logger {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /**
- * A logger of JSON lines on standard output: `level`, `time` (ISO 8601), `service`, the fields, `msg`, and the trace id
- * where a span is active. An `error` field that holds an Error is written with type, message and stack.
+ * A logger of JSON lines on standard output: `level`, `time` (ISO 8601), `service`, the fields, `msg`, and where a span is
+ * active `trace_id` and `span_id`. An `error` field that holds an Error is written with type, message and stack.
  */
 export function createLogger(service: string, level: LogLevel, destination?: DestinationStream): Logger {
   const options = {
@@ -25,7 +25,7 @@ export function createLogger(service: string, level: LogLevel, destination?: Des
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { error: pino.stdSerializers.errWithCause },
-    mixin: traceFields,
+    mixin: activeIds,
   };
   const logger = destination === undefined ? pino(options) : pino(options, destination);
   return {
@@ -41,9 +41,4 @@ export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothi
 
 function nothing(): void {
   // Writes nothing.
-}
-
-function traceFields(): object {
-  const span = trace.getActiveSpan()?.spanContext();
-  return span === undefined ? {} : { traceId: span.traceId };
 }

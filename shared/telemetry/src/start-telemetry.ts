@@ -1,35 +1,115 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DiagLogLevel, diag } from '@opentelemetry/api';
+import { OTLPMetricExporter as OtlpGrpc } from '@opentelemetry/exporter-metrics-otlp-grpc';
+import { OTLPMetricExporter as OtlpJson } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPMetricExporter as OtlpProtobuf } from '@opentelemetry/exporter-metrics-otlp-proto';
+import { RuntimeNodeInstrumentation } from '@opentelemetry/instrumentation-runtime-node';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { NodeSDK } from '@opentelemetry/sdk-node';
+import {
+  AlwaysOffSampler,
+  NoopSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace';
 import { createLogger, type Logger, type LogLevel } from './logger.js';
+import { MetricsPage } from './metrics-page.js';
 
-/** The telemetry of a service: log lines, metrics, and spans where an OTLP endpoint is given. */
+/**
+ * The settings of telemetry that are used here; OpenTelemetry's SDK itself reads all others out of the environment, and the
+ * address of the collector. What is left out is as in an empty environment.
+ */
+export interface TelemetrySettings {
+  readonly LOG_LEVEL: LogLevel;
+  readonly OTEL_TRACES_EXPORTER?: string;
+  readonly OTEL_TRACES_SAMPLER?: string;
+  readonly OTEL_TRACES_SAMPLER_ARG?: string;
+  readonly OTEL_METRICS_EXPORTER?: string;
+  readonly OTEL_METRIC_EXPORT_INTERVAL?: number;
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
+  readonly OTEL_EXPORTER_OTLP_PROTOCOL?: keyof typeof metricExporters;
+}
+
+/** The telemetry of a process. */
 export interface Telemetry {
   readonly logger: Logger;
   /** Answers a scrape in the Prometheus text format. */
   readonly serveMetrics: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Sends what is still unsent and ends. */
+  /** Sends what is still unsent, as far as the collector takes it within some seconds, and ends. */
   readonly stop: () => Promise<void>;
 }
 
+const metricExporters = { grpc: OtlpGrpc, 'http/json': OtlpJson, 'http/protobuf': OtlpProtobuf };
+const STOP_MS_MAX = 3_000;
+const EXPORT_MS_MAX = 30_000;
+const REPORT_INTERVAL_MS = 60_000;
+
 /**
- * Starts OpenTelemetry once per process, before the first meter is created. Spans are exported only where the
- * standard variable `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector: without one nothing is sent anywhere.
- * @param exportSpans whether a collector is named in the environment
+ * Starts OpenTelemetry once per process, before the first meter is made. Without an exporter of spans none is recorded;
+ * traces go on all the same, through requests, the log and log lines.
+ * @param service its name, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` has another
  */
-export function startTelemetry(options: { service: string; level: LogLevel; exportSpans: boolean }): Telemetry {
-  const exporter = new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true });
+export function startTelemetry(service: string, settings: TelemetrySettings): Telemetry {
+  const logger = createLogger(service, settings.LOG_LEVEL);
+  reportFailures(logger);
+  const page = new MetricsPage();
   const sdk = new NodeSDK({
-    serviceName: options.service,
-    metricReaders: [exporter],
-    autoDetectResources: false,
+    resource: defaultResource().merge(resourceFromAttributes({ 'service.name': service })),
+    instrumentations: [new RuntimeNodeInstrumentation()],
+    metricReaders: [page, ...metricReaders(settings)],
     logRecordProcessors: [],
-    ...(options.exportSpans ? {} : { spanProcessors: [] }),
+    ...tracing(settings),
   });
   sdk.start();
   return {
-    logger: createLogger(options.service, options.level),
-    serveMetrics: (request, response) => exporter.getMetricsRequestHandler(request, response),
-    stop: () => sdk.shutdown(),
+    logger,
+    serveMetrics: (request, response) => page.getMetricsRequestHandler(request, response),
+    stop: async () => {
+      // A collector that is away does not keep the process.
+      await Promise.race([sdk.shutdown().catch(() => undefined), pause(STOP_MS_MAX, undefined, { ref: false })]);
+    },
   };
+}
+
+function tracing(settings: TelemetrySettings): ConstructorParameters<typeof NodeSDK>[0] {
+  if (!exportsSpans(settings)) return { spanProcessors: [new NoopSpanProcessor()], sampler: new AlwaysOffSampler() };
+  const { OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG } = settings;
+  if (OTEL_TRACES_SAMPLER !== 'parentbased_traceidratio') return {};
+  // The default of the settings: the SDK's own is every trace.
+  return { sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(Number(OTEL_TRACES_SAMPLER_ARG)) }) };
+}
+
+function exportsSpans(settings: TelemetrySettings): boolean {
+  const {
+    OTEL_TRACES_EXPORTER = '',
+    OTEL_EXPORTER_OTLP_ENDPOINT = '',
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = '',
+  } = settings;
+  if (OTEL_TRACES_EXPORTER !== '') return OTEL_TRACES_EXPORTER !== 'none';
+  return OTEL_EXPORTER_OTLP_ENDPOINT !== '' || OTEL_EXPORTER_OTLP_TRACES_ENDPOINT !== '';
+}
+
+/** Metrics that are sent too. The SDK takes readers either from the environment or from here, and the page is from here. */
+function metricReaders(settings: TelemetrySettings): PeriodicExportingMetricReader[] {
+  const { OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_PROTOCOL: protocol = 'http/protobuf' } = settings;
+  const { OTEL_METRIC_EXPORT_INTERVAL: exportIntervalMillis = 60_000 } = settings;
+  if (OTEL_METRICS_EXPORTER !== 'otlp') return [];
+  const exportTimeoutMillis = Math.min(exportIntervalMillis, EXPORT_MS_MAX);
+  const exporter = new metricExporters[protocol]();
+  return [new PeriodicExportingMetricReader({ exporter, exportIntervalMillis, exportTimeoutMillis })];
+}
+
+/** Has the SDK's errors written as log lines; of those that follow soon on another one nothing is written. */
+function reportFailures(logger: Logger): void {
+  let reportedAtMs = Number.NEGATIVE_INFINITY;
+  const nothing = () => undefined;
+  const error = (reason: string) => {
+    if (performance.now() - reportedAtMs < REPORT_INTERVAL_MS) return;
+    reportedAtMs = performance.now();
+    logger.warn({ reason }, 'telemetry was not sent');
+  };
+  diag.setLogger({ error, warn: nothing, info: nothing, debug: nothing, verbose: nothing }, DiagLogLevel.ERROR);
 }

@@ -10,7 +10,9 @@ const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> 
   latency: async (isQuick) => (await import('./latency.js')).benchLatency(isQuick),
   list: async (isQuick) => (await import('./list.js')).benchList(isQuick),
   memory: async (isQuick) => (await import('./memory.js')).benchMemory(isQuick),
+  tracing: async (isQuick) => (await import('./tracing.js')).benchTracing(isQuick),
   'patch-quote': () => import('./patch-quote.js'),
+  rebuild: async (isQuick) => (await import('./rebuild.js')).benchRebuild(isQuick),
   watcher: async (isQuick) => (await import('./watcher.js')).benchWatcher(isQuick),
   'watch-pairs': () => import('./watch-pairs.js'),
 };

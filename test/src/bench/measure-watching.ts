@@ -102,7 +102,7 @@ function measureWatching(pairs: number): WatchingCost {
   const openBefore = process.cpuUsage();
   for (let n = 0; n < pairs; n += 1) {
     const order = watchedOrder(n);
-    watched.add(order, { sinceMs: 0, traceparent: undefined });
+    watched.add(order, { sinceMs: 0, trace: undefined });
     watched.noteObserved(reading(order));
   }
   const open = process.cpuUsage(openBefore);

@@ -108,7 +108,8 @@ async function measureIdle(bench: Bench): Promise<ReadonlyMap<string, number>> {
   return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / IDLE_MS]));
 }
 
-async function untilActive(feeds: Feeds, count: number): Promise<void> {
+/** Waits until the feed says ACTIVE of so many orders. */
+export async function untilActive(feeds: Feeds, count: number): Promise<void> {
   const deadline = performance.now() + DRAIN_MS_MAX;
   while (feeds.activeCount() < count) {
     if (performance.now() > deadline) throw new Error(`${count - feeds.activeCount()} orders did not become ACTIVE`);

@@ -1,13 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { metrics, startTelemetry, type Telemetry } from '@makerbook/telemetry';
+import { metrics, observePool, startTelemetry, type Telemetry, timeOperations } from '@makerbook/telemetry';
 import { findRoot } from './find-root.js';
 
 const root = findRoot();
-const httpShell = 'shared/http/src/serve-api.ts';
+const opsShell = 'shared/http/src/serve-ops.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
 /** Where each service makes its instruments. */
@@ -17,6 +20,11 @@ const services = [
   { service: 'projector', create: 'createMetrics' },
   { service: 'chain-watcher', create: 'createMetrics' },
 ] as const;
+
+/** Where instruments are made that several services have; shared/telemetry's README describes them. */
+const sharedMakers = ['shared/http/src/observe-requests.ts', 'shared/telemetry/src/measure-clients.ts'];
+/** Of the SDK itself. */
+const ofRuntime = /^(nodejs|v8js)_|^target_info$/;
 
 /** Its every property is itself: what gauges are read from is never asked here, for they are given values. */
 const bottomless: object = new Proxy({}, { get: () => bottomless });
@@ -38,20 +46,27 @@ let made: string[] = [];
 const exposed = new Map<string, readonly string[]>();
 
 beforeAll(async () => {
-  telemetry = startTelemetry({ service: 'conformance', level: 'error', exportSpans: false });
+  telemetry = startTelemetry('conformance', { LOG_LEVEL: 'error' });
   const provider = metrics.getMeterProvider();
   metrics.disable();
   metrics.setGlobalMeterProvider(giveValues(provider));
+  collectGarbage();
+  const shared = await import(pathToFileURL(join(root, 'shared/http/dist/observe-requests.js')).href);
+  shared.observeRequests();
+  timeOperations('redis');
+  observePool('postgresql', () => ({ idle: 0, used: 0, waiting: 0 }));
+  await untilShown(/^v8js_gc_duration/, /^nodejs_eventloop_delay_p99/);
   let before = new Set(await scrape());
+  exposed.set('shared/telemetry', [...before]);
   for (const { service, create } of services) {
     made = [];
     const built = pathToFileURL(join(root, `services/${service}/dist/metrics.js`));
     const module: Readonly<Record<string, Create>> = await import(built.href);
     module[create]?.({}).observe?.(bottomless);
     const now = await scrape();
-    const shown = now.filter((name) => !before.has(name));
+    const shown = now.filter((name) => !before.has(name) && !ofRuntime.test(name));
     if (shown.length !== made.length) throw new Error(`${made} of ${service} are seen as ${shown}`);
-    exposed.set(service, shown);
+    exposed.set(`services/${service}`, shown);
     before = new Set(now);
   }
 });
@@ -65,6 +80,8 @@ function giveValues(provider: MeterProvider): MeterProvider {
         get:
           (meter, method: 'createCounter' | 'createHistogram' | 'createObservableGauge') =>
           (name: string, options: object) => {
+            // What is observed in a batch has its value all the same.
+            if (!method.startsWith('create')) return;
             made.push(name);
             const instrument = meter[method](name, options);
             if ('addCallback' in instrument) {
@@ -87,10 +104,21 @@ async function scrape(): Promise<string[]> {
   return [...text.matchAll(/^# TYPE (\w+) /gm)].map((match) => match[1] ?? '');
 }
 
-function rowsOf(service: string): Row[] {
-  const [, table = ''] = read(`services/${service}/README.md`).split(
-    /\| metric \| unit \| [^|\n]+ \|\n\|---\|---\|---\|\n/,
-  );
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+}
+
+async function untilShown(...names: readonly RegExp[]): Promise<void> {
+  for (;;) {
+    const shown = await scrape();
+    if (names.every((wanted) => shown.some((name) => wanted.test(name)))) return;
+    await pause(20);
+  }
+}
+
+function rowsOf(folder: string): Row[] {
+  const [, table = ''] = read(`${folder}/README.md`).split(/\| metric \| unit \| [^|\n]+ \|\n\|---\|---\|---\|\n/);
   const [rows = ''] = table.split(/\n(?!\|)/);
   return rows.split('\n').map((row) => {
     const [, name = '', unit = '', meaning = ''] = row.split('|').map((cell) => cell.trim());
@@ -104,35 +132,36 @@ function sourcesUnder(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-const metricsOfHttp = [...read(httpShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
+const metricsOfOps = [...read(opsShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
 
 test('instruments are made where this test looks for them', () => {
   const makers = ['services', 'shared'].flatMap(sourcesUnder).filter((path) => read(path).includes('getMeter('));
   const known = services.map(({ service }) => `services/${service}/src/metrics.ts`);
-  expect(makers.toSorted()).toEqual([...known, httpShell].toSorted());
-  expect(metricsOfHttp).toEqual(['http_server_request_duration_seconds']);
+  expect(makers.toSorted()).toEqual([...known, ...sharedMakers, opsShell].toSorted());
+  expect(metricsOfOps).toEqual(['service_ready', 'service_check_passing']);
 });
 
-describe.each(services.map(({ service }) => [service]))('the README of %s', (service) => {
+const folders = ['shared/telemetry', ...services.map(({ service }) => `services/${service}`)];
+
+describe.each(folders)('the README of %s', (folder) => {
   test('describes every metric that a scrape shows, and no other', () => {
-    const isServedByShell = read(`services/${service}/src/run.ts`).includes('serveApi(');
-    const shown = [...(exposed.get(service) ?? []), ...(isServedByShell ? metricsOfHttp : [])];
+    const shown = [...(exposed.get(folder) ?? []), ...(folder.startsWith('services/') ? metricsOfOps : [])];
     expect(shown.length).toBeGreaterThan(3);
     expect(
-      rowsOf(service)
+      rowsOf(folder)
         .map(({ name }) => name)
         .toSorted(),
     ).toEqual(shown.toSorted());
   });
 
   test('names the unit of each, which is the one in its name where that is a time', () => {
-    for (const { name, unit, meaning } of rowsOf(service)) {
+    for (const { name, unit, meaning } of rowsOf(folder)) {
       expect({ name, unit, meaning }).toEqual({
         name,
         unit: expect.stringMatching(/./),
         meaning: expect.stringMatching(/./),
       });
-      const [time] = /(?:milli)?seconds$/.exec(name) ?? [];
+      const [time] = /(?:milli)?seconds(?=$|_total$)/.exec(name) ?? [];
       expect({ name, unit: unit.split(',', 1)[0] }).toEqual({
         name,
         unit: time ?? expect.not.stringMatching(/seconds/),

@@ -8,22 +8,22 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3720,
+  'services/chain-watcher': 3530,
   'services/ingress': 1840,
   'services/operator': 290,
-  'services/projector': 2570,
-  'services/query': 670,
+  'services/projector': 2510,
+  'services/query': 690,
   'shared/book': 210,
   'shared/chain': 1210,
   'shared/client': 440,
   'shared/domain': 860,
-  'shared/http': 840,
-  'shared/kafka': 3920,
+  'shared/http': 910,
+  'shared/kafka': 3385,
   'shared/postgres': 1290,
-  'shared/redis': 1530,
-  'shared/settings': 290,
+  'shared/redis': 1560,
+  'shared/settings': 490,
   'shared/signatures': 160,
-  'shared/telemetry': 160,
+  'shared/telemetry': 440,
   'shared/whitelist': 80,
 };
 

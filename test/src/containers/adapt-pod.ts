@@ -30,8 +30,9 @@ export function adaptPod(pod: Pod, manifests: readonly Manifest[], plan: PodPlan
   } = container;
   const { volumes: _volumes, topologySpreadConstraints: _t, serviceAccountName: _a, ...spec } = pod.spec;
   const environment = {
-    ...readEnvironmentOf(container, manifests, () => ''),
-    QUOTE_SIGNER_KEY_FILE: '',
+    ...Object.fromEntries(
+      Object.entries(readEnvironmentOf(container, manifests)).filter(([name]) => !name.endsWith('_FILE')),
+    ),
     PORT: String(plan.port),
     OPS_PORT: String(plan.opsPort),
     ...plan.environment,

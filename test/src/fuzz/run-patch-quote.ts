@@ -9,11 +9,10 @@ const { values } = readOptions(USAGE, {
   only: { type: 'string' },
 });
 const startedAt = performance.now();
-const { failures, ...report } = await fuzzPatchQuote({
+const report = await fuzzPatchQuote({
   seed: readWhole(USAGE, '--seed', values.seed),
   count: readWhole(USAGE, '--count', values.count, 1),
   ...(values.only === undefined ? {} : { only: readWhole(USAGE, '--only', values.only) }),
 });
 console.log(JSON.stringify({ ...report, seconds: Math.round((performance.now() - startedAt) / 1000) }, undefined, 2));
-for (const failure of failures) console.error(failure);
-process.exitCode = failures.length === 0 ? 0 : 1;
+process.exitCode = report.failures.length === 0 ? 0 : 1;

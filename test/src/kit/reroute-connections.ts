@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 
 /**
  * Loaded before a service (`--import`): connections to the first port of `REROUTE` (`<port>:<port>`) go to the second one. So
- * a test can put a relay between one process and Kafka, which names its own address to its clients.
+ * a test can put a gate between one process and Kafka, which names its own address to its clients.
  */
 const [from = 0, to = 0] = (process.env['REROUTE'] ?? '').split(':').map(Number);
 const connect = Socket.prototype.connect as (this: Socket, ...args: unknown[]) => Socket;

@@ -75,13 +75,11 @@ export async function openSimulation(): Promise<Simulation> {
       const env = { PATH: process.env['PATH'], ...environment, LOG_LEVEL: 'error' };
       await run(process.execPath, [operator, ...words], { env });
     };
+    await order('migrate');
     await order('topics');
     const services = runServices(folder, environment);
     closing.push(services.stop);
-    // It makes the schema, which the others read.
-    await services.start('projector', 'projector');
-    await services.ready();
-    for (const service of ['query', 'ingress', 'chain-watcher']) await services.start(service, service);
+    for (const service of ['projector', 'query', 'ingress', 'chain-watcher']) await services.start(service, service);
     await services.ready();
 
     const postgres = connectPostgres({ url: databaseUrl, applicationName: 'simulation', onConnectionLost() {} });

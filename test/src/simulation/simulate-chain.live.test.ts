@@ -33,10 +33,10 @@ test.each(SEEDS)(
 test('among them were ends of processes, and orders that were cancelled or filled before they were posted', () => {
   const sum = (figure: (report: SeedReport) => number | undefined) =>
     reports.reduce((total, report) => total + (figure(report) ?? 0), 0);
-  expect(sum(({ endings }) => endings)).toBeGreaterThan(0);
+  expect(sum(({ endings }) => endings)).toBeGreaterThan(2);
   expect(sum(({ activeHeld }) => activeHeld)).toBeGreaterThan(100);
   // Not after the last block of each step alone.
-  expect(sum(({ blocksCompared }) => blocksCompared)).toBeGreaterThan(sum(({ comparisons }) => comparisons) / 2);
+  expect(sum(({ blocksCompared }) => blocksCompared)).toBeGreaterThan(sum(({ comparisons }) => comparisons));
   for (const kind of ['postCancelled', 'postFilled', 'postPartlyFilled'])
     expect(sum(({ tally }) => tally[kind])).toBeGreaterThan(0);
 });

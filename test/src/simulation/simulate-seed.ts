@@ -102,8 +102,8 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   const subjects = subjectsOf(fixture, contracts, orders.accepted);
   const request = () =>
     requests[chance.pickWeighted({ postNew: 12, postLate: 3, postAgain: 1, delete: 2, spoil: 8 })]();
-  const makeBlock = async () => {
-    if (chance.oneIn(5)) done(await faults.inject());
+  const makeBlock = async (isDisturbed: boolean) => {
+    if (isDisturbed) done(await faults.inject());
     for (let left = chance.between(1, 3); left > 0; left -= 1) done(await request());
     for (let left = chance.below(13); left > 0; left -= 1) {
       done(await actOnChain(chain, protocol, fixture, [...orders.accepted, ...orders.kept], chance));
@@ -125,7 +125,9 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
   try {
     await faults.begin();
     for (step = 1; step <= steps; step += 1) {
-      for (let left = chance.between(1, 3); left > 0; left -= 1) await makeBlock();
+      const blocks = chance.between(1, 3);
+      const disturbed = chance.between(1, blocks);
+      for (let block = 1; block <= blocks; block += 1) await makeBlock(block === disturbed);
       if (chance.oneIn(12)) for (let left = chance.between(5, 25); left > 0; left -= 1) await mine(1);
       await faults.settle();
       // Whether the holder of the term is gone, a standby sees by a block that is not processed.

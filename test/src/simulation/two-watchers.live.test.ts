@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createChance } from '@makerbook/parts';
-import { type Relay, relayConnections } from '../kit/relay-connections.js';
+import { createChance, openTcpGate, type TcpGate } from '@makerbook/parts';
 import { actOnChain } from './act-on-chain.js';
 import { compareViews, subjectsOf } from './compare-views.js';
 import type { Head } from './drive-chain.js';
@@ -19,7 +18,7 @@ const settings = { TAKEOVER_MS: '3000' };
 const chance = createChance(1);
 
 let simulation: Simulation;
-let relay: Relay;
+let gate: TcpGate;
 let fixture: Fixture;
 let contracts: Contracts;
 let orders: Orders;
@@ -31,8 +30,7 @@ beforeAll(async () => {
   const { chain, services, kafkaBrokers, protocol } = simulation;
   await services.end(first, 'SIGTERM');
   await services.start(first, 'chain-watcher', settings);
-  const kafkaPort = Number(kafkaBrokers.split(':')[1]);
-  relay = await relayConnections(kafkaPort);
+  gate = await openTcpGate(`kafka://${kafkaBrokers}`);
   fixture = await openFixture(simulation, 1, chance);
   contracts = readContracts(chain, protocol);
   orders = { accepted: [], kept: [], spoilt: [], comparedBlock: chain.head().number };
@@ -41,14 +39,14 @@ beforeAll(async () => {
   await services.start(second, 'chain-watcher', {
     ...settings,
     NODE_OPTIONS: `--import=${new URL('../kit/reroute-connections.js', import.meta.url)}`,
-    REROUTE: `${kafkaPort}:${relay.port}`,
+    REROUTE: [`kafka://${kafkaBrokers}`, gate.url].map((url) => new URL(url).port).join(':'),
   });
   await services.ready();
 });
 
 afterAll(async () => {
   await simulation?.close();
-  await relay?.stop();
+  await gate?.close();
 });
 
 async function mine(): Promise<void> {
@@ -107,8 +105,8 @@ test('a standby takes over from a holder that is killed, cut off from Kafka, fro
   await services.start(first, 'chain-watcher', settings);
   await services.ready([first]);
 
-  await takeOver('cut off from Kafka', () => relay.cut());
-  relay.restore();
+  await takeOver('cut off from Kafka', () => gate.cut());
+  await gate.open();
 
   await takeOver('frozen', () => services.freeze(first));
   services.resume(first);

@@ -6,6 +6,7 @@ import { type Part, PartError } from '../spawn-part.js';
 import { startKafka } from '../start-kafka.js';
 import { startPostgres } from '../start-postgres.js';
 import { startRedis } from '../start-redis.js';
+import { speedUpStarts } from './speed-up-starts.js';
 import { stopRunningTestParts } from './stop-test-parts.js';
 import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
 
@@ -28,9 +29,14 @@ export default async function startTestParts(): Promise<void> {
   const onProgress = (line: string) => console.error(line);
   const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);
   const startOwn = {
-    kafkaBrokers: async () =>
-      keep(await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort, onProgress })).brokers,
-    postgresUrl: async () => keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort })).url,
+    kafkaBrokers: async () => {
+      await speedUpStarts(folder, onProgress);
+      return keep(await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort })).brokers;
+    },
+    // What it writes does not outlive the run, nor the machine.
+    postgresUrl: async () =>
+      keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort, settings: { fsync: 'off' } }))
+        .url,
     redisUrl: async () => keep(await startRedis({ dataDir: join(folder, 'redis'), port: redisPort, onProgress })).url,
   };
   const starts = await Promise.allSettled([

@@ -1,30 +1,38 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
-/** A TCP gate in front of a real part: while it is shut, the part is away for clients behind the gate. */
+/** A TCP gate in front of a real part, by which the part is taken away from the clients behind the gate. */
 export interface TcpGate {
   /** The part's URL with the gate's address. */
   readonly url: string;
   /** Breaks every connection and refuses new ones. */
   shut(): Promise<void>;
+  /** Nothing arrives and nothing is refused, as where packets are lost. New connections are taken, and get no answer. */
+  cut(): void;
+  /** Lets new connections through. Those that were cut are reset. */
   open(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a gate in front of the server of a URL, on a free port of the loopback address. */
-export async function openTcpGate(partUrl: string): Promise<TcpGate> {
+/**
+ * Opens a gate in front of the server of a URL, on a free port of the loopback address.
+ * @param tls makes clients speak TLS with the gate
+ */
+export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<TcpGate> {
   const target = new URL(partUrl);
   const sockets = new Set<Socket>();
   let server: Server | undefined;
   let port = 0;
+  let isCut = false;
 
   function pass(client: Socket): void {
+    keep(client);
+    if (isCut) return;
     const part = connect(Number(target.port), target.hostname);
+    keep(part);
     for (const socket of [client, part]) {
-      sockets.add(socket);
       socket.setNoDelay(true);
-      socket.on('error', () => undefined);
       socket.on('close', () => {
-        sockets.delete(socket);
         client.destroy();
         part.destroy();
       });
@@ -32,13 +40,31 @@ export async function openTcpGate(partUrl: string): Promise<TcpGate> {
     client.pipe(part).pipe(client);
   }
 
+  function keep(socket: Socket): void {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  }
+
   async function open(): Promise<void> {
-    const opened = createServer(pass);
+    if (isCut) for (const socket of sockets) socket.resetAndDestroy();
+    isCut = false;
+    if (server !== undefined) return;
+    const opened = tls === undefined ? createServer({ pauseOnConnect: true }, pass) : createTlsServer(tls, pass);
+    opened.on('tlsClientError', () => undefined);
     await new Promise<void>((resolve, reject) => opened.once('error', reject).listen(port, '127.0.0.1', resolve));
     const address = opened.address();
     if (address === null || typeof address === 'string') throw new Error('the gate has no port');
     port = address.port;
     server = opened;
+  }
+
+  function cut(): void {
+    isCut = true;
+    for (const socket of sockets) {
+      socket.unpipe();
+      socket.pause();
+    }
   }
 
   async function shut(): Promise<void> {
@@ -54,5 +80,5 @@ export async function openTcpGate(partUrl: string): Promise<TcpGate> {
   const url = new URL(partUrl);
   url.hostname = '127.0.0.1';
   url.port = String(port);
-  return { url: url.href, shut, open, close: shut };
+  return { url: url.href, shut, cut, open, close: shut };
 }

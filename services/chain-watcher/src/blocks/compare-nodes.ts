@@ -1,4 +1,4 @@
-import { type BlockAndHead, ChainContradiction, type Node, readBlockAndHead } from '@makerbook/chain';
+import { type BlockAndHead, type Node, readBlockAndHead } from '@makerbook/chain';
 
 /** A node that does not have a block which another one has. */
 export interface NodeLag {
@@ -22,8 +22,6 @@ export interface NodeComparison {
   doubt(number: number, lacking: BlockAndHead): void;
   /** The endpoint has a block that was asked of it. */
   trust(endpoint: string): void;
-  /** Throws ChainContradiction where an endpoint that was compared with is of another chain. */
-  assertOneChain(): void;
 }
 
 /**
@@ -34,7 +32,6 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
   let isComparing = false;
   let comparedAtMs = Number.NEGATIVE_INFINITY;
   let lagging: string | undefined;
-  let contradiction: ChainContradiction | undefined;
 
   const compare = async (number: number, { endpoint, headNumber }: BlockAndHead) => {
     const others = node.endpoints().filter((other) => other.name !== endpoint && !other.isResting());
@@ -53,8 +50,8 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
       lagging = endpoint;
       onPassedOver();
     } catch (error) {
+      // None has it. One of another chain is found out when it is asked for what counts.
       if (!(error instanceof AggregateError)) throw error;
-      contradiction ??= error.errors.find((each) => each instanceof ChainContradiction);
     }
   };
 
@@ -69,9 +66,6 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
     },
     trust: (endpoint) => {
       if (endpoint === lagging) lagging = undefined;
-    },
-    assertOneChain: () => {
-      if (contradiction !== undefined) throw contradiction;
     },
   };
 }

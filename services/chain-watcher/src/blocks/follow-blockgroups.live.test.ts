@@ -262,25 +262,30 @@ describe('blocks of a Kaia node’s topic', () => {
     await watcher.stop();
   });
 
-  test('of another network are recognised by the first of them, and the watcher halts', async () => {
-    await endWatchers();
-    const watcher = await following.watch({ KAIA_TOPIC: topic });
-    await following.settled();
-    const number = await polling.provider.getBlockNumber();
-    const real = JSON.parse(String(await readBlockgroup(polling.provider, number)));
-    const foreign = { ...real.result, number: `0x${(number + 5000).toString(16)}` };
-    const message = Buffer.from(JSON.stringify({ blockNumber: number + 5000, result: foreign }));
-    const records = cutBlockgroup(number + 5000, message, { segmentBytes: 1_000_000, producerId: 'other' });
-    let error: Error | undefined;
-    void watcher.failed.then((failure) => {
-      error = failure;
-    });
-    // Where the watcher has not come to the topic's end yet, it begins behind what is there.
-    await until('the watcher halts', async () => {
-      if (error === undefined) await feed(records);
-      return error !== undefined;
-    });
-    expect(error?.message).toMatch(/is 5\d\d\d blocks ahead of JSON-RPC: is it of another network/);
-    await watcher.stop();
-  });
+  test.each(['holder', 'standby'])(
+    'of another network are recognised by the first of them, and a %s halts',
+    async (role) => {
+      await endWatchers();
+      if (role === 'standby') watchers.push(await following.watch());
+      if (role === 'standby') await following.settled();
+      const watcher = await following.watch({ KAIA_TOPIC: topic });
+      await following.settled();
+      const number = await polling.provider.getBlockNumber();
+      const real = JSON.parse(String(await readBlockgroup(polling.provider, number)));
+      const foreign = { ...real.result, number: `0x${(number + 5000).toString(16)}` };
+      const message = Buffer.from(JSON.stringify({ blockNumber: number + 5000, result: foreign }));
+      const records = cutBlockgroup(number + 5000, message, { segmentBytes: 1_000_000, producerId: 'other' });
+      let error: Error | undefined;
+      void watcher.failed.then((failure) => {
+        error = failure;
+      });
+      // Where the watcher has not come to the topic's end yet, it begins behind what is there.
+      await until('the watcher halts', async () => {
+        if (error === undefined) await feed(records);
+        return error !== undefined;
+      });
+      expect(error?.message).toMatch(/is 5\d\d\d blocks ahead of JSON-RPC: is it of another network/);
+      await watcher.stop();
+    },
+  );
 });

@@ -47,8 +47,6 @@ class Blockgroups implements BlockSource {
   /** A block of the topic that JSON-RPC is to confirm: undefined where none is there, or one was confirmed. */
   private toVerify: SourceBlock | undefined;
   private isVerified = false;
-  /** Blocks that were handed out within `silenceMsMax`, in their order. */
-  private readonly recent: { readonly number: number; readonly atMs: number }[] = [];
   private wake: () => void = () => undefined;
 
   constructor(options: BlockgroupOptions) {
@@ -68,9 +66,8 @@ class Blockgroups implements BlockSource {
 
   async next(number: number): Promise<SourceBlock | undefined> {
     const { gaps, nowMs, onGap } = this.options;
-    if (this.toVerify !== undefined) await this.verify(this.toVerify);
+    await this.verify();
     if (this.due !== number) {
-      if (this.due !== undefined) this.noteHandedOut(this.due);
       this.due = number;
       this.missingSinceMs = nowMs();
       for (const held of this.blocks.keys()) if (held < number) this.blocks.delete(held);
@@ -136,28 +133,19 @@ class Blockgroups implements BlockSource {
     return this.options.nowMs() - this.lastAtMs >= this.options.silenceMsMax;
   }
 
-  private noteHandedOut(number: number): void {
-    this.recent.push({ number, atMs: this.options.nowMs() });
-    if (this.recent.length > this.options.blocksMax) this.recent.shift();
-  }
-
   /**
    * A block that is not needed any more. While JSON-RPC gives all blocks, one that it gave just now is read all the same: it
    * shows that the topic is there again. Much older ones, which a node publishes late, do not show that.
    */
   private isPast(number: number): boolean {
-    const { due, recent } = this;
-    const { nowMs, silenceMsMax } = this.options;
-    if (due === undefined || number >= due) return false;
-    if (!this.isSilent()) return true;
-    while (recent[0] !== undefined && nowMs() - recent[0].atMs >= silenceMsMax) recent.shift();
-    return number < (recent[0]?.number ?? due);
+    return this.due !== undefined && number < (this.isSilent() ? this.due - RECENT_BLOCKS : this.due);
   }
 
   /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
-  private async verify({ header }: SourceBlock): Promise<void> {
+  async verify(): Promise<void> {
+    if (this.toVerify === undefined) return;
     const { gaps, topic } = this.options;
-    const { number, hash } = header;
+    const { number, hash } = this.toVerify.header;
     const same = await gaps.next(number);
     if (same === undefined) {
       const behind = number - (gaps.headNumber() ?? number);
@@ -181,5 +169,6 @@ class Blockgroups implements BlockSource {
   }
 }
 
+const RECENT_BLOCKS = 3;
 /** A node that answers JSON-RPC may lag behind the one that writes the topic; some 15 minutes. */
 const AHEAD_BLOCKS_MAX = 900;

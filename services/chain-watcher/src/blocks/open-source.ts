@@ -18,6 +18,7 @@ export interface SourceOptions {
   readonly wait: (ms: number) => Promise<void>;
   readonly onSubscriptionBroken: () => void;
   readonly onGap: () => void;
+  readonly onFatal: (error: Error) => void;
 }
 
 /** The source that the settings name: JSON-RPC, or the topic of a Kaia node with JSON-RPC behind it. */
@@ -42,7 +43,7 @@ export async function openSource(
   });
   const { blocks, close } =
     settings.KAIA_TOPIC === '' ? { blocks: polled, close: undefined } : await openTopic(options, polled);
-  const source = watchHead(blocks, { node, nowMs, wait, signal, intervalMs });
+  const source = watchHead(blocks, { node, nowMs, wait, signal, intervalMs, onFatal: options.onFatal });
   const stop = async () => {
     await source.stop();
     await close?.();

@@ -61,7 +61,6 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
 
   return {
     next: async (number) => {
-      comparison.assertOneChain();
       if (due.number !== number) {
         due = { number, missingSinceMs: undefined, announcedAtMs: announced >= number ? nowMs() : undefined };
       }

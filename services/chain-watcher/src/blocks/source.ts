@@ -14,6 +14,8 @@ export interface BlockSource {
   next(number: number): Promise<SourceBlock | undefined>;
   /** Resolves when there may be another block, at the latest after the source's poll interval. */
   waitForMore(): Promise<void>;
+  /** Throws ChainContradiction where it is of another chain than JSON-RPC; before a block shows it, it does nothing. */
+  verify?(): Promise<void>;
   /** Number of the newest block that the source knows of; undefined before the first. */
   headNumber(): number | undefined;
   stop(): Promise<void>;

@@ -1,16 +1,9 @@
-import {
-  type BlockHeader,
-  type ChainLog,
-  RpcRefused,
-  RpcUnavailable,
-  readBlockAndNewest,
-  readLogsOfRange,
-} from '@makerbook/chain';
+import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { causeOf, protocolTopics, Touched } from '../watch/match-logs.js';
-import { PASSED_OVER_MS } from './choose-block.js';
+import { readKnown } from './choose-block.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
 import type { CatchUpProgress, TermWork } from './term-work.js';
@@ -48,12 +41,7 @@ export function reportProgress({ position, onCatchUp }: TermWork, progress: Catc
 
 /** The head of a chain that holds the block before: else a node of another chain could have its head published. */
 async function readHeadAfter(before: BlockHeader, { node, followed }: TermWork): Promise<BlockHeader> {
-  const { block, newest, endpoint } = await readBlockAndNewest(node, before.number);
-  if (block?.hash === before.hash && newest.number >= followed.newestRead()) return newest;
-  node.passOver(endpoint, PASSED_OVER_MS);
-  throw new RpcUnavailable(
-    `${endpoint} has block ${newest.number} only, or not block ${before.number} (${before.hash})`,
-  );
+  return (await readKnown(node, before, followed.newestRead())).newest;
 }
 
 /** Orders that may have changed, with the log that shows it. */
@@ -94,10 +82,9 @@ function nextMakers(
   changed: ChangedOrders,
 ): { readonly touched: Touched; readonly next: number | undefined } {
   const touched = new Touched(watched);
-  const end = watched.makerSlotsEnd;
-  let slot = from;
-  for (let values = 0; slot < end && values < VALUES_MAX; slot += 1) {
-    if (!watched.isMakerWatched(slot)) continue;
+  let values = 0;
+  for (const slot of watched.makerSlots(from)) {
+    if (values >= VALUES_MAX) return { touched, next: slot };
     const orders = watched.ordersOf(slot).map((order) => watched.orderHash(order));
     const cause = orders.map((orderHash) => changed.get(orderHash)).find((each) => each !== undefined);
     const toRead = touched.maker(slot, cause ?? CATCH_UP);
@@ -105,7 +92,7 @@ function nextMakers(
     for (const orderHash of orders) if (changed.has(orderHash)) toRead.orders.add(orderHash);
     values += toRead.tokens.size + toRead.orders.size + 1;
   }
-  return { touched, next: slot < end ? slot : undefined };
+  return { touched, next: undefined };
 }
 
 /** The watched orders that the protocol's logs of the missed blocks name. A range that fails is halved before it is tried again. */
@@ -149,7 +136,7 @@ async function readRange(
     return { logs, blocks };
   } catch (error) {
     const isRefused = error instanceof RpcRefused;
-    if (isRefused || error instanceof RpcUnavailable) span.failed(blocks, isRefused);
+    if (isRefused || error instanceof RpcUnavailable) span.failed(blocks);
     if (!isRefused || blocks === 1) throw error;
     return readRange(start, last, span, reader, work);
   }

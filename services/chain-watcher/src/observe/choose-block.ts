@@ -1,4 +1,5 @@
 import { type BlockHeader, ChainContradiction, type Node, RpcUnavailable, readBlockAndNewest } from '@makerbook/chain';
+import type { LogBlock } from '../watch/follow-log.js';
 
 export interface ReadingOptions {
   readonly node: Node;
@@ -31,16 +32,7 @@ export class ReadingBlocks {
     const floor = Math.max(this.newest, newestRead());
     const head = headNumber() ?? matched.number;
     if (matched.number >= floor && head - matched.number <= stateBlocksMax) return this.take(matched);
-    const { block, newest, endpoint } = await readBlockAndNewest(node, matched.number);
-    if (newest.number < Math.max(floor, matched.number)) {
-      node.passOver(endpoint, PASSED_OVER_MS);
-      throw new RpcUnavailable(`${endpoint} has block ${newest.number} only, but block ${floor} was read before`);
-    }
-    if (block?.hash !== matched.hash) {
-      throw new ChainContradiction(
-        `block ${matched.number} is ${block?.hash} on the chain of ${endpoint}, but ${matched.hash} was followed: another chain, or a reorganisation of final blocks. Nothing more is published.`,
-      );
-    }
+    const { newest } = await readKnown(node, matched, floor);
     const isNear = matched.number >= floor && newest.number - matched.number <= stateBlocksMax;
     return this.take(isNear ? matched : newest);
   }
@@ -51,5 +43,30 @@ export class ReadingBlocks {
   }
 }
 
+/**
+ * A block that was matched or published, as a node has it, and the node's newest one.
+ * @param floor the node must have this block too
+ * @throws RpcUnavailable where the node is behind: another one is asked then. ChainContradiction where it has another block
+ * of the number
+ */
+export async function readKnown(
+  node: Node,
+  { number, hash }: Pick<LogBlock, 'number' | 'hash'>,
+  floor = number,
+): Promise<{ readonly block: BlockHeader; readonly newest: BlockHeader }> {
+  const { block, newest, endpoint } = await readBlockAndNewest(node, number);
+  if (block === undefined || newest.number < floor) {
+    node.passOver(endpoint, PASSED_OVER_MS);
+    const known = Math.max(number, floor);
+    throw new RpcUnavailable(`${endpoint} has block ${newest.number} only, but block ${known} was read or published`);
+  }
+  if (hash !== undefined && block.hash !== hash) {
+    throw new ChainContradiction(
+      `block ${number} is ${block.hash} on the chain of ${endpoint}, but ${hash} was published or followed: another chain, or a reorganisation of final blocks. Nothing more is published.`,
+    );
+  }
+  return { block, newest };
+}
+
 /** A node that lacks a block is asked last for so long. */
-export const PASSED_OVER_MS = 5000;
+const PASSED_OVER_MS = 5000;

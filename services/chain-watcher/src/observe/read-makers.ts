@@ -38,7 +38,7 @@ export async function readMakers(
   if (calls.length === 0) return [];
   const values = (await reader.state.read(header.hash, calls)).values();
   const block = blockRefOf(header);
-  return parts.map((part) => ({ fact: observe(part, reader, values, block, term), traceparent: part.traceparent }));
+  return parts.map((part) => ({ fact: observe(part, reader, values, block, term), trace: part.trace }));
 }
 
 /** The block as facts name it. */

@@ -1,6 +1,10 @@
+import type { BlockHeader } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
+import { type Batch, inBatchSpan } from '@makerbook/telemetry';
 import { Touched } from '../watch/match-logs.js';
+import type { WatchedSet } from '../watch/watched-set.js';
 import { readMakers } from './read-makers.js';
 import type { TermWork } from './term-work.js';
 
@@ -11,13 +15,16 @@ import type { TermWork } from './term-work.js';
  * not count in the log is still unread, and is read anew.
  */
 export async function readNewOrders(work: TermWork): Promise<void> {
-  const { signal, wait, settings, retryFor, unreadBell } = work;
+  const { signal, wait, settings, retryFor, followed } = work;
   const retry = retryFor('orders');
   /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
   const appended = new Map<number, Appended>();
+  const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
   while (!signal.aborted) {
-    if (work.position.matched === undefined || waitingOrders(work, appended).length === 0) {
-      await unreadBell.rungWithin(wait(IDLE_MS));
+    if (!isThere()) {
+      const idle = new AbortController();
+      await Promise.race([followed.until(isThere, idle.signal), wait(IDLE_MS)]);
+      idle.abort();
       continue;
     }
     await wait(settings.ORDER_GATHER_MS);
@@ -40,14 +47,34 @@ async function readAndPublish(work: TermWork, appended: Map<number, Appended>): 
   // No await between this and the reading's calls: slots are used again.
   const touched = new Touched(watched);
   const orders = waitingOrders(work, appended);
-  for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.traceparent);
+  for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.trace);
   if (at.number > (position.processed?.number ?? -1)) touched.widen();
-  const makers = orders.map((order) => watched.makerAddress(watched.makerOf(watched.pairOf(order))));
-  const last = await publisher.publish(await readMakers(reader, touched.makers.values(), at, work.term));
+  const makers = orders.map((order) => makerOf(order, watched));
+  const last = await inBatchSpan(describeReading(work, orders, at), async () =>
+    publisher.publish(await readMakers(reader, touched.makers.values(), at, work.term)),
+  );
   for (const [n, order] of orders.entries()) {
     const partition = partitionOf(makers[n] ?? '', partitions);
     appended.set(order, { partition, offset: last.get(partition) ?? -1n });
   }
+}
+
+function makerOf(order: number, watched: WatchedSet): Address {
+  return watched.makerAddress(watched.makerOf(watched.pairOf(order)));
+}
+
+/** For the span of a reading: it belongs to the traces of the requests that submitted the orders. */
+function describeReading({ watched, topics }: TermWork, orders: readonly number[], at: BlockHeader): Batch<number> {
+  return {
+    topic: topics.makerEvents,
+    parts: orders,
+    attributes: { 'messaging.batch.message_count': orders.length, 'makerbook.block': at.number },
+    traceOf: (order) => watched.unread.get(order)?.trace,
+    describe: (order) => ({
+      'makerbook.maker': makerOf(order, watched),
+      'makerbook.order_hash': watched.orderHash(order),
+    }),
+  };
 }
 
 /** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */

@@ -55,14 +55,13 @@ function nextPairs(
   from: number,
 ): { readonly touched: Touched; readonly next: number | undefined } {
   const touched = new Touched(watched);
-  const end = watched.makerSlotsEnd;
-  let slot = from;
-  for (let pairs = 0; slot < end && pairs < settings.SWEEP_PAIRS_PER_SECOND; slot += 1) {
-    if (!watched.isMakerWatched(slot)) continue;
+  let pairs = 0;
+  for (const slot of watched.makerSlots(from)) {
+    if (pairs >= settings.SWEEP_PAIRS_PER_SECOND) return { touched, next: slot };
     touched.whole(slot, CAUSE, false);
     pairs += touched.maker(slot, CAUSE).tokens.size;
   }
-  return { touched, next: slot < end ? slot : undefined };
+  return { touched, next: undefined };
 }
 
 /** Pairs with a value that could not be read when it was last asked: those that have waited longest. */

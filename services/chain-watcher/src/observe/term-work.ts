@@ -1,12 +1,11 @@
 import type { BlockHeader, Node } from '@makerbook/chain';
-import type { BlockRef } from '@makerbook/contracts-events';
+import type { BlockRef, TopicNames } from '@makerbook/contracts-events';
 import type { BlockSource } from '../blocks/source.js';
 import type { WatcherSettings } from '../env.js';
 import type { Mutex } from '../mutex.js';
 import type { FactPublisher } from '../publish/publish-observed.js';
 import type { FollowedLog } from '../watch/follow-log.js';
 import type { WatchedSet } from '../watch/watched-set.js';
-import type { Bell } from './bell.js';
 import type { ReadingBlocks } from './choose-block.js';
 import type { MakerReader } from './read-makers.js';
 
@@ -66,6 +65,7 @@ export interface TermWork {
   readonly watched: WatchedSet;
   readonly followed: FollowedLog;
   readonly publisher: FactPublisher;
+  readonly topics: TopicNames;
   readonly partitions: number;
   readonly settings: WorkSettings;
   readonly position: Position;
@@ -73,8 +73,6 @@ export interface TermWork {
   readonly readingBlocks: ReadingBlocks;
   /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
   readonly mutex: Mutex;
-  /** Rings when an order is new in the log. */
-  readonly unreadBell: Bell;
   readonly nowMs: () => number;
   /** Resolves after so many milliseconds, or at once when the signal is aborted. */
   readonly wait: (ms: number) => Promise<void>;

@@ -1,12 +1,12 @@
-import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock, readBlockAndNewest } from '@makerbook/chain';
+import { type BlockHeader, ChainContradiction, RpcUnavailable, readBlock } from '@makerbook/chain';
 import { partitionOf } from '@makerbook/kafka';
+import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
-import type { LogBlock } from '../watch/follow-log.js';
 import { matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedSet } from '../watch/watched-set.js';
 import { CATCH_UP, catchUpAtHead, reportProgress } from './catch-up.js';
-import { PASSED_OVER_MS } from './choose-block.js';
+import { readKnown } from './choose-block.js';
 import { blockRefOf, readMakers } from './read-makers.js';
 import type { TermWork } from './term-work.js';
 
@@ -55,8 +55,8 @@ async function resume(work: TermWork): Promise<BlockHeader | undefined> {
   const oldest = work.followed.oldestBlock();
   const newest = work.followed.newestBlock();
   if (oldest === undefined || newest === undefined) return undefined;
-  await readPublished(work, newest);
-  const header = await readPublished(work, oldest);
+  await readKnown(work.node, newest);
+  const header = (await readKnown(work.node, oldest)).block;
   work.position.processed = blockRefOf(header);
   return header;
 }
@@ -75,29 +75,14 @@ async function startAtHead(work: TermWork): Promise<BlockHeader> {
   return head;
 }
 
-/**
- * The chain's own header of a block that the log holds.
- * @throws ChainContradiction when the chain has another block of that number
- */
-export async function readPublished(
-  { node }: Pick<TermWork, 'node'>,
-  { number, hash }: LogBlock,
-): Promise<BlockHeader> {
-  const { block: header, endpoint } = await readBlockAndNewest(node, number);
-  if (header === undefined) {
-    // Another one has it perhaps: nothing else compares them before the first block comes.
-    node.passOver(endpoint, PASSED_OVER_MS);
-    throw new RpcUnavailable(`${endpoint} does not have block ${number} yet, which was published before`);
-  }
-  if (hash !== undefined && header.hash !== hash) {
-    throw new ChainContradiction(
-      `block ${number} is ${header.hash} on the chain of ${endpoint}, but ${hash} was published: another chain, or a reorganisation of final blocks. Nothing more is published.`,
-    );
-  }
-  return header;
+/** In a trace of its own, which goes on in the facts of the block and in what they lead to. */
+function processBlock(block: SourceBlock, work: TermWork): Promise<void> {
+  const { number, hash } = block.header;
+  const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash, 'makerbook.term': work.term };
+  return inSpan('process block', { root: true, attributes }, () => publishBlock(block, work));
 }
 
-async function processBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
+async function publishBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
   const { watched, reader, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
@@ -153,8 +138,7 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: TermWork
  */
 function touchUnprocessed(touched: Touched, { watched, followed, partitions }: TermWork): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
-  for (let slot = 0; slot < watched.makerSlotsEnd; slot += 1) {
-    if (!watched.isMakerWatched(slot)) continue;
+  for (const slot of watched.makerSlots()) {
     const partition = partitionOf(watched.makerAddress(slot), partitions);
     if (followed.partitions[partition]?.block === undefined) touched.whole(slot, CATCH_UP, true);
   }

@@ -26,7 +26,7 @@ const observed = (maker: Hex, orders = 0): Observed => {
   }));
   const cause = { kind: 'read', occasion: 'SWEEP' } as const;
   const fact: MakerObserved = { type: 'MakerObserved', maker, block, term: TERM, cause, funds: [], orders: named };
-  return { fact, traceparent: undefined };
+  return { fact, trace: undefined };
 };
 const factOf = (record: LogRecord) => {
   const fact = decodeMakerEvent(record);
@@ -126,7 +126,7 @@ describe('a record', () => {
     const { publisher, appends } = setUp();
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     const maker = makerOf(0);
-    await publisher.publish([{ ...observed(maker), traceparent }, observed(maker)]);
+    await publisher.publish([{ ...observed(maker), trace: { traceparent } }, observed(maker)]);
     const [first, second] = appends.flat().map(({ headers }) => headers);
     expect(first?.['traceparent']).toBe(traceparent);
     expect(second?.['traceparent']).toBeUndefined();

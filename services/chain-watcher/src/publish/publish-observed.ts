@@ -1,10 +1,17 @@
-import { type BlockRef, encodeMakerEvent, type MakerEvent, type MakerObserved } from '@makerbook/contracts-events';
+import {
+  type BlockRef,
+  encodeMakerEvent,
+  type MakerEvent,
+  type MakerObserved,
+  type TraceHeaders,
+} from '@makerbook/contracts-events';
 import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+import { carryOn, inSendSpan } from '@makerbook/telemetry';
 
-/** What was read of a maker, with the trace of the request that led to it. */
+/** What was read of a maker, with the trace of the request that led to it; none where a block did. */
 export interface Observed {
   readonly fact: MakerObserved;
-  readonly traceparent: string | undefined;
+  readonly trace: TraceHeaders | undefined;
 }
 
 /** The last record that was appended to each partition. */
@@ -42,19 +49,18 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
   /** Of the records of this process, so that each has an id of its own. */
   let written = 0;
 
-  const recordOf = (partition: number, event: MakerEvent, id: string, timeMs: number, traceparent?: string) => {
-    const context = { id, source: SOURCE, timeMs, ...(traceparent === undefined ? {} : { traceparent }) };
-    const { key, value, headers } = encodeMakerEvent(event, context);
+  const recordOf = (partition: number, event: MakerEvent, id: string, timeMs: number, origin?: TraceHeaders) => {
+    const { key, value, headers } = encodeMakerEvent(event, { id, source: SOURCE, timeMs, trace: carryOn(origin) });
     return { topic, partition, key: key ?? '', value, headers } satisfies LogRecord;
   };
   const byPartition = (observed: readonly Observed[]) => {
     const records = new Map<number, LogRecord[]>();
-    for (const { fact, traceparent } of observed) {
+    for (const { fact, trace } of observed) {
       const partition = partitionOf(fact.maker, partitions);
       written += 1;
       const id = `${fact.term}:${fact.block.number}:${fact.maker}:${written}`;
       const own = records.get(partition) ?? [];
-      own.push(recordOf(partition, fact, id, fact.block.timestamp * 1000, traceparent));
+      own.push(recordOf(partition, fact, id, fact.block.timestamp * 1000, trace));
       records.set(partition, own);
     }
     return records;
@@ -68,22 +74,24 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
   };
 
   return {
-    publish: async (observed) => {
-      const appended = [...byPartition(observed)].map(
-        async ([partition, records]) => [partition, await appendInOrder(records)] as const,
-      );
-      return new Map(await allDone(appended));
-    },
-    publishBlock: async (observed, block, term, to) => {
-      const records = byPartition(observed);
-      const appended = to.map((partition) => {
-        const id = `${block.number}:BlockProcessed:${partition}:${term}`;
-        const processed = { type: 'BlockProcessed', block, term } as const;
-        const last = recordOf(partition, processed, id, block.timestamp * 1000);
-        return appendInOrder([...(records.get(partition) ?? []), last]);
-      });
-      await allDone(appended);
-    },
+    publish: (observed) =>
+      inSendSpan(topic, observed.length, {}, async () => {
+        const appended = [...byPartition(observed)].map(
+          async ([partition, records]) => [partition, await appendInOrder(records)] as const,
+        );
+        return new Map(await allDone(appended));
+      }),
+    publishBlock: (observed, block, term, to) =>
+      inSendSpan(topic, observed.length + to.length, { 'makerbook.block': block.number }, async () => {
+        const records = byPartition(observed);
+        const appended = to.map((partition) => {
+          const id = `${block.number}:BlockProcessed:${partition}:${term}`;
+          const processed = { type: 'BlockProcessed', block, term } as const;
+          const last = recordOf(partition, processed, id, block.timestamp * 1000);
+          return appendInOrder([...(records.get(partition) ?? []), last]);
+        });
+        await allDone(appended);
+      }),
     startTerm: async (partition, term, holder) => {
       const id = `${term}:TermStarted:${holder}:${partition}`;
       await appender.append([recordOf(partition, { type: 'TermStarted', term, holder }, id, nowMs())]);

@@ -2,7 +2,7 @@
 export interface Ops {
   /** Answers with status 0 where nobody listens. */
   ask(path: '/livez' | '/readyz' | '/metrics'): Promise<{ readonly status: number; readonly text: string }>;
-  /** One check of `/readyz` or `/livez`; empty where it is not told. */
+  /** One check or note of `/readyz` or `/livez`; empty where it is not told. */
   check(path: '/livez' | '/readyz', name: string): Promise<string>;
   /** A value of `/metrics`, by name without its prefix and with its labels as they stand there; NaN where it is missing. */
   metric(series: string): Promise<number>;
@@ -21,8 +21,11 @@ export function opsAt(port: number): Ops {
     ask,
     check: async (path, name) => {
       const { text } = await ask(path);
-      const { checks } = JSON.parse(text || '{"checks":{}}') as { checks: Record<string, string> };
-      return checks[name] ?? '';
+      const { checks, notes } = JSON.parse(text || '{}') as Record<
+        'checks' | 'notes',
+        Record<string, string> | undefined
+      >;
+      return checks?.[name] ?? notes?.[name] ?? '';
     },
     metric: async (series) => {
       const start = `chain_watcher_${series} `;

@@ -1,4 +1,4 @@
-import { isClockEvent, type MakerEvent } from '@makerbook/contracts-events';
+import { type ClockEvent, isClockEvent, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   advanceLog,
@@ -9,6 +9,7 @@ import {
   type OpenOrder,
   type Rules,
   rememberHashes,
+  routableUntilSeconds,
   startOfLog,
   type Transition,
   unknownMaker,
@@ -21,9 +22,23 @@ export interface KnownOrder {
   readonly nonce: ObservedNonce | undefined;
 }
 
+/** A fact that cannot be folded, of a build with a mistake in it: until its maker is released. */
+export function isUnfoldable(fact: MakerEvent): boolean {
+  return fact.type === 'OrderSubmitted' && fact.order.making.amount === '0x0';
+}
+
+/** A fact that was not folded for a maker in quarantine, and the clock before it. */
+interface MissedFact {
+  readonly fact: MakerFact | ClockEvent;
+  readonly offset: bigint;
+  readonly clock: LogClock;
+}
+
 /** One partition of the log, folded as the projector does it, a fact at a time. */
 export class PartitionFold {
   clock: LogClock = startOfLog;
+  /** Makers in quarantine, and what was not folded for them, from the fact that could not be. */
+  private readonly quarantined = new Map<Address, MissedFact[]>();
   private readonly makers = new Map<Address, MakerDraft>();
   private readonly makerOf = new Map<Hex, Address>();
   private readonly hashes = rememberHashes();
@@ -49,6 +64,15 @@ export class PartitionFold {
     return { order, funding: maker.funding.get(order.order.making.token), nonce: maker.nonce };
   }
 
+  isQuarantined(maker: Address): boolean {
+    return this.quarantined.has(maker);
+  }
+
+  /** Where in the log the quarantine of each maker begins that is in one. */
+  quarantinedFrom(): ReadonlyMap<Address, bigint> {
+    return new Map([...this.quarantined].map(([maker, [first]]) => [maker, first?.offset ?? 0n]));
+  }
+
   openOrders(): readonly OpenOrder[] {
     return [...this.makers.values()].flatMap(({ orders }) => [...orders.values()]);
   }
@@ -63,17 +87,66 @@ export class PartitionFold {
   }
 
   private change(fact: MakerEvent, offset: bigint): readonly Transition[] {
-    if (fact.type === 'QuarantineLifted') return [];
+    if (fact.type === 'QuarantineLifted') return this.release(fact.maker, offset);
+    const { clock } = this;
     if (!isClockEvent(fact)) {
       if (fact.type === 'OrderSubmitted') this.makerOf.set(fact.orderHash, fact.maker);
       const maker = this.makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), this.rules);
       this.makers.set(fact.maker, maker);
-      return maker.apply(fact, { offset, clock: this.clock });
+      const missed = this.quarantined.get(fact.maker);
+      if (missed === undefined && isUnfoldable(fact)) return this.quarantine(maker, { fact, offset, clock });
+      missed?.push({ fact, offset, clock });
+      return missed === undefined ? maker.apply(fact, { offset, clock }) : [];
     }
-    const before = this.clock;
-    this.clock = advanceLog(before, fact);
-    if (this.clock.block === before.block) return [];
-    return [...this.makers.values()].flatMap((maker) => maker.advance(this.clock, offset));
+    for (const missed of this.quarantined.values()) missed.push({ fact, offset, clock });
+    this.clock = advanceLog(clock, fact);
+    if (this.clock.block === clock.block) return [];
+    const folded = [...this.makers.values()].filter(({ maker }) => !this.quarantined.has(maker));
+    return folded.flatMap((maker) => maker.advance(this.clock, offset));
+  }
+
+  /** Its orders leave the book, and nothing more is folded for it. */
+  private quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
+    const { maker } = draft;
+    this.quarantined.set(maker, [missed]);
+    const inBook = [...draft.orders.values()].filter((order) => order.inBook);
+    this.makers.set(
+      maker,
+      this.withOrders(draft, () => false),
+    );
+    const { offset } = missed;
+    return inBook.map((order) => ({ kind: 'OrderWithheld', order: { ...order, inBook: false }, offset }));
+  }
+
+  /**
+   * What was missed is folded, unseen by readers of the book but for what is gone, and all orders that are open come back to
+   * be read anew.
+   */
+  private release(maker: Address, offset: bigint): readonly Transition[] {
+    const draft = this.makers.get(maker);
+    const missed = this.quarantined.get(maker);
+    if (draft === undefined || missed === undefined) return [];
+    this.quarantined.delete(maker);
+    const gone = missed.flatMap(({ fact, offset: at, clock }) => {
+      if (isUnfoldable(fact)) return [];
+      draft.dueAtSeconds = 0;
+      const isTime = isClockEvent(fact);
+      const happened = isTime ? draft.advance(advanceLog(clock, fact), at) : draft.apply(fact, { offset: at, clock });
+      this.hashes.note(happened);
+      return happened.flatMap((each) =>
+        each.kind === 'OrderRemoved' ? [{ ...each, order: { ...each.order, inBook: false } }] : [],
+      );
+    });
+    const released = this.withOrders(draft, (order) => this.clock.seconds < routableUntilSeconds(order, this.rules));
+    released.dueAtSeconds = 0;
+    this.makers.set(maker, released);
+    return [...gone, ...released.release(offset)];
+  }
+
+  private withOrders(draft: MakerDraft, inBook: (order: OpenOrder) => boolean): MakerDraft {
+    const { maker, admission, nonce, funding, dueAtSeconds } = draft;
+    const orders = new Map([...draft.orders].map(([hash, order]) => [hash, { ...order, inBook: inBook(order) }]));
+    return new MakerDraft({ maker, admission, nonce, funding, orders, dueAtSeconds }, this.rules);
   }
 
   private unfenced(fact: MakerEvent): MakerEvent {

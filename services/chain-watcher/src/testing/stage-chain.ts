@@ -5,6 +5,7 @@ import {
   encodeMakerEvent,
   type MakerEvent,
   type MakerFact,
+  type QuarantineLifted,
   type TermStarted,
   topicNames,
   topicSpecs,
@@ -218,7 +219,7 @@ export class Stage {
   }
 
   /** Appends facts of one maker, all at once. */
-  async append(...facts: MakerFact[]): Promise<void> {
+  async append(...facts: (MakerFact | QuarantineLifted)[]): Promise<void> {
     const records = facts.map((fact) => {
       const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
       const partition = partitionOf(fact.maker, PARTITIONS);

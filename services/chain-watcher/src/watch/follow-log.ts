@@ -1,14 +1,13 @@
 import { ChainContradiction } from '@makerbook/chain';
 import {
   type BlockProcessed,
-  type BlockRef,
-  ceType,
   decodeMakerEvent,
   type MakerEvent,
   misplacement,
   type TopicNames,
+  traceOf,
 } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import {
   type Following,
@@ -35,6 +34,8 @@ export interface PartitionStart {
   readonly block: LogBlock | undefined;
   /** The newest block at which anything that the snapshot holds was read; -1 where nothing was. */
   readonly newestRead: number;
+  /** Makers in quarantine: of each the snapshot has what was before this offset, and nothing that came later. */
+  readonly quarantined: ReadonlyMap<Address, bigint>;
 }
 
 /** What the log holds of one partition, as far as it was read. */
@@ -59,8 +60,6 @@ export interface FollowLogOptions {
   readonly watched: WatchedSet;
   readonly logger: Logger;
   readonly nowMs: () => number;
-  /** Called for orders that are new in the log. */
-  readonly onUnread: () => void;
   /** The log cannot be followed any more, or contradicts itself. */
   readonly onFatal: (error: Error) => void;
 }
@@ -98,7 +97,8 @@ export class FollowedLog {
 
   /**
    * Reads the log from the snapshot on. A short tail before it is read for its terms and blocks alone, as the snapshot does
-   * not have the blocks' hashes. Resolves when everything that was in the log is in the watched set.
+   * not have the blocks' hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in
+   * the watched set.
    * @throws LogContradiction where the snapshot is of another log
    */
   async start(starts: readonly PartitionStart[]): Promise<void> {
@@ -110,8 +110,9 @@ export class FollowedLog {
       this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
-      const next = starts[partition]?.nextOffset ?? 0n;
-      return next > TAIL_RECORDS ? next - TAIL_RECORDS : 0n;
+      const { nextOffset = 0n, quarantined } = starts[partition] ?? {};
+      const tail = nextOffset > TAIL_RECORDS ? nextOffset - TAIL_RECORDS : 0n;
+      return [...(quarantined?.values() ?? [])].reduce((first, offset) => (offset < first ? offset : first), tail);
     });
     this.following = log.followTopic({
       topic: topics.makerEvents,
@@ -193,9 +194,8 @@ export class FollowedLog {
   }
 
   private read(partition: number, records: readonly StoredRecord[]): void {
-    const { logger, topics, onUnread, watched, partitions } = this.options;
+    const { logger, topics, partitions } = this.options;
     const view = this.view(partition);
-    const knownTo = this.starts[partition]?.nextOffset ?? 0n;
     for (const record of records) {
       const { offset } = record;
       view.position = offset + 1n;
@@ -206,22 +206,27 @@ export class FollowedLog {
         this.seen.unreadable += 1;
         const reason = fact.unreadable;
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
-      } else this.apply(partition, fact, record, offset < knownTo);
+      } else this.apply(partition, fact, record, offset < this.knownTo(partition, fact));
     }
-    if (watched.unread.size > 0) onUnread();
     this.wake();
+  }
+
+  /** Up to where facts about its maker are in the snapshot. */
+  private knownTo(partition: number, fact: MakerEvent): bigint {
+    const { nextOffset = 0n, quarantined } = this.starts[partition] ?? {};
+    return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
   /** @param isKnown it is in the snapshot */
   private apply(partition: number, fact: MakerEvent, record: StoredRecord, isKnown: boolean): void {
     const { watched, nowMs } = this.options;
     const view = this.view(partition);
+    const unread = { sinceMs: nowMs(), trace: traceOf(record.headers) };
     switch (fact.type) {
       case 'OrderSubmitted': {
         if (isKnown) return;
         const { orderHash, maker, order } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        const unread = { sinceMs: nowMs(), traceparent: record.headers['traceparent'] };
         watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
         return;
       }
@@ -229,6 +234,10 @@ export class FollowedLog {
         if (fact.term < view.term || fact.block.number < (view.block?.number ?? -1)) return;
         this.newestReadBlock = Math.max(this.newestReadBlock, fact.block.number);
         if (!isKnown) watched.noteObserved(fact);
+        return;
+      case 'QuarantineLifted':
+        // What was read before counts no more.
+        if (!isKnown) watched.markUnread(fact.maker, unread);
         return;
       case 'BlockProcessed':
         this.noteBlock(partition, fact);
@@ -280,27 +289,9 @@ const TAIL_RECORDS = 500n;
 const EXPIRY_MARGIN_SECONDS = 10;
 
 /** A fact of the partition that it belongs to. */
-function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeFact> {
-  const fact = decodeFact(record);
+function readFact(record: StoredRecord, partitions: number): ReturnType<typeof decodeMakerEvent> {
+  const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return fact;
   const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
   return misplaced === undefined ? fact : { unreadable: misplaced };
-}
-
-const BLOCK_PROCESSED = ceType('BlockProcessed');
-
-/** Most of the log are blocks: they are read without the schema, which costs ten times as much. */
-function decodeFact(record: StoredRecord): MakerEvent | { readonly unreadable: string } {
-  if (record.headers['ce_type'] === BLOCK_PROCESSED && record.value !== null) {
-    try {
-      const { block, term } = JSON.parse(record.value.toString('latin1')) as Partial<BlockProcessed>;
-      const { number, hash, timestamp }: Partial<BlockRef> = block ?? {};
-      const isWhole = [number, timestamp, term].every(Number.isSafeInteger) && typeof hash === 'string';
-      if (isWhole)
-        return { type: 'BlockProcessed', block: { number, hash, timestamp } as BlockRef, term: term as number };
-    } catch {
-      // Left to the schema, which says what is wrong.
-    }
-  }
-  return decodeMakerEvent(record);
 }

@@ -72,10 +72,10 @@ export class KeyIndex {
     return this.keys[slot * this.words + word] ?? 0;
   }
 
-  /** The key of a slot in use as lowercase hex. */
-  hexAt(slot: number): Hex {
+  /** The key of a slot in use as lowercase hex, or its first words. */
+  hexAt(slot: number, words = this.words): Hex {
     let digits = '';
-    for (let word = 0; word < this.words; word += 1) {
+    for (let word = 0; word < words; word += 1) {
       digits += this.wordAt(slot, word).toString(16).padStart(8, '0');
     }
     return `0x${digits}`;

@@ -1,5 +1,5 @@
 import type { ChainLog } from '@makerbook/chain';
-import type { Cause } from '@makerbook/contracts-events';
+import type { Cause, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { WatchedSet } from './watched-set.js';
@@ -12,7 +12,7 @@ export interface MakerToRead {
   readonly tokens: Set<Address>;
   readonly orders: Set<Hex>;
   /** Of the request that led to the reading. */
-  readonly traceparent?: string | undefined;
+  readonly trace?: TraceHeaders | undefined;
 }
 
 /** First topics of the logs that can touch anybody; those of the protocol count only from its own address. */
@@ -35,11 +35,11 @@ export class Touched {
   }
 
   /** The first cause is kept. */
-  maker(slot: number, cause: Cause, traceparent?: string): MakerToRead {
+  maker(slot: number, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const maker = this.watched.makerAddress(slot);
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
-    const toRead = { maker, cause, nonce: false, tokens: new Set<Address>(), orders: new Set<Hex>(), traceparent };
+    const toRead = { maker, cause, nonce: false, tokens: new Set<Address>(), orders: new Set<Hex>(), trace };
     this.makers.set(maker, toRead);
     return toRead;
   }
@@ -57,10 +57,10 @@ export class Touched {
    * The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
    * one. And a fill moves the making token, whether the token has a log of it or not.
    */
-  order(slot: number, cause: Cause, traceparent?: string): void {
+  order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
     const pair = this.watched.pairOf(slot);
-    const toRead = this.maker(this.watched.makerOf(pair), cause, traceparent);
+    const toRead = this.maker(this.watched.makerOf(pair), cause, trace);
     toRead.nonce = true;
     toRead.tokens.add(this.watched.tokenAddress(pair));
     toRead.orders.add(this.watched.orderHash(slot));
@@ -101,7 +101,6 @@ export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protoc
         touched.order(watched.findOrder(second), cause);
       }
     }
-    if (!watched.isTokenWatched(log.address)) continue;
     switch (topic) {
       case eventTopics.transfer:
         touched.pair(watched.findPair(log.address, first), cause);

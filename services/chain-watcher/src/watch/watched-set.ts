@@ -1,6 +1,5 @@
-import type { MakerObserved } from '@makerbook/contracts-events';
+import type { MakerObserved, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { ExpiryQueue } from './expiry-queue.js';
 import { KeyIndex, readWords } from './key-index.js';
 
 /** What the watcher must know of an order to watch it. */
@@ -16,10 +15,12 @@ export interface WatchedOrder {
 export interface UnreadOrder {
   readonly sinceMs: number;
   /** Of the request that submitted it. */
-  readonly traceparent: string | undefined;
+  readonly trace: TraceHeaders | undefined;
 }
 
 const NONE = -1;
+/** What is watched for longer is harmless. */
+const EXPIRY_PAUSE_SECONDS = 60;
 
 /**
  * Who is watched: orders, their makers and their pairs (maker, making token). A map, not a fold: an order enters with its
@@ -32,11 +33,12 @@ export class WatchedSet {
   private readonly orderPair: number[] = [];
   private readonly nextOrder: number[] = [];
   private readonly previousOrder: number[] = [];
-  private readonly expiries = new ExpiryQueue();
+  private readonly expiresAt: number[] = [];
+  private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
   private readonly unreadOrders = new Map<number, UnreadOrder>();
 
-  /** By maker slot and token slot. */
-  private readonly pairs = new KeyIndex(2);
+  /** By token and maker slot. */
+  private readonly pairs = new KeyIndex(6);
   private readonly pairOrders: number[] = [];
   private readonly balances: (bigint | undefined)[] = [];
   private readonly allowances: (bigint | undefined)[] = [];
@@ -45,9 +47,6 @@ export class WatchedSet {
   private readonly makerOrders: number[] = [];
   private readonly firstOrder: number[] = [];
   private readonly nonces: (bigint | undefined)[] = [];
-
-  private readonly tokens = new KeyIndex(5);
-  private readonly tokenPairs: number[] = [];
 
   private readonly key = new Uint32Array(8);
 
@@ -66,28 +65,27 @@ export class WatchedSet {
     this.nextOrder[order] = first;
     this.previousOrder[order] = NONE;
     if (first >= 0) this.previousOrder[first] = order;
-    this.expiries.push(order, expiresAtSeconds);
+    this.expiresAt[order] = expiresAtSeconds;
     if (unread !== undefined) this.unreadOrders.set(order, unread);
   }
 
-  /** Has an order read again. Nothing happens where it is not watched. */
-  markUnread(orderHash: Hex, unread: UnreadOrder): void {
-    const order = this.findOrder(orderHash);
-    if (order >= 0) this.unreadOrders.set(order, unread);
+  /** Has all orders of a maker read again. */
+  markUnread(maker: Address, unread: UnreadOrder): void {
+    const slot = this.findMaker(maker);
+    if (slot >= 0) for (const order of this.ordersOf(slot)) this.unreadOrders.set(order, unread);
   }
 
   remove(orderHash: Hex): void {
     const order = this.findOrder(orderHash);
-    if (order < 0) return;
-    this.expiries.remove(order);
-    this.drop(order);
+    if (order >= 0) this.drop(order);
   }
 
-  /** Removes what has expired. */
+  /** Removes what has expired. All orders are looked at, so it does nothing within a minute of the last time. */
   expire(nowSeconds: number): void {
-    for (let order = this.expiries.popDue(nowSeconds); order !== undefined; ) {
-      this.drop(order);
-      order = this.expiries.popDue(nowSeconds);
+    if (nowSeconds < this.expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
+    this.expiryLookedAtSeconds = nowSeconds;
+    for (let order = 0; order < this.expiresAt.length; order += 1) {
+      if (at(this.expiresAt, order) <= nowSeconds) this.drop(order);
     }
   }
 
@@ -138,13 +136,7 @@ export class WatchedSet {
   /** The slot of a watched pair, or -1. */
   findPair(token: Hex, account: Hex): number {
     const maker = this.findMaker(account);
-    if (maker < 0) return NONE;
-    const tokenSlot = this.tokens.find(readWords(token, 2, 5, this.key));
-    return tokenSlot < 0 ? NONE : this.pairs.find(this.pairKey(maker, tokenSlot));
-  }
-
-  isTokenWatched(token: Hex): boolean {
-    return this.tokens.find(readWords(token, 2, 5, this.key)) >= 0;
+    return maker < 0 ? NONE : this.pairs.find(this.pairKey(maker, token));
   }
 
   orderHash(order: number): Hex {
@@ -156,7 +148,7 @@ export class WatchedSet {
   }
 
   makerOf(pair: number): number {
-    return this.pairs.wordAt(pair, 0);
+    return this.pairs.wordAt(pair, 5);
   }
 
   makerAddress(maker: number): Address {
@@ -164,7 +156,7 @@ export class WatchedSet {
   }
 
   tokenAddress(pair: number): Address {
-    return this.tokens.hexAt(this.pairs.wordAt(pair, 1));
+    return this.pairs.hexAt(pair, 5);
   }
 
   /** The slots of a maker's orders, newest first. */
@@ -174,36 +166,26 @@ export class WatchedSet {
     return orders;
   }
 
-  pairsOf(maker: number): Set<number> {
-    return new Set(this.ordersOf(maker).map((order) => this.pairOf(order)));
-  }
-
-  isMakerWatched(maker: number): boolean {
-    return (this.makerOrders[maker] ?? 0) > 0;
-  }
-
-  /** One more than the highest maker slot that was ever in use. */
-  get makerSlotsEnd(): number {
-    return this.makers.slotsEnd;
+  /** The slots of watched makers, from one on. */
+  *makerSlots(from = 0): Generator<number> {
+    for (let slot = from; slot < this.makers.slotsEnd; slot += 1) if (at(this.makerOrders, slot) > 0) yield slot;
   }
 
   sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {
     return { orders: this.orders.size, pairs: this.pairs.size, makers: this.makers.size };
   }
 
-  private addToPair(maker: number, tokenAddress: Address): number {
-    const token = this.tokens.findOrInsert(readWords(tokenAddress, 2, 5, this.key));
+  private addToPair(maker: number, token: Address): number {
     const pair = this.pairs.findOrInsert(this.pairKey(maker, token));
     const before = this.pairOrders[pair] ?? 0;
     this.pairOrders[pair] = before + 1;
     if (before > 0) return pair;
-    this.tokenPairs[token] = (this.tokenPairs[token] ?? 0) + 1;
     this.balances[pair] = undefined;
     this.allowances[pair] = undefined;
     return pair;
   }
 
-  /** Forgets an order that is not in the expiry queue any more, and what no other order needs. */
+  /** Forgets an order, and what no other order needs. */
   private drop(order: number): void {
     const pair = this.pairOf(order);
     const maker = this.makerOf(pair);
@@ -214,26 +196,19 @@ export class WatchedSet {
     else this.firstOrder[maker] = next;
     this.unreadOrders.delete(order);
     this.orders.delete(order);
+    this.expiresAt[order] = Number.POSITIVE_INFINITY;
 
     const pairOrders = at(this.pairOrders, pair) - 1;
     this.pairOrders[pair] = pairOrders;
-    if (pairOrders === 0) this.dropPair(pair);
+    if (pairOrders === 0) this.pairs.delete(pair);
     const makerOrders = at(this.makerOrders, maker) - 1;
     this.makerOrders[maker] = makerOrders;
     if (makerOrders === 0) this.makers.delete(maker);
   }
 
-  private dropPair(pair: number): void {
-    const token = this.pairs.wordAt(pair, 1);
-    this.pairs.delete(pair);
-    const tokenPairs = at(this.tokenPairs, token) - 1;
-    this.tokenPairs[token] = tokenPairs;
-    if (tokenPairs === 0) this.tokens.delete(token);
-  }
-
-  private pairKey(maker: number, token: number): Uint32Array {
-    this.key[0] = maker;
-    this.key[1] = token;
+  private pairKey(maker: number, token: Hex): Uint32Array {
+    readWords(token, 2, 5, this.key);
+    this.key[5] = maker;
     return this.key;
   }
 }

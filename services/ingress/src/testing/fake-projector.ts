@@ -7,8 +7,8 @@ import {
   findKnownHashes,
   type Postgres,
   type ProjectionCommit,
-  readProjection,
   saveProjection,
+  takeProjection,
 } from '@makerbook/postgres';
 import { createPartitionRefresher, type OrderChange, type RedisConnection } from '@makerbook/redis';
 
@@ -42,7 +42,7 @@ export async function startFakeProjector(parts: FakeProjectorParts): Promise<Fak
   let gate: Promise<void> = Promise.resolve();
   let open: () => void = () => undefined;
   const refresher = createPartitionRefresher(redis);
-  for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
+  for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
   const following = log.followTopic({
     topic,
     from: 'beginning',
@@ -93,7 +93,7 @@ async function project(
   partition: number,
   records: readonly StoredRecord[],
 ): Promise<void> {
-  const { next, version, clock } = await readProjection(postgres, partition);
+  const { next, version, clock } = (await takeProjection(postgres, partition)).projection;
   const fromOffset = next.offset;
   const opened = new Map<Hex, ProjectionCommit['opened'][number]>();
   const cancelled = new Map<Hex, CancelledHashRow>();
@@ -113,7 +113,7 @@ async function project(
       const amounts = { makingToken: order.making.token, makingAmount: amount, remaining: amount };
       const terms = { ...amounts, isObserved: false, inBook: true };
       const { orderHash, maker } = fact;
-      history.push({ ...common, offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
+      history.push({ ...common, logOffset: offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
       const before = await findKnownHashes(postgres, [{ maker, expiresAtSeconds, orderHash }]);
       if (before.cancelled.has(orderHash) || cancelled.has(orderHash)) continue;
       opened.set(orderHash, { ...common, ...accepted, ...terms, expiresAtSeconds });
@@ -133,7 +133,7 @@ async function project(
       if (!opened.delete(orderHash)) {
         if (before.accepted.has(orderHash)) removed.push(orderHash);
         else if (!before.cancelled.has(orderHash)) {
-          cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, offset });
+          cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, logOffset: offset });
         }
       }
       changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { encodeMakerView, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
+import { createRedisUser, openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { connectRedis, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
@@ -132,7 +132,8 @@ async function openParts(kafkaBrokers: string) {
   await ageRedis(redis, 3_600_000);
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'ingress-test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const gates = { redis: await openTcpGate(redisUrl), postgres: await openTcpGate(databaseUrl) };
+  const user = await createRedisUser(redisUrl, 'ingress', keyPrefix);
+  const gates = { redis: await openTcpGate(user.url), postgres: await openTcpGate(databaseUrl) };
   const environment = {
     ...fixedSettings,
     KAFKA_BROKERS: kafkaBrokers,
@@ -143,6 +144,7 @@ async function openParts(kafkaBrokers: string) {
   };
   const close = async () => {
     for (const part of [log, redis, postgres, gates.redis, gates.postgres]) await part.close();
+    await user.remove();
   };
   const appender = log.createAppender({ timeoutMs: SLOW_MS });
   return { names, log, appender, postgres, redis, gates, environment, close };

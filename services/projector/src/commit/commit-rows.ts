@@ -1,18 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { LogClock } from '@makerbook/domain';
-import { FatalError, RetryableError } from '@makerbook/kafka';
+import { RetryableError } from '@makerbook/kafka';
 import {
   type ChangedRows,
   InvariantBroken,
   type LogPlace,
-  PositionTaken,
-  type Postgres,
-  PostgresRefused,
   PostgresUnavailable,
   type Projection,
-  readProjection,
-  saveProjection,
+  type ProjectionStore,
 } from '@makerbook/postgres';
 import type { OrderChange } from '@makerbook/redis';
 import type { PartitionState } from '../fold/partition-state.js';
@@ -26,13 +21,15 @@ import type { Semaphore } from './semaphore.js';
 export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
 
 export interface CommitParts {
-  readonly postgres: Postgres;
+  readonly store: ProjectionStore;
   readonly refreshCache: CacheRefresh;
   /** Commits of all partitions of the process. */
   readonly commits: Semaphore;
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
   /** A monotonic clock, for measuring alone. */
   readonly nowMs: () => number;
+  /** Resolves after the time, or once the signal is aborted. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
 }
 
@@ -60,8 +57,6 @@ export class RowCommitter {
   #failure: Error | undefined;
   /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
   #cached: bigint | undefined;
-  /** Everything folded is published: a commit may begin. */
-  #isPublished = true;
 
   /** @param refused takes the makers whose rows the read model refuses, and why */
   constructor(state: PartitionState, projection: Projection, refused: Map<Address, string>, parts: CommitParts) {
@@ -89,21 +84,28 @@ export class RowCommitter {
     return this.uncommitted().some(({ makers }) => makers.has(maker));
   }
 
-  /** To be called before anything is folded: what is folded from here on is not published yet. */
-  hold(): void {
-    this.#isPublished = false;
-  }
-
-  /** To be called when all that was folded is published: a commit takes it, at once or after the one under way. */
-  offer(): void {
-    this.#isPublished = true;
-    this.#begin(false);
-  }
-
-  /** The same, also where orders that are to leave the book are in no row. */
-  offerAll(): void {
-    this.#isPublished = true;
-    this.#begin(true);
+  /** To be called when what was folded is published: a commit takes it, at once or after the one under way. */
+  begin(): void {
+    const state = this.#state;
+    const isPublished = state.unpublished.length === 0 && state.toPark.length === 0;
+    if (this.#underWay !== undefined || this.#failure !== undefined || !isPublished || this.#isCommitted()) return;
+    // An order that is to leave the book and is in no row would be forgotten in a crash.
+    if ([...state.owed.values()].some((orders) => [...orders.values()].includes(undefined))) return;
+    const changes = state.gathered;
+    state.gathered = new Changes();
+    const target = { next: state.next, isBlockBegun: state.isBlockBegun, clock: state.clock };
+    const done = this.#commit(changes, target).then(
+      () => {
+        this.#underWay = undefined;
+        this.begin();
+      },
+      (error: Error) => {
+        this.#underWay = undefined;
+        this.#failure ??= error;
+        this.waitsFor = error.message;
+      },
+    );
+    this.#underWay = { done, changes };
   }
 
   /** Resolves when the commit under way is done; undefined when none is. */
@@ -121,9 +123,15 @@ export class RowCommitter {
    * has been replaced by an older one.
    */
   async verifyRows(): Promise<void> {
-    const places = [this.#committed, this.#target];
-    const { next } = await readProjection(this.#parts.postgres, this.#state.rules.partition);
-    if (places.some(({ offset, index }) => offset === next.offset && index === next.index)) return;
+    const own = [
+      { next: this.#committed, version: this.#version },
+      { next: this.#target, version: this.#version + 1n },
+    ];
+    const { next, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
+    const isOwn = own.some((place) => {
+      return place.version === version && place.next.offset === next.offset && place.next.index === next.index;
+    });
+    if (isOwn) return;
     throw new RetryableError(
       `the rows of partition ${this.#state.rules.partition} are at ${next.offset}/${next.index}, not at ` +
         `${this.#committed.offset}/${this.#committed.index} where this process left them`,
@@ -133,7 +141,7 @@ export class RowCommitter {
   /** Ends the commit under way, and tries once to commit what has been published since. Never throws. */
   async leave(): Promise<void> {
     this.#stopping.abort();
-    this.#begin(true);
+    this.begin();
     while (this.#underWay !== undefined) await this.#underWay.done;
   }
 
@@ -144,33 +152,10 @@ export class RowCommitter {
     await this.underWay;
   }
 
-  #isMoved(): boolean {
+  #isCommitted(): boolean {
     const { next, gathered } = this.#state;
     const { offset, index } = this.#committed;
-    return next.offset !== offset || next.index !== index || gathered.transitions > 0;
-  }
-
-  #begin(isForced: boolean): void {
-    const state = this.#state;
-    if (this.#underWay !== undefined || this.#failure !== undefined || !this.#isPublished || !this.#isMoved()) return;
-    // An order that is to leave the book and is in no row would be forgotten in a crash.
-    const isOwedUnstored = [...state.owed.values()].some((orders) => [...orders.values()].includes(undefined));
-    if (isOwedUnstored && !isForced) return;
-    const changes = state.gathered;
-    state.gathered = new Changes();
-    const target = { next: state.next, isBlockBegun: state.isBlockBegun, clock: state.clock };
-    const done = this.#commit(changes, target).then(
-      () => {
-        this.#underWay = undefined;
-        this.#begin(false);
-      },
-      (error: Error) => {
-        this.#underWay = undefined;
-        this.#failure ??= error;
-        this.waitsFor = error.message;
-      },
-    );
-    this.#underWay = { done, changes };
+    return next.offset === offset && next.index === index && gathered.transitions === 0;
   }
 
   async #commit(changes: Changes, target: Target): Promise<void> {
@@ -197,25 +182,20 @@ export class RowCommitter {
   }
 
   async #save(rows: ChangedRows, target: Target, changes: Changes): Promise<void> {
-    const { postgres } = this.#parts;
+    const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
     const { next: to, ...rest } = target;
     const commit = { ...rows, ...rest, partition, version: this.#version, from: this.#committed, to };
     for (let delayMs = 100, isRepeat = false; ; delayMs = Math.min(2 * delayMs, 5_000), isRepeat = true) {
       try {
         if (isRepeat && (await this.#isSaved(to))) break;
-        await saveProjection(postgres, commit);
+        await store.saveProjection(commit);
         break;
       } catch (error) {
-        if (error instanceof InvariantBroken) throw await findRefused(commit, changes, error, this.#refused, postgres);
-        if (error instanceof PostgresRefused) throw new FatalError(error.message, { cause: error });
-        if (!(error instanceof PostgresUnavailable) || this.#stopping.signal.aborted) {
-          throw error instanceof PositionTaken || error instanceof PostgresUnavailable
-            ? new RetryableError(error.message, { cause: error })
-            : error;
-        }
+        if (error instanceof InvariantBroken) throw await findRefused(commit, changes, error, this.#refused, store);
+        if (!(error instanceof PostgresUnavailable) || this.#stopping.signal.aborted) throw error;
         this.waitsFor = error.message;
-        await pause(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+        await wait(delayMs, this.#stopping.signal);
       }
     }
     this.waitsFor = undefined;
@@ -223,7 +203,7 @@ export class RowCommitter {
 
   /** Whether a try of which no answer came has committed. */
   async #isSaved(to: LogPlace): Promise<boolean> {
-    const { next, version } = await readProjection(this.#parts.postgres, this.#state.rules.partition);
+    const { next, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
     return version === this.#version + 1n && next.offset === to.offset && next.index === to.index;
   }
 

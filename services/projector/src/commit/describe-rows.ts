@@ -16,7 +16,7 @@ export function describeRows(
 ): ChangedRows {
   const makers: MakerRow[] = [];
   const funding: FundingRow[] = [];
-  const fundingDropped: { maker: Hex; token: Hex }[] = [];
+  const fundingDropped: Pick<FundingRow, 'maker' | 'token'>[] = [];
   for (const maker of changes.makers) {
     const one = held.get(maker);
     if (one === undefined) throw new Error(`${maker} has changes that are not committed, and is not held`);
@@ -28,15 +28,23 @@ export function describeRows(
       if (!one.draft.funding.has(token)) fundingDropped.push({ maker, token });
     }
   }
+  const { opened, changed, removed } = orderRows(changes);
+  const unreadable = [...changes.unreadable].filter(([maker]) => !changes.makers.has(maker));
+  const withdrawn = changes.withdrawn.filter(({ orderHash }) => !changes.orders.has(orderHash));
   return {
-    makers,
+    makers: [
+      ...makers,
+      ...unreadable.map(([maker, row]) => {
+        return { ...row, dueAtSeconds: null, ...quarantineRow(quarantined.get(maker)) };
+      }),
+    ],
     funding,
     fundingDropped,
-    ...orderRows(changes),
+    opened,
+    changed: [...changed, ...withdrawn.map((row) => ({ ...row, inBook: false }))],
+    removed,
     history: changes.history,
     cancelledHashes: [...changes.cancelled.values()],
-    quarantined: changes.quarantined,
-    withdrawn: changes.withdrawn.map(({ orderHash }) => orderHash),
   };
 }
 
@@ -52,7 +60,7 @@ export function rowsOf(maker: Hex, changes: Changes, rows: ChangedRows): Changed
     changed: rows.changed.filter(({ orderHash }) => isOwnHash(orderHash)),
     removed: rows.removed.filter(isOwnHash),
     history: rows.history.filter(isOwn),
-    cancelledHashes: rows.cancelledHashes?.filter(isOwn) ?? [],
+    cancelledHashes: rows.cancelledHashes.filter(isOwn),
   };
 }
 
@@ -102,8 +110,15 @@ function makerRow({ maker, admission, nonce, dueAtSeconds }: Maker, quarantine: 
     nonce: nonce === undefined ? null : String(nonce.value),
     nonceBlock: nonce?.block ?? null,
     dueAtSeconds: quarantine === undefined && Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
-    quarantine,
+    ...quarantineRow(quarantine),
   };
+}
+
+function quarantineRow(
+  quarantine: Quarantine | undefined,
+): Pick<MakerRow, 'quarantinedOffset' | 'quarantineReason' | 'quarantineClock'> {
+  const { offset = null, reason = null, clock = null } = quarantine ?? {};
+  return { quarantinedOffset: offset, quarantineReason: reason, quarantineClock: clock };
 }
 
 function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): FundingRow {

@@ -1,6 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { expirySeconds, type OpenOrder, type Transition } from '@makerbook/domain';
-import type { CancelledHashRow, HistoryRow, OrderRow, Quarantine } from '@makerbook/postgres';
+import type { CancelledHashRow, HistoryRow, MakerRow, OrderRow } from '@makerbook/postgres';
 import type { LoggedFact } from '../fold/read-facts.js';
 
 /** What became of an order since the commit before. */
@@ -22,8 +22,8 @@ export class Changes {
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
   readonly cancelled = new Map<Hex, CancelledHashRow>();
-  /** Makers that are quarantined as their rows cannot be read. */
-  readonly quarantined: { readonly maker: Address; readonly quarantine: Quarantine }[] = [];
+  /** Makers that are quarantined as their rows cannot be read, with these. */
+  readonly unreadable = new Map<Address, MakerRow>();
   /** Their orders that left the book. */
   readonly withdrawn: OrderRow[] = [];
   /** For metrics. */
@@ -51,7 +51,7 @@ export class Changes {
     this.withdrawn.push(row);
     this.transitions += 1;
     this.history.push({
-      offset,
+      logOffset: offset,
       orderHash,
       maker,
       happened: 'WITHHELD',
@@ -69,7 +69,7 @@ export class Changes {
     const { offset } = transition;
     if (transition.kind === 'HashCancelled') {
       const { orderHash, expiresAtSeconds } = transition;
-      this.cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, offset });
+      this.cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, logOffset: offset });
       return;
     }
     const { order, kind } = transition;
@@ -80,7 +80,7 @@ export class Changes {
     const { status } = order.state;
     const reason = order.state.status === 'INACTIVE' ? order.state.reason : null;
     this.history.push({
-      offset,
+      logOffset: offset,
       orderHash,
       maker,
       happened: happenings[kind],

@@ -9,6 +9,7 @@ import {
   type Message,
   type MessageContext,
   type TopicNames,
+  traceOf,
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { bookEntryOf, makerViewOf, type Transition } from '@makerbook/domain';
@@ -48,8 +49,20 @@ export class FactFeed {
     this.#position = { partition: rules.partition, offset: String(fact.offset) };
   }
 
-  /** What a reader of the feeds can see of a transition: an order that is out of the book changes unseen. */
-  transition(transition: Transition, maker: Address): void {
+  /** Adds what a reader of the feeds can see of the transitions. Throws where they cannot be described; none is added then. */
+  transitions(transitions: readonly Transition[], maker: Address): void {
+    const before = { index: this.index, messages: this.#out.length };
+    try {
+      for (const transition of transitions) this.#transition(transition, maker);
+    } catch (error) {
+      this.index = before.index;
+      this.#out.length = before.messages;
+      throw error;
+    }
+  }
+
+  /** An order that is out of the book changes unseen. */
+  #transition(transition: Transition, maker: Address): void {
     switch (transition.kind) {
       case 'OrderOpened':
         return this.#entry(transition, ['SUBMITTED']);
@@ -104,17 +117,13 @@ export class FactFeed {
     encode: (context: MessageContext) => Pick<Message, 'headers'> & { readonly value: Buffer | null },
   ): void {
     const { partition, published } = this.#rules;
-    const { offset, timeMs, traceparent } = this.#fact;
+    const { offset, timeMs, record } = this.#fact;
     const place = { offset, index: this.index };
     this.index += 1;
     if (published !== undefined && !isAfter(place, published)) return;
     const id = `${partition}:${offset}:${place.index}`;
-    const { value, headers } = encode({
-      id,
-      source: '/makerbook/projector',
-      timeMs,
-      ...(traceparent === undefined ? {} : { traceparent }),
-    });
+    const trace = traceOf(record.headers);
+    const { value, headers } = encode({ id, source: '/makerbook/projector', timeMs, trace });
     this.#out.push({ topic, partition, key, value, headers });
   }
 }

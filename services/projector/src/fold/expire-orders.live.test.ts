@@ -7,18 +7,19 @@ import type { StoredRecord } from '@makerbook/kafka';
 import { findFreePort } from '@makerbook/parts';
 import { readMakerList, readProjection } from '@makerbook/postgres';
 import { createListCache } from '@makerbook/redis';
-import type { Step } from '../commit/commit-rows.js';
-import type { ProjectorParts } from '../own/project-log.js';
 import { blockAt, makersOf, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
 import {
   appendAll,
   batchOf,
   deploy,
   fresh,
+  killedAt,
   testPartition as partition,
   projectAll,
+  steps,
   type TestDeployment,
   testPartitions,
+  until,
 } from '../testing/test-projection.js';
 
 const cause = { kind: 'request' as const, requestId: 'request' };
@@ -91,20 +92,13 @@ describe('a block at which many orders expire', () => {
     expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
   });
 
-  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
+  test.each(steps)(
     'killed %s of each part in turn, loses nothing, doubles nothing, and keeps the order',
     async (step) => {
       await projectAll(here, here.projector(), orders);
       let killed = 0;
       for (let turn = 0; turn < 40; turn += 1) {
-        let left = step.startsWith('before') ? 1 : 0;
-        const overrides: Partial<ProjectorParts> = {
-          ...small,
-          onStep: (reached) => {
-            if (reached === step) left -= 1;
-            if (left < 0) throw new Error(`killed ${step}`);
-          },
-        };
+        const overrides = { ...small, ...killedAt(step, step.startsWith('before') ? 1 : 0) };
         const outcome = await projectAll(here, here.projector(overrides), stream).catch((error: Error) => error);
         if (outcome === undefined) break;
         expect(outcome.message).toBe(`killed ${step}`);
@@ -210,11 +204,3 @@ describe('4,000 orders that expire in one block', () => {
     await once(child, 'exit');
   }
 });
-
-async function until(condition: () => Promise<boolean>, withinMs = 120_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about in time');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -1,6 +1,6 @@
 import { type BlockProcessed, type ClockEvent, isClockEvent, type MakerFact } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import { advanceLog, type LogClock, type MakerDraft, type Transition } from '@makerbook/domain';
+import { type Accept, advanceLog, type LogClock, type MakerDraft, type Transition } from '@makerbook/domain';
 import { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
@@ -10,51 +10,24 @@ import type { LoggedFact } from './read-facts.js';
 /** A fact of one kind with its place in the log. */
 export type Logged<F> = LoggedFact & { readonly fact: F };
 
-/** What the fold leads to for a maker cannot be described: its rows are as they were, but what is in memory is not. */
-export class UndescribableMaker extends Error {
-  override readonly name = 'UndescribableMaker';
-  readonly maker: Address;
-
-  constructor(maker: Address, cause: unknown) {
-    super(`what happened to ${maker} cannot be described: ${messageOf(cause)}`, { cause });
-    this.maker = maker;
-  }
-}
-
 /**
  * Folds a fact about one maker, who is held, quarantined or unreadable. What cannot be folded quarantines the maker.
- * @throws UndescribableMaker; FatalError where too many makers are quarantined
+ * @throws FatalError where too many makers are quarantined
  */
 export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>): void {
   const { fact, offset } = logged;
+  const { clock } = state;
   const feed = beginFact(state, logged);
   if (state.quarantined.has(fact.maker)) noteSkipped(state, logged);
-  else {
-    changeMaker(state, fact.maker, logged, feed, (draft) => applyTo(draft, fact, offset, state.clock));
-  }
-  withdrawOwed(state, feed, offset);
-  endFact(state, logged);
-}
-
-/**
- * What a fact does to its maker.
- * @param clock of the partition before it
- * @throws where it breaks an invariant: the maker is as it was
- */
-export function applyTo(draft: MakerDraft, fact: MakerFact, offset: bigint, clock: LogClock): readonly Transition[] {
-  // Ingress has refused such an order: this is a bug's.
-  if (fact.type === 'OrderSubmitted') {
-    if (BigInt(fact.order.making.amount) === 0n) throw new Error('the order makes an amount of zero');
-    if (BigInt(fact.order.expiresAt) === 0n) throw new Error('the order expires at 0');
-  }
-  return draft.apply(fact, { offset, clock });
+  else changeMaker(state, fact.maker, logged, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
+  endFact(state, logged, feed);
 }
 
 /** Folds a fact about the terms of the chain's watchers. */
 export function foldTerm(state: PartitionState, logged: Logged<ClockEvent>): void {
+  const feed = beginFact(state, logged);
   state.clock = advanceLog(state.clock, logged.fact);
-  withdrawOwed(state, beginFact(state, logged), logged.offset);
-  endFact(state, logged);
+  endFact(state, logged, feed);
 }
 
 /** Folds what a block does to one maker, who is due. */
@@ -65,11 +38,12 @@ export function advanceMaker(
   block: LoggedFact,
   feed: FactFeed,
 ): void {
-  changeMaker(state, maker, block, feed, (draft) => {
-    const transitions = draft.advance(clock, block.offset);
-    if (draft.dueAtSeconds <= clock.seconds) throw new Error(`it is still due at ${draft.dueAtSeconds}`);
-    return transitions;
-  });
+  changeMaker(state, maker, block, feed, (draft, accept) =>
+    draft.advance(clock, block.offset, (transitions) => {
+      if (draft.dueAtSeconds <= clock.seconds) throw new Error(`it is still due at ${draft.dueAtSeconds}`);
+      accept(transitions);
+    }),
+  );
   state.next = { offset: block.offset, index: feed.index };
   state.isBlockBegun = true;
 }
@@ -79,7 +53,7 @@ export function endBlock(state: PartitionState, clock: LogClock, block: Logged<B
   withdrawOwed(state, feed, block.offset);
   if (clock.block > state.clock.block) feed.clock(block.fact.block);
   state.clock = clock;
-  endFact(state, block);
+  endFact(state, block, feed);
 }
 
 /** The messages of the fact that comes next; of a block that was begun those that are left. */
@@ -87,7 +61,8 @@ export function beginFact({ next, rules, unpublished }: PartitionState, logged: 
   return new FactFeed(logged, next.offset === logged.offset ? next.index : 0, rules, unpublished);
 }
 
-export function endFact(state: PartitionState, logged: LoggedFact): void {
+export function endFact(state: PartitionState, logged: LoggedFact, feed: FactFeed): void {
+  withdrawOwed(state, feed, logged.offset);
   state.gathered.fact(logged);
   moveTo(state, logged.offset + 1n);
 }
@@ -98,25 +73,15 @@ export function moveTo(state: PartitionState, offset: bigint): void {
   state.isBlockBegun = false;
 }
 
-/** Takes what happened to a maker who is held: for the rows, for the feeds, and for what is known of hashes. */
-export function takeTransitions(
-  state: PartitionState,
-  held: HeldMaker,
-  transitions: readonly Transition[],
-  feed: FactFeed | undefined,
-): void {
-  const { maker, dueAtSeconds } = held.draft;
-  state.makers.touch(held);
-  state.heldDueSeconds = Math.min(state.heldDueSeconds, dueAtSeconds);
-  state.gathered.maker(maker, transitions);
+/** Takes what happened to a maker who is held: for the rows, for its next block, and for what is known of hashes. */
+export function takeTransitions(state: PartitionState, held: HeldMaker, transitions: readonly Transition[]): void {
+  const { makers, due, gathered, hashes } = state;
+  makers.touch(held);
+  due.set(held.draft);
+  gathered.maker(held.draft.maker, transitions);
   for (const transition of transitions) {
-    if ('order' in transition) state.hashes.accepted.add(transition.order.orderHash);
-    if (transition.kind === 'HashCancelled') state.hashes.cancelled.add(transition.orderHash);
-    try {
-      feed?.transition(transition, maker);
-    } catch (error) {
-      throw new UndescribableMaker(maker, error);
-    }
+    if ('order' in transition) hashes.accepted.add(transition.order.orderHash);
+    if (transition.kind === 'HashCancelled') hashes.cancelled.add(transition.orderHash);
   }
 }
 
@@ -129,12 +94,13 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** @param change a change that cannot be described for the feeds is none */
 function changeMaker(
   state: PartitionState,
   maker: Address,
   logged: LoggedFact,
   feed: FactFeed,
-  change: (draft: MakerDraft) => readonly Transition[],
+  change: (draft: MakerDraft, accept: Accept) => readonly Transition[],
 ): void {
   const unreadable = state.unreadable.get(maker);
   if (unreadable !== undefined) return quarantineUnreadable(state, maker, unreadable, logged);
@@ -142,9 +108,9 @@ function changeMaker(
   if (held === undefined) throw new Error(`${maker} is folded and was not loaded`);
   let transitions: readonly Transition[];
   try {
-    transitions = change(held.draft);
+    transitions = change(held.draft, (changes) => feed.transitions(changes, maker));
   } catch (error) {
     return quarantineFolded(state, held, messageOf(error), logged, feed);
   }
-  takeTransitions(state, held, transitions, feed);
+  takeTransitions(state, held, transitions);
 }

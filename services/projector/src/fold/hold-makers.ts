@@ -15,14 +15,14 @@ export interface HeldMaker {
  */
 export class HeldMakers {
   readonly #makers = new Map<Address, HeldMaker>();
+  readonly rules: Rules;
   readonly #sizeMax: number;
-  readonly #rules: Rules;
   #size = 0;
 
   /** @param sizeMax how many makers and open orders are held together */
   constructor(sizeMax: number, rules: Rules) {
     this.#sizeMax = sizeMax;
-    this.#rules = rules;
+    this.rules = rules;
   }
 
   get(maker: Address): HeldMaker | undefined {
@@ -33,10 +33,6 @@ export class HeldMakers {
     return this.#makers.has(maker);
   }
 
-  entries(): Iterable<[Address, HeldMaker]> {
-    return this.#makers;
-  }
-
   /** Makers and open orders that are held. */
   size(): number {
     return this.#size;
@@ -44,12 +40,12 @@ export class HeldMakers {
 
   /** @param maker as it is stored */
   load(maker: Maker): HeldMaker {
-    return this.#put({ draft: new MakerDraft(maker, this.#rules), storedFunding: maker.funding, size: 0 });
+    return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, size: 0 });
   }
 
   /** Puts another state in the place of a maker that is held. */
   replace(held: HeldMaker, maker: Maker): void {
-    held.draft = new MakerDraft(maker, this.#rules);
+    held.draft = new MakerDraft(maker, this.rules);
     this.touch(held);
   }
 
@@ -67,17 +63,12 @@ export class HeldMakers {
   /**
    * Drops makers until there are few enough.
    * @param isPinned whether changes of the maker are not committed
-   * @returns the first second at which one of those that were dropped is due
    */
-  evict(isPinned: (maker: Address) => boolean): number {
-    let dueAtSeconds = Number.POSITIVE_INFINITY;
-    for (const [address, { draft }] of this.#makers) {
-      if (this.#size <= this.#sizeMax) break;
-      if (isPinned(address)) continue;
-      dueAtSeconds = Math.min(dueAtSeconds, draft.dueAtSeconds);
-      this.forget(address);
+  evict(isPinned: (maker: Address) => boolean): void {
+    for (const address of this.#makers.keys()) {
+      if (this.#size <= this.#sizeMax) return;
+      if (!isPinned(address)) this.forget(address);
     }
-    return dueAtSeconds;
   }
 
   #put(held: HeldMaker): HeldMaker {

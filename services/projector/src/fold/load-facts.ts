@@ -1,59 +1,33 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { boundedSeconds, unknownMaker } from '@makerbook/domain';
-import {
-  type DueMaker,
-  findDueMakers,
-  findKnownHashes,
-  type HashKey,
-  type Postgres,
-  readMakers,
-  readNextDue,
-} from '@makerbook/postgres';
-import type { Changes } from '../commit/gather-changes.js';
+import type { Address } from '@makerbook/contracts-primitives';
+import { boundedSeconds, type Maker } from '@makerbook/domain';
+import type { HashKey, ProjectionStore } from '@makerbook/postgres';
+import type { RowCommitter } from '../commit/commit-rows.js';
 import type { Semaphore } from '../commit/semaphore.js';
-import { makersFromRows, unreadableMaker } from './makers-from-rows.js';
+import { makersFromRows, type UnreadableMaker } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface LoadParts {
-  readonly postgres: Postgres;
+  readonly store: ProjectionStore;
   /** Readings of makers, of all partitions of the process: a block makes orders of all of them due at once. */
   readonly reads: Semaphore;
   /** Makers whose rows the read model refused, and why: they are not read again. */
   readonly refused: ReadonlyMap<Address, string>;
-  /** Changes that are folded and perhaps not in Postgres yet. */
-  readonly uncommitted: () => readonly Changes[];
-  /** To be called after reading: throws where the rows are not those that this owner has written. */
-  readonly verifyRows: () => Promise<void>;
+  /** Knows what is folded and not in Postgres yet; its `verifyRows` is to be called after reading. */
+  readonly committer: Pick<RowCommitter, 'uncommitted' | 'verifyRows'>;
   /** Bound on the open orders of makers that are loaded together because they are due. */
   readonly dueOrdersMax: number;
 }
 
-const noMaker: Hex = '0x';
-
-/** Reads what the fold of the facts needs: their makers, those that their blocks make due, and what became of hashes. */
+/** Reads what the fold of the facts needs: their makers, and what became of hashes. */
 export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], parts: LoadParts): Promise<void> {
-  const makers = new Set<Address>();
-  let latest = -1;
-  for (const { fact } of facts) {
-    if (fact.type === 'BlockProcessed') latest = Math.max(latest, fact.block.timestamp);
-    else if ('maker' in fact && fact.type !== 'QuarantineLifted') makers.add(fact.maker);
-  }
-  const isDue = latest >= state.storedDueSeconds;
-  const [hashes, due] = await Promise.all([
-    loadHashes(state, hashesOf(facts, state), parts),
-    isDue ? findDueMakers(parts.postgres, state.rules.partition, latest, noMaker, dueMakersMax) : [],
-  ]);
-  // Where more is due than is loaded at once, each block finds out for itself.
-  const isAll = isDue && due.length < dueMakersMax && ordersOf(due) <= parts.dueOrdersMax;
-  if (isAll) for (const { maker } of due) makers.add(maker);
-  const isRead = await loadMakers(state, makers, parts);
-  if (isAll) await noteStoredDue(state, latest, parts);
-  if (hashes || isRead || isDue) await parts.verifyRows();
+  const { accepted, cancelled } = state.hashes;
+  accepted.clear();
+  cancelled.clear();
+  const makers = facts.flatMap(({ fact }) => ('maker' in fact && fact.type !== 'QuarantineLifted' ? fact.maker : []));
+  const isRead = await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
+  if (isRead.includes(true)) await parts.committer.verifyRows();
 }
-
-/** How many due makers are asked for at once. */
-const dueMakersMax = 256;
 
 /**
  * The makers that are due, in the order of their addresses. Those that are not held are loaded, some at a time.
@@ -65,34 +39,10 @@ export async function* findDue(
   parts: LoadParts,
   dropUnneeded: () => void,
 ): AsyncGenerator<Address> {
-  const isHeldDue = clockSeconds >= state.heldDueSeconds || state.unreadable.size > 0;
-  if (!isHeldDue && clockSeconds < state.storedDueSeconds) return;
-  const isStoredDue = clockSeconds >= state.storedDueSeconds;
-  for (let after = noMaker; ; ) {
-    const { partition } = state.rules;
-    const found = isStoredDue ? await findDueMakers(parts.postgres, partition, clockSeconds, after, dueMakersMax) : [];
-    const group = found.slice(0, makersWithin(found, parts.dueOrdersMax));
-    const isLast = group.length === found.length && found.length < dueMakersMax;
-    const last = isLast ? undefined : group.at(-1)?.maker;
-    await loadMakers(
-      state,
-      group.map(({ maker }) => maker),
-      parts,
-    );
-    if (isStoredDue) await parts.verifyRows();
-    // One whose rows cannot be read counts as due.
-    const due = [...state.unreadable.keys()];
-    for (const [maker, { draft }] of state.makers.entries()) if (draft.dueAtSeconds <= clockSeconds) due.push(maker);
-    const isInGroup = (maker: Address) => maker > after && (last === undefined || maker <= last);
-    for (const maker of due.filter(isInGroup).sort()) yield maker;
+  for (const group of state.due.groupsAt(clockSeconds, parts.dueOrdersMax)) {
+    if (await loadMakers(state, new Set(group), parts)) await parts.committer.verifyRows();
+    yield* group;
     dropUnneeded();
-    if (last === undefined) break;
-    after = last;
-  }
-  if (isStoredDue) await noteStoredDue(state, clockSeconds, parts);
-  state.heldDueSeconds = Number.POSITIVE_INFINITY;
-  for (const [, { draft }] of state.makers.entries()) {
-    state.heldDueSeconds = Math.min(state.heldDueSeconds, draft.dueAtSeconds);
   }
 }
 
@@ -102,24 +52,24 @@ export async function* findDue(
  */
 export async function loadMakers(
   state: PartitionState,
-  makers: Iterable<Address>,
-  { postgres, reads, refused }: LoadParts,
+  makers: ReadonlySet<Address>,
+  parts: LoadParts,
 ): Promise<boolean> {
   const missing = [...makers].filter((maker) => !isLoaded(state, maker));
   if (missing.length === 0) return false;
-  const rows = await reads.run(() => readMakers(postgres, missing));
-  const stored = makersFromRows(rows);
-  for (const maker of missing) {
-    const reason = refused.get(maker);
-    const orders = () => rows.orders.filter((row) => row.maker === maker);
-    const unreadable = reason === undefined ? stored.unreadable.get(maker) : unreadableMaker(reason, orders());
-    if (unreadable !== undefined) state.unreadable.set(maker, unreadable);
-    else {
-      const { draft } = state.makers.load(stored.makers.get(maker) ?? unknownMaker(maker));
-      state.heldDueSeconds = Math.min(state.heldDueSeconds, draft.dueAtSeconds);
-    }
+  for (const [maker, stored] of await readStored(missing, parts)) {
+    if ('reason' in stored) state.unreadable.set(maker, stored);
+    else state.makers.load(stored);
   }
   return true;
+}
+
+/** The makers as they are stored. */
+export async function readStored(
+  makers: readonly Address[],
+  { store, reads, refused }: LoadParts,
+): Promise<ReadonlyMap<Address, Maker | UnreadableMaker>> {
+  return makersFromRows(makers, await reads.run(() => store.readMakers(makers)), refused);
 }
 
 /** Whether a fact about the maker can be folded without reading. */
@@ -128,58 +78,34 @@ export function isLoaded(state: PartitionState, maker: Address): boolean {
 }
 
 /**
- * Adds what became of the hashes before: in Postgres, or since the last commit.
+ * Adds what became before of the hashes that the facts submit, and of those that they cancel and that are not open: in
+ * Postgres, or since the last commit.
  * @returns whether anything was read
  */
 export async function loadHashes(
-  { hashes }: PartitionState,
-  keys: readonly HashKey[],
-  { postgres, uncommitted }: Pick<LoadParts, 'postgres' | 'uncommitted'>,
+  { hashes, makers }: PartitionState,
+  facts: readonly LoggedFact[],
+  { store, committer }: Pick<LoadParts, 'store' | 'committer'>,
 ): Promise<boolean> {
-  hashes.accepted.clear();
-  hashes.cancelled.clear();
+  const keys = facts.flatMap(({ fact }): HashKey[] => {
+    if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') return [];
+    const { maker, orderHash } = fact;
+    if (fact.type === 'OrderSubmitted') {
+      return [{ maker, orderHash, expiresAtSeconds: boundedSeconds(BigInt(fact.order.expiresAt)) }];
+    }
+    const isOpen = makers.get(maker)?.draft.orders.has(orderHash) === true;
+    return isOpen ? [] : [{ maker, orderHash, expiresAtSeconds: fact.expiresAtSeconds }];
+  });
   // Before Postgres is asked: what is committed meanwhile is found at one of the two places.
-  for (const { orders, cancelled } of uncommitted()) {
+  for (const { orders, cancelled } of committer.uncommitted()) {
     for (const { orderHash } of keys) {
       if (orders.get(orderHash)?.isNew === true) hashes.accepted.add(orderHash);
       if (cancelled.has(orderHash)) hashes.cancelled.add(orderHash);
     }
   }
   if (keys.length === 0) return false;
-  const known = await findKnownHashes(postgres, keys);
+  const known = await store.findKnownHashes(keys);
   for (const orderHash of known.accepted) hashes.accepted.add(orderHash);
   for (const orderHash of known.cancelled) hashes.cancelled.add(orderHash);
   return true;
-}
-
-/** The hashes that the facts submit, and those that they cancel and that are not open. */
-export function hashesOf(facts: readonly LoggedFact[], { makers }: Pick<PartitionState, 'makers'>): HashKey[] {
-  return facts.flatMap(({ fact }) => {
-    if (fact.type === 'OrderSubmitted') {
-      const { maker, orderHash, order } = fact;
-      return { maker, orderHash, expiresAtSeconds: boundedSeconds(BigInt(order.expiresAt)) };
-    }
-    if (fact.type !== 'OrderCancelled') return [];
-    const { maker, orderHash, expiresAtSeconds } = fact;
-    return makers.get(maker)?.draft.orders.has(orderHash) === true ? [] : { maker, orderHash, expiresAtSeconds };
-  });
-}
-
-async function noteStoredDue(state: PartitionState, afterSeconds: number, { postgres }: LoadParts): Promise<void> {
-  const due = await readNextDue(postgres, state.rules.partition, afterSeconds);
-  state.storedDueSeconds = due ?? Number.POSITIVE_INFINITY;
-}
-
-function ordersOf(due: readonly DueMaker[]): number {
-  return due.reduce((orders, { openOrders }) => orders + Math.max(1, openOrders), 0);
-}
-
-/** How many makers have so many orders together; at least one. */
-function makersWithin(due: readonly DueMaker[], ordersMax: number): number {
-  let orders = 0;
-  for (const [index, { openOrders }] of due.entries()) {
-    orders += Math.max(1, openOrders);
-    if (orders > ordersMax && index > 0) return index;
-  }
-  return due.length;
 }

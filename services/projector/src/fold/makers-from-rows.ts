@@ -6,50 +6,65 @@ import {
   type OpenOrder,
   type OrderStatus,
   orderFromBody,
+  unknownMaker,
 } from '@makerbook/domain';
 import type { FundingRow, MakerRow, MakerRows, OrderRow } from '@makerbook/postgres';
 
-/** A maker whose rows cannot be understood, and its orders that are in the book. */
+/** A maker whose rows cannot be understood, or are refused. */
 export interface UnreadableMaker {
   readonly reason: string;
+  readonly row: MakerRow;
+  /** Its orders that are in the book. */
   readonly inBook: readonly OrderRow[];
 }
 
-/** The makers that the rows describe. Rows that cannot be understood are a bug, and harm their maker alone. */
-export function makersFromRows(rows: MakerRows): {
-  readonly makers: ReadonlyMap<Address, Maker>;
-  readonly unreadable: ReadonlyMap<Address, UnreadableMaker>;
-} {
+/**
+ * The makers as the rows describe them; one without rows is unknown. Rows that cannot be understood are a bug, and harm
+ * their maker alone.
+ * @param refused makers whose rows the read model has refused, and why
+ */
+export function makersFromRows(
+  makers: readonly Address[],
+  rows: MakerRows,
+  refused: ReadonlyMap<Address, string>,
+): ReadonlyMap<Address, Maker | UnreadableMaker> {
   const funding = Map.groupBy(rows.funding, ({ maker }) => maker);
   const orders = Map.groupBy(rows.orders, ({ maker }) => maker);
-  const makers = new Map<Address, Maker>();
-  const unreadable = new Map<Address, UnreadableMaker>();
-  for (const row of rows.makers) {
-    const own = orders.get(row.maker) ?? [];
-    try {
-      const maker = makerFromRow(row, funding.get(row.maker) ?? [], own);
-      assertConsistent(maker);
-      makers.set(row.maker, maker);
-    } catch (error) {
-      unreadable.set(row.maker, unreadableMaker(`its rows cannot be read: ${messageOf(error)}`, own));
-    }
-  }
-  for (const [maker, own] of orders) {
-    if (!makers.has(maker) && !unreadable.has(maker)) {
-      unreadable.set(maker, unreadableMaker('it has orders, and no row of its own', own));
-    }
-  }
-  return { makers, unreadable };
+  const stored = new Map(rows.makers.map((row) => [row.maker, row]));
+  return new Map(
+    makers.map((maker) => {
+      const row = stored.get(maker);
+      const own = orders.get(maker) ?? [];
+      const unreadable = (reason: string): UnreadableMaker => {
+        return { reason, row: row ?? { ...noRow, maker }, inBook: own.filter(({ inBook }) => inBook) };
+      };
+      const refusal = refused.get(maker);
+      if (refusal !== undefined) return [maker, unreadable(refusal)];
+      if (row === undefined) {
+        return [maker, own.length === 0 ? unknownMaker(maker) : unreadable('it has orders, and no row of its own')];
+      }
+      try {
+        return [maker, makerFromRow(row, funding.get(maker) ?? [], own)];
+      } catch (error) {
+        return [maker, unreadable(`its rows cannot be read: ${error instanceof Error ? error.message : error}`)];
+      }
+    }),
+  );
 }
 
-/** @param orders all rows of the maker's orders */
-export function unreadableMaker(reason: string, orders: readonly OrderRow[]): UnreadableMaker {
-  return { reason, inBook: orders.filter(({ inBook }) => inBook) };
-}
+const noRow: Omit<MakerRow, 'maker'> = {
+  admission: 'UNKNOWN',
+  nonce: null,
+  nonceBlock: null,
+  dueAtSeconds: null,
+  quarantinedOffset: null,
+  quarantineReason: null,
+  quarantineClock: null,
+};
 
 function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: readonly OrderRow[]): Maker {
   const { nonce, nonceBlock } = row;
-  return {
+  const maker: Maker = {
     maker: row.maker,
     admission: row.admission as Maker['admission'],
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
@@ -57,6 +72,8 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
     orders: new Map(orders.map((one) => [one.orderHash, orderFromRow(one)])),
     dueAtSeconds: row.dueAtSeconds ?? Number.POSITIVE_INFINITY,
   };
+  assertConsistent(maker);
+  return maker;
 }
 
 /** Each token's funding counts the open orders that sell it. */
@@ -98,8 +115,4 @@ function orderFromRow(row: OrderRow): OpenOrder {
 function stateFromRow({ status, reason }: OrderRow): OrderStatus {
   if (status === 'INACTIVE') return { status, reason: reason as InactiveReason };
   return { status: status as 'VALIDATING' | 'ACTIVE' };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

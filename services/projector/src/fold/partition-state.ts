@@ -1,9 +1,10 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { LogClock } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
-import type { LogPlace, OrderRow, Projection, Quarantine } from '@makerbook/postgres';
+import type { LogPlace, OrderRow, Quarantine, TakenProjection } from '@makerbook/postgres';
 import { Changes } from '../commit/gather-changes.js';
 import type { FeedRules } from './describe-feeds.js';
+import { DueMakers } from './due-makers.js';
 import { HeldMakers } from './hold-makers.js';
 import type { UnreadableMaker } from './makers-from-rows.js';
 
@@ -19,6 +20,7 @@ export interface ParkedFact {
 export interface PartitionState {
   readonly rules: FeedRules;
   readonly makers: HeldMakers;
+  readonly due: DueMakers;
   /** Makers whose rows cannot be read: the first fact about one quarantines it. */
   readonly unreadable: Map<Address, UnreadableMaker>;
   readonly quarantined: Map<Address, Quarantine>;
@@ -34,27 +36,20 @@ export interface PartitionState {
   isBlockBegun: boolean;
   /** As of the last fact that is wholly done. */
   clock: LogClock;
-  /** No maker that is held, and none that is not, is due before the clock reaches these seconds. Lower bounds. */
-  heldDueSeconds: number;
-  storedDueSeconds: number;
   /** Since the last commit began. */
   gathered: Changes;
-  unpublished: LogRecord[];
-  toPark: ParkedFact[];
+  /** Not empty: what was folded is not published, and is not committed. */
+  readonly unpublished: LogRecord[];
+  readonly toPark: ParkedFact[];
 }
 
 export function createState(
-  projection: Projection,
-  quarantine: { readonly makers: Map<Address, Quarantine>; readonly inBook: readonly OrderRow[] },
-  storedDueSeconds: number,
+  { projection, due, quarantined, owed }: TakenProjection,
   rules: FeedRules,
   options: { readonly heldMax: number; readonly noteQuarantined: PartitionState['noteQuarantined'] },
 ): PartitionState {
   const hashes = { accepted: new Set<Hex>(), cancelled: new Set<Hex>() };
-  const owed = new Map<Address, Map<Hex, OrderRow | undefined>>();
-  for (const row of quarantine.inBook) {
-    owed.set(row.maker, (owed.get(row.maker) ?? new Map()).set(row.orderHash, row));
-  }
+  const owedOf = Map.groupBy(owed, ({ maker }) => maker);
   return {
     rules,
     makers: new HeldMakers(options.heldMax, {
@@ -62,16 +57,15 @@ export function createState(
       wasRemoved: (orderHash) => hashes.accepted.has(orderHash),
       wasCancelled: (orderHash) => hashes.cancelled.has(orderHash),
     }),
+    due: new DueMakers(due),
     unreadable: new Map(),
-    quarantined: quarantine.makers,
-    owed,
+    quarantined: new Map(quarantined),
+    owed: new Map([...owedOf].map(([maker, rows]) => [maker, new Map(rows.map((row) => [row.orderHash, row]))])),
     hashes,
     noteQuarantined: options.noteQuarantined,
     next: projection.next,
     isBlockBegun: projection.isBlockBegun,
     clock: projection.clock,
-    heldDueSeconds: Number.POSITIVE_INFINITY,
-    storedDueSeconds,
     gathered: new Changes(),
     unpublished: [],
     toPark: [],

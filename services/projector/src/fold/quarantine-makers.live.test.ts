@@ -2,10 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
-import { byteaOf, projectedPosition, readMakerList, readQuarantined } from '@makerbook/postgres';
+import { byteaOf, type Quarantine, readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
-import type { Step } from '../commit/commit-rows.js';
 import { projectorSettings } from '../env.js';
 import { type RunningProjector, runProjector } from '../run.js';
 import {
@@ -21,11 +20,15 @@ import {
   appendAll,
   batchOf,
   deploy,
+  flush,
   fresh,
+  killedAt,
   testPartition as partition,
   projectAll,
+  steps,
   type TestDeployment,
   testPartitions,
+  until,
 } from '../testing/test-projection.js';
 
 const makers = makersOf(partition, testPartitions, 5) as [Hex, Hex, Hex, Hex, Hex];
@@ -90,8 +93,12 @@ async function openOrdersOf(maker: Hex): Promise<number> {
   return (await readMakerList(here.postgres, maker, partition)).records.length;
 }
 
-async function quarantined() {
-  return (await readQuarantined(here.postgres, partition)).makers;
+async function quarantined(): Promise<Map<Hex, Omit<Quarantine, 'reason'>>> {
+  const rows = await here.postgres.query<{ maker: Hex; offset: bigint; clock: Quarantine['clock'] }>(
+    `select maker, quarantined_offset as offset, quarantine_reason as reason, quarantine_clock as clock from makers
+     where quarantined_offset is not null`,
+  );
+  return new Map(rows.map(({ maker, ...quarantine }) => [maker, quarantine]));
 }
 
 /** The last record of each order in the book: its status, or why it left. */
@@ -113,7 +120,7 @@ describe('a fact that cannot be folded', () => {
 
   test('quarantines its maker: its orders leave the book, stay listed, and nothing more is folded for it', async () => {
     await project(facts);
-    expect(await projectedPosition(here.postgres, partition)).toBe(end + 4n);
+    expect(await here.position()).toBe(end + 4n);
     expect(parked).toEqual([{ maker: bad, offset: end, reason: expect.stringMatching(/an amount of zero/) }]);
     const quarantine = {
       offset: end,
@@ -130,24 +137,16 @@ describe('a fact that cannot be folded', () => {
     expect(book.has(orderOf(makers[0], 7).orderHash)).toBe(true);
   });
 
-  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
-    'leads to the same feed and rows where the projector is killed %s',
-    async (step) => {
-      await project(facts);
-      const expected = await outcome();
-      await here.stop();
-      here = await deploy();
-      await project(orders);
-      const dying = {
-        onStep: (reached: Step) => {
-          if (reached === step) throw new Error('killed');
-        },
-      };
-      await expect(project(facts, dying)).rejects.toThrow('killed');
-      await project(facts);
-      expect(await outcome()).toEqual(expected);
-    },
-  );
+  test.each(steps)('leads to the same feed and rows where the projector is killed %s', async (step) => {
+    await project(facts);
+    const expected = await outcome();
+    await here.stop();
+    here = await deploy();
+    await project(orders);
+    await expect(project(facts, killedAt(step))).rejects.toThrow('killed');
+    await project(facts);
+    expect(await outcome()).toEqual(expected);
+  });
 
   test('stops the process where too many makers break, before it harms them all', async () => {
     await project(orders);
@@ -155,7 +154,7 @@ describe('a fact that cannot be folded', () => {
     await expect(project(four)).rejects.toThrow(FatalError);
     await expect(project(four)).rejects.toThrow(/^4 makers cannot be folded, more than QUARANTINED_MAKERS_MAX/);
     expect(parked).toEqual([]);
-    expect(await projectedPosition(here.postgres, partition)).toBe(end);
+    expect(await here.position()).toBe(end);
     expect(new Set((await readBook()).values())).toEqual(new Set(['VALIDATING']));
   });
 
@@ -219,9 +218,9 @@ describe('a maker whose rows', () => {
     const next = streamOf([...facts, blockAt(7, expiresAt + 2)]);
     await appendAll(here, next);
     await projector.handleBatch(batchOf(next.slice(-1), BigInt(facts.length)), hold);
-    await projector.flush(partition);
+    await flush(projector);
     expect(parked).toEqual([{ maker: bad, offset: expect.anything(), reason: expect.stringMatching(/refused a row/) }]);
-    expect(await projectedPosition(here.postgres, partition)).toBe(end + 4n);
+    expect(await here.position()).toBe(end + 4n);
     const book = await readBook();
     for (const maker of makers) {
       for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
@@ -287,28 +286,20 @@ describe('a quarantine that is lifted', () => {
     expect(await openOrdersOf(bad)).toBe(0);
   });
 
-  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
-    'leads to the same feed and rows where the projector is killed %s',
-    async (step) => {
-      await liftAfterMending();
-      const expected = await outcome();
-      await here.stop();
-      here = await deploy();
-      const dying = {
-        onStep: (reached: Step) => {
-          if (reached === step) throw new Error('killed');
-        },
-      };
-      await expect(liftAfterMending(dying)).rejects.toThrow('killed');
-      await project(facts);
-      expect(await outcome()).toEqual(expected);
-    },
-  );
+  test.each(steps)('leads to the same feed and rows where the projector is killed %s', async (step) => {
+    await liftAfterMending();
+    const expected = await outcome();
+    await here.stop();
+    here = await deploy();
+    await expect(liftAfterMending(killedAt(step))).rejects.toThrow('killed');
+    await project(facts);
+    expect(await outcome()).toEqual(expected);
+  });
 });
 
 describe('a running projector', () => {
   const telemetry: Telemetry = {
-    ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+    ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
     logger: silentLogger,
   };
   let running: RunningProjector | undefined;
@@ -327,7 +318,7 @@ describe('a running projector', () => {
     const parkedBefore = await metric('projector_parked_messages_total');
     const facts = [...orders, unfoldable(bad), blockAt(5, expiresAt), submitted(bad, 7), blockAt(6, expiresAt + 1)];
     await appendAll(here, streamOf(facts));
-    await until(async () => (await projectedPosition(here.postgres, partition)) === end + 4n);
+    await until(async () => (await here.position()) === end + 4n);
     const [record, ...others] = await here.readFeed(here.topics.parked);
     expect(others).toEqual([]);
     expect(record?.headers).toMatchObject({
@@ -344,11 +335,3 @@ describe('a running projector', () => {
     for (const maker of makers) expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
   });
 });
-
-async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
-  const limit = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > limit) throw new Error('it did not come about in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

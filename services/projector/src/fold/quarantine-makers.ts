@@ -43,17 +43,17 @@ export function quarantineFolded(
 export function quarantineUnreadable(
   state: PartitionState,
   maker: Address,
-  { reason, inBook }: UnreadableMaker,
+  { reason, row, inBook }: UnreadableMaker,
   logged: LoggedFact,
 ): void {
-  const quarantine = begin(state, maker, reason, logged, true);
+  begin(state, maker, reason, logged, true);
   state.unreadable.delete(maker);
-  state.gathered.quarantined.push({ maker, quarantine });
-  state.owed.set(maker, new Map(inBook.map((row) => [row.orderHash, row])));
+  state.gathered.unreadable.set(maker, row);
+  state.owed.set(maker, new Map(inBook.map((order) => [order.orderHash, order])));
   noteSkipped(state, logged);
 }
 
-/** An order that the feeds have seen, and that no row tells of, is to leave the book too. */
+/** An order that the feeds hold, and that has no row, is to leave the book too. */
 export function noteSkipped(state: PartitionState, { fact, offset }: LoggedFact): void {
   if (fact.type !== 'OrderSubmitted' || !isPublished(state, offset)) return;
   const owed = state.owed.get(fact.maker);
@@ -77,13 +77,15 @@ function isPublished({ rules: { published } }: PartitionState, offset: bigint): 
   return published !== undefined && offset <= published.offset;
 }
 
-function begin(state: PartitionState, maker: Address, reason: string, logged: LoggedFact, isToPark: boolean) {
+/** Sets a fact aside that one maker cannot be folded on with. */
+export function parkFor(state: PartitionState, maker: Address, logged: LoggedFact, reason: string): void {
+  const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
+  state.toPark.push({ record, reason });
+}
+
+function begin(state: PartitionState, maker: Address, reason: string, logged: LoggedFact, isToPark: boolean): void {
   state.noteQuarantined(maker, reason);
-  const quarantine = { offset: logged.offset, reason, clock: state.clock };
-  state.quarantined.set(maker, quarantine);
-  if (isToPark) {
-    const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
-    state.toPark.push({ record, reason: `for ${maker} alone, who is quarantined: ${reason}` });
-  }
-  return quarantine;
+  state.quarantined.set(maker, { offset: logged.offset, reason, clock: state.clock });
+  state.due.delete(maker);
+  if (isToPark) parkFor(state, maker, logged, `for ${maker} alone, who is quarantined: ${reason}`);
 }

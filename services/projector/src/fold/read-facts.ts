@@ -7,7 +7,6 @@ export interface LoggedFact {
   readonly offset: bigint;
   /** When the fact happened, in milliseconds since 1970; of a chain fact the block's time. */
   readonly timeMs: number;
-  readonly traceparent: string | undefined;
   /** The record as it was read, to be parked where it comes to that. */
   readonly record: StoredRecord;
 }
@@ -19,15 +18,14 @@ export interface LoggedFact {
  */
 export function readFact(record: StoredRecord, partitions: number): LoggedFact {
   const fact = decodeMakerEvent(record);
-  if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable, { offset: record.offset });
+  if ('unreadable' in fact) throw new PoisonRecord(fact.unreadable);
   const misplaced = misplacement(fact, record.partition, (maker) => partitionOf(maker, partitions));
-  if (misplaced !== undefined) throw new PoisonRecord(misplaced, { offset: record.offset });
+  if (misplaced !== undefined) throw new PoisonRecord(misplaced);
   const time = Date.parse(record.headers['ce_time'] ?? '');
   return {
     fact,
     offset: record.offset,
     timeMs: Number.isNaN(time) ? record.timestampMs : time,
-    traceparent: record.headers['traceparent'],
     record,
   };
 }

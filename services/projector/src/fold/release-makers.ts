@@ -1,12 +1,18 @@
 import { isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { advanceLog, type Maker, type OpenOrder, routableUntilSeconds, type Transition } from '@makerbook/domain';
+import {
+  advanceLog,
+  type Maker,
+  MakerDraft,
+  type OpenOrder,
+  rememberHashes,
+  routableUntilSeconds,
+  type Transition,
+} from '@makerbook/domain';
 import type { Quarantine } from '@makerbook/postgres';
-import { applyTo, beginFact, endFact, type Logged, messageOf, takeTransitions } from './fold-facts.js';
-import type { HeldMaker } from './hold-makers.js';
-import { hashesOf, type LoadParts, loadHashes, loadMakers } from './load-facts.js';
+import { beginFact, endFact, type Logged, messageOf, takeTransitions } from './fold-facts.js';
+import { type LoadParts, loadHashes, readStored } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
-import { withdrawOwed } from './quarantine-makers.js';
+import { parkFor, withdrawOwed } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface ReleaseParts extends LoadParts {
@@ -22,8 +28,8 @@ export interface ReleaseParts extends LoadParts {
  * An operator has lifted the quarantine of a maker: its facts are folded from the first on that could not be, with the
  * partition's blocks in between, and its open orders come back into the feed to be read on the chain anew. Where that
  * fails the maker stays quarantined, and the command is parked.
- * All that was folded before must be committed. It depends on the log and on the maker's rows, which nothing else changes.
- * @throws PostgresUnavailable, UndescribableMaker
+ * It depends on the log and on the maker's rows, which nothing else changes.
+ * @throws PostgresUnavailable, LogUnavailable
  */
 export async function releaseMaker(
   state: PartitionState,
@@ -31,96 +37,92 @@ export async function releaseMaker(
   parts: ReleaseParts,
 ): Promise<void> {
   const { maker } = logged.fact;
-  const quarantine = state.quarantined.get(maker);
   const feed = beginFact(state, logged);
+  const quarantine = state.quarantined.get(maker);
+  // What leaves the book leaves it before anything comes back.
+  withdrawOwed(state, feed, logged.offset);
   if (quarantine !== undefined) {
-    state.makers.forget(maker);
-    state.unreadable.delete(maker);
-    state.quarantined.delete(maker);
-    const outcome = await foldAgain(state, maker, quarantine, logged.offset, parts);
-    if ('reason' in outcome) {
-      state.makers.forget(maker);
-      state.unreadable.delete(maker);
-      state.quarantined.set(maker, quarantine);
-      const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
-      state.toPark.push({ record, reason: `${maker} stays quarantined: ${outcome.reason}` });
-    } else {
-      const { held, stored, transitions } = outcome;
-      takeTransitions(state, held, transitions, undefined);
-      const released = held.draft.release(logged.offset);
-      const { admission, nonce } = held.draft;
-      const isNews = admission !== stored.admission || nonce?.value !== stored.nonce?.value;
-      const view: Transition = { kind: 'MakerChanged', admission, nonce, offset: logged.offset };
-      takeTransitions(state, held, isNews ? [view, ...released] : released, feed);
+    try {
+      const { stored, draft, transitions } = await foldAgain(state, maker, quarantine, logged.offset, parts);
+      const orders = routableOrders(state, draft);
       // What the quarantine has withheld is due for the book's sake again.
-      held.draft.dueAtSeconds = 0;
-      state.heldDueSeconds = 0;
+      const back = new MakerDraft({ ...snapshotOf(draft), orders, dueAtSeconds: 0 }, draft.rules);
+      const { admission, nonce } = draft;
+      const isNews = admission !== stored.admission || nonce?.value !== stored.nonce?.value;
+      const view: Transition[] = isNews ? [{ kind: 'MakerChanged', admission, nonce, offset: logged.offset }] : [];
+      const released = attempt('its orders', () =>
+        back.release(logged.offset, (changes) => feed.transitions([...view, ...changes], maker)),
+      );
+      const held = state.makers.get(maker) ?? state.makers.load(stored);
+      state.makers.replace(held, snapshotOf(back));
+      state.quarantined.delete(maker);
+      takeTransitions(state, held, [...transitions, ...view, ...released]);
+    } catch (error) {
+      if (!(error instanceof StillQuarantined)) throw error;
+      parkFor(state, maker, logged, `${maker} stays quarantined: ${error.message}`);
     }
   }
-  withdrawOwed(state, feed, logged.offset);
-  endFact(state, logged);
+  endFact(state, logged, feed);
 }
 
-/** The maker as if it had been folded all the time, but for the feeds. */
+/** The maker as if it had been folded all the time, but for the feeds. What is held of it stays as it is. */
 async function foldAgain(
   state: PartitionState,
-  maker: Address,
+  maker: Maker['maker'],
   quarantine: Quarantine,
   to: bigint,
   parts: ReleaseParts,
-): Promise<
-  | { readonly held: HeldMaker; readonly stored: Maker; readonly transitions: readonly Transition[] }
-  | { readonly reason: string }
-> {
-  await loadMakers(state, [maker], parts);
-  await parts.verifyRows();
-  const held = state.makers.get(maker);
-  if (held === undefined) return { reason: state.unreadable.get(maker)?.reason ?? 'its rows cannot be read' };
-  const stored: Maker = { ...snapshotOf(held.draft), dueAtSeconds: 0 };
-  state.makers.replace(held, stored);
+): Promise<{ readonly stored: Maker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
+  // It was begun when the partition was folded again, and the feeds have seen the command.
+  if (state.owed.has(maker)) throw new StillQuarantined('the command is older than the quarantine');
+  const stored = await readQuarantined(state, maker, parts);
+  const hashes = rememberHashes(state.makers.rules);
+  const draft = new MakerDraft({ ...stored, dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let clock = quarantine.clock;
-  const foldOne = ({ draft }: HeldMaker, fact: LoggedFact['fact'], offset: bigint): readonly Transition[] => {
-    try {
-      if (isClockEvent(fact)) {
-        clock = advanceLog(clock, fact);
-        return draft.advance(clock, offset);
-      }
-      return fact.type === 'QuarantineLifted' ? [] : applyTo(draft, fact, offset, clock);
-    } catch (error) {
-      throw new StillUnfoldable(`the fact at ${offset}: ${messageOf(error)}`);
+  await parts.readFacts(quarantine.offset, to, async (facts) => {
+    const own = facts.filter(({ fact }) => isClockEvent(fact) || fact.maker === maker);
+    await loadHashes(state, own, parts);
+    for (const { fact, offset } of own) {
+      if (isClockEvent(fact)) clock = advanceLog(clock, fact);
+      const happened = attempt(`the fact at ${offset}`, () => {
+        if (isClockEvent(fact)) return draft.advance(clock, offset);
+        return fact.type === 'QuarantineLifted' ? [] : draft.apply(fact, { offset, clock });
+      });
+      hashes.note(happened);
+      transitions.push(...happened);
     }
-  };
-  try {
-    await parts.readFacts(quarantine.offset, to, async (facts) => {
-      const own = facts.filter(({ fact }) => isClockEvent(fact) || fact.maker === maker);
-      await loadHashes(state, hashesOf(own, { makers: state.makers }), parts);
-      for (const { fact, offset } of own) {
-        const happened = foldOne(held, fact, offset);
-        for (const one of happened) {
-          if ('order' in one) state.hashes.accepted.add(one.order.orderHash);
-          if (one.kind === 'HashCancelled') state.hashes.cancelled.add(one.orderHash);
-        }
-        transitions.push(...happened);
-      }
-    });
-  } catch (error) {
-    if (!(error instanceof StillUnfoldable)) throw error;
-    return { reason: error.message };
-  }
-  state.makers.replace(held, { ...snapshotOf(held.draft), orders: routableOrders(state, held.draft) });
-  return { held, stored, transitions };
+  });
+  return { stored, draft, transitions };
 }
 
-/** A fact about a maker whose quarantine was lifted cannot be folded. */
-class StillUnfoldable extends Error {
-  override readonly name = 'StillUnfoldable';
+/** The maker as it was when it was quarantined. */
+async function readQuarantined(state: PartitionState, maker: Maker['maker'], parts: ReleaseParts): Promise<Maker> {
+  const held = state.makers.get(maker);
+  if (held !== undefined) return snapshotOf(held.draft);
+  const stored = (await readStored([maker], parts)).get(maker);
+  await parts.committer.verifyRows();
+  if (stored === undefined || 'reason' in stored) throw new StillQuarantined(stored?.reason ?? 'it is not there');
+  return stored;
+}
+
+/** A maker whose quarantine was lifted cannot be folded all the same. */
+class StillQuarantined extends Error {
+  override readonly name = 'StillQuarantined';
+}
+
+function attempt<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new StillQuarantined(`${what}: ${messageOf(error)}`);
+  }
 }
 
 /** Those that are not in their last seconds belong into the book. */
-function routableOrders({ clock, rules }: PartitionState, { orders }: Maker): ReadonlyMap<Hex, OpenOrder> {
+function routableOrders({ clock, rules }: PartitionState, { orders }: Maker): Maker['orders'] {
   return new Map(
-    [...orders].map(([orderHash, order]) => {
+    [...orders].map(([orderHash, order]): [OpenOrder['orderHash'], OpenOrder] => {
       return [orderHash, { ...order, inBook: clock.seconds < routableUntilSeconds(order, rules) }];
     }),
   );

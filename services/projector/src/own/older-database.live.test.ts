@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, hashReadModel, migrate, type Postgres, projectedPosition } from '@makerbook/postgres';
+import {
+  connectPostgres,
+  hashReadModel,
+  migrate,
+  openProjectionStore,
+  type Postgres,
+  readProjection,
+} from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from '../env.js';
@@ -11,16 +18,18 @@ import {
   appendAll,
   batchOf,
   deploy,
+  flush,
   fresh,
   testPartition as partition,
   projectAll,
   type TestDeployment,
   testPartitions,
+  until,
 } from '../testing/test-projection.js';
 
 const [maker] = makersOf(partition, testPartitions, 1) as [ReturnType<typeof makersOf>[number]];
 const telemetry = {
-  ...startTelemetry({ service: 'projector', level: 'error', exportSpans: false }),
+  ...startTelemetry('projector', { LOG_LEVEL: 'error' }),
   logger: silentLogger,
 };
 /** Two orders, cancelled again: replayed, a reader of the book would see them come back. */
@@ -91,7 +100,7 @@ async function feeds() {
 }
 
 async function outcome() {
-  return { feeds: await feeds(), hash: await here.hash(), position: await projectedPosition(here.postgres, partition) };
+  return { feeds: await feeds(), hash: await here.hash(), position: await here.position() };
 }
 
 /** What is left where nothing ever failed. */
@@ -110,10 +119,10 @@ describe('a partition whose feeds are ahead of the database', () => {
     await projectAll(here, here.projector(), stream);
     const before = await feeds();
     const { postgres } = await emptyDatabase();
-    await projectAll(here, here.projector({ postgres }), stream);
+    await projectAll(here, here.projector({ store: openProjectionStore(postgres) }), stream);
     expect(await feeds()).toEqual(before);
     expect(await hashReadModel(postgres)).toEqual(await here.hash());
-    expect(await projectedPosition(postgres, partition)).toBe(6n);
+    expect((await readProjection(postgres, partition)).next.offset).toBe(6n);
   });
 
   test.each([1, 3, 4, 5])('is folded again from a backup of %s facts', async (kept) => {
@@ -122,7 +131,7 @@ describe('a partition whose feeds are ahead of the database', () => {
     const restore = await backUp(here.postgres);
     await projectAll(here, here.projector(), stream.slice(0, 5));
     await restore();
-    expect(await projectedPosition(here.postgres, partition)).toBe(BigInt(kept));
+    expect(await here.position()).toBe(BigInt(kept));
     await projectAll(here, here.projector(), stream);
     expect(await outcome()).toEqual(expected);
   });
@@ -138,7 +147,7 @@ describe('a partition whose feeds are ahead of the database', () => {
     await appendAll(here, next);
     await expect(projector.handleBatch(batchOf(next.slice(6), 6n), fresh)).rejects.toThrow(RetryableError);
     await projector.handleBatch(batchOf(next.slice(6), 6n), fresh);
-    await projector.flush(partition);
+    await flush(projector);
     expect(await outcome()).toEqual(expected);
   });
 });
@@ -154,10 +163,10 @@ describe('another log', () => {
       /ends at offset 5 in partition 1, and the database has folded it up to 6: the database belongs to another log/,
     );
     const { postgres } = await emptyDatabase();
-    const refused = here.projector({ log: endsAt(5n), postgres }).positionOf(partition);
+    const refused = here.projector({ log: endsAt(5n), store: openProjectionStore(postgres) }).positionOf(partition);
     await expect(refused).rejects.toThrow(FatalError);
     await expect(refused).rejects.toThrow(/already speak of offset 5: the feeds belong to another log/);
-    expect(await projectedPosition(postgres, partition)).toBe(0n);
+    expect((await readProjection(postgres, partition)).next.offset).toBe(0n);
   });
 
   test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {
@@ -166,7 +175,7 @@ describe('another log', () => {
     const ids = [{}, { ce_id: 'nobody knows' }, { ce_id: '9:999:1' }];
     await appender.append(ids.map((headers) => ({ ...strange, headers })));
     await projectAll(here, here.projector(), stream);
-    expect(await projectedPosition(here.postgres, partition)).toBe(6n);
+    expect(await here.position()).toBe(6n);
   });
 });
 
@@ -177,8 +186,7 @@ describe('a running projector', () => {
     running = undefined;
   });
 
-  const projected = (offset: bigint) =>
-    until(async () => (await projectedPosition(here.postgres, partition).catch(() => -1n)) >= offset);
+  const projected = (offset: bigint) => until(async () => (await here.position().catch(() => -1n)) >= offset);
 
   test.each(['an older backup', 'nothing'])('heals by itself where its database falls back to %s', async (what) => {
     const expected = await undisturbed([...stream, block(6n), block(7n)]);
@@ -200,11 +208,3 @@ describe('a running projector', () => {
     await until(async () => (await ready()).status === 200);
   });
 });
-
-async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

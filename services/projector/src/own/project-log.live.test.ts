@@ -5,23 +5,25 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { recordEnd, recordStart } from '@makerbook/domain';
 import { RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, hashReadModel, migrate, projectedPosition, readMakerList } from '@makerbook/postgres';
+import { connectPostgres, hashReadModel, migrate, openProjectionStore, readMakerList } from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
-import fc from 'fast-check';
-import type { Step } from '../commit/commit-rows.js';
 import { createCacheRefresh } from '../commit/refresh-cache.js';
-import { factStreams, makersOf, observedAt, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import { drawStream, makersOf, observedAt, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
 import {
   appendAll,
   batchOf,
   deploy,
   type FeedMessage,
+  flush,
   fresh,
+  killedAt,
   testPartition as partition,
   projectAll,
+  steps,
   type TestDeployment,
   testPartitions,
+  until,
   withoutGaps,
 } from '../testing/test-projection.js';
 
@@ -30,10 +32,7 @@ const maker = makers[0] as Hex;
 const cause = { kind: 'request' as const, requestId: 'request' };
 
 /** One stream with a bit of everything in it; the same one every time. */
-const [drawn] = fc.sample(factStreams(makers, partition, { min: 250, max: 260, orders: 12 }), {
-  numRuns: 1,
-  seed: 7,
-}) as [StoredRecord[]];
+const drawn = drawStream(7, makers, partition, { facts: 255, orders: 12 });
 const stream = withoutGaps(drawn);
 const half = stream.length >> 1;
 
@@ -59,17 +58,6 @@ async function outcomeOf({ hash, readFeed, topics }: TestDeployment): Promise<{
   return { hash: await hash(), book: await readFeed(topics.book), makers: await readFeed(topics.makers) };
 }
 
-/** Stops a projector at a step, once and for all: as a killed process, it does nothing any more. */
-function killedAt(step: Step, after = 0) {
-  let left = after;
-  return {
-    onStep: (reached: Step) => {
-      if (reached === step) left -= 1;
-      if (left < 0) throw new Error(`killed ${step}`);
-    },
-  };
-}
-
 beforeEach(async () => {
   here = await deploy();
   if (reference === undefined) {
@@ -84,20 +72,16 @@ beforeEach(async () => {
 afterEach(() => here.stop());
 
 describe('a projector that is killed', () => {
-  test.each<Step>(['before publish', 'after publish', 'before commit', 'after commit'])(
-    '%s: the next one folds again, and the feeds hold each message once',
-    async (step) => {
-      await projectAll(here, here.projector(), stream.slice(0, half));
-      await expect(projectAll(here, here.projector(killedAt(step)), stream)).rejects.toThrow('killed');
-      await projectAll(here, here.projector(), stream);
-      expect(await outcomeOf(here)).toEqual(reference);
-    },
-  );
+  test.each(steps)('%s: the next one folds again, and the feeds hold each message once', async (step) => {
+    await projectAll(here, here.projector(), stream.slice(0, half));
+    await expect(projectAll(here, here.projector(killedAt(step)), stream)).rejects.toThrow('killed');
+    await projectAll(here, here.projector(), stream);
+    expect(await outcomeOf(here)).toEqual(reference);
+  });
 
   test('again and again, at any step, leaves the rows and feeds of an undisturbed run', async () => {
-    const steps: Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
-    for (let turn = 0; (await projectedPosition(here.postgres, partition)) < BigInt(stream.length); turn += 1) {
-      const dying = here.projector(killedAt(steps[turn % 4] as Step, 1 + (turn % 3)));
+    for (let turn = 0; (await here.position()) < BigInt(stream.length); turn += 1) {
+      const dying = here.projector(killedAt(steps[turn % 4] ?? 'after commit', 1 + (turn % 3)));
       await projectAll(here, dying, stream, () => 40).catch((error: Error) => {
         expect(error.message).toMatch(/^killed/);
       });
@@ -136,9 +120,9 @@ describe('two owners of one partition', () => {
     const batch = batchOf(stream, 0n);
     await expect(earlier.handleBatch(batch, fresh)).rejects.toThrow(RetryableError);
     expect(await here.readFeed(here.topics.book)).toEqual([]);
-    expect(await projectedPosition(here.postgres, partition)).toBe(0n);
+    expect(await here.position()).toBe(0n);
     await later.handleBatch(batch, fresh);
-    await later.flush(partition);
+    await flush(later);
     expect(await outcomeOf(here)).toEqual(reference);
   });
 
@@ -163,7 +147,7 @@ describe('two owners of one partition', () => {
       },
     };
     await expect(projector.handleBatch(batchOf(stream, 0n), stale)).rejects.toThrow(RetryableError);
-    expect(await projectedPosition(here.postgres, partition)).toBe(0n);
+    expect(await here.position()).toBe(0n);
     expect(await here.readFeed(here.topics.book)).toEqual([]);
   });
 
@@ -187,7 +171,7 @@ describe('a projection', () => {
     const topics = { ...topicNames(`${here.prefix}again.`), makerEvents: here.topics.makerEvents };
     const specs = topicSpecs(topics, testPartitions).filter(({ name }) => name !== topics.makerEvents);
     await here.log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
-    await projectAll(here, here.projector({ postgres: empty, topics }), stream);
+    await projectAll(here, here.projector({ store: openProjectionStore(empty), topics }), stream);
     expect(await hashReadModel(empty)).toEqual(await here.hash());
     expect(await here.readFeed(topics.book)).toEqual(await here.readFeed(here.topics.book));
     expect(await here.readFeed(topics.makers)).toEqual(await here.readFeed(here.topics.makers));
@@ -199,8 +183,8 @@ describe('a projection', () => {
     await projectAll(here, projector, stream);
     const position = BigInt(stream.length);
     await projector.handleBatch({ partition, records: [], fromOffset: position, nextOffset: position + 3n }, fresh);
-    await projector.flush(partition);
-    expect(await projectedPosition(here.postgres, partition)).toBe(position + 3n);
+    await flush(projector);
+    expect(await here.position()).toBe(position + 3n);
     const pos = await here.redis.client.hget(here.redis.keys.partition(partition), 'pos');
     expect(BigInt(pos ?? -1)).toBe(position + 3n);
   });
@@ -228,7 +212,7 @@ describe('a projection', () => {
     await appendAll(here, stream);
     const projector = here.projector();
     await projector.handleBatch(batchOf(stream.slice(half), BigInt(half)), fresh);
-    await projector.flush(partition);
+    await flush(projector);
     expect(await outcomeOf(here)).toEqual(reference);
   });
 });
@@ -239,7 +223,7 @@ describe('while a dependency is away', () => {
     const url = new URL(here.databaseUrl);
     url.host = `127.0.0.1:${gate.port}`;
     const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
-    const projector = here.projector({ postgres });
+    const projector = here.projector({ store: openProjectionStore(postgres) });
     await projectAll(here, projector, stream.slice(0, half));
     const before = await here.readFeed(here.topics.book);
     gate.close();
@@ -286,20 +270,12 @@ describe('while a dependency is away', () => {
     const state = await here.redis.client.hgetall(here.redis.keys.partition(partition));
     expect(outcomes).toContain('skipped');
     expect(state['epoch']).not.toBe(epoch);
-    expect(BigInt(state['pos'] ?? -1)).toBe(await projectedPosition(here.postgres, partition));
+    expect(BigInt(state['pos'] ?? -1)).toBe(await here.position());
     expect(await here.hash()).toEqual(reference.hash);
     await redis.close();
     await gate.stop();
   });
 });
-
-async function until(condition: () => Promise<boolean>, withinMs = 60_000): Promise<void> {
-  const end = performance.now() + withinMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about in time');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
 
 /** A way to a server that can be shut: connections through it are cut, and new ones refused. */
 async function openGate(to: URL) {

@@ -8,7 +8,6 @@ import {
   type StoredRecord,
 } from '@makerbook/kafka';
 import { InvariantBroken, PositionTaken, PostgresRefused, PostgresUnavailable } from '@makerbook/postgres';
-import { UndescribableMaker } from '../fold/fold-facts.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import { type BatchHold, PartitionProjection, type ProjectionParts } from './project-partition.js';
 import { takePartition } from './take-partition.js';
@@ -30,8 +29,6 @@ export interface Projector {
   readonly onRevoked: (partitions: readonly number[]) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
   readonly owned: ReadonlyMap<number, PartitionProjection>;
-  /** Waits until all that was folded of a partition is committed. */
-  readonly flush: (partition: number) => Promise<void>;
 }
 
 /**
@@ -40,7 +37,8 @@ export interface Projector {
  */
 export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
-  const refused = new Map<number, Map<Address, string>>();
+  /** Makers whose rows the read model has refused, and why. */
+  const refused = new Map<Address, string>();
   const quarantined = new Set<Address>();
   const projectionParts: ProjectionParts = {
     ...parts,
@@ -63,10 +61,8 @@ export function createProjector(parts: ProjectorParts): Projector {
 
   async function take(partition: number): Promise<PartitionProjection> {
     await giveUp(partition, false);
-    const own = refused.get(partition) ?? new Map<Address, string>();
-    refused.set(partition, own);
-    const taken = await translated(() => takePartition(partition, own, projectionParts));
-    const one = new PartitionProjection(taken, own, projectionParts);
+    const taken = await translated(() => takePartition(partition, refused, projectionParts));
+    const one = new PartitionProjection(taken, refused, projectionParts);
     owned.set(partition, one);
     parts.taken();
     return one;
@@ -85,9 +81,6 @@ export function createProjector(parts: ProjectorParts): Projector {
     onRevoked: async (partitions) => {
       await Promise.all(partitions.map((partition) => giveUp(partition, true)));
     },
-    flush: async (partition) => {
-      await owned.get(partition)?.flush({ heartbeat: () => undefined });
-    },
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
       hold.heartbeat();
       try {
@@ -98,7 +91,6 @@ export function createProjector(parts: ProjectorParts): Projector {
           if (one.position < nextOffset) await one.project(left, nextOffset, hold);
         });
       } catch (error) {
-        if (error instanceof UndescribableMaker) refused.get(partition)?.set(error.maker, error.message);
         await giveUp(partition, false);
         throw error;
       }

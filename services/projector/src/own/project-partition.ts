@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type BlockProcessed, isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { advanceLog } from '@makerbook/domain';
-import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import type { StoredRecord } from '@makerbook/kafka';
+import { inSendSpan } from '@makerbook/telemetry';
 import {
   advanceMaker,
   beginFact,
@@ -28,6 +28,8 @@ export interface ProjectionParts extends OwningParts {
   /** Reads a record of the log; undefined where it cannot be read, and was parked. */
   readonly readFact: (record: StoredRecord) => LoggedFact | undefined;
   readonly published: (messages: number, tookMs: number) => void;
+  /** What these facts led to is on the feeds, and was not before. */
+  readonly fed: (facts: readonly LoggedFact[]) => void;
   /** Readings of makers that are under way at once, of all partitions of the process. */
   readonly reads: LoadParts['reads'];
 }
@@ -48,15 +50,8 @@ export class PartitionProjection {
   constructor(taken: TakenPartition, refused: ReadonlyMap<Address, string>, parts: ProjectionParts) {
     this.#taken = taken;
     this.#parts = parts;
-    const { committer } = taken;
-    this.#load = {
-      postgres: parts.postgres,
-      reads: parts.reads,
-      refused,
-      uncommitted: () => committer.uncommitted(),
-      verifyRows: () => committer.verifyRows(),
-      dueOrdersMax: parts.commitTransitionsMax,
-    };
+    const { store, reads, commitTransitionsMax } = parts;
+    this.#load = { store, reads, refused, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
   }
 
   get taken(): TakenPartition {
@@ -77,16 +72,15 @@ export class PartitionProjection {
     const { state, committer } = this.#taken;
     committer.assertGood();
     hold.heartbeat();
-    committer.hold();
     await loadFacts(state, facts, this.#load);
-    for (const [index, logged] of facts.entries()) {
+    for (const logged of facts) {
       await this.#fold(logged, hold);
-      // A release has read what it needed of other facts.
-      if (logged.fact.type === 'QuarantineLifted') await loadFacts(state, facts.slice(index + 1), this.#load);
-      if (this.#isFull()) await this.#publishAndGoOn(hold);
+      if (this.#isFull()) await this.#publish(hold);
     }
     moveTo(state, nextOffset);
     await this.#publish(hold);
+    const { published } = state.rules;
+    this.#parts.fed(facts.filter(({ offset }) => published === undefined || offset > published.offset));
     this.#evict();
   }
 
@@ -105,15 +99,6 @@ export class PartitionProjection {
     if (this.position < offset) await this.project([], offset, hold);
   }
 
-  /** Waits until all that was folded is committed. */
-  async flush(hold: Pick<BatchHold, 'heartbeat'>): Promise<void> {
-    const { committer } = this.#taken;
-    for (committer.offerAll(); committer.underWay !== undefined; committer.offerAll()) {
-      await this.#waitFor(committer.underWay, hold);
-    }
-    committer.assertGood();
-  }
-
   /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
   async close(isInOrder: boolean): Promise<void> {
     const { committer, publisher } = this.#taken;
@@ -128,8 +113,8 @@ export class PartitionProjection {
     if (isClockEvent(fact)) return foldTerm(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
     if (!isLoaded(state, fact.maker)) {
-      await loadMakers(state, [fact.maker], this.#load);
-      await this.#load.verifyRows();
+      await loadMakers(state, new Set([fact.maker]), this.#load);
+      await this.#taken.committer.verifyRows();
     }
     if (isMakerFact(logged)) foldMakerFact(state, logged);
   }
@@ -141,21 +126,15 @@ export class PartitionProjection {
     if (clock.block > state.clock.block) {
       for await (const maker of findDue(state, clock.seconds, this.#load, () => this.#evict())) {
         advanceMaker(state, maker, clock, block, feed);
-        if (this.#isFull()) await this.#publishAndGoOn(hold);
+        if (this.#isFull()) await this.#publish(hold);
       }
     }
     endBlock(state, clock, block, feed);
   }
 
-  async #release(logged: Logged<QuarantineLifted>, hold: BatchHold): Promise<void> {
-    const { state, committer } = this.#taken;
-    if (state.quarantined.has(logged.fact.maker)) {
-      await this.#publish(hold);
-      await this.flush(hold);
-      committer.hold();
-    }
+  #release(logged: Logged<QuarantineLifted>, hold: BatchHold): Promise<void> {
     const { readFact } = this.#parts;
-    await releaseMaker(state, logged, {
+    return releaseMaker(this.#taken.state, logged, {
       ...this.#load,
       readFacts: (from, to, onFacts) =>
         this.#readLog(from, to, hold, (records) => onFacts(records.flatMap((record) => readFact(record) ?? []))),
@@ -173,37 +152,42 @@ export class PartitionProjection {
     const { partition } = state.rules;
     const { nowMs, onStep, published } = this.#parts;
     hold.heartbeat();
-    for (const { record, reason } of state.toPark.splice(0)) await hold.park(record, reason);
-    const messages = state.unpublished.splice(0);
-    if (messages.length > 0) {
+    for (const { record, reason } of state.toPark) await hold.park(record, reason);
+    state.toPark.length = 0;
+    if (state.unpublished.length > 0) {
       await onStep?.('before publish', partition);
       const startedAtMs = nowMs();
-      for (const some of inTransactions(messages)) await publisher.publish(some);
-      published(messages.length, nowMs() - startedAtMs);
+      const { unpublished } = state;
+      const attributes = { 'messaging.destination.partition.id': String(partition) };
+      await inSendSpan(this.#parts.topics.book, unpublished.length, attributes, () => publisher.publish(unpublished));
+      published(unpublished.length, nowMs() - startedAtMs);
       await onStep?.('after publish', partition);
+      state.unpublished.length = 0;
     }
-    committer.offer();
+    committer.begin();
     while (this.#isFull() && committer.underWay !== undefined) await this.#waitFor(committer.underWay, hold);
     committer.assertGood();
   }
 
-  /** The same in the middle of what is being folded. */
-  async #publishAndGoOn(hold: BatchHold): Promise<void> {
-    await this.#publish(hold);
-    this.#taken.committer.hold();
-  }
-
-  async #waitFor(done: Promise<void>, hold: Pick<BatchHold, 'heartbeat'>): Promise<void> {
+  /** Waits for the work, and throws where the partition is given to another process meanwhile. */
+  async #waitFor(work: Promise<void>, hold: Pick<BatchHold, 'heartbeat'>): Promise<void> {
     const waiting = new AbortController();
-    const isDone = done.then(() => true);
+    let isDone = false;
+    const end = work.then(() => {
+      isDone = true;
+    });
     try {
-      while (!(await Promise.race([isDone, pause(heartbeatMs, false, { signal: waiting.signal })]))) hold.heartbeat();
+      for (;;) {
+        await Promise.race([end, this.#parts.wait(heartbeatMs, waiting.signal)]);
+        if (isDone) return;
+        hold.heartbeat();
+      }
     } finally {
       waiting.abort();
     }
   }
 
-  #readLog(
+  async #readLog(
     from: bigint,
     to: bigint,
     hold: BatchHold,
@@ -211,35 +195,22 @@ export class PartitionProjection {
   ): Promise<void> {
     const { log, topics, batchFactsMax } = this.#parts;
     const { partition } = this.#taken.state.rules;
-    return readRange(log, { topic: topics.makerEvents, partition, from, to }, batchFactsMax, hold.heartbeat, onRecords);
+    const reading = new AbortController();
+    const range = { topic: topics.makerEvents, partition, from, to };
+    const work = readRange(log, range, batchFactsMax, reading.signal, onRecords);
+    try {
+      await this.#waitFor(work, hold);
+    } finally {
+      reading.abort();
+      await work.catch(() => undefined);
+    }
   }
 
   /** Drops makers from memory where there are too many. */
   #evict(): void {
     const { state, committer } = this.#taken;
-    const dueAtSeconds = state.makers.evict((maker) => committer.isPinned(maker));
-    state.storedDueSeconds = Math.min(state.storedDueSeconds, dueAtSeconds);
+    state.makers.evict((maker) => committer.isPinned(maker));
   }
 }
 
 const heartbeatMs = 500;
-
-/** What one transaction should never hold is cut, in order: the feeds end at any message. */
-const transactionBytesMax = 16 * 1024 * 1024;
-
-function inTransactions(records: readonly LogRecord[]): LogRecord[][] {
-  let some: LogRecord[] = [];
-  const all = [some];
-  let bytes = 0;
-  for (const record of records) {
-    const size = record.key.length + (record.value?.length ?? 0) + 512;
-    if (some.length > 0 && bytes + size > transactionBytesMax) {
-      some = [];
-      all.push(some);
-      bytes = 0;
-    }
-    some.push(record);
-    bytes += size;
-  }
-  return all;
-}

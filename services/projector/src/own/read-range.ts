@@ -8,60 +8,48 @@ export interface LogRange {
   readonly to: bigint;
 }
 
-const endTimeoutMs = 10_000;
-const staleCheckMs = 500;
-
 /**
  * Reads a part of one partition, in order, and waits for the handler of each piece.
  * @param recordsMax of one piece
- * @param assertOwned throws where the partition is no longer this process's; asked now and then while nothing is read
- * @throws LogUnavailable; FatalError where records are missing; what the handler throws
+ * @param signal ends it, once the handler is done with the piece that it has
+ * @throws FatalError where records are missing; what the handler throws
  */
 export async function readRange(
-  log: Pick<Log, 'endOffsets' | 'followTopic'>,
+  log: Pick<Log, 'followTopic'>,
   { topic, partition, from, to }: LogRange,
   recordsMax: number,
-  assertOwned: () => void,
+  signal: AbortSignal,
   onRecords: (records: readonly StoredRecord[]) => Promise<void>,
 ): Promise<void> {
   if (from >= to) return;
-  const ends = await log.endOffsets(topic, { timeoutMs: endTimeoutMs });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  // What the handler throws is passed on as it is, and not as a failure of reading.
   let isDone = false;
   const following = log.followTopic({
     topic,
-    // The other partitions are followed from their ends, and left aside.
-    from: ends.map((end, other) => (other === partition ? from : end)),
+    // The other partitions are not read.
+    from: Array.from({ length: partition + 1 }, (_, other) => (other === partition ? from : undefined)),
     isGapless: true,
     recordsMax,
-    onRecords: async (of, records) => {
-      const wanted = of !== partition || isDone ? [] : records.filter(({ offset }) => offset < to);
+    onRecords: async (_, records) => {
+      const wanted = isDone || signal.aborted ? [] : records.filter(({ offset }) => offset < to);
       if (wanted.length === 0) return;
       try {
         await onRecords(wanted);
       } catch (error) {
+        // Passed on as it is, and not as a failure of reading.
         isDone = true;
         reject(error);
       }
     },
-    onPosition: (of, nextOffset) => {
-      if (of === partition && nextOffset >= to) resolve();
+    onPosition: (_, nextOffset) => {
+      if (nextOffset >= to) resolve();
     },
     onFatal: (error) => reject(new FatalError(error.message, { cause: error })),
   });
-  const checking = setInterval(() => {
-    try {
-      assertOwned();
-    } catch (error) {
-      isDone = true;
-      reject(error);
-    }
-  }, staleCheckMs);
+  signal.addEventListener('abort', () => resolve(), { once: true });
   try {
     await promise;
   } finally {
-    clearInterval(checking);
     await following.stop();
   }
 }

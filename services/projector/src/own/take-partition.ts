@@ -1,7 +1,7 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { FatalError, type FencedPublisher, type FencedPublisherOptions, type Log } from '@makerbook/kafka';
-import { type LogPlace, type Projection, readNextDue, readQuarantined, takeProjection } from '@makerbook/postgres';
+import type { LogPlace, Projection } from '@makerbook/postgres';
 import { type CommitParts, RowCommitter } from '../commit/commit-rows.js';
 import { createState, type PartitionState } from '../fold/partition-state.js';
 import { readFeedEnd } from './read-feed-end.js';
@@ -41,23 +41,20 @@ export async function takePartition(
   refused: Map<Address, string>,
   parts: OwningParts,
 ): Promise<TakenPartition> {
-  const { log, postgres, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
+  const { log, store, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
   const publisher = parts.createFencedPublisher({
     transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
   });
   try {
     await publisher.takeOver();
-    const projection = await takeProjection(postgres, partition);
-    const [published, ends, dueAtSeconds, quarantined] = await Promise.all([
-      readFeedEnd(partition, { log, topics }),
-      log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs }),
-      readNextDue(postgres, partition),
-      readQuarantined(postgres, partition),
-    ]);
+    const taken = await store.takeProjection(partition);
+    const { projection } = taken;
+    const published = await readFeedEnd(partition, { log, topics });
+    // After the rows and the feeds: a later owner may be at work by now, and they are never ahead of the log.
+    const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     const rules = { partition, topics, routingGraceSeconds, published };
-    const storedDueSeconds = dueAtSeconds ?? Number.POSITIVE_INFINITY;
-    const state = createState(projection, quarantined, storedDueSeconds, rules, { heldMax, noteQuarantined });
+    const state = createState(taken, rules, { heldMax, noteQuarantined });
     return { state, publisher, committer: new RowCommitter(state, projection, refused, parts) };
   } catch (error) {
     await publisher.close();

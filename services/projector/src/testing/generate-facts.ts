@@ -1,9 +1,9 @@
 import { encodeMakerEvent, type MakerEvent, type OrderBody, type OrderSubmitted } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
-import fc from 'fast-check';
+import { type Chance, createChance } from '@makerbook/parts';
 
-/** For tests: fact streams of one partition, as a log could hold them: repeats, late values, and blocks out of order. */
+/** For tests: facts of one partition. */
 
 export const startSeconds = 1_700_000_000;
 const tokens = [addressOf(0xaa), addressOf(0xbb), addressOf(0xcc)];
@@ -36,42 +36,127 @@ export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order
 
 /** A fact as it would be read from the log. */
 export function storedRecord(fact: MakerEvent, place: { partition: number; offset: bigint }, timeMs = 0): StoredRecord {
-  const context = { id: `${place.offset}`, source: '/test', timeMs, traceparent: traceparentOf(place.offset) };
+  const context = {
+    id: `${place.offset}`,
+    source: '/test',
+    timeMs,
+    trace: { traceparent: traceparentOf(place.offset) },
+  };
   const { key, value, headers } = encodeMakerEvent(fact, context);
   return { topic: 'maker-events', key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }
 
-/**
- * A stream of facts about the makers, in the order of the log, with gaps in the place of control records. The fewer orders
- * each maker has, the more often one is submitted again after it was removed.
- */
-export function factStreams(
+/** Facts about the makers, one after the other, as a log could hold them: repeats, late values, and blocks out of order. */
+export class FactSource {
+  readonly #chance: Chance;
+  readonly #makers: readonly Hex[];
+  readonly #orders: number;
+  readonly #weights: Readonly<Record<Step, number>>;
+  #seconds = startSeconds;
+  #block = 100;
+  #term = 1;
+
+  /**
+   * @param options the fewer orders each maker has, the more often one is submitted again after it was removed;
+   *   `hasUnfoldable`: some facts are such that no build folds them
+   */
+  constructor(
+    chance: Chance,
+    makers: readonly Hex[],
+    options: { readonly orders: number; readonly hasUnfoldable?: boolean },
+  ) {
+    this.#chance = chance;
+    this.#makers = makers;
+    this.#orders = options.orders;
+    this.#weights = {
+      unfoldable: options.hasUnfoldable ? 1 : 0,
+      block: 8,
+      term: 4,
+      order: 20,
+      observed: 24,
+      operator: 4,
+    };
+  }
+
+  /** The block's time by which the facts are drawn. */
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  next(): MakerEvent {
+    const chance = this.#chance;
+    const maker = chance.pickAny(this.#makers) ?? addressOf(1);
+    switch (chance.pickWeighted(this.#weights)) {
+      case 'unfoldable':
+        return unfoldable(maker);
+      case 'block':
+        this.#seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
+        if (!chance.oneIn(10)) this.#block += 1;
+        // One by a watcher that has lost its term now and then.
+        return blockAt(this.#block, this.#seconds, chance.oneIn(10) ? Math.max(1, this.#term - 1) : this.#term);
+      case 'term':
+        this.#term += 1;
+        return { type: chance.oneIn(2) ? 'TermEnded' : 'TermStarted', term: this.#term, holder: 'a watcher' };
+      case 'operator': {
+        const type = chance.pick(['MakerAdmitted', 'MakerSuspended', 'MakerRemoved', 'QuarantineLifted'] as const);
+        return { type, maker, cause: { kind: 'operator', commandId: 'command' } };
+      }
+      case 'order':
+        return this.#order(maker);
+      case 'observed':
+        return this.#observed(maker);
+    }
+  }
+
+  #order(maker: Hex): MakerEvent {
+    const { order, orderHash, signature } = orderOf(maker, this.#chance.below(this.#orders));
+    const cause = { kind: 'request' as const, requestId: 'request' };
+    if (this.#chance.oneIn(3)) {
+      return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
+    }
+    const acceptedAtMs = this.#seconds * 1000 + 500;
+    return { type: 'OrderSubmitted', maker, orderHash, order, signature, acceptedAtMs, cause };
+  }
+
+  #observed(maker: Hex): MakerEvent {
+    const chance = this.#chance;
+    const nonce = chance.oneIn(8) ? undefined : quantity(chance.oneIn(8) ? 1n : 0n);
+    const numbers = new Set(Array.from({ length: chance.below(5) }, () => chance.below(this.#orders)));
+    const amount = () => quantity(BigInt(chance.below(36)));
+    return {
+      type: 'MakerObserved',
+      maker,
+      block: blockRef(this.#block + 1 - chance.pick([0, 0, 0, 1, -1]), this.#seconds),
+      term: chance.oneIn(12) ? Math.max(1, this.#term - 1) : this.#term,
+      cause: { kind: 'read', occasion: 'SWEEP' },
+      ...(nonce === undefined ? {} : { nonce }),
+      funds: tokens.slice(0, chance.pick([0, 1, 2, 2])).map((token) => {
+        return { token, balance: amount(), allowance: amount() };
+      }),
+      orders: [...numbers].map((number) => {
+        const filled = quantity(BigInt(Math.max(0, chance.below(36) - 15)));
+        return { orderHash: orderOf(maker, number).orderHash, filled, cancelled: chance.oneIn(10) };
+      }),
+    };
+  }
+}
+
+type Step = 'unfoldable' | 'block' | 'term' | 'order' | 'observed' | 'operator';
+
+/** So many facts, in the order of the log, with gaps in the place of control records. */
+export function drawStream(
+  seed: number,
   makers: readonly Hex[],
   partition: number,
-  size: { readonly min: number; readonly max: number; readonly orders: number; readonly unfoldable?: boolean },
-): fc.Arbitrary<StoredRecord[]> {
-  const steps = fc.array(
-    fc.tuple(stepOf(makers, size.orders, size.unfoldable === true ? 1 : 0), fc.integer({ min: 0, max: 3 })),
-    {
-      minLength: size.min,
-      maxLength: size.max,
-    },
-  );
-  return steps.map((drawn) => {
-    let seconds = startSeconds;
-    let blockNumber = 100;
-    let term = 1;
-    let offset = 0n;
-    return drawn.map(([step, gap]) => {
-      offset += BigInt(gap === 3 ? 2 : 1);
-      if (step.kind === 'block') {
-        seconds += step.seconds;
-        if (!step.isRepeated) blockNumber += 1;
-      }
-      if (step.kind === 'term') term += 1;
-      const fact = factOf(step, { seconds, blockNumber, term });
-      return storedRecord(fact, { partition, offset: offset - 1n }, seconds * 1000);
-    });
+  size: { readonly facts: number; readonly orders: number },
+): StoredRecord[] {
+  const chance = createChance(seed);
+  const source = new FactSource(chance, makers, size);
+  let offset = 0n;
+  return Array.from({ length: size.facts }, () => {
+    const record = storedRecord(source.next(), { partition, offset }, source.seconds * 1000);
+    offset += chance.oneIn(4) ? 2n : 1n;
+    return record;
   });
 }
 
@@ -120,143 +205,6 @@ export function observedAt(
       return { orderHash: orderOf(maker, number).orderHash, filled: '0x0', cancelled: false };
     }),
   };
-}
-
-type Step =
-  | {
-      readonly kind: 'block';
-      readonly seconds: number;
-      readonly isRepeated: boolean;
-      /** By a watcher that has lost its term. */
-      readonly isLate: boolean;
-    }
-  | { readonly kind: 'term'; readonly isEnded: boolean }
-  | { readonly kind: 'unfoldable'; readonly maker: Hex }
-  | {
-      readonly kind: 'order';
-      readonly maker: Hex;
-      readonly type: 'OrderSubmitted' | 'OrderCancelled';
-      readonly number: number;
-    }
-  | {
-      readonly kind: 'observed';
-      readonly maker: Hex;
-      readonly nonce: number | undefined;
-      readonly funds: readonly { readonly token: Hex; readonly balance: number; readonly allowance: number }[];
-      readonly orders: readonly { readonly number: number; readonly filled: number; readonly cancelled: boolean }[];
-      /** How many blocks ago. */
-      readonly late: number;
-    }
-  | {
-      readonly kind: 'operator';
-      readonly maker: Hex;
-      readonly type: 'MakerAdmitted' | 'MakerSuspended' | 'MakerRemoved' | 'QuarantineLifted';
-    };
-
-function stepOf(makers: readonly Hex[], orders: number, unfoldable: number): fc.Arbitrary<Step> {
-  const maker = fc.constantFrom(...makers);
-  const number = fc.integer({ min: 0, max: orders - 1 });
-  const rarely = fc.integer({ min: 0, max: 9 }).map((drawn) => drawn === 0);
-  const amount = fc.integer({ min: 0, max: 35 });
-  return fc.oneof(
-    { weight: unfoldable, arbitrary: fc.record({ kind: fc.constant('unfoldable' as const), maker }) },
-    {
-      weight: 8,
-      arbitrary: fc.record({
-        kind: fc.constant('block' as const),
-        seconds: fc.integer({ min: -4, max: 8 }),
-        isRepeated: rarely,
-        isLate: rarely,
-      }),
-    },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('term' as const), isEnded: fc.boolean() }) },
-    {
-      weight: 20,
-      arbitrary: fc.record({
-        kind: fc.constant('order' as const),
-        maker,
-        type: fc.constantFrom('OrderSubmitted' as const, 'OrderSubmitted' as const, 'OrderCancelled' as const),
-        number,
-      }),
-    },
-    {
-      weight: 24,
-      arbitrary: fc.record({
-        kind: fc.constant('observed' as const),
-        maker,
-        nonce: fc.constantFrom(undefined, 0, 0, 0, 0, 0, 0, 1),
-        funds: fc.constantFrom(tokens.slice(0, 1), tokens.slice(0, 2), tokens.slice(0, 2), []).chain((of) => {
-          return fc.tuple(
-            ...of.map((token) => fc.record({ token: fc.constant(token), balance: amount, allowance: amount })),
-          );
-        }),
-        orders: fc.uniqueArray(fc.record({ number, filled: amount, cancelled: rarely }), {
-          maxLength: 4,
-          selector: (one) => one.number,
-        }),
-        late: fc.constantFrom(0, 0, 0, 1, -1),
-      }),
-    },
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        kind: fc.constant('operator' as const),
-        maker,
-        type: fc.constantFrom(
-          'MakerAdmitted' as const,
-          'MakerSuspended' as const,
-          'MakerRemoved' as const,
-          'QuarantineLifted' as const,
-        ),
-      }),
-    },
-  );
-}
-
-interface Now {
-  readonly seconds: number;
-  readonly blockNumber: number;
-  readonly term: number;
-}
-
-function factOf(step: Step, { seconds, blockNumber, term }: Now): MakerEvent {
-  const cause = { kind: 'request' as const, requestId: 'request' };
-  switch (step.kind) {
-    case 'block':
-      return blockAt(blockNumber, seconds, step.isLate ? Math.max(1, term - 1) : term);
-    case 'term':
-      return { type: step.isEnded ? 'TermEnded' : 'TermStarted', term, holder: 'a watcher' };
-    case 'unfoldable':
-      return unfoldable(step.maker);
-    case 'operator':
-      return { type: step.type, maker: step.maker, cause: { kind: 'operator', commandId: 'command' } };
-    case 'order': {
-      const { maker, type, number } = step;
-      const { orderHash, order, signature } = orderOf(maker, number);
-      if (type === 'OrderSubmitted') {
-        return { type, maker, orderHash, order, signature, acceptedAtMs: seconds * 1000 + 500, cause };
-      }
-      return { type, maker, orderHash, expiresAtSeconds: Number(order.expiresAt), cause };
-    }
-    case 'observed': {
-      const { maker, nonce, funds, orders, late } = step;
-      return {
-        type: 'MakerObserved',
-        maker,
-        block: blockRef(blockNumber + 1 - late, seconds),
-        term,
-        cause: { kind: 'read', occasion: 'SWEEP' },
-        ...(nonce === undefined ? {} : { nonce: quantity(BigInt(nonce)) }),
-        funds: funds.map(({ token, balance, allowance }) => {
-          return { token, balance: quantity(BigInt(balance)), allowance: quantity(BigInt(allowance)) };
-        }),
-        orders: orders.map(({ number, filled, cancelled }) => {
-          const { orderHash } = orderOf(maker, number);
-          return { orderHash, filled: quantity(BigInt(Math.max(0, filled - 15))), cancelled };
-        }),
-      };
-    }
-  }
 }
 
 function blockRef(number: number, timestamp: number) {

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { type MakerEvent, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Appender, connectLog, type Log, type LogRecord } from '@makerbook/kafka';
 import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/parts';
-import { connectPostgres, type Postgres, projectedPositions } from '@makerbook/postgres';
+import { connectPostgres, migrate, type Postgres, projectedPositions } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from '../env.js';
@@ -63,6 +63,7 @@ async function measure(): Promise<void> {
   };
   let projector: ChildProcess | undefined;
   try {
+    await migrate({ url: database.url });
     await log.createTopics(topicSpecs(topics, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
     const appender = log.createAppender({ timeoutMs: 60_000 });
     await submitOrders(appender, topics, partitions);
@@ -182,7 +183,7 @@ async function project(): Promise<void> {
   let memoryBeforeMb = 0;
   let cpuBefore: NodeJS.CpuUsage | undefined;
   const settings = readSettings(projectorSettings, process.env);
-  const telemetry = startTelemetry({ service: 'projector', level: settings.LOG_LEVEL, exportSpans: false });
+  const telemetry = startTelemetry('projector', settings);
   const running = await runProjector(settings, telemetry, {
     onStep: (step, partition) => {
       if (step === 'before commit') begun.set(partition, performance.now());

@@ -1,14 +1,26 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
-import { testParts } from '@makerbook/parts';
-import { connectPostgres, hashReadModel, migrate, type Postgres, type ReadModelHash } from '@makerbook/postgres';
+import { createRedisUser, testParts } from '@makerbook/parts';
+import {
+  connectPostgres,
+  hashReadModel,
+  migrate,
+  openProjectionStore,
+  type Postgres,
+  type ReadModelHash,
+  readProjection,
+} from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
+import type { Step } from '../commit/commit-rows.js';
 import { createCacheRefresh } from '../commit/refresh-cache.js';
-import { createSemaphore } from '../commit/semaphore.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
-import { createProjector, type Projector, type ProjectorParts } from '../own/project-log.js';
+import type { Projector, ProjectorParts } from '../own/project-log.js';
+import { createTestProjector, testPartition, testPartitions } from './create-test-projector.js';
+
+export { testPartition, testPartitions };
 
 /** For live tests: one deployment's database, topics and keys on the run's real parts, projected by hand. */
 export interface TestDeployment {
@@ -23,6 +35,8 @@ export interface TestDeployment {
   readonly environment: Readonly<Record<string, string>>;
   /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
   readonly projector: (overrides?: Partial<ProjectorParts>) => Projector;
+  /** The next fact whose rows are not committed. */
+  readonly position: () => Promise<bigint>;
   /** Everything that stands on a feed of the partition now, as text. */
   readonly readFeed: (topic: string) => Promise<FeedMessage[]>;
   readonly hash: () => Promise<ReadModelHash>;
@@ -36,10 +50,10 @@ export interface FeedMessage {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export const testPartition = 1;
-export const testPartitions = 4;
 const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
+
+const slow = { commandTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS };
 
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
@@ -53,13 +67,8 @@ export async function deploy(): Promise<TestDeployment> {
     connectTimeoutMs: SLOW_MS,
     statementTimeoutMs: SLOW_MS,
   });
-  const redis = connectRedis({
-    url: parts.redisUrl,
-    keyPrefix: prefix,
-    logger: silentLogger,
-    commandTimeoutMs: SLOW_MS,
-    connectTimeoutMs: SLOW_MS,
-  });
+  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: prefix, logger: silentLogger, ...slow });
+  const user = await createRedisUser(parts.redisUrl, 'projector', prefix);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'projector-test', logger: silentLogger });
   await Promise.all([
     redis.waitUntilReady(SLOW_MS),
@@ -79,43 +88,34 @@ export async function deploy(): Promise<TestDeployment> {
       PARTITIONS: String(testPartitions),
       TOPIC_PREFIX: prefix,
       DATABASE_URL: databaseUrl,
-      REDIS_URL: parts.redisUrl,
+      REDIS_URL: user.url,
       REDIS_KEY_PREFIX: prefix,
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
     },
     projector: (overrides = {}) =>
-      createProjector({
-        postgres,
+      createTestProjector({
+        store: openProjectionStore(postgres),
         // By hand nothing is tried again.
         createFencedPublisher: (options) =>
           log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS, transactionTimeoutMs: 2 * SLOW_MS }),
         log,
         topics,
         transactionalIdPrefix: prefix,
-        heldMax: 1000,
-        partitions: testPartitions,
-        routingGraceSeconds: 60,
-        batchFactsMax: 1000,
         commitTransitionsMax: 50,
         commitFactsMax: 1000,
-        commits: createSemaphore(2),
-        reads: createSemaphore(2),
         quarantinedMakersMax: 3,
         refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
           refreshes.push(outcome),
         ),
-        committed: () => {},
-        published: () => {},
-        taken: () => {},
-        nowMs: () => performance.now(),
         ...overrides,
       }),
+    position: async () => (await readProjection(postgres, testPartition)).next.offset,
     readFeed: (topic) => readFeed(log, topic),
     hash: () => hashReadModel(postgres),
     stop: async () => {
       await log.close();
-      await Promise.all([postgres.close(), redis.close()]);
+      await Promise.all([postgres.close(), redis.close(), user.remove()]);
     },
   };
 }
@@ -169,7 +169,35 @@ export async function projectAll(
     await projector.handleBatch(next, hold);
     position = next.nextOffset;
   }
-  await projector.flush(testPartition);
+  await flush(projector);
+}
+
+/** Waits until all that was published of the partition is committed. */
+export async function flush(projector: Projector): Promise<void> {
+  const committer = projector.owned.get(testPartition)?.taken.committer;
+  while (committer?.underWay !== undefined) await committer.underWay;
+  committer?.assertGood();
+}
+
+/** Stops a projector at a step, for good: as a killed process, it does nothing any more. */
+export function killedAt(step: Step, after = 0): Pick<ProjectorParts, 'onStep'> {
+  let left = after;
+  return {
+    onStep: (reached) => {
+      if (reached === step) left -= 1;
+      if (left < 0) throw new Error(`killed ${step}`);
+    },
+  };
+}
+
+export const steps: readonly Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
+
+export async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('it did not come about in time');
+    await pause(10);
+  }
 }
 
 async function readFeed(log: Log, topic: string): Promise<FeedMessage[]> {

@@ -4,7 +4,7 @@ import { createOrderHasher } from '@makerbook/contracts-evm';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type Order, type OrderStatus, orderToBody, recordEnd, recordStart } from '@makerbook/domain';
 import { type Appender, type Log, partitionOf } from '@makerbook/kafka';
-import { type Postgres, type ProjectionCommit, readProjection, saveProjection } from '@makerbook/postgres';
+import { type Postgres, type ProjectionCommit, saveProjection, takeProjection } from '@makerbook/postgres';
 import {
   createPartitionRefresher,
   type OrderChange,
@@ -154,7 +154,7 @@ export class FakeProjector {
     const pending = this.#unprojected;
     this.#unprojected = [];
     for (const [partition, newPos] of ends.entries()) {
-      const { next, version, clock } = await readProjection(this.#parts.postgres, partition);
+      const { next, version, clock } = (await takeProjection(this.#parts.postgres, partition)).projection;
       const here = pending.filter(({ change }) => partitionOf(change.maker, partitions) === partition);
       const makers = new Set(here.map(({ change }) => change.maker));
       await saveProjection(this.#parts.postgres, {
@@ -170,6 +170,9 @@ export class FakeProjector {
           nonce: null,
           nonceBlock: null,
           dueAtSeconds: null,
+          quarantinedOffset: null,
+          quarantineReason: null,
+          quarantineClock: null,
         })),
         funding: [],
         fundingDropped: [],
@@ -177,6 +180,7 @@ export class FakeProjector {
         changed: [],
         removed: here.flatMap(({ commit }) => commit.removed ?? []),
         history: [],
+        cancelledHashes: [],
       });
       if (refresh) {
         const changes = here.map(({ change }) => change);

@@ -3,8 +3,8 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
-import { openTcpGate, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, readProjection } from '@makerbook/postgres';
+import { createRedisUser, openTcpGate, testParts } from '@makerbook/parts';
+import { connectPostgres, migrate, takeProjection } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { type HDNodeWallet, Wallet } from 'ethers';
@@ -17,14 +17,17 @@ const SLOW_MS = 30_000;
 /** The parts around one query service, with a fake projector. */
 export type TestQuery = Awaited<ReturnType<typeof openTestQuery>>;
 
-/** Starts a query service over real parts; Redis and Postgres can be cut off from it. */
-export async function openTestQuery(environment: Record<string, string> = {}) {
+/**
+ * Starts a query service over real parts; Redis and Postgres can be cut off from it.
+ * @param ownDatabaseUrl of an empty database; one of the shared Postgres unless given
+ */
+export async function openTestQuery(environment: Record<string, string> = {}, ownDatabaseUrl?: string) {
   const parts = testParts();
   const id = randomBytes(5).toString('hex');
   const names = topicNames(`query-${id}.`);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const databaseUrl = await parts.databaseUrl();
+  const databaseUrl = ownDatabaseUrl ?? (await parts.databaseUrl());
   await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
   const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
   const redis = connectRedis({
@@ -36,8 +39,9 @@ export async function openTestQuery(environment: Record<string, string> = {}) {
   });
   await redis.waitUntilReady(SLOW_MS);
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
-  const gates = { redis: await openTcpGate(parts.redisUrl), postgres: await openTcpGate(databaseUrl) };
-  for (let partition = 0; partition < partitions; partition += 1) await readProjection(postgres, partition);
+  const user = await createRedisUser(parts.redisUrl, 'query', `q${id}:`);
+  const gates = { redis: await openTcpGate(user.url), postgres: await openTcpGate(databaseUrl) };
+  for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
 
   const settings = readEnvironment({
     PORT: '0',
@@ -75,7 +79,7 @@ export async function openTestQuery(environment: Record<string, string> = {}) {
       await query.stop();
       await Promise.all([redis.close(), postgres.close(), appender.close()]);
       await log.close();
-      await Promise.all([gates.redis.close(), gates.postgres.close()]);
+      await Promise.all([gates.redis.close(), gates.postgres.close(), user.remove()]);
     },
   };
 }

@@ -1,12 +1,12 @@
 import { FindCoordinatorKeyTypes, findCoordinatorV3, metadataV9, parseBroker } from '@platformatic/kafka';
-import { LogUnavailable, unavailable } from '../failures.js';
+import { unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
 import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
 import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR } from './error-codes.js';
+import { singleFlight } from './single-flight.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
-const METADATA_AGE_MS_MAX = 300_000;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
 const NO_NODE = -1;
@@ -14,10 +14,7 @@ const NO_NODE = -1;
 /** Where the partitions of a topic are: the node id of the leader by partition, -1 where there is none now. */
 export type TopicLayout = readonly number[];
 
-interface KnownLayout {
-  readonly leaders: TopicLayout;
-  readonly readAtMs: number;
-}
+type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
  * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for
@@ -28,10 +25,9 @@ export class Cluster {
   readonly #options: ConnectOptions;
   readonly #seeds: readonly Broker[];
   readonly #brokers = new Map<number, Broker>();
-  readonly #layouts = new Map<string, KnownLayout>();
-  readonly #refreshing = new Map<string, Promise<TopicLayout | undefined>>();
+  readonly #layouts = new Map<string, TopicLayout>();
+  readonly #askLayout = singleFlight((topic) => this.#readLayout(topic));
   readonly #coordinators = new Map<string, number>();
-  #controllerId = NO_NODE;
   #isClosed = false;
 
   constructor(options: ConnectOptions) {
@@ -39,18 +35,22 @@ export class Cluster {
     this.#seeds = options.brokers.map((address) => new Broker(NO_NODE, parseBroker(address), options));
   }
 
-  /** Asks any broker for the cluster's brokers, and for these topics. */
-  async metadata(topics: readonly string[], deadline: Deadline): Promise<metadataV9.MetadataResponse> {
+  /** Asks any broker for the cluster's brokers, and for these topics. One that does not answer is asked last next time. */
+  async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
       for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
         try {
           const answer = await candidate.call(metadataV9.api, deadline.half(ATTEMPT_MS_MIN), [...topics], false);
-          this.#remember(answer);
-          return answer;
+          this.#remember(answer.brokers);
+          return { ...answer, answeredBy: candidate };
         } catch (error) {
           // What was cut off by the caller's deadline gives no reason.
           lastError = deadline.leftMs() < RETRY_PAUSE_MS ? (lastError ?? error) : error;
+          if (this.#brokers.get(candidate.id) === candidate) {
+            this.#brokers.delete(candidate.id);
+            this.#brokers.set(candidate.id, candidate);
+          }
         }
       }
       await pause(RETRY_PAUSE_MS);
@@ -59,8 +59,7 @@ export class Cluster {
     throw unavailable(`no broker of ${this.#options.brokers.join(', ')} answered${reason}`, lastError);
   }
 
-  #remember({ controllerId, brokers }: metadataV9.MetadataResponse): void {
-    this.#controllerId = controllerId;
+  #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
     for (const broker of brokers) {
       this.#learn(broker);
     }
@@ -82,46 +81,28 @@ export class Cluster {
     }
   }
 
-  /** The layout as far as it is known and not too old; does not ask. */
+  /** The layout as far as it is known; does not ask. */
   knownLayout(topic: string): TopicLayout | undefined {
-    const known = this.#layouts.get(topic);
-    return known !== undefined && performance.now() - known.readAtMs < METADATA_AGE_MS_MAX ? known.leaders : undefined;
+    return this.#layouts.get(topic);
   }
 
-  async layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
-    for (;;) {
-      const known = this.knownLayout(topic);
-      if (known !== undefined) {
-        return known;
-      }
-      let refreshing = this.#refreshing.get(topic);
-      if (refreshing === undefined) {
-        refreshing = this.#refresh(topic).finally(() => this.#refreshing.delete(topic));
-        refreshing.catch(() => undefined);
-        this.#refreshing.set(topic, refreshing);
-      }
-      const leaders = await within(deadline, refreshing, () => unavailable(`no broker gave the leaders of ${topic}`));
-      if (leaders !== undefined) {
-        return leaders;
-      }
-      if (deadline.leftMs() < RETRY_PAUSE_MS) {
-        throw unavailable(`topic ${topic} is not known to the cluster`);
-      }
-      await pause(RETRY_PAUSE_MS);
-    }
+  layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
+    const late = () => unavailable(`no broker gave the leaders of ${topic}`);
+    const find = async () => this.#layouts.get(topic) ?? within(deadline, this.#askLayout(topic), late);
+    return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
   }
 
-  async #refresh(topic: string): Promise<TopicLayout | undefined> {
+  async #readLayout(topic: string): Promise<TopicLayout> {
     const answer = await this.metadata([topic], deadlineIn(REFRESH_TIMEOUT_MS));
     const found = answer.topics.find(({ name }) => name === topic);
     if (found === undefined || found.errorCode !== NO_ERROR || found.partitions.length === 0) {
-      return undefined;
+      throw unavailable(`topic ${topic} is not known to the cluster`);
     }
     const leaders = new Array<number>(found.partitions.length).fill(NO_NODE);
     for (const { partitionIndex, leaderId } of found.partitions) {
       leaders[partitionIndex] = leaderId;
     }
-    this.#layouts.set(topic, { leaders, readAtMs: performance.now() });
+    this.#layouts.set(topic, leaders);
     return leaders;
   }
 
@@ -147,43 +128,28 @@ export class Cluster {
     return found;
   }
 
+  /** One that has just answered. */
   async anyBroker(deadline: Deadline): Promise<Broker> {
-    if (this.#brokers.size === 0) {
-      await this.metadata([], deadline);
-    }
-    const all = [...this.#brokers.values()];
-    const chosen = all[Math.floor(Math.random() * all.length)];
-    if (chosen === undefined) {
-      throw unavailable('the cluster names no broker');
-    }
-    return chosen;
+    return (await this.metadata([], deadline)).answeredBy;
   }
 
   async controller(deadline: Deadline): Promise<Broker> {
-    await this.metadata([], deadline);
-    return this.#controllerId === NO_NODE ? this.anyBroker(deadline) : this.broker(this.#controllerId);
+    const { controllerId, answeredBy } = await this.metadata([], deadline);
+    return this.#brokers.get(controllerId) ?? answeredBy;
   }
 
   async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
-    const known = this.#coordinators.get(id);
-    if (known !== undefined && this.#brokers.has(known)) {
-      return this.broker(known);
+    const known = this.#brokers.get(this.#coordinators.get(id) ?? NO_NODE);
+    if (known !== undefined) {
+      return known;
     }
     const find = async () => {
       const asked = await this.anyBroker(deadline);
       const attempt = deadline.half(ATTEMPT_MS_MIN);
-      try {
-        const answer = await asked.call(findCoordinatorV3.api, attempt, FindCoordinatorKeyTypes[kind], [id]);
-        const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
-        assertAccepted(`finding the coordinator of ${id}`, coordinator.errorCode);
-        return coordinator;
-      } catch (error) {
-        if (error instanceof LogUnavailable) {
-          // It may be gone, and the others that are known as well.
-          await this.metadata([], deadline.half(ATTEMPT_MS_MIN));
-        }
-        throw error;
-      }
+      const answer = await asked.call(findCoordinatorV3.api, attempt, FindCoordinatorKeyTypes[kind], [id]);
+      const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
+      assertAccepted(`finding the coordinator of ${id}`, coordinator.errorCode);
+      return coordinator;
     };
     const isSoonThere = (error: unknown) => error instanceof KafkaRefused && coordinatorMoved.has(error.reason);
     const found = await retryUntil(deadline, RETRY_PAUSE_MS, find, isSoonThere);

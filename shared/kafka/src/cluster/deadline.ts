@@ -53,13 +53,10 @@ export async function retryUntil<T>(
 }
 
 /** Waits for the work to settle, at most so long; true when it has. Its failure is ignored here. */
-export async function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const waiting = new AbortController();
+export function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
   const settled = work.then(
     () => true,
     () => true,
   );
-  const outcome = await Promise.race([settled, pause(ms, waiting.signal).then(() => false)]);
-  waiting.abort();
-  return outcome;
+  return within(deadlineIn(ms), settled, () => new Error('late')).catch(() => false);
 }

@@ -9,14 +9,21 @@ export const coordinatorMoved: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR',
 ]);
 
+/** Errors that leave open whether a batch was stored. */
+export const outcomeUnknown: ReadonlySet<string> = new Set([
+  'REQUEST_TIMED_OUT',
+  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+  'KAFKA_STORAGE_ERROR',
+  'UNKNOWN_SERVER_ERROR',
+]);
+
 /** The partition has another leader now, or its leader cannot store anything yet: the same batch may be sent again. */
-export const leaderMoved: ReadonlySet<string> = new Set([
+export const storableAgain: ReadonlySet<string> = new Set([
+  ...outcomeUnknown,
   'UNKNOWN_TOPIC_OR_PARTITION',
   'LEADER_NOT_AVAILABLE',
   'NOT_LEADER_OR_FOLLOWER',
-  'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS',
-  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
 ]);
 
 /** A batch is larger than the topic takes. */

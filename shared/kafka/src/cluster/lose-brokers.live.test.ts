@@ -2,16 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
+import type { metadataV9 } from '@platformatic/kafka';
 import { LogUnavailable } from '../failures.js';
 import type { Appender, Log } from '../log.js';
-import { openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { asRead, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { Cluster } from './cluster.js';
 import { deadlineIn } from './deadline.js';
 
 const BROKERS = 3;
 const PARTITIONS = 6;
+/** Between two appends to a partition: brokers with all that they can take would have no core left to elect leaders with. */
+const PAUSE_MS = 5;
 /** A machine with much other work may take long to elect leaders. */
 const GOES_ON_MS_MAX = 200_000;
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
@@ -65,6 +69,7 @@ function keepAppending(appender: Appender, topic: string) {
         expect(error).toBeInstanceOf(LogUnavailable);
         ((error as LogUnavailable).mayHaveBeenAppended ? unknown : refused).push(value);
       }
+      await pause(PAUSE_MS);
     }
   }
   const running = Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => appendOn(partition)));
@@ -87,6 +92,7 @@ function keepAppending(appender: Appender, topic: string) {
 
 test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, repeated or late', async () => {
   const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
+  await until('all brokers are there', async () => (await look([]))?.brokers.length === BROKERS, GOES_ON_MS_MAX);
   await log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: BROKERS, config: {} }]);
   await log.verifyTopics([{ name: topic, partitions: PARTITIONS, config: { 'min.insync.replicas': '2' } }]);
   const positions = new Array<bigint>(PARTITIONS).fill(0n);
@@ -97,6 +103,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
     groupId: topic,
     parkedTopic: topic,
     positionOf: async (partition) => positions[partition] ?? 0n,
+    decode: asRead,
     handleBatch: async ({ partition, fromOffset, nextOffset, records }) => {
       if (positions[partition] !== fromOffset) throw new Error('not where the store is');
       positions[partition] = nextOffset;
@@ -107,14 +114,14 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   writing = keepAppending(log.createAppender({ timeoutMs: 5_000 }), topic);
   await writing.goesOn();
 
+  await allInSync(topic);
   nodes[3]?.kill('SIGKILL');
   await nodes[3]?.exited;
   await writing.goesOn();
   await start(3, ports[4] ?? 0);
   await writing.goesOn();
-  // Back in sync, for else two of three would be away next.
-  await until('all replicas are in sync', async () => (await inSync(topic)) === BROKERS);
 
+  await allInSync(topic);
   await nodes[2]?.freeze();
   await writing.goesOn();
   nodes[2]?.kill('SIGCONT');
@@ -122,7 +129,8 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   await writing.stop();
 
   const ends = await log.endOffsets(topic);
-  await until('all is handled', () => fatals.length > 0 || ends.every((end, p) => (positions[p] ?? 0n) >= end));
+  const isHandled = () => fatals.length > 0 || ends.every((end, p) => (positions[p] ?? 0n) >= end);
+  await until('all is handled', isHandled, GOES_ON_MS_MAX);
   await consumer.stop();
   expect(fatals).toEqual([]);
   const seen = await readAll(log, topic);
@@ -134,10 +142,21 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   expect(writing.refused.filter((value) => counted.has(value))).toEqual([]);
 }, 900_000);
 
-/** The least number of replicas in sync of any partition. */
-async function inSync(topic: string): Promise<number> {
+/** What broker 1 says of the cluster; undefined where it does not answer in time. */
+async function look(topics: readonly string[]): Promise<metadataV9.MetadataResponse | undefined> {
   const cluster = new Cluster({ brokers: [nodes[1]?.brokers ?? ''], clientId: 'test', logger: quiet });
-  const { topics } = await cluster.metadata([topic], deadlineIn(10_000));
+  const answer = await cluster.metadata(topics, deadlineIn(10_000)).catch(() => undefined);
   cluster.close();
-  return Math.min(...topics.flatMap(({ partitions }) => partitions.map(({ isrNodes }) => isrNodes.length)));
+  return answer;
+}
+
+/**
+ * Waits until each replica of the topic, and of those of groups and transactions, is in sync: for else the next broker
+ * that goes may be the only one that has everything.
+ */
+function allInSync(topic: string): Promise<void> {
+  const hasAll = ({ partitions }: metadataV9.MetadataResponseTopic) =>
+    partitions.length > 0 && partitions.every(({ isrNodes }) => isrNodes.length === BROKERS);
+  const isSo = async () => (await look([topic, '__consumer_offsets', '__transaction_state']))?.topics.every(hasAll);
+  return until('all replicas are in sync', async () => (await isSo()) === true, GOES_ON_MS_MAX);
 }

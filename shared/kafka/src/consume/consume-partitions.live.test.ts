@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { findFreePort, startKafka } from '@makerbook/parts';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
-import type { ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+import type { BatchContext, ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
+import { asRead, makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
 function openStore(partitions: number) {
@@ -25,6 +25,9 @@ function openStore(partitions: number) {
   };
 }
 
+type Options = ConsumeOptions<StoredRecord>;
+type TestOptions = Partial<Options> & Pick<Options, 'topic' | 'positionOf' | 'handleBatch'>;
+
 describe('consuming partitions', () => {
   let log: Log;
   const running: PartitionConsumer[] = [];
@@ -38,14 +41,12 @@ describe('consuming partitions', () => {
   });
   afterAll(() => log.close());
 
-  function consume(options: Partial<ConsumeOptions> & Pick<ConsumeOptions, 'topic' | 'positionOf' | 'handleBatch'>) {
+  function consume(options: TestOptions) {
     const consumer = log.consumePartitions({
       groupId: options.topic,
       parkedTopic: `${options.topic}-none`,
       onFatal: (error) => fatals.push(error),
-      retryDelayMs: 20,
-      heartbeatIntervalMs: 200,
-      commitIntervalMs: 100,
+      decode: asRead,
       ...options,
     });
     running.push(consumer);
@@ -190,12 +191,13 @@ describe('consuming partitions', () => {
         }
         return record;
       },
-      handleBatch: async (batch) => {
+      handleBatch: async (batch, context) => {
         const impossible = batch.records.find(({ key }) => key === 'impossible');
         if (impossible !== undefined) {
-          throw new PoisonRecord('breaks an invariant', { offset: impossible.offset });
+          await context.park(impossible, 'breaks an invariant');
         }
-        store.commit(batch);
+        const records = batch.records.filter((record) => record !== impossible);
+        store.commit({ ...batch, records });
       },
     });
     const keys = ['a', 'unreadable', 'b', 'impossible', 'c'];
@@ -243,14 +245,13 @@ describe('consuming partitions', () => {
   test('a fatal failure, and an unexpected one that does not go away, stop the loop and are reported once', async () => {
     for (const [failure, message] of [
       [new FatalError('the invariant is broken'), 'the invariant is broken'],
-      [new TypeError('a bug'), 'failed 3 times in a row: a bug'],
+      [new TypeError('a bug'), 'failed 6 times: a bug'],
     ] as const) {
       const topic = await makeTopic(log, 1);
       fatals.length = 0;
       let attempts = 0;
       const consumer = consume({
         topic,
-        unexpectedErrorsMax: 2,
         positionOf: async () => 0n,
         handleBatch: async () => {
           attempts += 1;
@@ -261,7 +262,7 @@ describe('consuming partitions', () => {
       await until('it has stopped', () => fatals.length > 0);
       await consumer.stop();
       expect(fatals.map((error) => error.message)).toEqual([expect.stringContaining(message)]);
-      expect(attempts).toBe(failure instanceof FatalError ? 1 : 3);
+      expect(attempts).toBe(failure instanceof FatalError ? 1 : 6);
       expect(consumer.health().state).toBe('failed');
     }
   });
@@ -273,6 +274,18 @@ describe('consuming partitions', () => {
     expect(fatals[0]?.message).toContain(`the store's position is offset 5 of ${topic}/0`);
   });
 
+  test('a store that is away holds up neither the other members nor the end', async () => {
+    const topic = await makeTopic(log, 2);
+    const positionOf = () => Promise.reject(new RetryableError('the store is away'));
+    const first = consume({ topic, positionOf, handleBatch: async () => undefined });
+    await until('it waits for the store', () => first.health().retrying.size === 2);
+    const second = consume({ topic, positionOf: async () => 0n, handleBatch: async () => undefined });
+    await until('both own half', () => first.health().assigned.length === 1 && second.positions().size === 1);
+    await until('it waits for the store again', () => first.health().retrying.size === 1);
+    await first.stop();
+    await until('the other owns all', () => second.positions().size === 2);
+  });
+
   test('members that come and go lose nothing and repeat nothing beyond the store', async () => {
     const topic = await makeTopic(log, 4);
     const appender = log.createAppender();
@@ -281,9 +294,10 @@ describe('consuming partitions', () => {
     const handle = {
       topic,
       positionOf: async (p: number) => store.positions[p] ?? 0n,
-      handleBatch: async (batch: PartitionBatch<StoredRecord>, { isStale }: { isStale(): boolean }) => {
+      handleBatch: async (batch: PartitionBatch<StoredRecord>, { heartbeat }: BatchContext) => {
         await new Promise((resolve) => setTimeout(resolve, 10));
-        if (!isStale() && !store.commit(batch)) {
+        heartbeat();
+        if (!store.commit(batch)) {
           refused.push(`${batch.partition}@${batch.fromOffset}`);
         }
       },
@@ -330,6 +344,7 @@ test('a consumer outlives its broker: it goes on by itself when Kafka is back', 
       groupId: topic,
       parkedTopic: `${topic}-none`,
       positionOf: async (partition) => store.positions[partition] ?? 0n,
+      decode: asRead,
       handleBatch: async (batch) => void store.commit(batch),
       onFatal: (error) => fatals.push(error),
     });

@@ -1,6 +1,6 @@
 import { compressionsAlgorithmsByBitmask, crc32c } from '@platformatic/kafka';
-import type { StoredRecord, UnreadableBatch } from '../log.js';
-import type { FetchedPartition } from './fetch-request.js';
+import type { StoredRecord } from '../log.js';
+import type { AbortedTransaction, FetchedPartition } from './fetch-request.js';
 
 const HEADER_BYTES = 61;
 const LENGTH_COVERS_FROM = 12;
@@ -9,7 +9,18 @@ const COMPRESSION_MASK = 0x07;
 const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
-const ABORT_MARKER = 0;
+
+/** A record batch of the log that cannot be decoded: an unknown codec, a wrong CRC, broken records. */
+export interface UnreadableBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly baseOffset: bigint;
+  /** The first offset behind it. */
+  readonly nextOffset: bigint;
+  readonly reason: string;
+  /** The batch as it is stored, with its header. */
+  readonly bytes: Buffer;
+}
 
 /** The committed records of a partition from some offset on, and the offset to go on from. */
 export interface Decoded {
@@ -42,17 +53,18 @@ export function decodeBatches(
 ): Decoded {
   const place = { topic, partition: fetched.partition };
   const records: StoredRecord[] = [];
-  const aborting = new AbortedProducers(fetched.aborted);
+  let { aborted } = fetched;
   let nextOffset = fromOffset;
   for (const batch of wholeBatches(fetched.bytes)) {
     try {
       assertIntact(batch);
-      const isAborted = aborting.enter(batch);
-      const content = isAborted ? undefined : decompress(batch);
-      if ((batch.attributes & CONTROL) !== 0) {
-        aborting.leave(batch, content ?? decompress(batch));
-      } else if (content !== undefined) {
-        for (const record of readRecords(batch, content, place, fromOffset, encoding)) {
+      const { attributes, producerId, lastOffset } = batch;
+      const isOfBatch = (one: AbortedTransaction) => one.producerId === producerId && one.firstOffset <= lastOffset;
+      if ((attributes & CONTROL) !== 0) {
+        // A producer has one transaction at a time: its next marker ends it.
+        aborted = aborted.filter((one) => !isOfBatch(one));
+      } else if ((attributes & TRANSACTIONAL) === 0 || !aborted.some(isOfBatch)) {
+        for (const record of readRecords(batch, place, fromOffset, encoding)) {
           records.push(record);
         }
       }
@@ -111,38 +123,14 @@ function describeUnreadable(
   return { nextOffset: behind, unreadable: { ...place, baseOffset, nextOffset: behind, reason, bytes } };
 }
 
-/** Which producers' records are being passed over, because their transaction was aborted. */
-class AbortedProducers {
-  readonly #upcoming: { readonly producerId: bigint; readonly firstOffset: bigint }[];
-  readonly #current = new Set<bigint>();
-
-  constructor(aborted: FetchedPartition['aborted']) {
-    this.#upcoming = [...aborted].sort((one, other) => (one.firstOffset < other.firstOffset ? -1 : 1));
-  }
-
-  /** True when the batch belongs to an aborted transaction. */
-  enter({ lastOffset, attributes, producerId }: Batch): boolean {
-    while (this.#upcoming[0] !== undefined && this.#upcoming[0].firstOffset <= lastOffset) {
-      this.#current.add(this.#upcoming[0].producerId);
-      this.#upcoming.shift();
-    }
-    return (attributes & TRANSACTIONAL) !== 0 && this.#current.has(producerId);
-  }
-
-  leave({ count, producerId }: Batch, content: Buffer): void {
-    if (count > 0 && controlType(content) === ABORT_MARKER) {
-      this.#current.delete(producerId);
-    }
-  }
-}
-
 function readRecords(
-  { bytes, baseOffset, attributes, count }: Batch,
-  content: Buffer,
+  batch: Batch,
   { topic, partition }: { readonly topic: string; readonly partition: number },
   fromOffset: bigint,
   encoding: 'utf8' | 'latin1',
 ): StoredRecord[] {
+  const { bytes, baseOffset, attributes, count } = batch;
+  const content = decompress(batch);
   const firstTimestamp = Number(bytes.readBigInt64BE(27));
   const appendedAt = (attributes & LOG_APPEND_TIME) !== 0 ? Number(bytes.readBigInt64BE(35)) : undefined;
   const records: StoredRecord[] = [];
@@ -172,17 +160,6 @@ function readRecords(
     cursor.at = end;
   }
   return records;
-}
-
-/** The type in a control record's key: after length, attributes, two deltas and the key's length comes the version. */
-function controlType(content: Buffer): number {
-  const cursor = { at: 0 };
-  readVarint(content, cursor);
-  cursor.at += 1;
-  readVarint(content, cursor);
-  readVarint(content, cursor);
-  const key = readBytes(content, cursor);
-  return key === null || key.length < 4 ? -1 : key.readInt16BE(2);
 }
 
 function readBytes(content: Buffer, cursor: { at: number }): Buffer | null {

@@ -1,9 +1,9 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { deadlineIn, pause } from '../cluster/deadline.js';
-import { assertAccepted, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
-import { LogUnavailable } from '../failures.js';
-import type { Logger, StoredRecord, UnreadableBatch } from '../log.js';
-import { decodeBatches } from './decode-batches.js';
+import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
+import { LogUnavailable, unavailable } from '../failures.js';
+import type { Logger, StoredRecord } from '../log.js';
+import { decodeBatches, type UnreadableBatch } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
 const POLL_MS_MAX = 500;
@@ -26,14 +26,12 @@ export interface FetcherOptions {
   readonly topic: string;
   readonly headerEncoding: 'utf8' | 'latin1';
   readonly recordsMax: number;
-  readonly bytesMax: number;
   readonly logger: Logger;
   /** Handles one range; the partition's next one waits for it. A rejection stops everything through `onFatal`. */
   readonly handle: (partition: number, range: RecordRange) => Promise<void>;
   /** The offset is not in the log (any more): answers with the one to go on from, or throws. */
   readonly onOutOfRange: (partition: number, offset: bigint) => Promise<bigint>;
   readonly onFatal: (error: Error) => void;
-  readonly now: () => number;
 }
 
 interface Reading {
@@ -41,7 +39,6 @@ interface Reading {
   fetchFrom: bigint;
   readonly queue: RecordRange[];
   handling: Promise<void> | undefined;
-  isStopped: boolean;
   highWatermark: bigint | undefined;
   /** Where a batch could not be decoded once: it is fetched a second time before it is given up. */
   suspectAt: bigint | undefined;
@@ -71,18 +68,17 @@ export class Fetcher {
       fetchFrom,
       queue: [],
       handling: undefined,
-      isStopped: false,
       highWatermark: undefined,
       suspectAt: undefined,
     });
-    this.#poll();
+    // Those that are started together share the first poll.
+    queueMicrotask(() => this.#poll());
   }
 
   /** Hands over nothing more of the partition; resolves when what was handed over has been handled. */
   async stop(partition: number): Promise<void> {
     const reading = this.#readings.get(partition);
     if (reading !== undefined) {
-      reading.isStopped = true;
       reading.queue.length = 0;
       this.#readings.delete(partition);
       await reading.handling;
@@ -106,121 +102,102 @@ export class Fetcher {
 
   /** Starts a poll of each leader that has none under way and leads a partition that is ready for more. */
   #poll(): void {
-    const { cluster, topic, logger } = this.#options;
-    if (this.#closing.signal.aborted || this.#readings.size === 0) {
+    const { cluster, topic } = this.#options;
+    if (this.#closing.signal.aborted) {
       return;
     }
     const layout = cluster.knownLayout(topic);
-    if (layout === undefined) {
-      this.#underWay(UNKNOWN_LEADER, async () => {
-        await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX)).catch(async (error: Error) => {
-          logger.warn({ topic, error: error.message }, 'the leaders of a topic are not known');
-          await pause(RETRY_PAUSE_MS, this.#closing.signal);
-        });
-      });
-      return;
-    }
-    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout[partition] ?? UNKNOWN_LEADER);
+    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? UNKNOWN_LEADER);
     for (const [leader, readings] of byLeader) {
       const ready = readings.filter(({ queue }) => queue.length === 0);
-      if (leader === UNKNOWN_LEADER) {
-        this.#underWay(leader, () => this.#refreshLater());
-      } else if (ready.length > 0) {
+      if (!this.#polls.has(leader) && ready.length > 0) {
         const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
-        this.#underWay(leader, () => this.#pollLeader(leader, ready, waitMs));
+        const work = leader === UNKNOWN_LEADER ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
+        const poll = work.finally(() => {
+          this.#polls.delete(leader);
+          this.#poll();
+        });
+        this.#polls.set(leader, poll);
       }
     }
   }
 
-  #underWay(leader: number, work: () => Promise<void>): void {
-    if (!this.#polls.has(leader)) {
-      const poll = work().finally(() => {
-        this.#polls.delete(leader);
-        this.#poll();
-      });
-      this.#polls.set(leader, poll);
+  async #findLeaders(): Promise<void> {
+    const { cluster, topic, logger } = this.#options;
+    try {
+      const leaders = await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX));
+      if ([...this.#readings.keys()].some((partition) => (leaders[partition] ?? UNKNOWN_LEADER) === UNKNOWN_LEADER)) {
+        await this.#forgetLeaders();
+      }
+    } catch (error) {
+      logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
+      await this.#forgetLeaders();
     }
   }
 
-  async #refreshLater(): Promise<void> {
+  async #forgetLeaders(): Promise<void> {
     this.#options.cluster.forgetLayout(this.#options.topic);
     await pause(RETRY_PAUSE_MS, this.#closing.signal);
   }
 
   async #pollLeader(leader: number, ready: readonly Reading[], waitMs: number): Promise<void> {
-    const { cluster, topic, logger, now } = this.#options;
-    const asked = new Map(ready.map((reading) => [reading.partition, { reading, from: reading.fetchFrom }]));
+    const { cluster, topic, logger } = this.#options;
     try {
       const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
-      this.#lastPollAtMs = now();
-      assertAccepted(`fetching ${topic}`, answer.errorCode);
-      let isLayoutValid = true;
-      for (const fetched of answer.partitions) {
-        const { reading, from } = asked.get(fetched.partition) ?? {};
-        if (reading !== undefined && !reading.isStopped && reading.fetchFrom === from) {
-          isLayoutValid = (await this.#accept(reading, fetched)) && isLayoutValid;
-        }
-      }
-      if (!isLayoutValid) {
-        await this.#refreshLater();
+      this.#lastPollAtMs = Date.now();
+      const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
+      const failed = accepted.find((outcome) => outcome.status === 'rejected');
+      if (failed !== undefined) {
+        throw failed.reason;
       }
     } catch (error) {
-      if (!this.#closing.signal.aborted) {
-        logger.warn({ topic, leader, error: (error as Error).message }, 'polling a broker failed');
-        // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
-        await this.#refreshLater();
-      }
-    }
-  }
-
-  /** Takes what was fetched of one partition; false when its leader has to be asked for again. */
-  async #accept(reading: Reading, fetched: FetchedPartition): Promise<boolean> {
-    const { topic, logger, onOutOfRange } = this.#options;
-    const reason = nameOfCode(fetched.errorCode);
-    if (reason === 'OFFSET_OUT_OF_RANGE') {
-      try {
-        reading.fetchFrom = await onOutOfRange(reading.partition, reading.fetchFrom);
-      } catch (error) {
-        if (error instanceof LogUnavailable) {
-          return false;
-        }
+      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) {
         this.#fail(error as Error);
+      } else if (!this.#closing.signal.aborted) {
+        logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
+        // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
+        await this.#forgetLeaders();
       }
-      return true;
     }
-    if (fetched.errorCode !== NO_ERROR) {
-      logger.warn({ topic, partition: fetched.partition, reason }, 'a fetch was refused');
-      return false;
-    }
-    reading.highWatermark = fetched.highWatermark;
-    return fetched.bytes.length === 0 || this.#enqueue(reading, fetched);
   }
 
-  /** False when nothing could be made of what was fetched. */
-  #enqueue(reading: Reading, fetched: FetchedPartition): boolean {
-    const { topic, headerEncoding, logger } = this.#options;
+  /** Takes what was fetched of one partition. */
+  async #accept(ready: readonly Reading[], fetched: FetchedPartition): Promise<void> {
+    const { topic, headerEncoding, recordsMax, logger, onOutOfRange } = this.#options;
+    const { partition, errorCode, highWatermark, bytes } = fetched;
+    const reading = this.#readings.get(partition);
+    if (reading === undefined || !ready.includes(reading)) {
+      // It was stopped, and perhaps begun anew, meanwhile.
+      return;
+    }
     const { fetchFrom } = reading;
+    if (nameOfCode(errorCode) === 'OFFSET_OUT_OF_RANGE') {
+      reading.fetchFrom = await onOutOfRange(partition, fetchFrom);
+      return;
+    }
+    assertAccepted(`fetching ${topic}/${partition}`, errorCode);
+    reading.highWatermark = highWatermark;
+    if (bytes.length === 0) {
+      return;
+    }
     const { records, nextOffset, unreadable } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
     if (nextOffset === fetchFrom) {
-      logger.warn({ topic, partition: reading.partition, fetchFrom }, 'a fetch holds no whole batch');
-      return false;
+      throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
     }
-    if (unreadable !== undefined && reading.suspectAt !== fetchFrom) {
-      const { partition, baseOffset, reason } = unreadable;
-      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
-      reading.suspectAt = fetchFrom;
-      return true;
-    }
-    if (unreadable !== undefined) {
+    if (unreadable === undefined) {
+      reading.queue.push(...split(records, fetchFrom, nextOffset, recordsMax));
+    } else if (reading.suspectAt === fetchFrom) {
       reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
     } else {
-      reading.queue.push(...split(records, fetchFrom, nextOffset, this.#options));
+      const { baseOffset, reason } = unreadable;
+      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
+      reading.suspectAt = fetchFrom;
+      return;
     }
     reading.fetchFrom = nextOffset;
     reading.handling ??= this.#handleQueue(reading);
-    return true;
   }
 
   async #handleQueue(reading: Reading): Promise<void> {
@@ -254,27 +231,19 @@ function rotate<T>(items: readonly T[]): readonly T[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
+/** The records in ranges of at most so many; one range where there are none. */
 function split(
   records: readonly StoredRecord[],
   fromOffset: bigint,
   nextOffset: bigint,
-  bounds: { readonly recordsMax: number; readonly bytesMax: number },
+  recordsMax: number,
 ): RecordRange[] {
   const ranges: RecordRange[] = [];
-  let taken: StoredRecord[] = [];
-  let bytes = 0;
   let from = fromOffset;
-  for (const record of records) {
-    const size = record.key.length + (record.value?.length ?? 0);
-    if (taken.length > 0 && (taken.length >= bounds.recordsMax || bytes + size > bounds.bytesMax)) {
-      ranges.push({ records: taken, fromOffset: from, nextOffset: record.offset });
-      from = record.offset;
-      taken = [];
-      bytes = 0;
-    }
-    taken.push(record);
-    bytes += size;
+  for (let at = 0; at === 0 || at < records.length; at += recordsMax) {
+    const behind = records[at + recordsMax]?.offset ?? nextOffset;
+    ranges.push({ records: records.slice(at, at + recordsMax), fromOffset: from, nextOffset: behind });
+    from = behind;
   }
-  ranges.push({ records: taken, fromOffset: from, nextOffset });
   return ranges;
 }

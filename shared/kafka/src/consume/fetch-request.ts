@@ -1,6 +1,7 @@
 import { createAPI, FetchIsolationLevels, fetchV12, type Reader } from '@platformatic/kafka';
 import type { Broker } from '../cluster/broker.js';
 import type { Deadline } from '../cluster/deadline.js';
+import { assertAccepted } from '../cluster/error-codes.js';
 
 /** What a fetch found in one partition. */
 export interface FetchedPartition {
@@ -12,7 +13,7 @@ export interface FetchedPartition {
   readonly bytes: Buffer;
 }
 
-interface AbortedTransaction {
+export interface AbortedTransaction {
   readonly producerId: bigint;
   readonly firstOffset: bigint;
 }
@@ -37,13 +38,13 @@ const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, FetchRespo
  * One fetch of what is committed, from one broker; the record batches stay undecoded.
  * @param waitMs how long the broker may wait where there is nothing new
  */
-export function fetchOnce(
+export async function fetchOnce(
   broker: Broker,
   topic: string,
   partitions: readonly { readonly partition: number; readonly from: bigint }[],
   waitMs: number,
   deadline: Deadline,
-): Promise<FetchResponse> {
+): Promise<readonly FetchedPartition[]> {
   const asked = partitions.map(({ partition, from }) => ({
     partition,
     currentLeaderEpoch: -1,
@@ -53,7 +54,21 @@ export function fetchOnce(
   }));
   const topics = [{ topicId: topic, partitions: asked }];
   const { READ_COMMITTED } = FetchIsolationLevels;
-  return broker.call(fetchApi, deadline, waitMs, 1, RESPONSE_BYTES_MAX, READ_COMMITTED, 0, -1, topics, [], '');
+  const answer = await broker.call(
+    fetchApi,
+    deadline,
+    waitMs,
+    1,
+    RESPONSE_BYTES_MAX,
+    READ_COMMITTED,
+    0,
+    -1,
+    topics,
+    [],
+    '',
+  );
+  assertAccepted(`fetching ${topic}`, answer.errorCode);
+  return answer.partitions;
 }
 
 /** Throttle time, error code, session id, topics; by partition its offsets, what was aborted, and record batches. */

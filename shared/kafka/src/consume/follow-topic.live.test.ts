@@ -11,12 +11,15 @@ describe('following a topic', () => {
   });
   afterAll(() => log.close());
 
-  test('an empty topic is caught up with at once', async () => {
+  test('an empty topic is caught up with at once, and can be left at once', async () => {
     const topic = await makeTopic(log, 8);
     const following = log.followTopic({ topic, from: 'beginning', onRecords: () => undefined });
     await following.caughtUp;
     expect(following.positions()).toEqual(new Array(8).fill(0n));
+    const from = performance.now();
     await following.stop();
+    // Whatever it asks for at that moment has ten seconds.
+    expect(performance.now() - from).toBeLessThan(8_000);
   });
 
   test('caught up means that everything stored before has been handled, and what comes later follows', async () => {
@@ -100,6 +103,22 @@ describe('following a topic', () => {
     await until('both have the later record', () => seen.end.length === 1 && seen.given.length === 3);
     expect(seen).toEqual({ end: ['later'], given: ['6', '8', 'later'] });
     await Promise.all([atEnd.stop(), atGiven.stop()]);
+  });
+
+  test('a partition without an offset is not read', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    const seen: string[] = [];
+    const onRecords = (_: number, records: readonly { readonly key: string }[]) => {
+      seen.push(...records.map(({ key }) => key));
+    };
+    for (let n = 0; n < 4; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    const following = log.followTopic({ topic, from: [undefined, 1n], onRecords });
+    await following.caughtUp;
+    for (let n = 4; n < 6; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
+    await until('it has the later record', () => seen.includes('5'));
+    expect(seen).toEqual(['3', '5']);
+    await following.stop();
   });
 
   test('where records are deleted it goes on from the first that is stored; where none may be missing, that is fatal', async () => {

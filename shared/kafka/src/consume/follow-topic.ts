@@ -1,20 +1,20 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { deadlineIn, pause } from '../cluster/deadline.js';
+import { pause } from '../cluster/deadline.js';
 import { RecordsDeleted } from '../failures.js';
 import type { Following, FollowOptions, Logger } from '../log.js';
-import { readStartOffsets } from '../topics/read-offsets.js';
+import type { ReadOffsets } from '../topics/read-offsets.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
 const RECORDS_MAX = 5_000;
-const BYTES_MAX = 8 * 1024 * 1024;
 const ASK_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 200;
 
 export interface FollowerParts {
   readonly cluster: Cluster;
   readonly logger: Logger;
-  readonly now: () => number;
-  readonly endOffsets: (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+  readonly onStop: () => void;
+  readonly firstOffsets: ReadOffsets;
+  readonly endOffsets: ReadOffsets;
 }
 
 /**
@@ -22,7 +22,6 @@ export interface FollowerParts {
  * consumer group, so none has to be waited for and none is left behind.
  */
 export class TopicFollower implements Following {
-  readonly caughtUp: Promise<void>;
   readonly #options: FollowOptions;
   readonly #parts: FollowerParts;
   readonly #fetcher: Fetcher;
@@ -31,22 +30,17 @@ export class TopicFollower implements Following {
   #positions: bigint[] = [];
   /** The end offsets at the start, until they are reached. */
   #ends: readonly bigint[] | undefined;
-  #onCaughtUp: () => void = () => undefined;
+  readonly #caughtUp = Promise.withResolvers<void>();
 
   constructor(parts: FollowerParts, options: FollowOptions) {
     this.#parts = parts;
     this.#options = options;
-    this.caughtUp = new Promise<void>((resolve) => {
-      this.#onCaughtUp = resolve;
-    });
     this.#fetcher = new Fetcher({
       cluster: parts.cluster,
       topic: options.topic,
       logger: parts.logger,
-      now: parts.now,
       headerEncoding: options.headerEncoding ?? 'utf8',
       recordsMax: options.recordsMax ?? RECORDS_MAX,
-      bytesMax: BYTES_MAX,
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: (partition, offset) => this.#firstStored(partition, offset),
       onFatal: (error) => this.#fail(error),
@@ -54,9 +48,11 @@ export class TopicFollower implements Following {
     this.#beginning = this.#begin();
   }
 
-  readonly positions = (): readonly bigint[] => {
-    return [...this.#positions];
-  };
+  get caughtUp(): Promise<void> {
+    return this.#caughtUp.promise;
+  }
+
+  readonly positions = (): readonly bigint[] => [...this.#positions];
 
   readonly lastPollAtMs = (): number => this.#fetcher.lastPollAtMs();
 
@@ -64,44 +60,45 @@ export class TopicFollower implements Following {
     this.#stopping.abort();
     await this.#fetcher.close();
     await this.#beginning;
+    this.#parts.onStop();
   };
 
   async #begin(): Promise<void> {
     const { topic } = this.#options;
-    const { cluster, logger, endOffsets } = this.#parts;
+    const { logger, firstOffsets, endOffsets } = this.#parts;
     /** Each reason is logged once, however often it is tried again. */
     const reasons = new Set<string>();
-    while (!this.#stopping.signal.aborted) {
+    for (; !this.#stopping.signal.aborted; await pause(RETRY_PAUSE_MS, this.#stopping.signal)) {
       try {
-        const first = await readStartOffsets(cluster, topic, deadlineIn(ASK_TIMEOUT_MS));
-        this.#ends = await endOffsets(topic, ASK_TIMEOUT_MS);
-        this.#positions = startOffsets(this.#options, first, this.#ends);
-        if (!this.#stopping.signal.aborted) {
-          this.#start();
-        }
+        const first = await firstOffsets(topic, ASK_TIMEOUT_MS);
+        const ends = await endOffsets(topic, ASK_TIMEOUT_MS);
         if (reasons.size > 0) {
           logger.info({ topic }, 'the topic can be read now');
         }
-        return;
+        return this.#start(first, ends);
       } catch (error) {
-        if (error instanceof RecordsDeleted) {
-          this.#fail(error);
-          return;
-        }
         const reason = (error as Error).message;
         if (!reasons.has(reason) && !this.#stopping.signal.aborted) {
           reasons.add(reason);
           logger.warn({ topic, error: reason }, 'a topic cannot be read yet: it is tried until it can');
         }
-        await pause(RETRY_PAUSE_MS, this.#stopping.signal);
       }
     }
   }
 
-  #start(): void {
-    this.#positions.forEach((offset, partition) => {
-      this.#fetcher.start(partition, offset);
-    });
+  #start(first: readonly bigint[], ends: readonly bigint[]): void {
+    try {
+      this.#positions = startOffsets(this.#options, first, ends);
+    } catch (error) {
+      return this.#fail(error as Error);
+    }
+    this.#ends = ends;
+    const { from } = this.#options;
+    if (!this.#stopping.signal.aborted) {
+      this.#positions.forEach((offset, partition) => {
+        if (typeof from === 'string' || from[partition] !== undefined) this.#fetcher.start(partition, offset);
+      });
+    }
     this.#checkCaughtUp();
   }
 
@@ -109,7 +106,6 @@ export class TopicFollower implements Following {
     if (unreadable !== undefined) {
       const { bytes: _, ...described } = unreadable;
       this.#parts.logger.error(described, 'an unreadable batch was passed over');
-      this.#options.onUnreadable?.(unreadable);
     }
     if (records.length > 0) {
       await this.#options.onRecords(partition, records);
@@ -119,8 +115,8 @@ export class TopicFollower implements Following {
 
   async #firstStored(partition: number, offset: bigint): Promise<bigint> {
     const { topic, isGapless } = this.#options;
-    const { cluster, logger } = this.#parts;
-    const start = (await readStartOffsets(cluster, topic, deadlineIn(ASK_TIMEOUT_MS)))[partition] ?? 0n;
+    const { logger, firstOffsets } = this.#parts;
+    const start = (await firstOffsets(topic, ASK_TIMEOUT_MS))[partition] ?? 0n;
     if (isGapless) {
       assertStored(topic, partition, offset, start);
     }
@@ -138,7 +134,7 @@ export class TopicFollower implements Following {
   #checkCaughtUp(): void {
     if (this.#ends?.every((end, partition) => (this.#positions[partition] ?? 0n) >= end)) {
       this.#ends = undefined;
-      this.#onCaughtUp();
+      this.#caughtUp.resolve();
     }
   }
 
@@ -161,7 +157,7 @@ function startOffsets(
     return [...ends];
   }
   return first.map((stored, partition) => {
-    const wanted = from[partition] ?? 0n;
+    const wanted = from[partition] ?? ends[partition] ?? 0n;
     if (isGapless) {
       assertStored(topic, partition, wanted, stored);
     }

@@ -10,7 +10,7 @@ import {
 } from '@platformatic/kafka';
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
-import { deadlineIn, pause, settledWithin } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, pause, settledWithin } from '../cluster/deadline.js';
 import { assertAccepted, coordinatorMoved, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import type { Logger } from '../log.js';
 
@@ -19,6 +19,7 @@ const PROTOCOL = 'RoundRobinAssigner';
 /** Under 10 s, so that the partitions of a killed consumer move on soon. */
 const SESSION_TIMEOUT_MS = 8_000;
 export const REBALANCE_TIMEOUT_MS = 15_000;
+const HEARTBEAT_INTERVAL_MS = 1_000;
 const CALL_TIMEOUT_MS = 5_000;
 const LEAVE_TIMEOUT_MS = 1_000;
 const RETRY_PAUSE_MS = 200;
@@ -27,18 +28,14 @@ export interface GroupOptions {
   readonly cluster: Cluster;
   readonly groupId: string;
   readonly topic: string;
-  readonly heartbeatIntervalMs: number;
   readonly logger: Logger;
-  readonly now: () => number;
-  /** These partitions are this member's. Heartbeats go on meanwhile. */
-  readonly onAssigned: (partitions: readonly number[]) => Promise<void>;
-  /** Finish what is under way: the partitions go to their next owner. `isLost`: they may have gone already. */
+  /** These partitions are this member's. */
+  readonly onAssigned: (partitions: readonly number[]) => void;
+  /**
+   * Finish what is under way: the partitions go to their next owner. Heartbeats go on meanwhile. `isLost`: they may have
+   * gone already.
+   */
   readonly onRevoked: (isLost: boolean) => Promise<void>;
-}
-
-interface Generation {
-  readonly id: number;
-  coordinator: Broker;
 }
 
 /**
@@ -51,7 +48,7 @@ export class GroupMember {
   readonly #leaving = new AbortController();
   readonly #membership: Promise<void>;
   #memberId = '';
-  #generation: Generation | undefined;
+  #generationId: number | undefined;
   #lastHeartbeatAtMs = 0;
 
   constructor(options: GroupOptions) {
@@ -66,35 +63,50 @@ export class GroupMember {
   /** Commits positions for those who look at the group's lag. Does nothing outside of a generation. */
   async commit(positions: ReadonlyMap<number, bigint>): Promise<void> {
     const { groupId, topic } = this.#options;
-    if (this.#generation === undefined || positions.size === 0) {
+    const id = this.#generationId;
+    if (id === undefined || positions.size === 0) {
       return;
     }
-    const { id, coordinator } = this.#generation;
     const partitions = Array.from(positions, ([partitionIndex, committedOffset]) => ({
       partitionIndex,
       committedOffset,
       committedLeaderEpoch: -1,
     }));
     const topics = [{ name: topic, partitions }];
-    await coordinator.call(offsetCommitV8.api, deadlineIn(CALL_TIMEOUT_MS), groupId, id, this.#memberId, null, topics);
+    await this.#ask(deadlineIn(CALL_TIMEOUT_MS), (coordinator, deadline) =>
+      coordinator.call(offsetCommitV8.api, deadline, groupId, id, this.#memberId, null, topics),
+    );
   }
 
   async leave(): Promise<void> {
     const { cluster, groupId } = this.#options;
     this.#leaving.abort();
-    if (this.#generation === undefined) {
+    if (this.#generationId === undefined) {
       // A join can wait long for other members; nothing of ours is under way.
       cluster.interrupt();
     }
     await this.#membership;
     if (this.#memberId !== '') {
       const members = [{ memberId: this.#memberId }];
-      await cluster
-        .coordinatorOf('GROUP', groupId, deadlineIn(LEAVE_TIMEOUT_MS))
-        .then((broker) => broker.call(leaveGroupV4.api, deadlineIn(LEAVE_TIMEOUT_MS), groupId, members))
-        .catch(() => undefined);
+      await this.#ask(deadlineIn(LEAVE_TIMEOUT_MS), (coordinator, deadline) =>
+        coordinator.call(leaveGroupV4.api, deadline, groupId, members),
+      ).catch(() => undefined);
     }
     cluster.close();
+  }
+
+  /** Asks the group's coordinator; where it does not answer or is another broker now, the next call looks for it. */
+  async #ask<R>(deadline: Deadline, request: (coordinator: Broker, deadline: Deadline) => Promise<R>): Promise<R> {
+    const { cluster, groupId } = this.#options;
+    try {
+      const soon = deadline.sooner(deadlineIn(CALL_TIMEOUT_MS));
+      return await request(await cluster.coordinatorOf('GROUP', groupId, soon), deadline);
+    } catch (error) {
+      if (hasMoved(error)) {
+        cluster.forgetCoordinator(groupId);
+      }
+      throw error;
+    }
   }
 
   async #stayMember(): Promise<void> {
@@ -103,67 +115,65 @@ export class GroupMember {
       try {
         await this.#oneGeneration();
       } catch (error) {
-        this.#learnFrom(error);
-        logger.warn({ groupId, error: (error as Error).message }, 'joining the group failed, trying again');
+        if (error instanceof KafkaRefused && error.reason === 'UNKNOWN_MEMBER_ID') {
+          this.#memberId = '';
+        }
+        logger.warn({ groupId, error: (error as Error).message }, 'not a member of the group, joining again');
         await pause(RETRY_PAUSE_MS, this.#leaving.signal);
       }
     }
   }
 
   async #oneGeneration(): Promise<void> {
-    const { cluster, groupId, logger, onAssigned } = this.#options;
-    const coordinator = await cluster.coordinatorOf('GROUP', groupId, deadlineIn(CALL_TIMEOUT_MS));
-    const joined = await this.#join(coordinator);
-    const partitions = await this.#sync(coordinator, joined);
+    const { groupId, logger, onAssigned } = this.#options;
+    const joined = await this.#join();
+    const partitions = await this.#sync(joined);
     if (this.#leaving.signal.aborted) {
       return;
     }
-    this.#lastHeartbeatAtMs = this.#options.now();
-    const generation = { id: joined.generationId, coordinator };
-    this.#generation = generation;
-    logger.info({ groupId, generation: generation.id, partitions }, 'partitions were assigned');
-    const assigned = onAssigned(partitions);
-    assigned.catch(() => undefined);
+    const { generationId } = joined;
+    this.#generationId = generationId;
+    logger.info({ groupId, generation: generationId, partitions }, 'partitions were assigned');
+    onAssigned(partitions);
     let isLost = true;
     try {
-      isLost = await this.#heartbeats(generation);
+      await this.#heartbeats(generationId);
+      isLost = false;
     } finally {
-      await this.#giveBack(generation, assigned, isLost);
-      this.#generation = undefined;
+      await this.#giveBack(generationId, isLost);
+      this.#generationId = undefined;
     }
   }
 
-  async #join(coordinator: Broker): Promise<joinGroupV7.JoinGroupResponse> {
+  #join(): Promise<joinGroupV7.JoinGroupResponse> {
     const { groupId, topic } = this.#options;
-    const protocols = [
-      { name: PROTOCOL, metadata: encodeConsumerProtocolSubscription({ version: 0, topics: [topic] }) },
-    ];
-    for (;;) {
-      const deadline = deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS);
-      const member = [groupId, SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS, this.#memberId, null] as const;
-      const joined = await coordinator.call(joinGroupV7.api, deadline, ...member, 'consumer', protocols);
-      if (nameOfCode(joined.errorCode) !== 'MEMBER_ID_REQUIRED') {
-        assertAccepted('joining the group', joined.errorCode);
+    const metadata = encodeConsumerProtocolSubscription({ version: 0, topics: [topic] });
+    const protocols = [{ name: PROTOCOL, metadata }];
+    return this.#ask(deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS), async (coordinator, deadline) => {
+      for (;;) {
+        const member = [groupId, SESSION_TIMEOUT_MS, REBALANCE_TIMEOUT_MS, this.#memberId, null] as const;
+        const joined = await coordinator.call(joinGroupV7.api, deadline, ...member, 'consumer', protocols);
+        if (nameOfCode(joined.errorCode) !== 'MEMBER_ID_REQUIRED') {
+          assertAccepted('joining the group', joined.errorCode);
+          this.#memberId = joined.memberId;
+          return joined;
+        }
         this.#memberId = joined.memberId;
-        return joined;
       }
-      this.#memberId = joined.memberId;
-    }
+    });
   }
 
   /** The partitions of this member in the new generation. */
-  async #sync(
-    coordinator: Broker,
-    { generationId, leader, members }: joinGroupV7.JoinGroupResponse,
-  ): Promise<readonly number[]> {
+  async #sync({ generationId, leader, members }: joinGroupV7.JoinGroupResponse): Promise<readonly number[]> {
     const { groupId, topic } = this.#options;
     const shares = leader === this.#memberId ? await this.#shareOut(members) : [];
-    const deadline = deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS);
     const member = [groupId, generationId, this.#memberId, null, 'consumer', PROTOCOL] as const;
-    const synced = await coordinator.call(syncGroupV5.api, deadline, ...member, shares);
-    assertAccepted('syncing with the group', synced.errorCode);
-    const { assignedPartitions } = decodeConsumerProtocolAssignment(synced.assignment);
-    return assignedPartitions.find((assigned) => assigned.topic === topic)?.partitions ?? [];
+    return this.#ask(deadlineIn(REBALANCE_TIMEOUT_MS + CALL_TIMEOUT_MS), async (coordinator, deadline) => {
+      const synced = await coordinator.call(syncGroupV5.api, deadline, ...member, shares);
+      assertAccepted('syncing with the group', synced.errorCode);
+      const { assignedPartitions } = decodeConsumerProtocolAssignment(synced.assignment);
+      return assignedPartitions.find((assigned) => assigned.topic === topic)?.partitions ?? [];
+    });
   }
 
   /** The group's leader shares out: each member every n-th partition. */
@@ -179,74 +189,54 @@ export class GroupMember {
     });
   }
 
-  /** Until the generation ends; true when the partitions may already belong to others. */
-  async #heartbeats(generation: Generation): Promise<boolean> {
-    const { groupId, logger, now, heartbeatIntervalMs } = this.#options;
-    for (;;) {
-      await pause(heartbeatIntervalMs, this.#leaving.signal);
+  /** Until the generation ends in good order; throws when the partitions may already belong to others. */
+  async #heartbeats(generationId: number): Promise<void> {
+    const { groupId, logger } = this.#options;
+    for (let session = this.#renewSession(); ; ) {
+      await pause(HEARTBEAT_INTERVAL_MS, this.#leaving.signal);
       if (this.#leaving.signal.aborted) {
-        return false;
+        return;
       }
-      const reason = await this.#heartbeat(generation).catch((error: Error) => {
-        logger.warn({ groupId, error: error.message }, 'a heartbeat was not answered');
-        return undefined;
-      });
-      if (reason === 'NONE') {
-        this.#lastHeartbeatAtMs = now();
-      } else if (reason === 'REBALANCE_IN_PROGRESS') {
-        return false;
-      } else if (reason === undefined || coordinatorMoved.has(reason)) {
-        await this.#findCoordinator(generation);
-      } else {
-        const refused = new KafkaRefused('a heartbeat', reason);
-        this.#learnFrom(refused);
-        if (reason !== 'UNKNOWN_MEMBER_ID' && reason !== 'ILLEGAL_GENERATION') {
-          throw refused;
+      try {
+        // Half of what is left, so that a coordinator that hangs leaves time for another try.
+        await this.#heartbeat(generationId, session.half(HEARTBEAT_INTERVAL_MS));
+        session = this.#renewSession();
+      } catch (error) {
+        if (error instanceof KafkaRefused && error.reason === 'REBALANCE_IN_PROGRESS') {
+          return;
         }
-        return true;
-      }
-      if (now() - this.#lastHeartbeatAtMs > SESSION_TIMEOUT_MS) {
-        logger.warn({ groupId }, 'the session with the group has ended unanswered');
-        return true;
+        if (session.passed() || !hasMoved(error)) {
+          throw error;
+        }
+        logger.warn({ groupId, error: (error as Error).message }, 'a heartbeat was not answered');
       }
     }
   }
 
-  async #findCoordinator(generation: Generation): Promise<void> {
-    const { cluster, groupId, heartbeatIntervalMs } = this.#options;
-    cluster.forgetCoordinator(groupId);
-    const deadline = deadlineIn(Math.max(1_000, heartbeatIntervalMs));
-    generation.coordinator = await cluster
-      .coordinatorOf('GROUP', groupId, deadline)
-      .catch(() => generation.coordinator);
+  #renewSession(): Deadline {
+    this.#lastHeartbeatAtMs = Date.now();
+    return deadlineIn(SESSION_TIMEOUT_MS);
   }
 
-  /** The protocol's name of what the coordinator answered. */
-  async #heartbeat({ id, coordinator }: Generation): Promise<string> {
-    const { groupId, heartbeatIntervalMs } = this.#options;
-    const deadline = deadlineIn(Math.max(1_000, heartbeatIntervalMs));
-    const answer = await coordinator.call(heartbeatV4.api, deadline, groupId, id, this.#memberId);
-    return nameOfCode(answer.errorCode);
+  #heartbeat(generationId: number, within: Deadline): Promise<void> {
+    const { groupId } = this.#options;
+    return this.#ask(within, async (coordinator, deadline) => {
+      const { errorCode } = await coordinator.call(heartbeatV4.api, deadline, groupId, generationId, this.#memberId);
+      assertAccepted('a heartbeat', errorCode);
+    });
   }
 
   /** Lets handlers finish, with heartbeats so that the member is not dropped meanwhile. */
-  async #giveBack(generation: Generation, assigned: Promise<void>, isLost: boolean): Promise<void> {
-    const { heartbeatIntervalMs, onRevoked } = this.#options;
-    const finished = assigned.catch(() => undefined).then(() => onRevoked(isLost));
-    while (!(await settledWithin(heartbeatIntervalMs, finished))) {
-      await this.#heartbeat(generation).catch(() => undefined);
+  async #giveBack(generationId: number, isLost: boolean): Promise<void> {
+    const finished = this.#options.onRevoked(isLost);
+    while (!(await settledWithin(HEARTBEAT_INTERVAL_MS, finished))) {
+      await this.#heartbeat(generationId, deadlineIn(HEARTBEAT_INTERVAL_MS)).catch(() => undefined);
     }
     await finished;
   }
+}
 
-  /** What an error means for the next attempt to join. */
-  #learnFrom(error: unknown): void {
-    const reason = error instanceof KafkaRefused ? error.reason : undefined;
-    if (reason === 'UNKNOWN_MEMBER_ID') {
-      this.#memberId = '';
-    }
-    if (reason === undefined || coordinatorMoved.has(reason)) {
-      this.#options.cluster.forgetCoordinator(this.#options.groupId);
-    }
-  }
+/** The coordinator did not answer, or is another broker now. */
+function hasMoved(error: unknown): boolean {
+  return !(error instanceof KafkaRefused) || coordinatorMoved.has(error.reason);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { RecordTooLarge } from '../failures.js';
 import type { LogRecord } from '../log.js';
-import { bytesOf } from '../produce/produce-request.js';
+import { bytesOf } from '../produce/encode-batch.js';
 import { Parking } from './park-records.js';
 
 const BYTES_MAX = 10_000;

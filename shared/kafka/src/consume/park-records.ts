@@ -1,6 +1,7 @@
 import { RecordTooLarge } from '../failures.js';
-import type { Appender, LogRecord, StoredRecord, UnreadableBatch } from '../log.js';
+import type { Appender, LogRecord, StoredRecord } from '../log.js';
 import { partitionOf } from '../partition-of.js';
+import type { UnreadableBatch } from './decode-batches.js';
 
 const REASON_CHARACTERS_MAX = 1_000;
 

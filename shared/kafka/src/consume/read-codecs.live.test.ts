@@ -18,9 +18,9 @@ async function storedCodec(topic: string): Promise<number> {
   const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
   const deadline = deadlineIn(60_000);
   const leader = await cluster.leaderOf(topic, 0, deadline);
-  const { partitions } = await fetchOnce(leader, topic, [{ partition: 0, from: 0n }], 0, deadline);
+  const [fetched] = await fetchOnce(leader, topic, [{ partition: 0, from: 0n }], 0, deadline);
   cluster.close();
-  return (partitions[0]?.bytes.readInt16BE(21) ?? 0) & 7;
+  return (fetched?.bytes.readInt16BE(21) ?? 0) & 7;
 }
 
 test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('what a topic keeps as %s is read', async (codec) => {
@@ -32,7 +32,5 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('what a topic keeps as %s 
   expect(await storedCodec(topic)).toBe(compressionsAlgorithms[codec].bitmask);
   const [values = []] = await readAll(log, topic);
   expect(values.map((value) => value.split(':')[0])).toEqual([...keys, 'last']);
-  expect((await log.readLastRecords(topic, 0, { recordsMax: 1, timeoutMs: 60_000 })).map(({ key }) => key)).toEqual([
-    'last',
-  ]);
+  expect((await log.readLastRecords(topic, 0)).at(-1)?.key).toBe('last');
 });

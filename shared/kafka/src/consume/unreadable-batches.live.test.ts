@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { findFreePort, startKafka } from '@makerbook/parts';
 import { crc32c } from '@platformatic/kafka';
-import type { StoredRecord, UnreadableBatch } from '../log.js';
-import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+import type { StoredRecord } from '../log.js';
+import { asRead, makeTopic, openTestLog, quiet, recordOf, until } from '../testing/open-test-log.js';
 
 const UNKNOWN_CODEC = 5;
 
@@ -22,7 +22,9 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
   const options = { dataDir: join(folder, 'data'), port: await findFreePort() };
   let kafka = await startKafka(options);
-  const log = openTestLog(kafka.brokers);
+  const passed: object[] = [];
+  const error = (described: object) => void passed.push(described);
+  const log = openTestLog(kafka.brokers, { ...quiet, error });
   try {
     const topic = await makeTopic(log, 1);
     const parkedTopic = await makeTopic(log, 1);
@@ -40,20 +42,18 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
     writeFileSync(file, segment);
     kafka = await startKafka(options);
 
-    const passed: UnreadableBatch[] = [];
     const followed: string[] = [];
     const following = log.followTopic({
       topic,
       from: 'beginning',
       onRecords: (_, records) => void followed.push(...records.map(({ key }) => key)),
-      onUnreadable: (batch) => void passed.push(batch),
     });
     await following.caughtUp;
     await following.stop();
     expect(followed).toEqual(['a', 'b', 'e', 'g']);
-    expect(passed.map(({ baseOffset, nextOffset }) => [baseOffset, nextOffset])).toEqual([
-      [2n, 4n],
-      [5n, 6n],
+    expect(passed).toMatchObject([
+      { topic, partition: 0, baseOffset: 2n, nextOffset: 4n },
+      { topic, partition: 0, baseOffset: 5n, nextOffset: 6n },
     ]);
 
     let position = 0n;
@@ -64,6 +64,7 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
       groupId: topic,
       parkedTopic,
       positionOf: async () => position,
+      decode: asRead,
       handleBatch: async ({ fromOffset, nextOffset, records }) => {
         expect(fromOffset).toBe(position);
         position = nextOffset;

@@ -13,14 +13,18 @@ export interface BatchHead {
 const HEADER_BYTES = 61;
 const TRANSACTIONAL = 0x10;
 const CRC_COVERS_FROM = 21;
+const VARINT_BYTES_MAX = 5;
+/** Attributes and six varints. */
+const RECORD_OVERHEAD_BYTES = 32;
+/** Two lengths, of a name and a value that fit into a batch. */
+const HEADER_OVERHEAD_BYTES = 8;
 
-/** One record batch (format 2, uncompressed) in one buffer, sized beforehand. */
+/** One record batch (format 2, uncompressed). */
 export function encodeBatch(records: readonly LogRecord[], head: BatchHead): Buffer {
-  const bodies = records.map(bodyBytes);
-  const size = bodies.reduce((sum, body) => sum + varintBytes(body) + body, HEADER_BYTES);
-  const bytes = Buffer.allocUnsafe(size);
+  const bytes = Buffer.allocUnsafe(records.reduce((sum, record) => sum + bytesOf(record), HEADER_BYTES));
+  const end = records.reduce((at, record, index) => writeRecord(bytes, at, record, index), HEADER_BYTES);
   bytes.writeBigInt64BE(0n, 0);
-  bytes.writeInt32BE(size - 12, 8);
+  bytes.writeInt32BE(end - 12, 8);
   bytes.writeInt32BE(-1, 12);
   bytes.writeInt8(2, 16);
   bytes.writeInt16BE(head.isTransactional ? TRANSACTIONAL : 0, 21);
@@ -31,29 +35,23 @@ export function encodeBatch(records: readonly LogRecord[], head: BatchHead): Buf
   bytes.writeInt16BE(head.producerEpoch, 51);
   bytes.writeInt32BE(head.firstSequence, 53);
   bytes.writeInt32BE(records.length, 57);
-  let at = HEADER_BYTES;
-  records.forEach((record, index) => {
-    at = writeRecord(bytes, at, record, index, bodies[index] ?? 0);
-  });
-  bytes.writeUInt32BE(crc32c(bytes.subarray(CRC_COVERS_FROM)), 17);
+  bytes.writeUInt32BE(crc32c(bytes.subarray(CRC_COVERS_FROM, end)), 17);
+  return bytes.subarray(0, end);
+}
+
+/** At least what the record takes inside a record batch. */
+export function bytesOf(record: LogRecord): number {
+  let bytes = RECORD_OVERHEAD_BYTES + Buffer.byteLength(record.key) + (record.value?.length ?? 0);
+  for (const name in record.headers) {
+    bytes += HEADER_OVERHEAD_BYTES + Buffer.byteLength(name) + Buffer.byteLength(record.headers[name] ?? '');
+  }
   return bytes;
 }
 
-/** The size of a record after its length, as its `index`th in the batch. */
-function bodyBytes(record: LogRecord, index: number): number {
-  let bytes = 2 + varintBytes(index) + textBytes(record.key);
-  bytes += record.value === null ? 1 : varintBytes(record.value.length) + record.value.length;
-  let headers = 0;
-  for (const name in record.headers) {
-    headers += 1;
-    bytes += textBytes(name) + textBytes(record.headers[name] ?? '');
-  }
-  return bytes + varintBytes(headers);
-}
-
-function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number, body: number): number {
-  let at = writeVarint(bytes, start, body);
-  at = bytes.writeInt8(0, at);
+/** The body is written behind room for the longest length, and moved to the end of its own. */
+function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number): number {
+  const body = start + VARINT_BYTES_MAX;
+  let at = bytes.writeInt8(0, body);
   at = writeVarint(bytes, at, 0);
   at = writeVarint(bytes, at, index);
   at = writeText(bytes, at, record.key);
@@ -65,12 +63,9 @@ function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: num
     at = writeText(bytes, at, name);
     at = writeText(bytes, at, record.headers[name] ?? '');
   }
-  return at;
-}
-
-function textBytes(text: string): number {
-  const length = Buffer.byteLength(text);
-  return varintBytes(length) + length;
+  const target = writeVarint(bytes, start, at - body);
+  bytes.copyWithin(target, body, at);
+  return target + at - body;
 }
 
 function writeText(bytes: Buffer, at: number, text: string): number {
@@ -78,25 +73,14 @@ function writeText(bytes: Buffer, at: number, text: string): number {
   return start + bytes.write(text, start);
 }
 
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = zigzag(value); rest > 0x7f; rest >>>= 7) {
-    bytes += 1;
-  }
-  return bytes;
-}
-
+/** Zigzag. */
 function writeVarint(bytes: Buffer, start: number, value: number): number {
   let at = start;
-  let rest = zigzag(value);
+  let rest = ((value << 1) ^ (value >> 31)) >>> 0;
   for (; rest > 0x7f; rest >>>= 7) {
     bytes[at] = (rest & 0x7f) | 0x80;
     at += 1;
   }
   bytes[at] = rest;
   return at + 1;
-}
-
-function zigzag(value: number): number {
-  return ((value << 1) ^ (value >> 31)) >>> 0;
 }

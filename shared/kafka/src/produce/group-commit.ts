@@ -1,111 +1,71 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, settledWithin } from '../cluster/deadline.js';
-import { leaderMoved, tooLarge } from '../cluster/error-codes.js';
-import { LogUnavailable, RecordTooLarge, unavailable } from '../failures.js';
+import { type Deadline, deadlineIn, pause, retryUntil } from '../cluster/deadline.js';
+import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, AppenderOptions, Logger, LogRecord } from '../log.js';
-import { IdempotentProducer, type Producer } from './idempotent-producer.js';
-import {
-  type BatchOutcome,
-  bytesOf,
-  placeOf,
-  type RecordBatch,
-  sendBatches,
-  sequenceAfter,
-} from './produce-request.js';
+import { bytesOf } from './encode-batch.js';
+import { type ProducerId, placeOf, sequenceAfter, takeProducerId } from './produce-request.js';
+import { BatchStore } from './store-batches.js';
 import { Transactor } from './transactions.js';
 
 const BATCH_OVERHEAD_BYTES = 128;
+const BATCH_BYTES_MAX = 900_000;
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
-const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
-const WAITING_BYTES_MAX = 64 * 1024 * 1024;
-const DEFAULTS: Required<AppenderOptions> = { lingerMs: 2, batchBytesMax: 900_000, timeoutMs: 5_000 };
+const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
+const DEFAULTS: Required<AppenderOptions> = { lingerMs: 2, timeoutMs: 5_000 };
+/** Of an id without transactions the broker asks for one as well. */
+const IDEMPOTENT = { transactionalId: null, timeoutMs: 60_000 };
 
-/** Errors that leave open whether the batch was stored. */
-const outcomeUnknown: ReadonlySet<string> = new Set([
-  'REQUEST_TIMED_OUT',
-  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
-  'KAFKA_STORAGE_ERROR',
-  'UNKNOWN_SERVER_ERROR',
-]);
-
-/** The broker's state of this producer differs from ours: a new producer id is needed. */
-const producerLost: ReadonlySet<string> = new Set([
-  'OUT_OF_ORDER_SEQUENCE_NUMBER',
-  'UNKNOWN_PRODUCER_ID',
-  'INVALID_PRODUCER_EPOCH',
-]);
+export interface AppenderParts {
+  readonly cluster: Cluster;
+  readonly transactions: Cluster;
+  readonly transactionalId: string;
+  readonly logger: Logger;
+}
 
 interface Call {
   readonly records: readonly LogRecord[];
   readonly bytes: number;
   readonly deadline: Deadline;
   readonly answer: (at: readonly AppendedAt[]) => void;
-  readonly refuse: (error: Error) => void;
-  /** Set when a batch shared with others was refused as too large. */
-  isAlone: boolean;
+  readonly refuse: (error: unknown) => void;
 }
 
-/** Calls that are sent as one record batch, until it is stored or refused. */
-interface OpenBatch {
-  readonly calls: readonly Call[];
-  readonly records: readonly LogRecord[];
-  readonly deadline: Deadline;
-  producer: Producer | undefined;
-  firstSequence: number;
-  mayBeStored: boolean;
-}
-
-/** What waits for one partition. It has at most one open batch, so its sequence is always known. */
+/** The appends to one partition: one batch at a time, so that its sequence is always known. */
 interface Lane {
   readonly topic: string;
   readonly partition: number;
-  readonly place: string;
-  waiting: Call[];
-  batch: OpenBatch | undefined;
-  isUnderWay: boolean;
-  retryAtMs: number;
+  readonly waiting: Call[];
+  working: Promise<void> | undefined;
+  /** Given up after whatever is not acknowledged, since the next sequence under it is not known then. */
+  producer: ProducerId | undefined;
+  nextSequence: number;
 }
 
 /**
- * Group commit. Calls that arrive within `lingerMs`, or while the last request of their partition or broker is under
- * way, are gathered: one batch per partition, one request per broker, one request per broker at a time. Records of a
- * partition keep the order of the calls, and the records of one call always lie in one batch.
+ * Group commit. Calls that arrive within `lingerMs`, or while the last batch of their partition or the last request of
+ * its broker is under way, are gathered into one batch. Records of a partition keep the order of the calls, and the
+ * records of one call always lie in one batch.
  *
- * A batch is sent again only under its own sequence and only until its deadline; after an unknown outcome the producer
- * id is given up. After a call was refused nothing of it is sent any more. What remains is a request that the broker
- * has already received: it may still be stored after the answer.
+ * After a call was refused nothing of it is sent any more. What remains is a request that the broker has already
+ * received: it may still be stored after the answer.
  */
 export class GroupCommit implements Appender {
-  readonly #cluster: Cluster;
-  readonly #logger: Logger;
+  readonly #parts: AppenderParts;
   readonly #options: Required<AppenderOptions>;
-  readonly #producer: IdempotentProducer;
-  readonly #transactor: Transactor;
+  readonly #store: BatchStore;
   readonly #lanes = new Map<string, Lane>();
-  readonly #busyLeaders = new Set<number>();
-  readonly #topicsAsked = new Set<string>();
-  readonly #counts = { requests: 0, batches: 0, calls: 0, records: 0 };
+  #transactor: Transactor;
+  #lingering: Promise<void> | undefined;
   #waitingBytes = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #timerAtMs = 0;
   #isClosed = false;
-  #onIdle: () => void = () => undefined;
 
-  constructor(
-    parts: { cluster: Cluster; transactions: Cluster; name: string; logger: Logger },
-    options: AppenderOptions,
-  ) {
-    this.#cluster = parts.cluster;
-    this.#logger = parts.logger;
+  constructor(parts: AppenderParts, options: AppenderOptions) {
+    this.#parts = parts;
     this.#options = { ...DEFAULTS, ...options };
-    this.#producer = new IdempotentProducer(parts.cluster);
-    this.#transactor = new Transactor({
-      cluster: parts.transactions,
-      transactionalId: `${parts.name}-atomic`,
-      transactionTimeoutMs: Math.max(10_000, this.#options.timeoutMs),
-      isSole: true,
-    });
+    this.#store = new BatchStore(parts.cluster);
+    this.#transactor = this.#openTransactor();
   }
 
   readonly append = (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
@@ -113,10 +73,9 @@ export class GroupCommit implements Appender {
     if (first === undefined) {
       return Promise.resolve([]);
     }
-    const { batchBytesMax, timeoutMs, lingerMs } = this.#options;
     const bytes = sizeOf(records, first);
-    if (bytes > batchBytesMax) {
-      const message = `${records.length} records of ${bytes} bytes do not fit into a batch of ${batchBytesMax}`;
+    if (bytes > BATCH_BYTES_MAX) {
+      const message = `${records.length} records of ${bytes} bytes do not fit into a batch of ${BATCH_BYTES_MAX}`;
       return Promise.reject(new RecordTooLarge(message));
     }
     if (this.#isClosed || this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
@@ -124,256 +83,141 @@ export class GroupCommit implements Appender {
       return Promise.reject(unavailable(this.#isClosed ? 'the appender is closed' : waiting));
     }
     this.#waitingBytes += bytes;
-    return new Promise((answer, refuse) => {
-      const call = { records, bytes, deadline: deadlineIn(timeoutMs), answer, refuse, isAlone: false };
-      this.#laneOf(first).waiting.push(call);
-      this.#schedule(lingerMs);
-    });
+    const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<readonly AppendedAt[]>();
+    const lane = this.#laneOf(first);
+    lane.waiting.push({ records, bytes, deadline: deadlineIn(this.#options.timeoutMs), answer, refuse });
+    lane.working ??= this.#work(lane);
+    return promise;
   };
 
-  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
+  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<void> => {
     if (this.#isClosed) {
       throw unavailable('the appender is closed');
     }
-    const at = await this.#transactor.transact(records, deadlineIn(this.#options.timeoutMs));
-    this.#counts.calls += 1;
-    this.#counts.records += records.length;
-    return at;
+    const transactor = this.#transactor;
+    try {
+      await transactor.publish(records);
+    } catch (error) {
+      if (!(error instanceof PublisherFenced)) {
+        throw error;
+      }
+      // Nobody else has this id: the broker itself ended a transaction that took too long, and the id is taken anew.
+      if (this.#transactor === transactor) {
+        this.#transactor = this.#openTransactor();
+      }
+      throw unavailable(error.message, error);
+    }
   };
 
-  readonly counts = () => {
-    return { ...this.#counts };
-  };
+  /** Of `append`, for tests: produce requests and record batches that were sent. */
+  get counts(): { readonly requests: number; readonly batches: number } {
+    return this.#store.counts;
+  }
 
   readonly close = async (): Promise<void> => {
     this.#isClosed = true;
-    await this.#transactor.close();
-    if (this.#lanes.size > 0 || this.#busyLeaders.size > 0) {
-      const emptied = new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
-      await settledWithin(this.#options.timeoutMs + 500, emptied);
-    }
-    clearTimeout(this.#timer);
+    await Promise.all([this.#transactor.close(), ...Array.from(this.#lanes.values(), ({ working }) => working)]);
   };
+
+  #openTransactor(): Transactor {
+    const { transactions, transactionalId } = this.#parts;
+    const { timeoutMs } = this.#options;
+    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
+    return new Transactor(transactions, { transactionalId, timeoutMs, transactionTimeoutMs });
+  }
 
   #laneOf({ topic, partition }: LogRecord): Lane {
     const place = placeOf(topic, partition);
     let lane = this.#lanes.get(place);
     if (lane === undefined) {
-      lane = { topic, partition, place, waiting: [], batch: undefined, isUnderWay: false, retryAtMs: 0 };
+      lane = { topic, partition, waiting: [], working: undefined, producer: undefined, nextSequence: 0 };
       this.#lanes.set(place, lane);
     }
     return lane;
   }
 
-  #schedule(delayMs: number): void {
-    const atMs = performance.now() + delayMs;
-    if (this.#timer !== undefined && this.#timerAtMs <= atMs) {
-      return;
+  async #work(lane: Lane): Promise<void> {
+    this.#lingering ??= pause(this.#options.lingerMs).finally(() => {
+      this.#lingering = undefined;
+    });
+    await this.#lingering;
+    for (let [first] = lane.waiting; first !== undefined; [first] = lane.waiting) {
+      await this.#storeNext(lane, lane.waiting, first.deadline);
     }
-    clearTimeout(this.#timer);
-    this.#timerAtMs = atMs;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#flush();
-    }, delayMs);
+    lane.working = undefined;
   }
 
-  /** Sends what can be sent now, refuses what is too late, and comes back for the rest. */
-  #flush(): void {
-    const byLeader = new Map<number, { lanes: Lane[]; bytes: number }>();
-    for (const lane of this.#lanes.values()) {
-      this.#expire(lane);
-      if (lane.waiting.length === 0 && lane.batch === undefined) {
-        this.#lanes.delete(lane.place);
-        continue;
-      }
-      const leader = this.#leaderOf(lane);
-      if (leader === undefined || lane.isUnderWay || lane.retryAtMs > performance.now()) {
-        continue;
-      }
-      const taken = byLeader.get(leader) ?? { lanes: [], bytes: 0 };
-      const bytes = nextBatchBytes(lane, this.#options.batchBytesMax);
-      if (this.#busyLeaders.has(leader) || (taken.bytes > 0 && taken.bytes + bytes > REQUEST_BYTES_MAX)) {
-        continue;
-      }
-      lane.batch ??= openBatch(lane, this.#options.batchBytesMax);
-      taken.lanes.push(lane);
-      taken.bytes += bytes;
-      byLeader.set(leader, taken);
-    }
-    for (const [leader, { lanes }] of byLeader) {
-      void this.#send(leader, lanes);
-    }
-    if (this.#lanes.size > 0) {
-      this.#schedule(RETRY_PAUSE_MS);
-    } else if (this.#busyLeaders.size === 0) {
-      this.#onIdle();
-    }
-  }
-
-  /** The leader as far as it is known; where it is not, the cluster is asked and the lane waits. */
-  #leaderOf({ topic, partition }: Lane): number | undefined {
-    const leader = this.#cluster.knownLayout(topic)?.[partition] ?? -1;
-    if (leader >= 0) {
-      return leader;
-    }
-    if (!this.#topicsAsked.has(topic)) {
-      this.#topicsAsked.add(topic);
-      this.#cluster.forgetLayout(topic);
-      this.#cluster
-        .layoutOf(topic, deadlineIn(this.#options.timeoutMs))
-        .catch((error: Error) => this.#logger.warn({ topic, error: error.message }, 'the leaders are not known'))
-        .finally(() => {
-          this.#topicsAsked.delete(topic);
-          this.#schedule(0);
-        });
-    }
-    return undefined;
-  }
-
-  #expire(lane: Lane): void {
-    if (lane.isUnderWay) {
-      return;
-    }
-    const { batch } = lane;
-    if (batch?.deadline.passed() === true) {
-      if (batch.producer !== undefined) {
-        this.#producer.giveUp(batch.producer);
-      }
-      const message = `Kafka did not acknowledge ${lane.place} in time`;
-      this.#settle(lane, batch, new LogUnavailable(message, { mayHaveBeenAppended: batch.mayBeStored }));
-    }
-    const late = lane.waiting.filter(({ deadline }) => deadline.passed());
-    lane.waiting = late.length === 0 ? lane.waiting : lane.waiting.filter((call) => !late.includes(call));
-    for (const call of late) {
-      this.#waitingBytes -= call.bytes;
-      call.refuse(unavailable(`Kafka did not take the records within ${this.#options.timeoutMs} ms`));
-    }
-  }
-
-  async #send(leader: number, lanes: readonly Lane[]): Promise<void> {
-    this.#busyLeaders.add(leader);
-    const open = lanes.flatMap((lane) => (lane.batch === undefined ? [] : [{ lane, batch: lane.batch }]));
-    for (const { lane } of open) {
-      lane.isUnderWay = true;
-      // Behind the others, so that all get their share of what a request may hold.
-      this.#lanes.delete(lane.place);
-      this.#lanes.set(lane.place, lane);
-    }
-    const soonest = open.map(({ batch }) => batch.deadline).reduce((one, other) => one.sooner(other));
+  /** Stores the first calls of a queue, which may grow until the request is sent, as one batch. */
+  async #storeNext(lane: Lane, queue: Call[], deadline: Deadline): Promise<void> {
+    const calls: Call[] = [];
     try {
-      const producer = await this.#producer.current(soonest);
-      const batches = open.map(({ lane, batch }) => assign(lane, batch, producer));
-      this.#counts.requests += 1;
-      this.#counts.batches += batches.length;
-      const outcomes = await sendBatches(this.#cluster.broker(leader), batches, soonest.half(ATTEMPT_MS_MIN));
-      for (const { lane, batch } of open) {
-        this.#conclude(lane, batch, outcomes.get(lane.place) ?? { refused: 'REQUEST_TIMED_OUT' });
-      }
+      lane.producer ??= await this.#takeProducerId(deadline);
+      const { topic, partition, producer, nextSequence: firstSequence } = lane;
+      const pack = () => {
+        if (calls.length === 0) {
+          calls.push(...takeBatch(queue));
+        }
+        return { producer, firstSequence, records: calls.flatMap(({ records }) => records) };
+      };
+      const baseOffset = await this.#store.store(topic, partition, deadline, pack);
+      lane.nextSequence = sequenceAfter(firstSequence, this.#answer(partition, calls, baseOffset));
     } catch (error) {
-      this.#logger.warn({ error: (error as Error).message, batches: open.length }, 'an append was not answered');
-      for (const { lane, batch } of open) {
-        batch.mayBeStored ||= error instanceof LogUnavailable && error.mayHaveBeenAppended;
-        this.#retry(lane);
+      lane.producer = undefined;
+      lane.nextSequence = 0;
+      if (!(error instanceof RecordTooLarge && calls.length > 1)) {
+        this.#refuse(lane, calls.length === 0 ? takeLate(queue) : calls, error as Error);
+        return;
       }
-    } finally {
-      this.#busyLeaders.delete(leader);
-      this.#flush();
-    }
-  }
-
-  #conclude(lane: Lane, batch: OpenBatch, outcome: BatchOutcome): void {
-    const { producer, firstSequence, records } = batch;
-    if ('baseOffset' in outcome) {
-      producer?.nextSequence.set(lane.place, sequenceAfter(firstSequence, records.length));
-      this.#settle(lane, batch, outcome.baseOffset);
-      return;
-    }
-    const reason = outcome.refused;
-    batch.mayBeStored ||= outcomeUnknown.has(reason);
-    if (producerLost.has(reason) && !batch.mayBeStored && producer !== undefined) {
-      this.#logger.warn({ place: lane.place, reason }, 'the producer id is renewed');
-      this.#producer.giveUp(producer);
-      this.#retry(lane);
-    } else if (leaderMoved.has(reason) || outcomeUnknown.has(reason)) {
-      this.#retry(lane);
-    } else if (tooLarge.has(reason)) {
-      this.#settle(lane, batch, new RecordTooLarge(`${lane.place} refused ${records.length} records: ${reason}`));
-    } else {
-      if (producer !== undefined) {
-        this.#producer.giveUp(producer);
-      }
-      const message = `${lane.place} refused the records: ${reason}`;
-      this.#settle(lane, batch, new LogUnavailable(message, { mayHaveBeenAppended: batch.mayBeStored }));
-    }
-  }
-
-  #retry(lane: Lane): void {
-    lane.isUnderWay = false;
-    lane.retryAtMs = performance.now() + RETRY_PAUSE_MS;
-    this.#cluster.forgetLayout(lane.topic);
-  }
-
-  #settle(lane: Lane, { calls }: OpenBatch, outcome: bigint | Error): void {
-    lane.batch = undefined;
-    lane.isUnderWay = false;
-    if (outcome instanceof RecordTooLarge && calls.length > 1) {
       for (const call of calls) {
-        call.isAlone = true;
+        await this.#storeNext(lane, [call], call.deadline);
       }
-      lane.waiting.unshift(...calls);
-      return;
     }
-    let offset = outcome;
-    for (const { records, bytes, answer, refuse } of calls) {
+  }
+
+  #takeProducerId(deadline: Deadline): Promise<ProducerId> {
+    const { cluster } = this.#parts;
+    const take = async () =>
+      takeProducerId(await cluster.anyBroker(deadline), deadline.half(ATTEMPT_MS_MIN), IDEMPOTENT);
+    return retryUntil(deadline, RETRY_PAUSE_MS, take).catch((error: unknown) => {
+      throw unavailable('Kafka gave no producer id', error);
+    });
+  }
+
+  /** How many records they have. */
+  #answer(partition: number, calls: readonly Call[], baseOffset: bigint): number {
+    let count = 0;
+    for (const { records, bytes, answer } of calls) {
+      const first = baseOffset + BigInt(count);
       this.#waitingBytes -= bytes;
-      if (typeof offset !== 'bigint') {
-        refuse(offset);
-        continue;
-      }
-      const base: bigint = offset;
-      this.#counts.calls += 1;
-      this.#counts.records += records.length;
-      answer(records.map((_, index) => ({ partition: lane.partition, offset: base + BigInt(index) })));
-      offset = base + BigInt(records.length);
+      answer(records.map((_, index) => ({ partition, offset: first + BigInt(index) })));
+      count += records.length;
+    }
+    return count;
+  }
+
+  #refuse({ topic, partition }: Lane, calls: readonly Call[], error: Error): void {
+    this.#parts.logger.warn({ topic, partition, calls: calls.length, error: error.message }, 'appends were refused');
+    for (const { bytes, refuse } of calls) {
+      this.#waitingBytes -= bytes;
+      refuse(error);
     }
   }
 }
 
 /** As many calls, in their order, as fit into one batch. */
-function openBatch(lane: Lane, bytesMax: number): OpenBatch {
-  const calls: Call[] = [];
+function takeBatch(queue: Call[]): readonly Call[] {
   let bytes = 0;
-  for (const call of lane.waiting) {
-    if (calls.length > 0 && (bytes + call.bytes > bytesMax || call.isAlone || calls[0]?.isAlone === true)) {
-      break;
-    }
-    calls.push(call);
+  const behind = queue.findIndex((call, index) => {
     bytes += call.bytes;
-  }
-  lane.waiting = lane.waiting.slice(calls.length);
-  const [{ deadline }] = calls as [Call];
-  const records = calls.flatMap((call) => call.records);
-  return { calls, records, deadline, producer: undefined, firstSequence: 0, mayBeStored: false };
+    return index > 0 && bytes > BATCH_BYTES_MAX;
+  });
+  return queue.splice(0, behind < 0 ? queue.length : behind);
 }
 
-/** At most what the lane's next batch takes. */
-function nextBatchBytes({ batch, waiting }: Lane, bytesMax: number): number {
-  const sum = (calls: readonly Call[]) => calls.reduce((bytes, call) => bytes + call.bytes, 0);
-  return batch === undefined ? Math.min(bytesMax, sum(waiting)) : sum(batch.calls);
-}
-
-/** A batch that is certainly not stored goes under the producer id held now; another keeps its own sequence. */
-function assign(lane: Lane, batch: OpenBatch, held: Producer): RecordBatch {
-  if (batch.producer === undefined || !batch.mayBeStored) {
-    batch.producer = held;
-    batch.firstSequence = held.nextSequence.get(lane.place) ?? 0;
-  }
-  const { topic, partition } = lane;
-  const { firstSequence, records } = batch;
-  return { topic, partition, producer: batch.producer, firstSequence, records };
+/** The first call, whose time is over, and those behind it that have no time for another try. */
+function takeLate(queue: Call[]): readonly Call[] {
+  const behind = queue.findIndex(({ deadline }, index) => index > 0 && deadline.leftMs() >= RETRY_PAUSE_MS);
+  return queue.splice(0, behind < 0 ? queue.length : behind);
 }
 
 function sizeOf(records: readonly LogRecord[], first: LogRecord): number {

@@ -1,9 +1,7 @@
-import { createAPI, ProduceAcks, produceV9, Writer } from '@platformatic/kafka';
+import { createAPI, initProducerIdV4, ProduceAcks, produceV9, Writer } from '@platformatic/kafka';
 import type { Broker } from '../cluster/broker.js';
 import type { Deadline } from '../cluster/deadline.js';
-import { NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
-import type { LogRecord } from '../log.js';
-import { encodeBatch } from './encode-batch.js';
+import { assertAccepted, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 
 /** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
 export interface ProducerId {
@@ -11,21 +9,17 @@ export interface ProducerId {
   readonly epoch: number;
 }
 
-/** One record batch: the records of one partition, stored all or none. */
-export interface RecordBatch {
+/** One record batch of a partition, encoded. */
+export interface EncodedBatch {
   readonly topic: string;
   readonly partition: number;
-  readonly producer: ProducerId;
-  readonly firstSequence: number;
-  readonly records: readonly LogRecord[];
+  readonly bytes: Buffer;
 }
 
 /** Where a batch was stored, or the protocol's name of the error. */
 export type BatchOutcome = { readonly baseOffset: bigint } | { readonly refused: string };
 
 const SEQUENCE_MODULUS = 2 ** 31;
-const RECORD_OVERHEAD_BYTES = 32;
-const HEADER_OVERHEAD_BYTES = 6;
 
 /** How the parts of this package name a partition to each other. */
 export function placeOf(topic: string, partition: number): string {
@@ -37,18 +31,24 @@ export function sequenceAfter(first: number, count: number): number {
   return (first + count) % SEQUENCE_MODULUS;
 }
 
-/** At least what the record takes inside a record batch. */
-export function bytesOf(record: LogRecord): number {
-  let bytes = RECORD_OVERHEAD_BYTES + Buffer.byteLength(record.key) + (record.value?.length ?? 0);
-  for (const name in record.headers) {
-    bytes += HEADER_OVERHEAD_BYTES + Buffer.byteLength(name) + Buffer.byteLength(record.headers[name] ?? '');
-  }
-  return bytes;
+/**
+ * Takes a producer id; with a transactional id, that of its one holder. Whoever holds it already names it, and is refused
+ * where another has taken it since; without that, every earlier holder is fenced.
+ */
+export async function takeProducerId(
+  broker: Broker,
+  deadline: Deadline,
+  { transactionalId, timeoutMs }: { readonly transactionalId: string | null; readonly timeoutMs: number },
+  held: ProducerId = { id: -1n, epoch: -1 },
+): Promise<ProducerId> {
+  const answer = await broker.call(initProducerIdV4.api, deadline, transactionalId, timeoutMs, held.id, held.epoch);
+  assertAccepted('opening a producer', answer.errorCode);
+  return { id: answer.producerId, epoch: answer.producerEpoch };
 }
 
 /** The library's Produce request takes single messages, and encodes them anew; this one takes encoded batches. */
 const produceApi = createAPI<
-  [transactionalId: string | undefined, timeoutMs: number, batches: readonly RecordBatch[]],
+  [transactionalId: string | undefined, timeoutMs: number, batches: readonly EncodedBatch[]],
   produceV9.ProduceResponse
 >(produceV9.api.key, produceV9.api.version, createProduceRequest, produceV9.parseResponse);
 
@@ -58,7 +58,7 @@ const produceApi = createAPI<
  */
 export async function sendBatches(
   broker: Broker,
-  batches: readonly RecordBatch[],
+  batches: readonly EncodedBatch[],
   deadline: Deadline,
   transactionalId?: string,
 ): Promise<ReadonlyMap<string, BatchOutcome>> {
@@ -77,21 +77,16 @@ export async function sendBatches(
 function createProduceRequest(
   transactionalId: string | undefined,
   timeoutMs: number,
-  batches: readonly RecordBatch[],
+  batches: readonly EncodedBatch[],
 ): Writer {
-  // The wall clock stamps the records, as in every Kafka client; nothing here decides by it.
-  const timestampMs = Date.now();
-  const isTransactional = transactionalId !== undefined;
   const byTopic = [...Map.groupBy(batches, ({ topic }) => topic)];
   return Writer.create()
     .appendString(transactionalId)
     .appendInt16(ProduceAcks.ALL)
     .appendInt32(timeoutMs)
     .appendArray(byTopic, (topics, [topic, ofTopic]) => {
-      topics.appendString(topic).appendArray(ofTopic, (partitions, { partition, records, producer, firstSequence }) => {
-        const { id: producerId, epoch: producerEpoch } = producer;
-        const head = { firstSequence, producerId, producerEpoch, isTransactional, timestampMs };
-        partitions.appendInt32(partition).appendBytes(encodeBatch(records, head));
+      topics.appendString(topic).appendArray(ofTopic, (partitions, { partition, bytes }) => {
+        partitions.appendInt32(partition).appendBytes(bytes);
       });
     })
     .appendTaggedFields();

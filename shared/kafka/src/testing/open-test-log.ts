@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { testParts } from '@makerbook/parts';
 import { connectLog } from '../connect-log.js';
-import type { Log, Logger, LogRecord } from '../log.js';
+import type { Log, Logger, LogRecord, StoredRecord } from '../log.js';
 
 /** Writes nothing. */
 export const quiet: Logger = {
@@ -12,8 +12,8 @@ export const quiet: Logger = {
 };
 
 /** A log for one live test file: on the run's shared Kafka unless given another, with generous time limits. */
-export function openTestLog(brokers = testParts().kafkaBrokers): Log {
-  const log = connectLog({ brokers: brokers.split(','), clientId: 'test', logger: quiet });
+export function openTestLog(brokers = testParts().kafkaBrokers, logger = quiet): Log {
+  const log = connectLog({ brokers: brokers.split(','), clientId: 'test', logger });
   const timeoutMs = 60_000;
   return {
     ...log,
@@ -32,6 +32,11 @@ export async function makeTopic(log: Log, partitions: number, config: Record<str
 
 export function recordOf(topic: string, partition: number, key: string, value = key): LogRecord {
   return { topic, partition, key, value: Buffer.from(value), headers: { note: value } };
+}
+
+/** For consumers whose handlers take records as they are. */
+export function asRead(record: StoredRecord): StoredRecord {
+  return record;
 }
 
 /** Waits until the condition holds, or fails naming what it waited for. */

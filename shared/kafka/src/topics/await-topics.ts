@@ -1,3 +1,4 @@
+import { pause } from '../cluster/deadline.js';
 import { LogUnavailable } from '../failures.js';
 import type { Log, Logger, TopicSpec } from '../log.js';
 
@@ -23,9 +24,8 @@ export function awaitTopics(
   log: Pick<Log, 'verifyTopics'>,
   { specs, logger, onFatal }: AwaitTopicsOptions,
 ): VerifiedTopics {
+  const stopping = new AbortController();
   let areVerified = false;
-  let isStopped = false;
-  let timer: NodeJS.Timeout | undefined;
 
   async function ask(): Promise<void> {
     try {
@@ -33,27 +33,20 @@ export function awaitTopics(
       areVerified = true;
     } catch (error) {
       if (!(error instanceof LogUnavailable)) throw error;
-      if (isStopped) return;
       logger.warn({ reason: error.message }, 'the log is away: its topics are verified when it is there');
-      timer = setTimeout(() => {
-        ask().catch((reason: Error) => {
-          if (!isStopped) onFatal(reason);
-        });
-      }, RETRY_PAUSE_MS);
+    }
+  }
+
+  async function goOn(): Promise<void> {
+    while (!(areVerified || stopping.signal.aborted)) {
+      await pause(RETRY_PAUSE_MS, stopping.signal);
+      if (!stopping.signal.aborted) await ask();
     }
   }
 
   const firstTry = ask();
-  // The caller may have stopped waiting for it.
-  firstTry.catch((error: Error) => {
-    if (!isStopped) onFatal(error);
+  firstTry.then(goOn).catch((error: Error) => {
+    if (!stopping.signal.aborted) onFatal(error);
   });
-  return {
-    areVerified: () => areVerified,
-    firstTry,
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
-    },
-  };
+  return { areVerified: () => areVerified, firstTry, stop: () => stopping.abort() };
 }

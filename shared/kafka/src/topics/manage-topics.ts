@@ -1,4 +1,4 @@
-import { ConfigResourceTypes, createTopicsV7, describeConfigsV4, type metadataV9 } from '@platformatic/kafka';
+import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
@@ -30,8 +30,14 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const before = await findTopics(cluster, specs, deadline);
   const missing = specs.filter(({ name }) => !before.has(name));
   const created = missing.length === 0 ? new Set<string>() : await create(cluster, missing, deadline);
+  const found = await retryUntil(deadline, RETRY_PAUSE_MS, async () => {
+    const seen = await findTopics(cluster, specs, deadline);
+    if (seen.size < specs.length) {
+      throw unavailable('topics were created but are not seen yet');
+    }
+    return seen;
+  });
   const existed = specs.filter(({ name }) => !created.has(name));
-  const found = await findTopics(cluster, existed, deadline);
   const differences = await compare(cluster, existed, found, deadline, () => true);
   return specs.map(({ name }) => ({
     name,
@@ -72,24 +78,18 @@ async function findTopics(
   topics: readonly { readonly name: string }[],
   deadline: Deadline,
 ): Promise<ReadonlyMap<string, ActualTopic>> {
-  if (topics.length === 0) {
-    return new Map();
-  }
   const names = topics.map(({ name }) => name);
   const answer = await cluster.metadata(names, deadline);
-  return new Map(answer.topics.filter(isThere).map(({ name, partitions }) => [name, describe(partitions)]));
+  const existing = answer.topics.filter(({ errorCode, partitions }) => errorCode === NO_ERROR && partitions.length > 0);
+  return new Map(
+    existing.map(({ name, partitions }) => {
+      const replicas = Math.min(...partitions.map(({ replicaNodes }) => replicaNodes.length));
+      return [name, { partitions: partitions.length, replicas }];
+    }),
+  );
 }
 
-function isThere({ errorCode, partitions }: metadataV9.MetadataResponseTopic): boolean {
-  return errorCode === NO_ERROR && partitions.length > 0;
-}
-
-function describe(partitions: metadataV9.MetadataResponsePartition[]): ActualTopic {
-  const replicas = Math.min(...partitions.map(({ replicaNodes }) => replicaNodes.length));
-  return { partitions: partitions.length, replicas };
-}
-
-/** Names of those that were created here, and not by another at the same time. Resolves once all are seen. */
+/** Names of those that were created here, and not by another at the same time. */
 async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<Set<string>> {
   const controller = await cluster.controller(deadline);
   const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
@@ -109,11 +109,6 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
       throw new KafkaRefused(`creating topic ${name}${errorMessage ? ` (${errorMessage})` : ''}`, reason);
     }
   }
-  await retryUntil(deadline, RETRY_PAUSE_MS, async () => {
-    if ((await findTopics(cluster, specs, deadline)).size < specs.length) {
-      throw unavailable('topics were created but are not seen yet');
-    }
-  });
   return created;
 }
 

@@ -9,37 +9,25 @@ const SHARED_TIMEOUT_MS = 5_000;
 const ATTEMPT_MS_MAX = 2_000;
 const RETRY_PAUSE_MS = 20;
 
+/** An offset of each partition of a topic. */
+export type ReadOffsets = (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+
 /**
- * Reads the high watermarks of topics, always fresh: an answer was asked for after the call began (see single-flight).
- * One request is one ListOffsets to each leader over a connection kept for it.
+ * Reads the first offsets that are still stored, or the high watermarks, always fresh: an answer was asked for after the
+ * call began (see single-flight). One request is one ListOffsets to each leader over a connection kept for it.
  */
-export function endOffsetReader(cluster: Cluster) {
+export function offsetReader(cluster: Cluster, which: 'EARLIEST' | 'LATEST'): ReadOffsets {
   const read = singleFlight((topic) =>
-    listOffsets(cluster, topic, ListOffsetTimestamps.LATEST, deadlineIn(SHARED_TIMEOUT_MS)),
-  );
-  return (topic: string, timeoutMs: number): Promise<readonly bigint[]> =>
-    within(deadlineIn(timeoutMs), read(topic), () =>
-      unavailable(`the end offsets of ${topic} were not answered within ${timeoutMs} ms`),
-    );
-}
-
-/** The first offsets that are still stored, by partition. */
-export function readStartOffsets(cluster: Cluster, topic: string, deadline: Deadline): Promise<readonly bigint[]> {
-  return listOffsets(cluster, topic, ListOffsetTimestamps.EARLIEST, deadline);
-}
-
-function listOffsets(
-  cluster: Cluster,
-  topic: string,
-  timestamp: bigint,
-  deadline: Deadline,
-): Promise<readonly bigint[]> {
-  const list = () =>
-    listOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
+    listOnce(cluster, topic, ListOffsetTimestamps[which], deadlineIn(SHARED_TIMEOUT_MS)).catch((error: unknown) => {
       cluster.forgetLayout(topic);
       throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-    });
-  return retryUntil(deadline, RETRY_PAUSE_MS, list);
+    }),
+  );
+  return (topic, timeoutMs) => {
+    const deadline = deadlineIn(timeoutMs);
+    const late = () => unavailable(`the offsets of ${topic} were not answered within ${timeoutMs} ms`);
+    return retryUntil(deadline, RETRY_PAUSE_MS, () => within(deadline, read(topic), late));
+  };
 }
 
 async function listOnce(

@@ -1,8 +1,8 @@
 import { type ChainLog, type Node, type RpcRequest, RpcUnavailable, type StateReader } from '@makerbook/chain';
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { Life } from '@makerbook/parts';
 import type { Faults } from './draw-faults.js';
 import { type Block, type Chain, valueAt } from './keep-chain.js';
-import type { Life } from './keep-virtual-time.js';
 
 /** What a process sees of the chain: slowly, sometimes not at all, and sometimes from a node that lags. */
 export interface SeenChain {

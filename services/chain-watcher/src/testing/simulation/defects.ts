@@ -1,34 +1,23 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
+import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { Mutex } from '../../mutex.js';
 import { ReadingBlocks } from '../../observe/choose-block.js';
+import { staysWatched } from '../../watch/follow-book.js';
 import { FollowedLog } from '../../watch/follow-log.js';
 import { Touched } from '../../watch/match-logs.js';
 import { WatchedSet } from '../../watch/watched-set.js';
 import { Work } from '../../work.js';
 import { HeldLog } from './hold-log.js';
-import type { PlanOptions } from './plan-run.js';
+import { type Plan, type PlanOptions, planRun } from './plan-run.js';
 import { Projector } from './project-log.js';
-import type { RunOptions } from './simulate-watchers.js';
+import { type RunOptions, runPlan } from './simulate-watchers.js';
 
-/** A mistake that the simulation must find: one rule of the watcher, or of the fold, is left out. */
-export interface Defect {
-  readonly name: string;
-  readonly options?: RunOptions;
-  /** Runs in which it shows sooner. */
-  readonly plan?: PlanOptions;
-  /** Leaves the rule out. Returns what puts it in again. */
-  readonly plant: () => () => void;
-}
-
-/** Replaces a method. Returns what puts the old one back. */
-function replace<T extends object, K extends keyof T>(owner: T, method: K, by: (before: T[K]) => T[K]): () => void {
-  const before = owner[method];
-  owner[method] = by(before);
-  return () => {
-    owner[method] = before;
-  };
-}
+export const watchers: Simulation<Plan, PlanOptions, RunOptions> = {
+  planRun,
+  runPlan: (plan, options) => runPlan(plan, { checksOrder: false, ...options }),
+  keptRuns: new URL('../../../kept-runs/', import.meta.url),
+};
 
 /** Private members of a class, by their names. */
 // biome-ignore lint/suspicious/noExplicitAny: the rule to leave out is behind a private name.
@@ -40,7 +29,7 @@ function factOf(record: LogRecord): MakerEvent {
   return fact;
 }
 
-export const defects: readonly Defect[] = [
+export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   { name: 'a lower term counts in the fold', options: { isFenced: false }, plant: () => () => undefined },
   {
     name: 'a block is matched before the log was read up to the term record',
@@ -55,7 +44,7 @@ export const defects: readonly Defect[] = [
     name: 'of two candidates the last one wins',
     plan: { watchers: 4, hasKills: true },
     plant: () =>
-      replace(
+      replaceMethod(
         insides(FollowedLog),
         'apply',
         (apply) =>
@@ -69,7 +58,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'a new order does not read its nonce',
     plant: () =>
-      replace(
+      replaceMethod(
         Touched.prototype,
         'order',
         (order) =>
@@ -82,21 +71,21 @@ export const defects: readonly Defect[] = [
   {
     name: 'readings go back to older blocks',
     plan: { watchers: 2, hasKills: true, hasFaults: true, settings: { CATCH_UP_BLOCKS_MAX: 3 } },
-    plant: () => replace(ReadingBlocks.prototype, 'choose', () => (matched) => Promise.resolve(matched)),
+    plant: () => replaceMethod(ReadingBlocks.prototype, 'choose', () => (matched) => Promise.resolve(matched)),
   },
   {
     name: 'what is read beyond the matched block is not all of a maker',
-    plant: () => replace(Touched.prototype, 'widen', () => () => undefined),
+    plant: () => replaceMethod(Touched.prototype, 'widen', () => () => undefined),
   },
   {
     name: 'new orders are read while a block is published',
     options: { checksOrder: true },
-    plant: () => replace(Mutex.prototype, 'run', () => (work) => work()),
+    plant: () => replaceMethod(Mutex.prototype, 'run', () => (work) => work()),
   },
   {
     name: 'a block is published before what was read at it',
     plant: () =>
-      replace(
+      replaceMethod(
         HeldLog.prototype,
         'store',
         (store) =>
@@ -110,7 +99,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'a holder does not read the orders that the one before it has not read',
     plant: () =>
-      replace(
+      replaceMethod(
         insides(Work),
         'workOnTerm',
         (workOnTerm) =>
@@ -123,7 +112,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'the log is read from behind the snapshot',
     plant: () =>
-      replace(
+      replaceMethod(
         Projector.prototype,
         'snapshot',
         (snapshot) =>
@@ -133,9 +122,36 @@ export const defects: readonly Defect[] = [
       ),
   },
   {
+    name: 'an order leaves the watched set when its maker cannot be folded',
+    plan: { watchers: 3, hasKills: true },
+    plant: () => {
+      staysWatched.delete('QUARANTINED');
+      return () => {
+        staysWatched.add('QUARANTINED');
+      };
+    },
+  },
+  {
+    name: 'the orders of a released maker are not read again',
+    plant: () => replaceMethod(WatchedSet.prototype, 'markUnread', () => () => undefined),
+  },
+  {
+    name: 'what was posted while its maker could not be folded is unknown to a watcher that starts then',
+    plan: { watchers: 3, hasKills: true },
+    plant: () =>
+      replaceMethod(
+        Projector.prototype,
+        'snapshot',
+        (snapshot) =>
+          function (this: Projector, onOrders) {
+            return snapshot.call(this, onOrders).map((start) => ({ ...start, quarantined: new Map() }));
+          },
+      ),
+  },
+  {
     name: 'an order leaves the watched set before it expires',
     plant: () =>
-      replace(
+      replaceMethod(
         WatchedSet.prototype,
         'expire',
         (expire) =>
@@ -147,7 +163,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'a take-over goes on at the newest block of any partition',
     plant: () =>
-      replace(
+      replaceMethod(
         FollowedLog.prototype,
         'oldestBlock',
         () =>

@@ -8,8 +8,8 @@ import {
   LogUnavailable,
   type StoredRecord,
 } from '@makerbook/kafka';
+import type { Life, VirtualTime } from '@makerbook/parts';
 import { APPEND_TIMEOUT_MS, type Faults } from './draw-faults.js';
-import type { Life, VirtualTime } from './keep-virtual-time.js';
 
 /** A record with the number of the record batch in which it was appended. */
 export interface HeldRecord extends StoredRecord {
@@ -85,7 +85,6 @@ export class HeldLog {
     return {
       append,
       appendAtomically: () => Promise.reject(new Error('no transactions here')),
-      counts: () => ({ requests: 0, batches: 0, calls: 0, records: 0 }),
       close: () => Promise.resolve(),
     };
   }

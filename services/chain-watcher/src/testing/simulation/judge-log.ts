@@ -1,7 +1,7 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
-import { PartitionFold } from '../fold-log.js';
+import { isUnfoldable, PartitionFold } from '../fold-log.js';
 import type { HeldRecord } from './hold-log.js';
 import { mayEndBy, stateAt, stateOf, whyNotActive } from './judge-order.js';
 import type { Chain } from './keep-chain.js';
@@ -66,7 +66,7 @@ class JudgedPartition {
   take(record: HeldRecord): void {
     const fact = decodeMakerEvent(record);
     if ('unreadable' in fact) throw new Error(fact.unreadable);
-    if (fact.type === 'OrderSubmitted') this.posted.add(fact.orderHash);
+    if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
     const { block: before, term } = this.fold.clock;
     if (this.options.isInOrder && fact.type === 'MakerObserved' && fact.term === term && fact.block.number < before) {
@@ -124,6 +124,7 @@ class JudgedPartition {
     for (const order of this.fold.openOrders()) {
       const signed = this.signedBy(order.orderHash);
       if (order.state.status === 'VALIDATING' || signed.token === SILENT) continue;
+      if (this.fold.isQuarantined(signed.maker)) continue;
       const expected = stateAt(signed, this.options.chain.at(number));
       if (stateOf(order) === expected) continue;
       this.report(order.orderHash, `is ${stateOf(order)} after block ${number} (${offset}), but ${expected}`);

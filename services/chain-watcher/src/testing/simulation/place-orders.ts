@@ -1,5 +1,10 @@
 import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
-import { encodeMakerEvent, type MakerFact, type OrderSubmitted } from '@makerbook/contracts-events';
+import {
+  encodeMakerEvent,
+  type MakerFact,
+  type OrderSubmitted,
+  type QuarantineLifted,
+} from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { type LogRecord, partitionOf } from '@makerbook/kafka';
@@ -161,7 +166,25 @@ export function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
   };
 }
 
-export function recordOf(topic: string, partitions: number, fact: MakerFact): LogRecord {
+/** An order that ingress should have refused: its maker cannot be folded. */
+export function unfoldableOf(maker: Address, number: number, nowMs: number): OrderSubmitted {
+  return submittedBy(
+    {
+      label: `what cannot be folded of ${nameOf(maker)}`,
+      hash: `0x${number.toString(16).padStart(64, 'f')}`,
+      maker,
+      token: TOKENS[0],
+      amount: 0n,
+      nonce: 0n,
+      expiresAt: Math.floor(nowMs / 1000) + 10,
+      wasAhead: false,
+      isPosted: true,
+    },
+    nowMs,
+  );
+}
+
+export function recordOf(topic: string, partitions: number, fact: MakerFact | QuarantineLifted): LogRecord {
   const { key, value, headers } = encodeMakerEvent(fact, { id: 'request', source: '/ingress', timeMs: 0 });
   return { topic, partition: partitionOf(fact.maker, partitions), key: key ?? '', value, headers };
 }

@@ -1,10 +1,13 @@
 import { type Chance, createChance } from '@makerbook/parts';
 import type { WorkSettings } from '../../observe/term-work.js';
+import { MAKERS } from './place-orders.js';
 
 /** What happens in a run, moment by moment. `draw` is the seed of what is left to chance in it. */
 export type Action = { readonly atMs: number } & (
   | { readonly do: 'mine'; readonly acts: readonly number[] }
   | { readonly do: 'visit'; readonly draw: number }
+  /** One of the makers cannot be folded, and is released later. */
+  | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   /** A watcher; `draw` says how slow and faulty what it asks is. */
   | { readonly do: 'start'; readonly draw: number }
   /** Of those that run, the one that comes first after `which` of them. */
@@ -65,6 +68,7 @@ function planActions(chance: Chance, watchers: number, hasKills: boolean): { act
   };
   start(0);
   const paceMs = chance.pick([1000, 1000, 250]);
+  const quarantinesOneIn = chance.pick([1000, 1000, 30, 8]);
   let atMs = 0;
   for (let left = chance.between(12, 40); left > 0; left -= 1) {
     for (let visits = chance.below(4); visits > 0; visits -= 1) {
@@ -79,6 +83,10 @@ function planActions(chance: Chance, watchers: number, hasKills: boolean): { act
       if (what === 'freeze') actions.push({ atMs: thenMs, do: what, which, forMs: chance.pick([900, 5000, 12_000]) });
       else actions.push({ atMs: thenMs, do: what, which, withinMs: chance.below(2000) });
       if (what !== 'freeze') running -= 1;
+    }
+    if (chance.oneIn(quarantinesOneIn)) {
+      const maker = chance.below(MAKERS.length);
+      actions.push({ atMs: thenMs, do: 'quarantine', maker, forMs: chance.pick([50, 1000, 6000, 15_000]) });
     }
     atMs += chance.oneIn(20) ? 5000 : chance.oneIn(6) ? chance.below(paceMs) : paceMs;
     for (let burst = chance.oneIn(12) ? chance.between(2, 8) : 1; burst > 0; burst -= 1) {

@@ -1,11 +1,10 @@
-import { bookRemovalHeaders, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
+import { bookRemovalHeaders, decodeMakerEvent, type MakerEvent, type TopicNames } from '@makerbook/contracts-events';
 import type { Transition } from '@makerbook/domain';
+import type { Draws, VirtualTime } from '@makerbook/parts';
 import type { PartitionStart } from '../../watch/follow-log.js';
 import type { OpenOrder } from '../../work.js';
 import { PartitionFold } from '../fold-log.js';
-import type { Draws } from './draw-faults.js';
 import type { HeldLog } from './hold-log.js';
-import type { VirtualTime } from './keep-virtual-time.js';
 import { GRACE_SECONDS } from './place-orders.js';
 
 /** How far one projection of a partition has come. */
@@ -38,7 +37,7 @@ export class Projector {
           feed,
           this.log.partitions(this.topics.makerEvents)[partition]?.length ?? 0,
         );
-        for (const transition of transitions) this.publish(partition, transition);
+        for (const { fact, transition } of transitions) this.publish(partition, fact, transition);
       }
       await time.wait(5 + draws.at(time.nowMs, 'feed').below(200));
       for (const [partition, rows] of this.rows.entries())
@@ -51,19 +50,25 @@ export class Projector {
   snapshot(onOrders: (orders: readonly OpenOrder[]) => void): readonly PartitionStart[] {
     return this.rows.map(({ fold, next, block }) => {
       onOrders(
-        fold.openOrders().map(({ orderHash, order, state }) => ({
+        fold.openOrders().map(({ orderHash, order, isObserved }) => ({
           orderHash,
           maker: order.maker,
           token: order.making.token,
           expiresAtSeconds: Number(order.expiresAt),
-          isObserved: state.status !== 'VALIDATING',
+          isObserved,
         })),
       );
-      return { nextOffset: BigInt(next), term: fold.clock.term, block, newestRead: fold.newestRead() };
+      const { term } = fold.clock;
+      const [newestRead, quarantined] = [fold.newestRead(), fold.quarantinedFrom()];
+      return { nextOffset: BigInt(next), term, block, newestRead, quarantined };
     });
   }
 
-  private advance(partition: number, projection: Projection, end: number): Transition[] {
+  private advance(
+    partition: number,
+    projection: Projection,
+    end: number,
+  ): { readonly fact: MakerEvent; readonly transition: Transition }[] {
     const records = this.log.partitions(this.topics.makerEvents)[partition] ?? [];
     return records.slice(projection.next, end).flatMap((record) => {
       const fact = decodeMakerEvent(record);
@@ -72,15 +77,17 @@ export class Projector {
       projection.next += 1;
       const { block, seconds } = projection.fold.clock;
       projection.block = block < 0 ? undefined : { number: block, hash: undefined, timestamp: seconds };
-      return transitions;
+      return transitions.map((transition) => ({ fact, transition }));
     });
   }
 
-  private publish(partition: number, transition: Transition): void {
-    if (transition.kind !== 'OrderWithheld' && !(transition.kind === 'OrderRemoved' && transition.order.inBook)) return;
-    const removal = transition.kind === 'OrderWithheld' ? 'GRACE_PERIOD' : transition.reason;
+  private publish(partition: number, fact: MakerEvent, transition: Transition): void {
+    const isWithheld = transition.kind === 'OrderWithheld';
+    if (!isWithheld && !(transition.kind === 'OrderRemoved' && transition.order.inBook)) return;
+    const whyWithheld = fact.type === 'BlockProcessed' ? 'GRACE_PERIOD' : 'QUARANTINED';
     const position = { partition, offset: String(transition.offset) };
-    const headers = bookRemovalHeaders(removal, position, { id: 'tombstone', source: '/projector', timeMs: 0 });
+    const context = { id: 'tombstone', source: '/projector', timeMs: 0 };
+    const headers = bookRemovalHeaders(isWithheld ? whyWithheld : transition.reason, position, context);
     const key = transition.order.orderHash;
     this.log.store('projector', [{ topic: this.topics.book, partition, key, value: null, headers }]);
   }

@@ -1,5 +1,6 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
+import type { Life } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { pollBlocks } from '../../blocks/poll-blocks.js';
 import { watchHead } from '../../blocks/watch-head.js';
@@ -9,7 +10,6 @@ import { answerNode } from './answer-node.js';
 import type { Faults } from './draw-faults.js';
 import type { HeldLog } from './hold-log.js';
 import type { Chain } from './keep-chain.js';
-import type { Life } from './keep-virtual-time.js';
 import { PROTOCOL } from './place-orders.js';
 import type { Plan } from './plan-run.js';
 import type { Projector } from './project-log.js';
@@ -54,7 +54,7 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld): Wor
     appender: log.openAppender(life, faults),
     topics: TOPICS,
     node: seen.node,
-    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, intervalMs: 500 }),
+    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings: plan.settings,
     batchRecordsMax: plan.batchRecordsMax,

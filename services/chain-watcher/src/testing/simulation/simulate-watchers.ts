@@ -1,11 +1,20 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
-import { createChance } from '@makerbook/parts';
-import { type Calm, Draws, drawFaults } from './draw-faults.js';
+import type { Address } from '@makerbook/contracts-primitives';
+import { createChance, Draws, Life, VirtualTime } from '@makerbook/parts';
+import { type Calm, drawFaults } from './draw-faults.js';
 import { HeldLog, type HeldRecord } from './hold-log.js';
 import { judgeLog, type Verdict } from './judge-log.js';
 import { Chain } from './keep-chain.js';
-import { Life, VirtualTime } from './keep-virtual-time.js';
-import { type MakersAtWork, nameOf, openMakers, recordOf, type SignedOrder, submittedBy } from './place-orders.js';
+import {
+  MAKERS,
+  type MakersAtWork,
+  nameOf,
+  openMakers,
+  recordOf,
+  type SignedOrder,
+  submittedBy,
+  unfoldableOf,
+} from './place-orders.js';
 import type { Action, Plan } from './plan-run.js';
 import { Projector } from './project-log.js';
 import { runWatcher, TOPICS, type WatcherWorld } from './run-watcher.js';
@@ -25,6 +34,8 @@ export interface RunReport extends Verdict {
   readonly terms: number;
   /** Watchers that were killed, stopped or frozen. */
   readonly kills: number;
+  /** Makers that could not be folded for some time. */
+  readonly quarantines: number;
   readonly watchers: number;
 }
 
@@ -34,8 +45,9 @@ const ORDERS_MAX = 35;
 
 /**
  * Watchers as they are, in one process, on a chain and a log in memory and on virtual time: orders are posted and deleted,
- * filled, cancelled and funded, watchers are killed, frozen and started, requests are slow and fail, all by the plan. At the
- * end the log is folded and compared with the chain. The same plan does the same again.
+ * filled, cancelled and funded, makers cannot be folded and are released, watchers are killed, frozen and started, requests
+ * are slow and fail, all by the plan. At the end the log is folded and compared with the chain. The same plan does the same
+ * again.
  */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
   const run = new Run(plan, options);
@@ -57,6 +69,7 @@ class Run {
   private readonly draws: Draws;
   private started = 0;
   private kills = 0;
+  private quarantines = 0;
 
   constructor(plan: Plan, options: RunOptions) {
     this.plan = plan;
@@ -114,6 +127,7 @@ class Run {
       records: facts.length,
       terms: Math.max(0, ...terms),
       kills: this.kills,
+      quarantines: this.quarantines,
       watchers: this.started,
     };
   }
@@ -130,6 +144,8 @@ class Run {
         return this.visit(action.draw);
       case 'start':
         return this.start(action.draw);
+      case 'quarantine':
+        return this.quarantine(MAKERS[action.maker] ?? MAKERS[0], action.forMs);
       default:
         return this.disturb(action);
     }
@@ -175,6 +191,17 @@ class Run {
     const order = this.makers.sign(chance, Math.floor(this.time.nowMs / 1000));
     this.note(() => `${order.label} is signed: ${order.amount} of ${nameOf(order.token)}, nonce ${order.nonce}`);
     if (!chance.oneIn(4)) this.post(order);
+  }
+
+  /** An order is in the log that the projector cannot fold. An operator releases its maker once the cause is mended. */
+  private quarantine(maker: Address, forMs: number): void {
+    const store = (fact: Parameters<typeof recordOf>[2]) =>
+      this.log.store('operator', [recordOf(TOPICS.makerEvents, this.plan.partitions, fact)]);
+    this.quarantines += 1;
+    this.note(() => `${nameOf(maker)} cannot be folded for ${forMs} ms`);
+    store(unfoldableOf(maker, this.quarantines, this.time.nowMs));
+    const cause = { kind: 'operator', commandId: 'release' } as const;
+    this.time.after(forMs, () => store({ type: 'QuarantineLifted', maker, cause }));
   }
 
   private post(order: SignedOrder): void {

@@ -1,0 +1,102 @@
+import type { Alert, Window } from '../alert.js';
+
+const passing = 'service_check_passing';
+
+/** Judged by what every replica of a service says: one that is cut off alone is not ready, and another alert. */
+function away(check: string): Pick<Alert, 'severity' | 'expr' | 'forSeconds' | 'proof'> {
+  const series = (job: string, instance: string) => `${passing}{job="${job}",instance="${instance}",check="${check}"}`;
+  return {
+    severity: 'page',
+    expr: `max by (job) (${passing}{check="${check}"}) == 0`,
+    forSeconds: 60,
+    proof: {
+      fires: { [series('query', 'a')]: '1 0x9', [series('query', 'b')]: '1 0x9', [series('ingress', 'a')]: '1x10' },
+      quiet: { [series('query', 'a')]: '0x10', [series('query', 'b')]: '1x10' },
+      atMinute: 4,
+    },
+  };
+}
+
+/** What the services are connected to. */
+export function alertsOnDependencies(window: Window): Alert[] {
+  return [
+    {
+      name: 'KafkaAway',
+      ...away('kafka'),
+      summary: 'Kafka does not answer a service: nothing can be placed or cancelled, the feed stands still',
+    },
+    {
+      name: 'PostgresAway',
+      ...away('postgres'),
+      summary: 'Postgres does not answer a service: lists come from Redis alone, makers that Redis lacks cannot place',
+    },
+    {
+      name: 'RedisAway',
+      ...away('redis'),
+      summary: 'Redis does not answer a service: no order can be placed',
+    },
+    {
+      name: 'ChainNodeAway',
+      severity: 'page',
+      expr: `sum(increase(chain_watcher_rpc_failures_total[${window(120)}])) > 0 and min(chain_watcher_lag_seconds) > 15`,
+      forSeconds: 60,
+      summary: 'No node gives blocks: orders neither change nor expire',
+      proof: {
+        fires: {
+          'chain_watcher_rpc_failures_total{instance="a",endpoint="n"}': '0+3x10',
+          'chain_watcher_lag_seconds{instance="a"}': '0+60x10',
+        },
+        quiet: {
+          'chain_watcher_rpc_failures_total{instance="a",endpoint="n"}': '0+3x10',
+          'chain_watcher_lag_seconds{instance="a"}': '2x10',
+        },
+        atMinute: 6,
+      },
+    },
+    {
+      name: 'NodeFails',
+      severity: 'ticket',
+      // One that is away is asked six times in the first half minute, then twice a minute.
+      expr: `sum by (endpoint) (increase(chain_watcher_rpc_failures_total[${window(600)}])) > 10`,
+      forSeconds: 0,
+      summary: 'A node has been away for minutes, or fails now and then all the time',
+      proof: {
+        fires: { 'chain_watcher_rpc_failures_total{instance="a",endpoint="n"}': '0+2x20' },
+        quiet: { 'chain_watcher_rpc_failures_total{instance="a",endpoint="n"}': '0 5x20' },
+        atMinute: 15,
+      },
+    },
+    {
+      name: 'SubscriptionClosed',
+      severity: 'ticket',
+      // Without RPC_WS_URL there is none that could break.
+      expr: 'chain_watcher_open_subscriptions == 0 and chain_watcher_subscription_breaks_total > 0',
+      forSeconds: 300,
+      summary: 'The subscription to new blocks is closed: they are found by polling, half a second later',
+      proof: {
+        fires: {
+          'chain_watcher_open_subscriptions{instance="a"}': '0x20',
+          'chain_watcher_subscription_breaks_total{instance="a"}': '1x20',
+        },
+        quiet: {
+          'chain_watcher_open_subscriptions{instance="a"}': '0x20',
+          'chain_watcher_subscription_breaks_total{instance="a"}': '0x20',
+        },
+        atMinute: 10,
+      },
+    },
+    {
+      name: 'BlockTopicGaps',
+      severity: 'ticket',
+      // A start asks JSON-RPC for what came before it, mostly fewer than CATCH_UP_BLOCKS_MAX blocks.
+      expr: `increase(chain_watcher_topic_gap_blocks_total[${window(600)}]) > 120`,
+      forSeconds: 0,
+      summary: 'The Kaia node does not write its blocks to its topic: JSON-RPC gives them',
+      proof: {
+        fires: { 'chain_watcher_topic_gap_blocks_total{instance="a"}': '0+60x20' },
+        quiet: { 'chain_watcher_topic_gap_blocks_total{instance="a"}': '0+10x20' },
+        atMinute: 15,
+      },
+    },
+  ];
+}

@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+
+const REDIS_README = new URL('../../../../shared/redis/README.md', import.meta.url);
+const ANSWER_MS_MAX = 60_000;
+
+/** A user of a Redis, with the rights of one service. */
+export interface RedisUser {
+  /** The server's URL with name and password. */
+  readonly url: string;
+  remove(): Promise<void>;
+}
+
+/**
+ * Adds a user who may do what `shared/redis/README.md` says that a service needs, on keys of one prefix and no others. The
+ * test kits of the services connect by it: a right that is missing there fails their tests.
+ */
+export async function createRedisUser(redisUrl: string, service: string, keyPrefix: string): Promise<RedisUser> {
+  const [, rules] = new RegExp(`^user ${service} on (.*)$`, 'm').exec(readFileSync(REDIS_README, 'utf8')) ?? [];
+  if (rules === undefined) throw new Error(`shared/redis/README.md has no user ${service}`);
+  const name = `${service}-${randomBytes(6).toString('hex')}`;
+  const password = randomBytes(12).toString('hex');
+  const own = rules.replace('>password', `>${password}`).replaceAll('~mb:', `~${keyPrefix}`);
+  await command(redisUrl, `ACL SETUSER ${name} on ${own}`);
+  const url = new URL(redisUrl);
+  url.username = name;
+  url.password = password;
+  return { url: url.href, remove: () => command(redisUrl, `ACL DELUSER ${name}`) };
+}
+
+/** Sends one command that has no blanks in its words. */
+function command(redisUrl: string, line: string): Promise<void> {
+  const { hostname, port } = new URL(redisUrl);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(`${line}\r\n`));
+    socket.setTimeout(ANSWER_MS_MAX, () => socket.destroy(new Error('Redis does not answer')));
+    socket.once('error', reject);
+    socket.once('data', (data) => {
+      socket.destroy();
+      const answer = String(data).trim();
+      if (answer.startsWith('-')) reject(new Error(`${line}: ${answer}`));
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { unknownMaker } from '@makerbook/domain';
+import { makersOf } from '../testing/generate-facts.js';
+import { DueMakers } from './due-makers.js';
+
+const [a, b, c] = makersOf(0, 1, 3) as [Hex, Hex, Hex];
+
+test('makers that are due come by address, in groups with a bounded number of orders, or alone', () => {
+  const due = new DueMakers([
+    { maker: c, dueAtSeconds: 10, openOrders: 3 },
+    { maker: a, dueAtSeconds: 12, openOrders: 7 },
+    { maker: b, dueAtSeconds: 10, openOrders: 1 },
+  ]);
+  expect(due.groupsAt(9, 4)).toEqual([]);
+  expect(due.groupsAt(10, 4)).toEqual([[b, c]]);
+  expect(due.groupsAt(12, 4)).toEqual([[a], [b, c]]);
+});
+
+test('a maker is due when it was set last, and no more once nothing of it is due', () => {
+  const due = new DueMakers([{ maker: a, dueAtSeconds: 10, openOrders: 1 }]);
+  expect(due.groupsAt(10, 4)).toEqual([[a]]);
+  due.set({ ...unknownMaker(a), dueAtSeconds: 20 });
+  expect(due.groupsAt(19, 4)).toEqual([]);
+  expect(due.groupsAt(20, 4)).toEqual([[a]]);
+  due.set(unknownMaker(a));
+  expect(due.groupsAt(1_000, 4)).toEqual([]);
+});

@@ -1,0 +1,57 @@
+import type { Address } from '@makerbook/contracts-primitives';
+import type { Maker } from '@makerbook/domain';
+import type { DueMaker } from '@makerbook/postgres';
+
+/** How many makers are loaded together because they are due. */
+const groupMakersMax = 256;
+
+/** When each maker of the partition with open orders is due, whether it is held in memory or not. */
+export class DueMakers {
+  readonly #makers = new Map<Address, DueMaker>();
+  /** None is due before; a lower bound. */
+  #nextSeconds = Number.POSITIVE_INFINITY;
+
+  constructor(due: readonly DueMaker[]) {
+    for (const one of due) this.#put(one);
+  }
+
+  /** To be called after each change of a maker. */
+  set({ maker, dueAtSeconds, orders }: Maker): void {
+    if (Number.isFinite(dueAtSeconds)) this.#put({ maker, dueAtSeconds, openOrders: orders.size });
+    else this.delete(maker);
+  }
+
+  delete(maker: Address): void {
+    this.#makers.delete(maker);
+  }
+
+  /**
+   * Those that are due, by address, in groups with so many open orders together, or one maker. All of them are to be
+   * advanced, and `set` after that.
+   */
+  groupsAt(seconds: number, groupOrdersMax: number): Address[][] {
+    if (seconds < this.#nextSeconds) return [];
+    const due: DueMaker[] = [];
+    this.#nextSeconds = Number.POSITIVE_INFINITY;
+    for (const one of this.#makers.values()) {
+      if (one.dueAtSeconds <= seconds) due.push(one);
+      else this.#nextSeconds = Math.min(this.#nextSeconds, one.dueAtSeconds);
+    }
+    const groups: Address[][] = [];
+    let orders = Number.POSITIVE_INFINITY;
+    for (const { maker, openOrders } of due.sort((a, b) => (a.maker < b.maker ? -1 : 1))) {
+      orders += openOrders;
+      if (orders > groupOrdersMax || groups.at(-1)?.length === groupMakersMax) {
+        groups.push([]);
+        orders = openOrders;
+      }
+      groups.at(-1)?.push(maker);
+    }
+    return groups;
+  }
+
+  #put(due: DueMaker): void {
+    this.#makers.set(due.maker, due);
+    this.#nextSeconds = Math.min(this.#nextSeconds, due.dueAtSeconds);
+  }
+}

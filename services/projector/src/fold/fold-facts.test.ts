@@ -1,0 +1,92 @@
+import { describe, expect, test } from '@jest/globals';
+import { blockAt, startSeconds } from '../testing/generate-facts.js';
+import {
+  cancelled,
+  decided,
+  expiresAt,
+  GivenPartition,
+  maker,
+  observed,
+  other,
+  submitted,
+} from '../testing/given-partition.js';
+
+describe('a fact', () => {
+  test('leads to numbered messages over both feeds', async () => {
+    const given = new GivenPartition();
+    expect(await given.when(decided(maker, 'MakerAdmitted'), submitted(maker, 0))).toEqual([
+      '0:0 ADMITTED',
+      '1:0 VALIDATING SUBMITTED of 0',
+    ]);
+    expect(await given.when(observed(maker, [0]))).toEqual([
+      '2:0 ADMITTED',
+      '2:1 ACTIVE OBSERVED ALLOWANCE_CHANGED BALANCE_CHANGED NONCE_CHANGED of 0',
+    ]);
+  });
+
+  test('that changes nothing a reader can see leads to no message, and its rows follow', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0), observed(maker, [0]));
+    expect(await given.when(observed(maker, [0], { balance: '0xfffe' }), submitted(maker, 0))).toEqual([]);
+    expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe), openOrders: 1 }]);
+    expect(given.tables.projection.next.offset).toBe(4n);
+  });
+
+  test('of a watcher that has lost its term changes nothing', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0), { type: 'TermStarted', term: 2, holder: 'a watcher' });
+    expect(await given.when(observed(maker, [0]), blockAt(6, startSeconds))).toEqual([]);
+    expect(await given.when(blockAt(6, startSeconds, 2))).toEqual(['4:0 block 6']);
+  });
+
+  test('is folded once however often an order is submitted, also after it was removed, and in one batch', async () => {
+    const given = new GivenPartition();
+    const again = [submitted(maker, 0), cancelled(maker, 0), submitted(maker, 0)];
+    expect(await given.when(...again)).toEqual(['0:0 VALIDATING SUBMITTED of 0', '1:0 CANCELLED of 0']);
+    expect(await given.when(...again)).toEqual([]);
+  });
+
+  test('that cancels an order before it comes counts', async () => {
+    const given = new GivenPartition();
+    expect(await given.when(cancelled(maker, 0))).toEqual([]);
+    expect(await given.when(submitted(maker, 0))).toEqual([]);
+    expect(given.tables.history.map(({ happened }) => happened)).toEqual(['OPENED', 'REMOVED']);
+  });
+});
+
+describe('a block', () => {
+  test('goes to the makers that are due, by address, and its clock comes last', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(other, 1), submitted(maker, 0));
+    expect(await given.when(blockAt(6, expiresAt - 61))).toEqual(['2:0 block 6']);
+    expect(await given.when(blockAt(7, expiresAt - 60))).toEqual([
+      '3:0 GRACE_PERIOD of 0',
+      '3:1 GRACE_PERIOD of 1',
+      '3:2 block 7',
+    ]);
+    expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([false, false]);
+    expect(await given.when(blockAt(8, expiresAt))).toEqual(['4:0 block 8']);
+    expect(given.tables.orders.size).toBe(0);
+  });
+
+  test('finds makers that this process has never held', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    await given.taken();
+    expect(await given.when(blockAt(6, expiresAt))).toEqual(['1:0 EXPIRED of 0', '1:1 block 6']);
+  });
+});
+
+describe('a partition whose rows are behind its feeds', () => {
+  test('is folded again, and nothing is published again', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    const backup = given.tables;
+    await given.when(cancelled(maker, 0), submitted(maker, 1));
+    const { orders } = given.tables;
+    given.rows.tables = backup;
+    expect(await given.taken()).toEqual([]);
+    expect(given.tables.orders).toEqual(orders);
+    expect(await given.when(cancelled(maker, 1))).toEqual(['3:0 CANCELLED of 1']);
+  });
+});

@@ -1,0 +1,106 @@
+import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { StoredRecord } from '@makerbook/kafka';
+import type { Projector } from '../own/project-log.js';
+import {
+  createTestProjector,
+  testPartition as partition,
+  testPartitions as partitions,
+} from './create-test-projector.js';
+import { makersOf, observedAt, orderOf, startSeconds, storedRecord } from './generate-facts.js';
+import { LogInMemory } from './log-in-memory.js';
+import { RowsInMemory, type Tables } from './simulation/hold-rows.js';
+
+const topics = topicNames();
+const cause = { kind: 'request' as const, requestId: 'request' };
+
+export const [maker, other] = makersOf(partition, partitions, 2) as [Hex, Hex];
+export const expiresAt = startSeconds + 1_000;
+
+/** Order `number` of the maker, with nonce 0, that expires at `expiresAt`. */
+export function submitted(of: Hex, number: number): MakerEvent {
+  const { order, orderHash, signature } = orderOf(of, number);
+  const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiresAt.toString(16)}` as const };
+  return {
+    type: 'OrderSubmitted',
+    maker: of,
+    order: same,
+    orderHash,
+    signature,
+    acceptedAtMs: startSeconds * 1000,
+    cause,
+  };
+}
+
+export function cancelled(of: Hex, number: number): MakerEvent {
+  const { orderHash } = orderOf(of, number);
+  return { type: 'OrderCancelled', maker: of, orderHash, expiresAtSeconds: expiresAt, cause };
+}
+
+/** All that an order needs to be ACTIVE, unless the values say otherwise. */
+export function observed(of: Hex, numbers: readonly number[], values?: Parameters<typeof observedAt>[3]): MakerEvent {
+  return observedAt(of, numbers, { number: 5, timestamp: startSeconds }, values);
+}
+
+export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'QuarantineLifted'): MakerEvent {
+  return { type, maker: of, cause: { kind: 'operator', commandId: 'command' } };
+}
+
+/** One partition with its log, feeds and rows in memory, and nothing that fails. */
+export class GivenPartition {
+  readonly rows = new RowsInMemory(() => undefined);
+  /** As `offset maker reason`. */
+  readonly parked: string[] = [];
+  readonly #log = new LogInMemory({ topic: topics.makerEvents, partition, partitions });
+  #projector: Projector | undefined;
+
+  get tables(): Tables {
+    return this.rows.tables;
+  }
+
+  /** Appends the facts and folds them as one batch. Gives what was published, as `number what of which order`. */
+  async when(...facts: readonly MakerEvent[]): Promise<string[]> {
+    const from = this.#log.end;
+    for (const fact of facts) {
+      this.#log.records.push(storedRecord(fact, { partition, offset: this.#log.end }, startSeconds * 1000));
+    }
+    return this.#fold(this.#log.records.filter(({ offset }) => offset >= from));
+  }
+
+  /** Another process folds what the rows lack. Gives what was published. */
+  async taken(): Promise<string[]> {
+    this.#projector = undefined;
+    return this.#fold(this.#log.records);
+  }
+
+  async #fold(given: readonly StoredRecord[]): Promise<string[]> {
+    const view = this.#log.connect();
+    this.#projector ??= createTestProjector({
+      store: this.rows.connect({ send: async (_what, serve) => serve() }),
+      log: view,
+      createFencedPublisher: view.createFencedPublisher,
+      topics,
+    });
+    const projector = this.#projector;
+    const before = this.#log.published.length;
+    const position = projector.owned.get(partition)?.position ?? (await projector.positionOf(partition));
+    const records = given.filter(({ offset }) => offset >= position).map((record) => projector.decode(record));
+    await projector.handleBatch(
+      { partition, records, fromOffset: position, nextOffset: this.#log.end },
+      {
+        heartbeat: () => undefined,
+        park: async ({ offset, headers }, reason) =>
+          void this.parked.push(`${offset} ${headers['parked-maker']} ${reason}`),
+      },
+    );
+    const committer = projector.owned.get(partition)?.taken.committer;
+    while (committer?.underWay !== undefined) await committer.underWay;
+    committer?.assertGood();
+    return this.#log.published.slice(before).map(({ key, value, headers }) => {
+      const { status, causes, admission, block } = value === null ? {} : JSON.parse(value.toString());
+      const what = headers['removal'] ?? admission ?? (block ? `block ${block.number}` : [status, ...causes].join(' '));
+      const number = headers['ce_id']?.slice(2);
+      return key.length === 66 ? `${number} ${what} of ${Number(`0x${key.slice(-24)}`)}` : `${number} ${what}`;
+    });
+  }
+}

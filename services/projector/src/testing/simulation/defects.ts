@@ -1,0 +1,175 @@
+import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
+import { RowCommitter } from '../../commit/commit-rows.js';
+import { DueMakers } from '../../fold/due-makers.js';
+import { HeldMakers } from '../../fold/hold-makers.js';
+import type { PartitionState } from '../../fold/partition-state.js';
+import type { Projector } from '../../own/project-log.js';
+import { testPartition } from '../create-test-projector.js';
+import { LogInMemory } from '../log-in-memory.js';
+import { RowsInMemory } from './hold-rows.js';
+import { type Plan, type PlanOptions, planRun } from './plan-run.js';
+import { type RunOptions, runPlan } from './simulate-projector.js';
+
+export const projectors: Simulation<Plan, PlanOptions, RunOptions> = {
+  planRun,
+  runPlan,
+  keptRuns: new URL('../../../kept-runs/', import.meta.url),
+};
+
+const nothing = () => () => undefined;
+
+/** Leaves a rule out of every partition that is taken. */
+function inState(
+  change: (state: { -readonly [Key in keyof PartitionState]: PartitionState[Key] }) => void,
+): RunOptions {
+  return {
+    onTaken: ({ owned }: Projector) => {
+      const taken = owned.get(testPartition)?.taken;
+      if (taken !== undefined) change(taken.state);
+    },
+  };
+}
+
+/** Switches a part in memory to breaking one of its promises. */
+function broken<Part extends object>(part: Part, promise: keyof Part): () => () => void {
+  return () => {
+    Object.assign(part, { [promise]: true });
+    return () => void Object.assign(part, { [promise]: false });
+  };
+}
+
+export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
+  { name: 'what the feeds hold is published again after a crash', plant: broken(LogInMemory, 'hidesFeedEnd') },
+  {
+    name: 'rows that are behind the feeds are skipped',
+    options: inState((state) => {
+      const { published } = state.rules;
+      if (published !== undefined && published.offset >= state.next.offset) {
+        state.next = { offset: published.offset + 1n, index: 0 };
+      }
+    }),
+    plant: nothing,
+  },
+  { name: 'rows are committed before the feeds are published', plant: broken(LogInMemory, 'answersTooEarly') },
+  {
+    name: 'a lower term is folded',
+    options: inState((state) => {
+      let { clock } = state;
+      Object.defineProperty(state, 'clock', {
+        get: () => ({ ...clock, term: 0 }),
+        set: (next) => {
+          clock = next;
+        },
+      });
+    }),
+    plant: nothing,
+  },
+  { name: 'a batch is published in parts', plant: broken(LogInMemory, 'splitsTransactions') },
+  { name: 'a commit moves the position before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
+  {
+    name: 'a released maker is not replayed',
+    options: inState((state) => {
+      const get = state.quarantined.get.bind(state.quarantined);
+      state.quarantined.get = (maker) => {
+        const quarantine = get(maker);
+        return quarantine && { ...quarantine, offset: state.next.offset };
+      };
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'a maker in quarantine is folded',
+    options: inState(({ quarantined }) => {
+      quarantined.has = () => false;
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'a quarantine is forgotten where the partition is taken again',
+    options: inState(({ quarantined }) => quarantined.clear()),
+    plant: nothing,
+  },
+  {
+    name: 'the fact that a maker was quarantined for is not parked',
+    options: inState(({ toPark }) => {
+      toPark.push = () => 0;
+    }),
+    plant: nothing,
+  },
+  { name: 'the clock of a block is published before its orders', plant: broken(LogInMemory, 'publishesClocksFirst') },
+  {
+    name: 'what of a block is done is forgotten',
+    options: inState((state) => {
+      state.next = { ...state.next, index: 0 };
+    }),
+    plan: { settings: { commitTransitionsMax: 1, commitFactsMax: 1, heldMax: 0, batchFactsMax: 3 } },
+    plant: nothing,
+  },
+  {
+    name: 'makers that are due by their rows are not known',
+    options: inState((state) => {
+      state.due = new DueMakers([]);
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'a maker whose changes are not committed is dropped from memory',
+    plan: { settings: { commitTransitionsMax: 1_000, commitFactsMax: 1_000, heldMax: 0, batchFactsMax: 20 } },
+    plant: () =>
+      replaceMethod(
+        HeldMakers.prototype,
+        'evict',
+        (evict) =>
+          function (this: HeldMakers) {
+            return evict.call(this, () => false);
+          },
+      ),
+  },
+  {
+    name: 'a hash is not looked for in what is not committed',
+    plant: () =>
+      replaceMethod(
+        RowCommitter.prototype,
+        'uncommitted',
+        (uncommitted) =>
+          function (this: RowCommitter) {
+            const changes = uncommitted.call(this);
+            return changes.map((one) => Object.assign(Object.create(one), { orders: new Map(), cancelled: new Map() }));
+          },
+      ),
+  },
+  {
+    name: 'rows are believed that this owner has not written',
+    plan: {
+      hasOlderRows: true,
+      settings: { heldMax: 0, batchFactsMax: 3, commitTransitionsMax: 1, commitFactsMax: 1 },
+    },
+    plant: () => replaceMethod(RowCommitter.prototype, 'verifyRows', () => () => Promise.resolve()),
+  },
+  {
+    name: 'a commit takes no notice of what others have committed',
+    plan: { hasBadRows: false },
+    plant: broken(RowsInMemory, 'ignoresOwners'),
+  },
+  { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
+  {
+    name: 'orders of a maker with bad rows stay in the book',
+    options: inState(({ owed }) => {
+      owed.set = () => owed;
+    }),
+    plan: { hasBadRows: true },
+    plant: nothing,
+  },
+  {
+    name: 'an order without a row of a maker with bad rows stays in the book',
+    options: inState(({ owed }) => {
+      const set = owed.set.bind(owed);
+      owed.set = (maker, orders) => {
+        orders.has = () => true;
+        return set(maker, orders);
+      };
+    }),
+    plan: { hasBadRows: true },
+    plant: nothing,
+  },
+];

@@ -1,0 +1,156 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { LogRecord } from '@makerbook/kafka';
+import type { MakerRow } from '@makerbook/postgres';
+import type { Tables } from './hold-rows.js';
+import type { ExpectedRows, Replay } from './replay-log.js';
+
+/** What the feeds hold of a message. */
+interface PublishedMessage {
+  readonly id: string;
+  readonly key: string;
+  readonly content: string;
+}
+
+/** Where the feeds are not what the replay leads to, message by message. */
+export function judgeFeeds(published: readonly LogRecord[], { messages }: Replay): string[] {
+  const all = published.map(messageOf);
+  for (let index = 0; index < Math.max(all.length, messages.length); index += 1) {
+    const [is, must] = [all[index], messages[index]];
+    if (is?.id === must?.id && is?.key === must?.key && is?.content === must?.content) continue;
+    return [`message ${index} is ${lineOf(is)}, and must be ${lineOf(must)}`];
+  }
+  return [];
+}
+
+/** The same for makers whose rows were never bad: others do not change what is published of them. */
+export function judgeFeedOf(maker: Hex, published: readonly LogRecord[], { messages }: Replay): string[] {
+  const own = messages.filter((message) => message.maker === maker);
+  const keys = new Set(own.map(({ key }) => key));
+  const all = published.map(messageOf).filter(({ key }) => keys.has(key));
+  const isSame = all.length === own.length && own.every(({ content }, index) => all[index]?.content === content);
+  return isSame ? [] : [`of ${maker} is published ${all.map(lineOf)}, and must be ${own.map(lineOf)}`];
+}
+
+/** Each message once, and none that goes back. */
+export function judgeOrder(published: readonly LogRecord[]): string[] {
+  let last: readonly [bigint, bigint] = [-1n, -1n];
+  for (const { headers } of published) {
+    const [, offset = 0n, index = 0n] = (headers['ce_id'] ?? '').split(':').map(BigInt);
+    if (offset < last[0] || (offset === last[0] && index <= last[1]))
+      return [`${headers['ce_id']} comes after ${last}`];
+    last = [offset, index];
+  }
+  return [];
+}
+
+/** Where the rows are not what the replay leads to, or are ahead of the feeds. */
+export function judgeRows(tables: Tables, replay: Replay, published: readonly LogRecord[]): string[] {
+  const { next, isBlockBegun } = tables.projection;
+  const before = replay.messages.filter(({ offset }) => offset < next.offset).length + next.index;
+  if (published.length < before)
+    return [`the rows are at ${next.offset}/${next.index}, with ${published.length} messages published of ${before}`];
+  const must = replay.rows.get(next.offset);
+  if (must === undefined) return [`the rows are at ${next.offset}, where no fact begins`];
+  const { block, seconds } = tables.projection.clock;
+  if (block !== must.clock.block || seconds !== must.clock.seconds) {
+    return [
+      `at ${next.offset} the clock is at block ${block}, ${seconds} s, and must be at ${JSON.stringify(must.clock)}`,
+    ];
+  }
+  const later = isBlockBegun ? replay.rows.get(next.offset + 1n) : undefined;
+  return [...judgeMakers(tables, must, later), ...(isBlockBegun ? [] : judgeHistory(tables, must, replay))];
+}
+
+function judgeMakers(tables: Tables, must: ExpectedRows, later: ExpectedRows | undefined): string[] {
+  const wrong: string[] = [];
+  for (const maker of new Set([...tables.makers.keys(), ...must.makers.keys()])) {
+    const is = describeMaker(maker, tables);
+    const expected = must.makers.get(maker) ?? unknown;
+    if (is === expected || is === later?.makers.get(maker)) continue;
+    wrong.push(`at ${tables.projection.next.offset} the rows of ${maker} are\n    ${is}, and must be\n    ${expected}`);
+  }
+  return wrong;
+}
+
+function judgeHistory({ history, cancelled, projection }: Tables, must: ExpectedRows, replay: Replay): string[] {
+  const is = history.map(({ logOffset, happened, orderHash, remaining, maker }) => {
+    return `${logOffset} ${happened} ${orderHash} ${remaining} ${maker}`;
+  });
+  const expected = replay.history.slice(0, must.history);
+  const at = `at ${projection.next.offset}`;
+  if (is.join() !== expected.join())
+    return [`${at} the history is\n    ${is.join('\n    ')}\n  and must be\n    ${expected.join('\n    ')}`];
+  return cancelled.size === must.cancelled
+    ? []
+    : [`${at} ${cancelled.size} hashes are cancelled, and not ${must.cancelled}`];
+}
+
+/** What the book shows of each order must be what its row says. */
+export function judgeBook({ orders, makers }: Tables, published: readonly LogRecord[]): string[] {
+  const book = new Map<string, string>();
+  for (const { key, value } of published) {
+    const status = value === null ? undefined : (JSON.parse(value.toString()).status as string | undefined);
+    if (status === undefined) book.delete(key);
+    else book.set(key, status);
+  }
+  const wrong: string[] = [];
+  for (const key of new Set<string>([...book.keys(), ...orders.keys()])) {
+    const row = orders.get(key as Hex);
+    const must = row?.inBook ? row.status : undefined;
+    if (book.get(key) !== must) wrong.push(`${key} is ${book.get(key)} in the book, and ${must} by its row`);
+    const quarantine = row && makers.get(row.maker)?.quarantinedOffset;
+    if (book.has(key) && quarantine !== null && quarantine !== undefined)
+      wrong.push(`${key} of a quarantined maker is in the book`);
+  }
+  return wrong;
+}
+
+/** What is open of a maker by its rows, but for what the next reading of the chain decides. */
+export function openOf(maker: Hex, { makers, orders }: Tables): string {
+  const { admission = 'UNKNOWN', nonce = null } = makers.get(maker) ?? {};
+  const open = ordersOf(maker, orders).filter(({ recordStart }) => {
+    return nonce === null || BigInt(JSON.parse(`${recordStart}}`).order.nonce) <= BigInt(nonce);
+  });
+  return JSON.stringify([admission, String(nonce), open.map(({ orderHash, remaining }) => [orderHash, remaining])]);
+}
+
+function describeMaker(maker: Hex, { makers, funding, orders }: Tables): string {
+  const row = makers.get(maker);
+  return row === undefined ? unknown : describeRows(row, funding, ordersOf(maker, orders));
+}
+
+const unknown = JSON.stringify([['UNKNOWN', null], null, null, [], []]);
+
+function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnType<typeof ordersOf>): string {
+  const { quarantinedOffset, quarantineReason, quarantineClock } = row;
+  return JSON.stringify([
+    [row.admission, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
+    row.dueAtSeconds,
+    quarantinedOffset === null ? null : [String(quarantinedOffset), quarantineReason, quarantineClock],
+    [...funding.values()]
+      .filter(({ maker }) => maker === row.maker)
+      .map(({ token, openOrders, balance, allowance, block }) => {
+        return [token, openOrders, balance === null ? undefined : [balance, allowance, block]];
+      })
+      .sort(),
+    orders.map((order) => [
+      order.recordStart,
+      [String(order.acceptedOffset), order.acceptedAtMs, order.expiresAtSeconds],
+      [order.remaining, order.isObserved, order.inBook],
+      [order.status, order.reason],
+    ]),
+  ]);
+}
+
+function ordersOf(maker: Hex, orders: Tables['orders']) {
+  const own = [...orders.values()].filter((order) => order.maker === maker);
+  return own.sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
+}
+
+function messageOf({ key, value, headers }: LogRecord): PublishedMessage {
+  return { id: headers['ce_id'] ?? '', key, content: value === null ? (headers['removal'] ?? '') : value.toString() };
+}
+
+function lineOf(message: PublishedMessage | undefined): string {
+  return message === undefined ? 'nothing' : `${message.id} ${message.key} ${message.content}`;
+}

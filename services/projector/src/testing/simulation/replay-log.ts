@@ -1,0 +1,272 @@
+import {
+  type BookRecord,
+  bookClockKey,
+  decodeMakerEvent,
+  isClockEvent,
+  type MakerEvent,
+  type MakerFact,
+} from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import {
+  advanceLog,
+  bookEntryOf,
+  expirySeconds,
+  type LogClock,
+  type Maker,
+  MakerDraft,
+  makerViewOf,
+  type OpenOrder,
+  recordStart,
+  rememberHashes,
+  routableUntilSeconds,
+  startOfLog,
+  type Transition,
+  unknownMaker,
+} from '@makerbook/domain';
+import type { StoredRecord } from '@makerbook/kafka';
+import { testPartition as partition } from '../create-test-projector.js';
+
+/** A message that the feeds must hold, and what for. */
+export interface ExpectedMessage {
+  readonly offset: bigint;
+  readonly id: string;
+  readonly key: string;
+  /** Of a tombstone why the order left. */
+  readonly content: string;
+  readonly maker: Hex | undefined;
+}
+
+/** What the rows must be when all facts before an offset are folded. */
+export interface ExpectedRows {
+  readonly makers: ReadonlyMap<Hex, string>;
+  readonly history: number;
+  readonly cancelled: number;
+  readonly clock: LogClock;
+}
+
+interface Replayed {
+  draft: MakerDraft;
+  quarantine: { readonly offset: bigint; readonly clock: LogClock; readonly reason: string } | undefined;
+}
+
+const rules = { routingGraceSeconds: 60 };
+
+/** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
+export class Replay {
+  readonly messages: ExpectedMessage[] = [];
+  /** By offset: the rows when all before it is folded. */
+  readonly rows = new Map<bigint, ExpectedRows>();
+  readonly history: string[] = [];
+  readonly parked = new Set<string>();
+  readonly #facts: { readonly offset: bigint; readonly fact: MakerEvent }[] = [];
+  readonly #hashes = rememberHashes();
+  readonly #makers = new Map<Hex, Replayed>();
+  #rowsOf: ReadonlyMap<Hex, string> = new Map();
+  readonly #touched = new Set<Hex>();
+  #cancelled = 0;
+  #clock = startOfLog;
+  /** Of the fact at hand. */
+  #index = 0;
+  #offset = 0n;
+
+  constructor(records: readonly StoredRecord[]) {
+    let next = 0n;
+    for (const record of records) {
+      this.#mark(next, record.offset);
+      next = record.offset + 1n;
+      const fact = decodeMakerEvent(record);
+      if ('unreadable' in fact) {
+        this.parked.add(`${record.offset}`);
+        continue;
+      }
+      this.#offset = record.offset;
+      this.#index = 0;
+      this.#facts.push({ offset: record.offset, fact });
+      this.#fold(fact);
+      const rowsOf = new Map(this.#rowsOf);
+      for (const maker of this.#touched) rowsOf.set(maker, this.#describe(this.#makerOf(maker)));
+      this.#rowsOf = rowsOf;
+      this.#touched.clear();
+    }
+    this.#mark(next, next);
+  }
+
+  isQuarantined(maker: Hex): boolean {
+    return this.#makers.get(maker)?.quarantine !== undefined;
+  }
+
+  /** What is open of a maker at the end, but for orders with a nonce ahead of the chain's: the next reading decides about those. */
+  openOf(maker: Hex): string {
+    const { admission, nonce, orders } = this.#makers.get(maker)?.draft ?? unknownMaker(maker);
+    const open = [...orders.values()].filter(({ order }) => nonce === undefined || order.nonce <= nonce.value);
+    return JSON.stringify([
+      admission,
+      String(nonce?.value ?? null),
+      open.map((order) => [order.orderHash, String(order.remaining)]),
+    ]);
+  }
+
+  #mark(from: bigint, to: bigint): void {
+    const rows = { makers: this.#rowsOf, history: this.history.length, cancelled: this.#cancelled, clock: this.#clock };
+    for (let offset = from; offset <= to; offset += 1n) this.rows.set(offset, rows);
+  }
+
+  #fold(fact: MakerEvent): void {
+    if (!isClockEvent(fact)) this.#touched.add(fact.maker);
+    if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
+    if (!isClockEvent(fact)) return this.#change(this.#makerOf(fact.maker), fact);
+    const before = this.#clock;
+    const clock = advanceLog(before, fact);
+    if (clock.block > before.block) {
+      for (const maker of [...this.#makers.keys()].sort()) {
+        const one = this.#makerOf(maker);
+        if (one.draft.dueAtSeconds > clock.seconds) continue;
+        this.#touched.add(maker);
+        if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
+      }
+      if (fact.type === 'BlockProcessed') {
+        const position = { partition, offset: String(this.#offset + 1n) };
+        this.#publish(bookClockKey(partition), { type: 'BookClock', block: fact.block, position }, undefined);
+      }
+    }
+    this.#clock = clock;
+  }
+
+  #change(one: Replayed, fact: MakerFact): void {
+    if (one.quarantine !== undefined) return;
+    try {
+      this.#take(one, one.draft.apply(fact, { offset: this.#offset, clock: this.#clock }));
+    } catch (error) {
+      one.quarantine = { offset: this.#offset, clock: this.#clock, reason: (error as Error).message };
+      this.parked.add(`${this.#offset} ${fact.maker}`);
+      const inBook = [...one.draft.orders.values()].filter((order) => order.inBook);
+      this.#put(one, (order) => ({ ...order, inBook: false }), Number.POSITIVE_INFINITY);
+      for (const order of inBook) this.#happen({ kind: 'OrderWithheld', order, offset: this.#offset }, fact.maker);
+      for (const { orderHash } of inBook) this.#withdraw(orderHash, 'QUARANTINED', fact.maker);
+    }
+  }
+
+  #lift(maker: Hex): void {
+    const one = this.#makerOf(maker);
+    const { quarantine } = one;
+    if (quarantine === undefined) return;
+    const before = snapshotOf(one.draft);
+    // What is known of hashes is kept only where all of it can be folded.
+    const hashes = rememberHashes(this.#hashes);
+    const draft = new MakerDraft({ ...before, dueAtSeconds: 0 }, { ...rules, ...hashes });
+    const happened: Transition[] = [];
+    let { clock } = quarantine;
+    try {
+      for (const { offset, fact } of this.#facts) {
+        if (offset < quarantine.offset || offset >= this.#offset || fact.type === 'QuarantineLifted') continue;
+        if (isClockEvent(fact)) clock = advanceLog(clock, fact);
+        else if (fact.maker !== maker) continue;
+        const transitions = isClockEvent(fact) ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
+        hashes.note(transitions);
+        happened.push(...transitions);
+      }
+    } catch {
+      this.parked.add(`${this.#offset} ${maker}`);
+      return;
+    }
+    one.quarantine = undefined;
+    one.draft = draft;
+    for (const transition of happened) this.#happen(transition, maker);
+    this.#put(
+      one,
+      (order) => ({ ...order, inBook: this.#clock.seconds < routableUntilSeconds({ order: order.order }, rules) }),
+      0,
+    );
+    const { admission, nonce } = one.draft;
+    if (admission !== before.admission || nonce?.value !== before.nonce?.value) {
+      this.#take(one, [{ kind: 'MakerChanged', admission, nonce, offset: this.#offset }]);
+    }
+    this.#take(one, one.draft.release(this.#offset));
+  }
+
+  #take(one: Replayed, transitions: readonly Transition[]): void {
+    const { maker } = one.draft;
+    for (const transition of transitions) {
+      this.#happen(transition, maker);
+      if (transition.kind === 'MakerChanged') {
+        const { type: _, ...view } = makerViewOf({ ...transition, maker }, this.#position());
+        this.#add(maker, JSON.stringify(view), maker);
+      }
+      if (transition.kind === 'OrderWithheld') this.#withdraw(transition.order.orderHash, 'GRACE_PERIOD', maker);
+      if (transition.kind === 'OrderRemoved' && transition.order.inBook) {
+        this.#withdraw(transition.order.orderHash, transition.reason, maker);
+      }
+      if ((transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged') && transition.order.inBook) {
+        const causes = transition.kind === 'OrderOpened' ? (['SUBMITTED'] as const) : transition.causes;
+        const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), rules);
+        this.#publish(entry.orderHash, entry, maker);
+      }
+    }
+  }
+
+  #happen(transition: Transition, maker: Hex): void {
+    this.#hashes.note([transition]);
+    if (transition.kind === 'HashCancelled') this.#cancelled += 1;
+    if (!('order' in transition) || transition.kind === 'OrderObserved') return;
+    const { kind, order, offset } = transition;
+    this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${order.orderHash} ${order.remaining} ${maker}`);
+  }
+
+  #publish(key: string, { type: _, ...record }: BookRecord, maker: Hex | undefined): void {
+    this.#add(key, JSON.stringify(record), maker);
+  }
+
+  #withdraw(orderHash: Hex, removal: string, maker: Hex): void {
+    this.#add(orderHash, removal, maker);
+  }
+
+  #add(key: string, content: string, maker: Hex | undefined): void {
+    const id = `${partition}:${this.#offset}:${this.#index}`;
+    this.messages.push({ offset: this.#offset, id, key, content, maker });
+    this.#index += 1;
+  }
+
+  #position() {
+    return { partition, offset: String(this.#offset) };
+  }
+
+  #makerOf(maker: Hex): Replayed {
+    const known = this.#makers.get(maker);
+    if (known !== undefined) return known;
+    const one: Replayed = {
+      draft: new MakerDraft(unknownMaker(maker), { ...rules, ...this.#hashes }),
+      quarantine: undefined,
+    };
+    this.#makers.set(maker, one);
+    return one;
+  }
+
+  #put(one: Replayed, change: (order: OpenOrder) => OpenOrder, dueAtSeconds: number): void {
+    const orders = new Map([...one.draft.orders].map(([orderHash, order]) => [orderHash, change(order)]));
+    one.draft = new MakerDraft({ ...snapshotOf(one.draft), orders, dueAtSeconds }, { ...rules, ...this.#hashes });
+  }
+
+  #describe({ draft, quarantine }: Replayed): string {
+    const { admission, nonce, dueAtSeconds, funding, orders } = draft;
+    return JSON.stringify([
+      [admission, nonce === undefined ? null : [String(nonce.value), nonce.block]],
+      Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
+      quarantine === undefined ? null : [String(quarantine.offset), quarantine.reason, quarantine.clock],
+      [...funding]
+        .map(([token, { known, openOrders }]) => {
+          return [token, openOrders, known && [String(known.balance), String(known.allowance), known.block]];
+        })
+        .sort(),
+      [...orders.values()].map((order) => [
+        recordStart(order),
+        [String(order.acceptedOffset), order.acceptedAtMs, expirySeconds(order)],
+        [String(order.remaining), order.isObserved, order.inBook],
+        [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
+      ]),
+    ]);
+  }
+}
+
+function snapshotOf({ maker, admission, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
+  return { maker, admission, nonce, funding: new Map(funding), orders: new Map(orders), dueAtSeconds };
+}

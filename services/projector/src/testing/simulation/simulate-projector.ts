@@ -1,0 +1,329 @@
+import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { FatalError, LogUnavailable, PoisonRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
+import { Life, VirtualTime } from '@makerbook/parts';
+import type { LoggedFact } from '../../fold/read-facts.js';
+import type { Projector } from '../../own/project-log.js';
+import {
+  createTestProjector,
+  testPartition as partition,
+  testPartitions as partitions,
+} from '../create-test-projector.js';
+import { blockAt, storedRecord } from '../generate-facts.js';
+import { LogInMemory } from '../log-in-memory.js';
+import { CacheModel } from './cache-model.js';
+import { RowsInMemory } from './hold-rows.js';
+import { judgeBook, judgeFeedOf, judgeFeeds, judgeOrder, judgeRows, openOf } from './judge-run.js';
+import type { Action, Plan } from './plan-run.js';
+import { Replay } from './replay-log.js';
+import { type Calm, Requests } from './send-requests.js';
+
+export interface RunOptions {
+  /** Called with a line for each step. */
+  readonly onLine?: (line: string) => void;
+  /** What a planted defect makes of a fact that was read. */
+  readonly mangle?: (fact: LoggedFact) => LoggedFact;
+  /** What a planted defect does to a projector that has just taken the partition. */
+  readonly onTaken?: (projector: Projector) => void;
+}
+
+export interface RunReport {
+  readonly wrong: readonly string[];
+  readonly facts: number;
+  readonly commits: number;
+  readonly processes: number;
+  readonly takes: number;
+  readonly quarantines: number;
+}
+
+const topics = topicNames();
+/** In virtual time; until then the rows have to be at the end of the log once nothing fails any more. */
+const QUIET_MS = 120_000;
+
+/** Runs a plan. The same one does the same again. */
+export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
+  const run = new Run(plan, options);
+  await run.time.runUntil(run.live());
+  return run.judge();
+}
+
+/** One process, and whether it still believes that the partition is its own. */
+interface Holder {
+  readonly life: Life;
+  isStale: boolean;
+  isStopping: boolean;
+}
+
+class Run {
+  readonly time = new VirtualTime(0);
+  readonly #plan: Plan;
+  readonly #options: RunOptions;
+  readonly #stream: readonly StoredRecord[];
+  readonly #replay: Replay;
+  readonly #log = new LogInMemory({ topic: topics.makerEvents, partition, partitions });
+  readonly #rows = new RowsInMemory(() => this.#onCommit());
+  readonly #cache = new CacheModel(() => this.#rows.tables);
+  readonly #calm: Calm = { isCalm: false };
+  readonly #holders: Holder[] = [];
+  readonly #wrong: string[] = [];
+  readonly #parked = new Set<string>();
+  #backup = this.#rows.tables;
+  readonly #sums = { commits: 0, processes: 0, takes: 0 };
+
+  constructor(plan: Plan, options: RunOptions) {
+    this.#plan = plan;
+    this.#options = options;
+    this.#stream = streamOf(plan);
+    this.#replay = new Replay(this.#stream);
+  }
+
+  async live(): Promise<void> {
+    const { actions } = this.#plan;
+    let appended = 0;
+    for (const action of actions) {
+      this.time.after(action.atMs, () => {
+        if (action.do === 'append') {
+          this.#append(appended);
+          appended += 1;
+        } else this.#take(action);
+      });
+    }
+    await this.time.wait((actions.at(-1)?.atMs ?? 0) + 10_000);
+    this.#note(() => 'from now on nothing fails');
+    this.#calm.isCalm = true;
+    this.#rows.isAway = false;
+    for (const what of [this.#rows.broken, this.#rows.refused]) what.clear();
+    // The builds that run are mended too.
+    this.#start(1);
+    for (; appended < this.#stream.length; appended += 1) {
+      this.#append(appended);
+      await this.time.wait(2_000);
+    }
+    for (let left = QUIET_MS / 1000; left > 0 && !this.#isDone(); left -= 1) await this.time.wait(1000);
+    for (const { life } of this.#holders) life.kill();
+  }
+
+  judge(): RunReport {
+    const { published } = this.#log;
+    const replay = this.#replay;
+    const wrong = [...this.#wrong, ...judgeOrder(published)];
+    if (!this.#isDone())
+      wrong.push(`the rows are at ${this.#rows.tables.projection.next.offset}, the log ends at ${this.#log.end}`);
+    if (this.#plan.hasBadRows) wrong.push(...this.#judgeHarm());
+    else {
+      wrong.push(...judgeFeeds(published, replay));
+      const parked = (offsets: ReadonlySet<string>) => [...offsets].sort().join(', ');
+      if (parked(this.#parked) !== parked(replay.parked)) {
+        wrong.push(`parked is ${parked(this.#parked)}, and must be ${parked(replay.parked)}`);
+      }
+    }
+    if (wrong.length === 0) wrong.push(...judgeBook(this.#rows.tables, published));
+    const quarantines = [...this.#parked].filter((parked) => parked.includes(' ')).length;
+    return { wrong, facts: this.#stream.length, quarantines, ...this.#sums };
+  }
+
+  /** Bad rows harm their maker alone, and it too is right once it was released. */
+  #judgeHarm(): string[] {
+    const bad = badMakers(this.#plan);
+    return [...makersOf(this.#stream)].flatMap((maker) => {
+      if (!bad.has(maker)) return judgeFeedOf(maker, this.#log.published, this.#replay);
+      const [is, must] = [openOf(maker, this.#rows.tables), this.#replay.openOf(maker)];
+      return is === must ? [] : [`of ${maker} is open\n    ${is}, and must be\n    ${must}`];
+    });
+  }
+
+  #isDone(): boolean {
+    return this.#rows.tables.projection.next.offset === this.#log.end;
+  }
+
+  #note(line: () => string): void {
+    this.#options.onLine?.(`${this.time.nowMs} ${line()}`);
+  }
+
+  #append(index: number): void {
+    const record = this.#stream[index];
+    if (record === undefined) return;
+    this.#note(() => `${record.offset} ${record.headers['ce_type']} ${record.key} ${record.value}`);
+    this.#log.records.push(record);
+  }
+
+  #take(action: Exclude<Action, { do: 'append' }>): void {
+    this.#note(() => JSON.stringify(action));
+    switch (action.do) {
+      case 'start':
+        return this.#start(action.draw);
+      case 'back up':
+        this.#backup = this.#rows.tables;
+        return;
+      case 'restore':
+        this.#rows.tables = this.#backup;
+        return;
+      case 'empty':
+        this.#rows.empty();
+        return;
+      case 'outage':
+        this.#rows.isAway = true;
+        return this.time.after(action.forMs, () => {
+          this.#rows.isAway = false;
+        });
+      case 'break':
+        this.#rows.broken.add(action.maker);
+        return;
+      case 'refuse':
+        this.#rows.refused.add(action.maker);
+        return;
+      case 'mend':
+        this.#rows.broken.delete(action.maker);
+        this.#rows.refused.delete(action.maker);
+        return;
+      default:
+        return this.#disturb(action);
+    }
+  }
+
+  #disturb(action: Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>): void {
+    const holder = this.#holders[action.which % Math.max(1, this.#holders.length)];
+    if (holder === undefined) return;
+    if (action.do === 'freeze') return holder.life.freeze(action.forMs);
+    this.#holders.splice(this.#holders.indexOf(holder), 1);
+    if (action.do === 'stop') holder.isStopping = true;
+    else holder.life.kill();
+  }
+
+  /** The others find out some time later that the partition is no longer theirs. */
+  #start(draw: number): void {
+    this.#sums.processes += 1;
+    const life = new Life(`p${this.#sums.processes}`, this.time);
+    const requests = new Requests(draw, life, this.time, this.#calm, this.#plan.hasFaults);
+    for (const other of this.#holders) {
+      this.time.after(this.#calm.isCalm ? 0 : requests.draws.at(-1, other.life.name).below(3_000), () => {
+        other.isStale = true;
+      });
+    }
+    const holder: Holder = { life, isStale: false, isStopping: false };
+    this.#holders.push(holder);
+    void this.#hold(holder, requests).catch((error: Error) => this.#wrong.push(`${life.name} ends: ${error.stack}`));
+  }
+
+  /** As the consumer loop does with one partition. */
+  async #hold(holder: Holder, requests: Requests): Promise<void> {
+    const { life } = holder;
+    const projector = this.#create(requests);
+    let position: bigint | undefined;
+    let unexpected = 0;
+    for (let delayMs = 100; !holder.isStale && !holder.isStopping; ) {
+      try {
+        position ??= await projector.positionOf(partition);
+        position = await this.#handle(projector, position, holder, requests);
+        delayMs = 100;
+        unexpected = 0;
+      } catch (error) {
+        this.#note(() => `${life.name}: ${error}`);
+        if (!(error instanceof RetryableError || error instanceof LogUnavailable)) unexpected += 1;
+        if (error instanceof FatalError || unexpected > 5) throw error;
+        await life.delay(delayMs);
+        delayMs = Math.min(2 * delayMs, 5_000);
+      }
+    }
+    await projector.onRevoked([partition]);
+  }
+
+  async #handle(projector: Projector, fromOffset: bigint, holder: Holder, requests: Requests): Promise<bigint> {
+    const { life } = holder;
+    await life.delay(requests.draws.at(this.time.nowMs, 'fetch').below(50));
+    const records: LoggedFact[] = [];
+    const fetched = this.#log.records.filter(({ offset }) => offset >= fromOffset);
+    const length = requests.draws.at(this.time.nowMs, 'length').pick([1, 3, 10, 40]);
+    for (const record of fetched.slice(0, length)) {
+      try {
+        const fact = projector.decode(record);
+        records.push(this.#options.mangle?.(fact) ?? fact);
+      } catch (error) {
+        if (!(error instanceof PoisonRecord)) throw error;
+        this.#parked.add(`${record.offset}`);
+      }
+    }
+    const last = fetched.slice(0, length).at(-1);
+    if (last === undefined) {
+      await life.delay(100);
+      return fromOffset;
+    }
+    await projector.handleBatch(
+      { partition, records, fromOffset, nextOffset: last.offset + 1n },
+      {
+        heartbeat: () => {
+          if (holder.isStale) throw new RetryableError('given to another member');
+        },
+        park: (record) =>
+          requests.send(
+            'park',
+            () => void this.#parked.add(`${record.offset} ${record.headers['parked-maker']}`),
+            (fate) => new LogUnavailable(fate, { mayHaveBeenAppended: true }),
+          ),
+      },
+    );
+    return last.offset + 1n;
+  }
+
+  #create(requests: Requests): Projector {
+    const { life } = requests;
+    const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: true });
+    const view = this.#log.connect((what, serve) => requests.send(what, serve, unavailable));
+    const projector: Projector = createTestProjector({
+      store: this.#rows.connect(requests),
+      log: view,
+      createFencedPublisher: view.createFencedPublisher,
+      topics,
+      ...this.#plan.settings,
+      refreshCache: async (batch) => {
+        await requests.send('cache', () => this.#wrong.push(...this.#cache.refresh(batch)), unavailable).catch(() => 0);
+      },
+      taken: () => {
+        this.#sums.takes += 1;
+        this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.next.offset}`);
+        this.#options.onTaken?.(projector);
+      },
+      nowMs: () => life.nowMs(),
+      wait: (ms, signal) => life.wait(ms, signal),
+    });
+    return projector;
+  }
+
+  #onCommit(): void {
+    this.#sums.commits += 1;
+    const { tables } = this.#rows;
+    this.#note(() => `the rows are at ${tables.projection.next.offset}/${tables.projection.next.index}`);
+    if (this.#plan.hasBadRows || this.#wrong.length > 0) return;
+    this.#wrong.push(...judgeRows(tables, this.#replay, this.#log.published));
+  }
+}
+
+/** All that is ever in the log: at the end every maker with bad rows is released, and blocks come. */
+function streamOf({ actions, hasBadRows }: Plan): StoredRecord[] {
+  const facts = actions.flatMap((action) => (action.do === 'append' ? action : []));
+  const blocks = facts.flatMap(({ fact }) => (fact !== undefined && 'block' in fact ? fact.block : []));
+  const terms = facts.flatMap(({ fact }) => (fact !== undefined && 'term' in fact ? fact.term : []));
+  const number = Math.max(0, ...blocks.map((block) => block.number)) + 1;
+  const seconds = Math.max(1, ...blocks.map((block) => block.timestamp));
+  const block = (index: number) => blockAt(number + index, seconds + 10 * index, Math.max(1, ...terms));
+  const release = (maker: Hex): MakerEvent => {
+    return { type: 'QuarantineLifted', maker, cause: { kind: 'operator', commandId: 'the last' } };
+  };
+  const releases = hasBadRows ? [...badMakers({ actions })].map(release) : [];
+  // A commit that failed is noticed with the next fact: there is always another block.
+  const last = [block(0), ...releases, ...[1, 2, 3, 4].map(block)];
+  let offset = -1n;
+  return [...facts, ...last.map((fact) => ({ fact, gap: false }))].map(({ fact, gap }) => {
+    offset += gap ? 2n : 1n;
+    const record = storedRecord(fact ?? block(0), { partition, offset }, Number(offset));
+    return fact === undefined ? { ...record, value: Buffer.from('{') } : record;
+  });
+}
+
+function badMakers({ actions }: Pick<Plan, 'actions'>): ReadonlySet<Hex> {
+  return new Set(actions.flatMap((action) => (action.do === 'break' || action.do === 'refuse' ? action.maker : [])));
+}
+
+function makersOf(stream: readonly StoredRecord[]): ReadonlySet<Hex> {
+  return new Set(stream.flatMap(({ key }) => (key === '' ? [] : (key as Hex))));
+}

@@ -1,0 +1,57 @@
+import { beginSpan, metrics, SpanKind, SpanStatusCode, traceOfRequest, withSpan } from '@makerbook/telemetry';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+
+/** What is known of a request besides itself; in `response.locals`. */
+export interface RequestNotes {
+  requestId: string;
+  receivedAtMs: number;
+  /** The code of the problem that was answered. */
+  code?: string;
+}
+
+/** A request's own method and path may be anything: attributes and labels are bounded. */
+const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']);
+const PATH_CHARS_MAX = 200;
+const SERVER_ERROR = 500;
+
+/**
+ * A SERVER span and a measured time for each request, by OpenTelemetry's conventions for HTTP. The span belongs to the
+ * trace that the request brought. No query and no address of a client is in it.
+ */
+export function observeRequests(): RequestHandler {
+  const duration = metrics.getMeter('http').createHistogram('http.server.request.duration', {
+    unit: 's',
+    description: 'Time from the request to the end of its answer',
+    advice: { explicitBucketBoundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
+  });
+  return (request: Request, response: Response, next: NextFunction) => {
+    const startedAt = performance.now();
+    const notes = response.locals as RequestNotes;
+    const method = methods.has(request.method) ? request.method : '_OTHER';
+    const parent = traceOfRequest(request.headers);
+    const attributes = {
+      'http.request.method': method,
+      'url.path': request.url.split('?', 1)[0]?.slice(0, PATH_CHARS_MAX) ?? '',
+      'url.scheme': request.protocol,
+      'makerbook.request_id': notes.requestId,
+    };
+    const span = beginSpan(method, { kind: SpanKind.SERVER, attributes }, parent);
+    response.once('close', () => {
+      const route: unknown = request.route?.path;
+      const isAnswered = response.writableEnded;
+      const isFailed = !isAnswered || response.statusCode >= SERVER_ERROR;
+      const outcome = {
+        ...(typeof route === 'string' ? { 'http.route': route } : {}),
+        ...(isAnswered ? { 'http.response.status_code': response.statusCode } : {}),
+        ...(notes.code === undefined ? {} : { 'makerbook.error_code': notes.code }),
+        ...(isFailed ? { 'error.type': isAnswered ? String(response.statusCode) : 'aborted' } : {}),
+      };
+      duration.record((performance.now() - startedAt) / 1000, { 'http.request.method': method, ...outcome });
+      span.setAttributes(outcome);
+      if (typeof route === 'string') span.updateName(`${method} ${route}`);
+      if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    });
+    withSpan(span, parent, next);
+  };
+}

@@ -1,0 +1,160 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { RowShape } from './row-shape.js';
+
+/** The next fact of a partition to be folded, and how many of the feed messages that it leads to are done. */
+export interface LogPlace {
+  readonly offset: bigint;
+  /** 0, or some of the messages of a block at `offset`. */
+  readonly index: number;
+}
+
+/** How far the partition's clock has come. */
+export interface PartitionClock {
+  /** The highest term that was started; 0 before the first. */
+  readonly term: number;
+  /** The newest processed block; -1 before the first. */
+  readonly block: number;
+  /** The greatest timestamp of a processed block, in seconds; 0 before the first. */
+  readonly seconds: number;
+}
+
+/** How far the rows of a partition have come. */
+export interface Projection {
+  readonly next: LogPlace;
+  /** Some makers of the block at `next` are done. */
+  readonly isBlockBegun: boolean;
+  readonly clock: PartitionClock;
+  /** Grows with each commit and each owner; see `takeProjection`. */
+  readonly version: bigint;
+}
+
+export interface MakerRow {
+  readonly maker: Hex;
+  readonly admission: string;
+  /** Decimal; null until it was seen once. */
+  readonly nonce: string | null;
+  readonly nonceBlock: number | null;
+  /** Null: nothing is due. */
+  readonly dueAtSeconds: number | null;
+  /** The first fact that was not folded for it; with the two below null where the maker is not quarantined. */
+  readonly quarantinedOffset: bigint | null;
+  readonly quarantineReason: string | null;
+  /** The partition's clock before that fact. */
+  readonly quarantineClock: PartitionClock | null;
+}
+
+export interface FundingRow {
+  readonly maker: Hex;
+  readonly token: Hex;
+  /** Decimal, as `allowance`; both and the block are null until they were read. */
+  readonly balance: string | null;
+  readonly allowance: string | null;
+  readonly block: number | null;
+  readonly openOrders: number;
+}
+
+/** The part of an open order's row that can change. `remaining` is decimal. */
+export interface OrderStateRow {
+  readonly orderHash: Hex;
+  readonly remaining: string;
+  readonly isObserved: boolean;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly inBook: boolean;
+}
+
+export interface OrderRow extends OrderStateRow {
+  readonly maker: Hex;
+  readonly acceptedOffset: bigint;
+  readonly acceptedAtMs: number;
+  readonly expiresAtSeconds: number;
+  readonly makingToken: Hex;
+  /** Decimal. */
+  readonly makingAmount: string;
+  /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
+  readonly recordStart: string;
+}
+
+/** One line of an order's history. */
+export interface HistoryRow {
+  readonly logOffset: bigint;
+  readonly orderHash: Hex;
+  readonly maker: Hex;
+  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
+  readonly status: string;
+  /** Why it is INACTIVE; of a removed order why it was removed. */
+  readonly reason: string | null;
+  /** Decimal. */
+  readonly remaining: string;
+  /** With OPENED only. */
+  readonly expiresAtSeconds: number | null;
+}
+
+/** A hash with what its rows are found by. */
+export interface HashKey {
+  readonly maker: Hex;
+  readonly expiresAtSeconds: number;
+  readonly orderHash: Hex;
+}
+
+/** A hash that its maker cancelled and that was not accepted before. */
+export interface CancelledHashRow extends HashKey {
+  readonly logOffset: bigint;
+}
+
+const orderState = {
+  orderHash: 'bytea',
+  remaining: 'numeric',
+  isObserved: 'boolean',
+  status: 'text',
+  reason: 'text',
+  inBook: 'boolean',
+} as const;
+const hashKey = { maker: 'bytea', expiresAtSeconds: 'number', orderHash: 'bytea' } as const;
+
+/** The rows of each table; `partition` is a column of all but `funding`, and no field. */
+export const shapes = {
+  orderHash: new RowShape<Pick<OrderRow, 'orderHash'>>({ orderHash: 'bytea' }),
+  orderState: new RowShape<OrderStateRow>(orderState),
+  order: new RowShape<OrderRow>({
+    ...orderState,
+    maker: 'bytea',
+    acceptedOffset: 'bigint',
+    acceptedAtMs: 'number',
+    expiresAtSeconds: 'number',
+    makingToken: 'bytea',
+    makingAmount: 'numeric',
+    recordStart: 'text',
+  }),
+  fundingKey: new RowShape<Pick<FundingRow, 'maker' | 'token'>>({ maker: 'bytea', token: 'bytea' }),
+  funding: new RowShape<FundingRow>({
+    maker: 'bytea',
+    token: 'bytea',
+    balance: 'numeric',
+    allowance: 'numeric',
+    block: 'number',
+    openOrders: 'integer',
+  }),
+  maker: new RowShape<MakerRow>({
+    maker: 'bytea',
+    admission: 'text',
+    nonce: 'numeric',
+    nonceBlock: 'number',
+    dueAtSeconds: 'number',
+    quarantinedOffset: 'bigint',
+    quarantineReason: 'text',
+    quarantineClock: 'jsonb',
+  }),
+  history: new RowShape<HistoryRow>({
+    logOffset: 'bigint',
+    orderHash: 'bytea',
+    maker: 'bytea',
+    happened: 'text',
+    status: 'text',
+    reason: 'text',
+    remaining: 'numeric',
+    expiresAtSeconds: 'number',
+  }),
+  hashKey: new RowShape<HashKey>(hashKey),
+  cancelledHash: new RowShape<CancelledHashRow>({ ...hashKey, logOffset: 'bigint' }),
+};

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { kafkaConnection, postgresConnection, redisConnection } from './connections.js';
+import { kafkaSettings, postgresSettings, redisSettings } from './deployment.js';
+import { readSettings } from './settings.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'makerbook-settings-'));
+  for (const name of ['ca', 'cert', 'key', 'password', 'token']) writeFileSync(join(folder, name), `${name}\n`);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+type Environment = Record<string, string>;
+const toKafka = (environment: Environment) =>
+  kafkaConnection(readSettings(kafkaSettings, { KAFKA_BROKERS: 'a:1,b:2', ...environment }));
+const toPostgres = (environment: Environment) =>
+  postgresConnection(readSettings(postgresSettings, { DATABASE_URL: 'postgres://me@h:1/d', ...environment }));
+const toRedis = (environment: Environment) =>
+  redisConnection(readSettings(redisSettings, { REDIS_URL: 'redis://me@h:1/0', ...environment }));
+
+describe.each<[string, (environment: Environment) => { readonly tls?: object }]>([
+  ['KAFKA', toKafka],
+  ['DATABASE', toPostgres],
+  ['REDIS', toRedis],
+])('TLS by the settings %s_TLS…', (prefix, connect) => {
+  test('is off unless it is switched on', () => {
+    expect(connect({}).tls).toBeUndefined();
+    expect(connect({ [`${prefix}_TLS`]: 'on' }).tls).toEqual({});
+  });
+
+  test('takes an authority, and a certificate with its key, from files', () => {
+    const files = {
+      [`${prefix}_TLS_CA_FILE`]: join(folder, 'ca'),
+      [`${prefix}_TLS_CERT_FILE`]: join(folder, 'cert'),
+      [`${prefix}_TLS_KEY_FILE`]: join(folder, 'key'),
+    };
+    expect(connect({ [`${prefix}_TLS`]: 'on', ...files }).tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key' });
+    expect(() => connect(files)).toThrow(`${prefix}_TLS=on`);
+    const on = { [`${prefix}_TLS`]: 'on' };
+    expect(() => connect({ ...on, [`${prefix}_TLS_CERT_FILE`]: join(folder, 'cert') })).toThrow('together');
+    expect(() => connect({ ...on, [`${prefix}_TLS_CA_FILE`]: join(folder, 'no') })).toThrow(/CA_FILE=.*ENOENT/);
+  });
+});
+
+test('Kafka is reached without TLS and authentication unless they are set', () => {
+  expect(toKafka({})).toEqual({ brokers: ['a:1', 'b:2'] });
+});
+
+test('Kafka takes each mechanism with the credentials that it needs', () => {
+  const environment = { KAFKA_SASL_MECHANISM: 'SCRAM-SHA-256', KAFKA_SASL_PASSWORD_FILE: join(folder, 'password') };
+  expect(() => toKafka(environment)).toThrow('KAFKA_SASL_USERNAME');
+  const { sasl } = toKafka({ ...environment, KAFKA_SASL_USERNAME: 'me' });
+  if (sasl?.mechanism !== 'SCRAM-SHA-256') throw new Error('not SCRAM');
+  expect([sasl.username, sasl.password()]).toEqual(['me', 'password']);
+  const bearer = toKafka({ KAFKA_SASL_MECHANISM: 'OAUTHBEARER', KAFKA_SASL_TOKEN_FILE: join(folder, 'token') }).sasl;
+  if (bearer?.mechanism !== 'OAUTHBEARER') throw new Error('not OAUTHBEARER');
+  expect(bearer.token()).toBe('token');
+  expect(() => toKafka({ KAFKA_SASL_MECHANISM: 'OAUTHBEARER' })).toThrow('KAFKA_SASL_TOKEN');
+  expect(() => toKafka({ KAFKA_SASL_MECHANISM: 'PLAIN', KAFKA_SASL_USERNAME: 'me' })).toThrow('KAFKA_SASL_PASSWORD');
+  expect(() => toKafka({ KAFKA_SASL_MECHANISM: 'GSSAPI' })).toThrow('must be one of');
+});
+
+describe.each<[string, string, (environment: Environment) => { readonly password?: () => string }]>([
+  ['DATABASE', 'postgres:', toPostgres],
+  ['REDIS', 'redis:', toRedis],
+])('the address %s_URL', (prefix, protocol, connect) => {
+  const url = (value: string) => ({ [`${prefix}_URL`]: value });
+
+  test('has its password beside it or in it, not both', () => {
+    expect(connect({}).password).toBeUndefined();
+    const file = { [`${prefix}_PASSWORD_FILE`]: join(folder, 'password') };
+    expect(connect(file).password?.()).toBe('password');
+    expect(() => connect({ ...file, ...url(`${protocol}//me:other@h:1/0`) })).toThrow('give one');
+  });
+
+  test('has no word on TLS, for which there are settings', () => {
+    expect(() => connect(url(`${protocol}//me@h:1/0?sslmode=require`))).toThrow(`set by ${prefix}_TLS`);
+    expect(() => connect(url('rediss://me@h:1/0'))).toThrow(`begins with ${protocol}//; TLS is set by ${prefix}_TLS`);
+    expect(() => connect(url('h:1'))).toThrow('must be a URL');
+  });
+});

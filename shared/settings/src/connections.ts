@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import type { kafkaSettings, postgresSettings, redisSettings } from './deployment.js';
+import { SettingsError, type SettingsOf } from './settings.js';
+
+/** Certificates and key as PEM texts. The server's certificate and its host name are always verified. */
+export interface Tls {
+  /** Of the authorities that sign the server's certificate; undefined: the machine's. */
+  readonly ca?: string;
+  /** What is shown to the server. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** How Kafka is reached: brokers, and where they are set, certificates and credentials. */
+export interface KafkaConnection {
+  readonly brokers: readonly string[];
+  readonly tls?: Tls;
+  readonly sasl?:
+    | {
+        readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
+        readonly username: string;
+        /** Asked at each connection, so that a renewed secret is taken at the next one. */
+        readonly password: () => string;
+      }
+    | { readonly mechanism: 'OAUTHBEARER'; readonly token: () => string };
+}
+
+/** How Postgres or Redis is reached. */
+export interface ServerConnection {
+  readonly url: string;
+  /** Instead of one in the URL; asked at each connection. */
+  readonly password?: () => string;
+  readonly tls?: Tls;
+}
+
+type KafkaSettings = SettingsOf<typeof kafkaSettings>;
+
+/** @throws SettingsError naming what does not fit together, or a file that cannot be read */
+export function kafkaConnection(settings: KafkaSettings): KafkaConnection {
+  const tls = readTls('KAFKA', settings);
+  const sasl = readSasl(settings);
+  return { brokers: settings.KAFKA_BROKERS, ...(tls && { tls }), ...(sasl && { sasl }) };
+}
+
+/**
+ * @param url of another server that is reached in the same way: a replica
+ * @throws SettingsError, likewise
+ */
+export function postgresConnection(
+  settings: SettingsOf<typeof postgresSettings>,
+  url = settings.DATABASE_URL,
+): ServerConnection {
+  return connectionOf('DATABASE', url, settings.DATABASE_PASSWORD, settings);
+}
+
+/** @throws SettingsError, likewise */
+export function redisConnection(settings: SettingsOf<typeof redisSettings>): ServerConnection & { keyPrefix: string } {
+  const connection = connectionOf('REDIS', settings.REDIS_URL, settings.REDIS_PASSWORD, settings);
+  return { ...connection, keyPrefix: settings.REDIS_KEY_PREFIX };
+}
+
+function connectionOf(
+  prefix: 'DATABASE' | 'REDIS',
+  url: string,
+  password: () => string,
+  settings: Readonly<Record<string, unknown>>,
+): ServerConnection {
+  const hasPassword = password() !== '';
+  if (hasPassword && new URL(url).password !== '') {
+    throw new SettingsError(`${prefix}_PASSWORD and a password in the URL are both given: give one`);
+  }
+  const tls = readTls(prefix, settings);
+  return { url, ...(hasPassword && { password }), ...(tls && { tls }) };
+}
+
+/** Reads what `tlsSettings` describes. */
+function readTls(prefix: string, settings: Readonly<Record<string, unknown>>): Tls | undefined {
+  const [ca, cert, key] = ['CA', 'CERT', 'KEY'].map((part) => {
+    const name = `${prefix}_TLS_${part}_FILE`;
+    return { name, path: String(settings[name]) };
+  }) as [PemFile, PemFile, PemFile];
+  if (settings[`${prefix}_TLS`] === 'off') {
+    if ([ca, cert, key].every(({ path }) => path === '')) return undefined;
+    throw new SettingsError(`${ca.name}, ${cert.name} and ${key.name} need ${prefix}_TLS=on`);
+  }
+  if ((cert.path === '') !== (key.path === '')) {
+    throw new SettingsError(`${cert.name} and ${key.name} are given together or not at all`);
+  }
+  return {
+    ...(ca.path !== '' && { ca: readPem(ca) }),
+    ...(cert.path !== '' && { cert: readPem(cert), key: readPem(key) }),
+  };
+}
+
+function readSasl(settings: KafkaSettings): KafkaConnection['sasl'] {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = settings;
+  const { KAFKA_SASL_PASSWORD: password, KAFKA_SASL_TOKEN: token } = settings;
+  const need = (name: string, value: string) => {
+    if (value === '') throw new SettingsError(`KAFKA_SASL_MECHANISM=${mechanism} needs ${name}`);
+  };
+  if (mechanism === 'none') return undefined;
+  if (mechanism === 'OAUTHBEARER') {
+    need('KAFKA_SASL_TOKEN', token());
+    return { mechanism, token };
+  }
+  need('KAFKA_SASL_USERNAME', username);
+  need('KAFKA_SASL_PASSWORD', password());
+  return { mechanism, username, password };
+}
+
+interface PemFile {
+  readonly name: string;
+  readonly path: string;
+}
+
+function readPem({ name, path }: PemFile): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new SettingsError(`${name}=${path} cannot be read: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,31 @@
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import type { CollectionResult, MetricData } from '@opentelemetry/sdk-metrics';
+
+/** Units as Prometheus has them at the end of a name; of others the name says it already. */
+const units: Readonly<Record<string, string>> = { s: 'seconds', By: 'bytes', '1': 'ratio' };
+
+/**
+ * The metrics in the Prometheus text format, named as OpenTelemetry's specification says: the exporter's own names are
+ * without the unit, `http_server_request_duration` in place of `http_server_request_duration_seconds`.
+ */
+export class MetricsPage extends PrometheusExporter {
+  constructor() {
+    super({ preventServerStart: true, withoutScopeInfo: true });
+  }
+
+  override async collect(): Promise<CollectionResult> {
+    const { resourceMetrics, errors } = await super.collect();
+    const scopeMetrics = resourceMetrics.scopeMetrics.map(({ metrics, ...scope }) => ({
+      ...scope,
+      metrics: metrics.map(withUnit),
+    }));
+    return { resourceMetrics: { ...resourceMetrics, scopeMetrics }, errors };
+  }
+}
+
+function withUnit(metric: MetricData): MetricData {
+  const { name, unit } = metric.descriptor;
+  const suffix = units[unit];
+  if (suffix === undefined || name.endsWith(suffix)) return metric;
+  return { ...metric, descriptor: { ...metric.descriptor, name: `${name}_${suffix}` } };
+}
