@@ -1,12 +1,11 @@
 #!/bin/sh
-# Compiles one service and leaves in a folder what runs it: its workspaces without sources and tests, and their production
+# Leaves in a folder what runs one compiled service: its workspaces without sources and tests, and their production
 # dependencies at the versions of package-lock.json. Run inside the build stage of the Dockerfile.
 #   assemble.sh <service> <folder>
 set -eu
 service=$1
 folder=$2
 
-npx tsc -b --pretty false "services/$service"
 npx turbo prune "@makerbook/$service" --production --use-gitignore=false --out-dir "$folder"
 
 cd "$folder"

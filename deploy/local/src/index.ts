@@ -7,4 +7,11 @@ export {
 } from './deploy-contracts.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { readStackEnvironment } from './stack-env.js';
-export { type ProcessEntry, readProcessesFile, type StackFile } from './write-stack-files.js';
+export {
+  type ProcessEntry,
+  readProcessesFile,
+  readStackFile,
+  type StackFile,
+  writeProcessesFile,
+  writeStackFile,
+} from './write-stack-files.js';

@@ -32,5 +32,7 @@ export {
   type Simulation,
 } from './testing/simulation/find-defects.js';
 export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
+export { default as startTestParts } from './testing/start-test-parts.js';
+export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';
-export { type TestParts, testParts } from './testing/test-parts.js';
+export { TEST_PARTS_VARIABLE, type TestAddresses, type TestParts, testParts } from './testing/test-parts.js';

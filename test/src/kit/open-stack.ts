@@ -7,6 +7,7 @@ import {
   type ProcessEntry,
   readProcessesFile,
   readStackEnvironment,
+  readStackFile,
   runStack,
   type StackFile,
 } from '@makerbook/local-stack';
@@ -27,8 +28,7 @@ export interface OpenStack {
   /** Sends SIGSTOP to a process, and waits until it stands still. */
   freeze(name: string): Promise<void>;
   /**
-   * Waits until what was killed runs again, and the whole stack says that it is ready, as `/readyz` of the base URL tells
-   * it.
+   * Waits until what was killed runs again, and each process is ready.
    */
   ready(): Promise<void>;
   stop(): Promise<void>;
@@ -42,9 +42,16 @@ export interface OpenStackOptions {
 }
 
 const READY_MS_MAX = 180_000;
+/** The data folder of a running stack, for tests of one that something else has started. */
+export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
 
-/** Starts the stack that `npm start` starts, on a free port and a folder of its own. */
+/**
+ * Starts the stack that `npm start` starts, on a free port and a folder of its own. Where MAKERBOOK_TEST_STACK names the data
+ * folder of a stack that runs, that one is used instead, unless the test needs parts of its own.
+ */
 export async function openStack({ ownParts, settings = {} }: OpenStackOptions): Promise<OpenStack> {
+  const other = process.env[TEST_STACK_VARIABLE];
+  if (other !== undefined && !ownParts) return describeStack(other, async () => undefined);
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-e2e-'));
   const name = randomBytes(4).toString('hex');
   const topicPrefix = ownParts ? '' : `e2e-${name}.`;
@@ -61,11 +68,22 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
   };
   const lines: string[] = [];
   const run = runStack(readStackEnvironment(environment), environment, (line) => lines.push(line));
-  const { addresses } = await run.ready.catch((error: unknown) => {
+  await run.ready.catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
   });
 
+  return describeStack(folder, async () => {
+    await run.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+}
+
+/** A stack that runs, by the files in its data folder. */
+function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
+  const addresses = readStackFile(folder);
+  const shared = readProcessesFile(folder)?.settings;
+  if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
   const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
@@ -75,13 +93,8 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
   };
   return {
     addresses,
-    topicPrefix,
-    operatorEnvironment: {
-      KAFKA_BROKERS: addresses.kafkaBrokers,
-      PARTITIONS: '8',
-      TOPIC_PREFIX: topicPrefix,
-      LOG_LEVEL: 'error',
-    },
+    topicPrefix: shared['TOPIC_PREFIX'] ?? '',
+    operatorEnvironment: { ...shared, KAFKA_BROKERS: addresses.kafkaBrokers, LOG_LEVEL: 'error' },
     processes,
     opsUrl: (wanted) => `http://127.0.0.1:${processOf(wanted).opsPort}`,
     signal(signal, ...names) {
@@ -101,19 +114,26 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
         const dead = processes().filter(({ pid }) => killed.has(pid));
         last = dead.map(({ name }) => `${name} was killed`).join(', ');
         if (dead.length === 0) {
-          const answer = await fetch(`${addresses.baseUrl}/readyz`).catch(() => undefined);
-          if (answer?.status === 200) return;
-          last = (await answer?.text().catch(() => undefined)) ?? 'no answer';
+          last = (await findUnready(processes())).join(', ');
+          if (last === '') return;
         }
         await pause(100);
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);
     },
-    async stop() {
-      await run.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
+}
+
+/** What each process that is not ready answers, by its name. */
+async function findUnready(processes: readonly ProcessEntry[]): Promise<string[]> {
+  const answers = processes.map(async ({ name, opsPort }) => {
+    if (opsPort === undefined) return [];
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined);
+    if (answer?.status === 200) return [];
+    return [`${name}: ${(await answer?.text().catch(() => undefined)) ?? 'no answer'}`];
+  });
+  return (await Promise.all(answers)).flat();
 }
 
 async function sharedParts(): Promise<Record<string, string>> {

@@ -12,9 +12,11 @@ import { TEST_PARTS_VARIABLE, type TestAddresses } from './test-parts.js';
 
 /**
  * Jest's global set-up for live tests: one Kafka, Postgres and Redis for the run, on free ports, in a temporary folder.
- * Their addresses reach the test files through the environment, see `testParts()`.
+ * Their addresses reach the test files through the environment, see `testParts()`. Those whose addresses it names already
+ * are used as they are.
  */
 export default async function startTestParts(): Promise<void> {
+  const given = JSON.parse(process.env[TEST_PARTS_VARIABLE] ?? '{}') as Partial<TestAddresses>;
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-test-'));
   // Root runs Postgres as another user, who needs to enter this folder.
   chmodSync(folder, 0o711);
@@ -26,26 +28,31 @@ export default async function startTestParts(): Promise<void> {
   };
   const onProgress = (line: string) => console.error(line);
   const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);
-  const starts = await Promise.allSettled([
-    speedUpStarts(folder, onProgress)
-      .then(() => startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort }))
-      .then(keep),
+  const startOwn = {
+    kafkaBrokers: async () => {
+      await speedUpStarts(folder, onProgress);
+      return keep(await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort })).brokers;
+    },
     // What it writes does not outlive the run, nor the machine.
-    startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort, settings: { fsync: 'off' } }).then(keep),
-    startRedis({ dataDir: join(folder, 'redis'), port: redisPort, onProgress }).then(keep),
+    postgresUrl: async () =>
+      keep(await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort, settings: { fsync: 'off' } }))
+        .url,
+    redisUrl: async () => keep(await startRedis({ dataDir: join(folder, 'redis'), port: redisPort, onProgress })).url,
+  };
+  const starts = await Promise.allSettled([
+    given.kafkaBrokers ?? startOwn.kafkaBrokers(),
+    given.postgresUrl ?? startOwn.postgresUrl(),
+    given.redisUrl ?? startOwn.redisUrl(),
   ]);
   const failed = starts.find((start) => start.status === 'rejected');
-  const [kafka, postgres, redis] = starts;
-  if (failed || kafka.status !== 'fulfilled' || postgres.status !== 'fulfilled' || redis.status !== 'fulfilled') {
+  if (failed !== undefined) {
     await stopRunningTestParts();
-    const reason: unknown = failed?.reason;
+    const reason: unknown = failed.reason;
     throw reason instanceof PartError ? new Error(`${reason.message}\n${reason.logTail}`) : reason;
   }
-  const addresses: TestAddresses = {
-    kafkaBrokers: kafka.value.brokers,
-    postgresUrl: postgres.value.url,
-    redisUrl: redis.value.url,
-  };
-  process.env[TEST_PARTS_VARIABLE] = JSON.stringify(addresses);
+  const [kafkaBrokers = '', postgresUrl = '', redisUrl = ''] = starts.map((start) =>
+    start.status === 'fulfilled' ? start.value : '',
+  );
+  process.env[TEST_PARTS_VARIABLE] = JSON.stringify({ kafkaBrokers, postgresUrl, redisUrl } satisfies TestAddresses);
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 }

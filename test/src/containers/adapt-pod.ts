@@ -1,5 +1,4 @@
-import type { Manifest } from '../read-manifests.js';
-import { type Pod, readEnvironmentOf } from '../read-pods.js';
+import { type Manifest, type Pod, readEnvironmentOf } from '@makerbook/deploy-checks';
 
 export interface PodPlan {
   /** Name of the pod: `ingress-a`. */

@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readText } from '../read-manifests.js';
+import { readText } from '@makerbook/deploy-checks';
 import { waitUntilReady } from './podman.js';
 
 export interface Upstreams {
@@ -50,6 +50,7 @@ export async function startGateway(port: number, upstreams: Upstreams): Promise<
     stop: async () => {
       nginx.kill('SIGQUIT');
       await once(nginx, 'exit');
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
+import { findFreePort, readOptions } from '@makerbook/parts';
+import { findRoot } from '../conformance/find-root.js';
+import { followOrders } from '../end-to-end/follow-orders.js';
+import { openChain, openMaker } from '../end-to-end/open-maker.js';
+import { eventually } from '../kit/eventually.js';
+import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { openParts, type Parts } from './open-parts.js';
+import { placeAndCancel } from './place-and-cancel.js';
+import {
+  ageOf,
+  buildImage,
+  findLooseRights,
+  images,
+  isHealthy,
+  peakMemoryOf,
+  podman,
+  removeImages,
+  services,
+} from './podman.js';
+import { type Pods, type RunningPod, runPods } from './run-pods.js';
+import { type Gateway, startGateway } from './start-gateway.js';
+
+const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--restart ingress,query] [--keep]
+  runs the rendered pods of the small overlay by \`podman kube play\` on a Kafka, Postgres, Redis and chain of its own, nginx
+  before them; the end-to-end tests of orders on them; then two pods of each service, each replaced in turn while makers
+  place, list and cancel. Exits with 1 where a test or a request failed, or an acknowledged order is not in the feed.
+  --tag: images that exist, which are neither built nor removed. --keep: goes on until Ctrl-C. Needs podman and nginx, on Linux.`;
+const { values } = readOptions(USAGE, {
+  tag: { type: 'string' },
+  only: { type: 'string' },
+  restart: { type: 'string', default: services.join(',') },
+  keep: { type: 'boolean', default: false },
+});
+const MAKERS = 8;
+const PREFIX = `pods-${randomBytes(3).toString('hex')}`;
+const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: `${PREFIX}:` };
+const tag = values.tag ?? `check-${process.pid}`;
+const root = findRoot();
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-pods-'));
+const closing: (() => Promise<unknown> | undefined)[] = [];
+
+let isWrong = false;
+const fault = (what: string) => {
+  isWrong = true;
+  console.log(`wrong: ${what}`);
+};
+
+process.once('SIGINT', () => void close().finally(() => process.exit(1)));
+try {
+  if (values.tag === undefined) {
+    closing.push(() => removeImages(tag));
+    for (const service of images) await buildImage(service, tag, root);
+  }
+  const parts = await openParts();
+  closing.push(() => parts.stop());
+  // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
+  const pods = runPods(PREFIX, tag, { ...parts.environment, ...shared, SWEEP_PAIRS_PER_SECOND: '0' });
+  closing.push(() => pods.stop());
+  for (const job of ['topics', 'migrate']) console.log(`job ${job}: ${await pods.runJob(job)}`);
+  const gateway = await startAll(pods, parts);
+  closing.push(() => gateway.stop());
+  if (values.only !== 'restarts') await runTests(pods);
+  if (values.only !== 'tests') await restartAll(pods, gateway);
+  if (values.keep) await new Promise(() => console.log(`MAKERBOOK_DATA=${folder} npm run demo`));
+} finally {
+  await close();
+}
+process.exit(isWrong ? 1 : 0);
+
+async function close(): Promise<void> {
+  for (const step of closing.splice(0).reverse()) await step();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function upstreamsOf(pods: Pods, without?: RunningPod) {
+  const portsOf = (service: string) =>
+    pods
+      .running()
+      .filter((pod) => pod.service === service && pod !== without)
+      .map(({ port }) => port);
+  return { ingress: portsOf('ingress'), query: portsOf('query') };
+}
+
+/** One pod of each service, the gateway, and the files by which tests and commands find them. */
+async function startAll(pods: Pods, parts: Parts): Promise<Gateway> {
+  for (const service of services) await pods.start(service);
+  const say = async (pod: RunningPod) => console.log(`${pod.service}: ${await measureStart(pods, pod)}`);
+  await Promise.all(pods.running().map(say));
+  const gateway = await startGateway(await findFreePort(), upstreamsOf(pods));
+  writeStackFile(folder, { baseUrl: gateway.url, ...parts.addresses });
+  await writePods(pods);
+  return gateway;
+}
+
+async function measureStart(pods: Pods, pod: RunningPod): Promise<string> {
+  await pods.ready(pod);
+  const age = await ageOf(pod.container);
+  for (const loose of await findLooseRights(pod.container)) fault(`${pod.name} is not bounded: ${loose}`);
+  return `ready in ${age.toFixed(1)} s`;
+}
+
+/** The processes as podman runs them now: their ids change when it starts one again. */
+async function writePods(pods: Pods): Promise<void> {
+  const listed = JSON.parse(await podman('ps', '--format', 'json')) as { Names: string[]; Pid: number }[];
+  const processes = pods.running().flatMap(({ service, container, port, opsPort }) => {
+    const pid = listed.find(({ Names }) => Names.includes(container))?.Pid;
+    return pid === undefined ? [] : [{ name: service, pid, logFile: container, port, opsPort }];
+  });
+  writeProcessesFile(folder, { supervisorPid: process.pid, settings: shared, processes });
+}
+
+/** The end-to-end tests of orders, one of which kills every pod. */
+async function runTests(pods: Pods): Promise<void> {
+  const watch = setInterval(() => void writePods(pods).catch((error: Error) => fault(error.message)), 1000);
+  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', `${root}/node_modules/.bin/jest`];
+  const words = ['--forceExit', '--selectProjects', 'live', '--testPathPatterns', 'test/dist/end-to-end/orders'];
+  const tests = spawn(process.execPath, [...jest, ...words], {
+    cwd: root,
+    env: { ...process.env, [TEST_STACK_VARIABLE]: folder },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = (await once(tests, 'exit')) as [number | null];
+  clearInterval(watch);
+  if (code !== 0) fault(`the end-to-end tests ended with ${code}`);
+}
+
+/** Two pods of each service, each replaced under load; then every acknowledged order is held against the feed. */
+async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
+  const replaced = services.filter((service) => values.restart.split(',').includes(service));
+  await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));
+  await gateway.route(upstreamsOf(pods));
+  process.env[TEST_STACK_VARIABLE] = folder;
+  const stack = await openStack({ ownParts: false });
+  const chain = openChain(stack);
+  const feed = followOrders(stack);
+  closing.push(async () => {
+    chain.stop();
+    await feed.close();
+  });
+  const makers = await Promise.all(Array.from({ length: MAKERS }, () => openMaker(stack, chain)));
+  for (const maker of makers) {
+    await maker.mint(1_000_000n);
+    await maker.approve(1_000_000n);
+  }
+  const load = placeAndCancel(makers, (await chain.nowSeconds()) + 7200);
+  const startMs = performance.now();
+  await pause(5000);
+  for (const service of replaced) {
+    for (const old of pods.running().filter((pod) => pod.service === service)) {
+      const before = load.failures().length;
+      const said = await replace(pods, gateway, old);
+      console.log(`${service}: ${said}; ${load.failures().length - before} requests failed`);
+    }
+  }
+  const acknowledged = await load.stop();
+  const seconds = (performance.now() - startMs) / 1000;
+  console.log(`${load.answered()} requests in ${seconds.toFixed(0)} s were answered with 200`);
+  for (const failure of load.failures()) fault(failure);
+  const expected = { placed: 'ACTIVE', cancelled: 'gone CANCELLED' };
+  const lost = async () =>
+    [...acknowledged].filter(([hash, state]) => feed.last(hash) !== expected[state]).map(([hash]) => hash);
+  await eventually(lost, []).catch((error: Error) => fault(`the feed: ${error.message}`));
+  const cancelled = [...acknowledged.values()].filter((state) => state === 'cancelled').length;
+  console.log(`${acknowledged.size} acknowledged orders, ${cancelled} of them cancelled: the feed has each`);
+}
+
+/** As its Deployment has it: the new pod before the end of the old one, or behind it. */
+async function replace(pods: Pods, gateway: Gateway, old: RunningPod): Promise<string> {
+  const { service } = old;
+  const peakMb = await peakMemoryOf(old.container);
+  const isSurging = pods.surgeOf(service) > 0;
+  let started = isSurging ? await measureStart(pods, await pods.start(service)) : '';
+  if (service === 'ingress' || service === 'query') await gateway.route(upstreamsOf(pods, old));
+  const { seconds, exitCode } = await pods.end(old);
+  if (exitCode !== 0) fault(`${old.name} ended with ${exitCode}`);
+  if (!isSurging) started = await measureStart(pods, await pods.start(service));
+  const newest = pods.running().at(-1);
+  if (newest === undefined || !(await isHealthy(newest.container))) fault(`the new ${service} is not healthy`);
+  return `${started}; the old one had ${peakMb.toFixed(0)} MB at most, and ended with ${exitCode} in ${seconds.toFixed(1)} s`;
+}

@@ -1,0 +1,78 @@
+import { type Manifest, type Pod, readOverlay, readPods } from '@makerbook/deploy-checks';
+import { findFreePorts } from '@makerbook/parts';
+import { adaptPod } from './adapt-pod.js';
+import { imageOf, play, podman, stopContainer, waitForEnd, waitUntilReady } from './podman.js';
+
+/** A pod that runs; `container` is its only one. */
+export interface RunningPod {
+  readonly name: string;
+  readonly service: string;
+  readonly container: string;
+  readonly port: number;
+  readonly opsPort: number;
+}
+
+export interface Pods {
+  /** Pods that run, oldest first. */
+  running(): readonly RunningPod[];
+  /** Starts one more pod of a Deployment. It becomes ready later. */
+  start(service: string): Promise<RunningPod>;
+  ready(pod: RunningPod): Promise<void>;
+  /** Runs a Job to its end. @returns what it printed */
+  runJob(job: string): Promise<string>;
+  /** Ends a pod as Kubernetes does. */
+  end(pod: RunningPod): Promise<{ seconds: number; exitCode: number }>;
+  /** How many pods more than wanted a Deployment may have while it is rolled out. */
+  surgeOf(service: string): number;
+  /** Removes all. */
+  stop(): Promise<void>;
+}
+
+/** The pods of the small overlay, as `podman kube play` runs them. @param name is put before the name of each */
+export function runPods(name: string, tag: string, environment: Readonly<Record<string, string>>): Pods {
+  const manifests = readOverlay('small');
+  const templates = readPods(manifests);
+  const names = new Set<string>();
+  const running: RunningPod[] = [];
+  let number = 0;
+
+  async function create(owner: string, label: string): Promise<RunningPod> {
+    const template: Pod | undefined = templates.find((pod) => pod.owner === owner);
+    if (template === undefined) throw new Error(`the overlay has no ${owner}`);
+    const [port = 0, opsPort = 0] = await findFreePorts(2);
+    const plan = { name: `${name}-${label}`, image: imageOf(template.service, tag), port, opsPort, environment };
+    names.add(plan.name);
+    play(adaptPod(template, manifests, plan));
+    return { name: plan.name, service: template.service, container: `${plan.name}-main`, port, opsPort };
+  }
+  return {
+    running: () => running,
+    async start(service) {
+      const pod = await create(`Deployment ${service}`, `${service}-${++number}`);
+      running.push(pod);
+      return pod;
+    },
+    ready: (pod) => waitUntilReady(`http://127.0.0.1:${pod.opsPort}/readyz`),
+    async runJob(job) {
+      return waitForEnd((await create(`Job ${job}`, job)).container);
+    },
+    async end(pod) {
+      running.splice(running.indexOf(pod), 1);
+      const ended = await stopContainer(pod.container);
+      await podman('pod', 'rm', '--force', pod.name);
+      names.delete(pod.name);
+      return ended;
+    },
+    surgeOf(service) {
+      const deployment = manifests.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === service);
+      return (deployment as Deployment).spec.strategy.rollingUpdate.maxSurge;
+    },
+    async stop() {
+      for (const pod of names) await podman('pod', 'rm', '--force', '--time', '5', '--ignore', pod);
+    },
+  };
+}
+
+type Deployment = Manifest & {
+  readonly spec: { readonly strategy: { readonly rollingUpdate: { readonly maxSurge: number } } };
+};
