@@ -293,8 +293,8 @@ describe('of two watchers under load', () => {
     await scene.stage.settled();
     await assertOrdersAgree(scene);
     await assertNothingLost(scene, from);
-    // Twice what is wanted, as the machine may be slow.
-    expect(Math.max(...Object.values(tookMs))).toBeLessThan(10_000);
+    // Many times what is wanted (5 s, and at once), as the machine may be slow.
+    expect(Math.max(...Object.values(tookMs))).toBeLessThan(30_000);
     expect(tookMs['stopped']).toBeLessThan(3000);
   }, 420_000);
 });

@@ -136,7 +136,7 @@ async function readRange(
     return { logs, blocks };
   } catch (error) {
     const isRefused = error instanceof RpcRefused;
-    if (isRefused || error instanceof RpcUnavailable) span.failed(blocks);
+    if (isRefused || error instanceof RpcUnavailable) span.failed(blocks, isRefused);
     if (!isRefused || blocks === 1) throw error;
     return readRange(start, last, span, reader, work);
   }

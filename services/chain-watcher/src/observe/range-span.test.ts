@@ -2,11 +2,11 @@ import { expect, test } from '@jest/globals';
 import { RangeSpan } from './range-span.js';
 
 /** Asks for so many ranges of a node that gives at most `limit` blocks. */
-const ask = (span: RangeSpan, ranges: number, limit: number): number[] => {
+const ask = (span: RangeSpan, ranges: number, limit: number, isRefused = false): number[] => {
   const asked: number[] = [];
   for (let n = 0; n < ranges; n += 1) {
     asked.push(span.blocks);
-    if (span.blocks > limit) span.failed(span.blocks);
+    if (span.blocks > limit) span.failed(span.blocks, isRefused);
     else span.gave();
   }
   return asked;
@@ -16,17 +16,39 @@ test('a node that gives everything is asked for the most at once', () => {
   expect(ask(new RangeSpan(), 40, 5000)).toEqual(new Array(40).fill(5000));
 });
 
-test('a node that has no time for many blocks fails few ranges, and gives most of what it can', () => {
+test('a node that has no time for many blocks is found out about once, and tried again now and then', () => {
   const span = new RangeSpan();
-  expect(ask(span, 7, 200)).toEqual([5000, 2500, 1250, 625, 313, 157, 167]);
+  expect(ask(span, 9, 200)).toEqual([5000, 2500, 1250, 625, 313, 157, 314, 157, 157]);
   const asked = ask(span, 200, 200);
-  expect(asked.filter((blocks) => blocks > 200).length).toBeLessThan(200 / 10);
-  expect(Math.min(...asked)).toBeGreaterThan(100);
+  expect(asked.filter((blocks) => blocks > 200)).toHaveLength(Math.floor(200 / 17));
+  expect(new Set(asked)).toEqual(new Set([157, 314]));
 });
 
-test('after an outage it grows again', () => {
+test('a node that refuses too many blocks is not asked for more right away', () => {
+  expect(ask(new RangeSpan(), 10, 200, true)).toEqual([5000, 2500, 1250, 625, 313, 157, 157, 157, 157, 157]);
+});
+
+test('after an outage it is soon what it was', () => {
   const span = new RangeSpan();
+  ask(span, 10, 5000);
   ask(span, 30, 0);
   expect(span.blocks).toBe(1);
-  expect(ask(span, 120, 5000).at(-1)).toBe(5000);
+  expect(ask(span, 14, 5000).at(-1)).toBe(5000);
+  // Where many blocks are too many, up to that.
+  ask(span, 30, 0);
+  expect(Math.max(...ask(span, 13, 200).slice(-4))).toBe(128);
+});
+
+test('one failure alone halves it for some ranges', () => {
+  const span = new RangeSpan();
+  ask(span, 3, 5000);
+  ask(span, 1, 0);
+  const asked = ask(span, 18, 5000);
+  expect([asked.slice(0, 16), asked.slice(16)]).toEqual([new Array(16).fill(2500), [5000, 5000]]);
+});
+
+test('a single block stays one', () => {
+  const span = new RangeSpan();
+  expect(ask(span, 20, 0).at(-1)).toBe(1);
+  expect(span.blocks).toBe(1);
 });

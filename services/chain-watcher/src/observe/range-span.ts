@@ -1,18 +1,34 @@
 /**
- * How many blocks one request for logs covers. A range that fails is halved, and each that succeeds lets the next one be a
- * little longer. So a node that has no time for many blocks fails one range in a dozen, and after an outage the range grows.
+ * How many blocks one request for logs covers. A range that fails is halved. It may have been too large only because of the
+ * logs in it, so now and then a larger one is tried. A node that has no time for a range looks like one that is away: after
+ * several failures in a row it may have been away, and the span grows again with each success, until a failure comes
+ * between two successes.
  */
 export class RangeSpan {
-  blocks = BLOCKS_MAX;
+  private blocksNow = BLOCKS_MAX;
+  private given = 0;
+  private isTooLarge = false;
 
-  gave(): void {
-    this.blocks = Math.min(BLOCKS_MAX, Math.ceil((this.blocks * 17) / 16));
+  get blocks(): number {
+    return this.blocksNow;
   }
 
-  /** @param blocks how many were asked for */
-  failed(blocks: number): void {
-    this.blocks = Math.ceil(blocks / 2);
+  gave(): void {
+    this.given += 1;
+    if (this.isTooLarge && this.given % TRIAL_RANGES !== 0) return;
+    this.blocksNow = Math.min(BLOCKS_MAX, this.blocksNow * 2);
+  }
+
+  /**
+   * @param blocks how many were asked for
+   * @param isRefused the node answered that they are too many
+   */
+  failed(blocks: number, isRefused: boolean): void {
+    this.isTooLarge = isRefused || this.given > 0;
+    this.given = 0;
+    this.blocksNow = Math.ceil(blocks / 2);
   }
 }
 
 const BLOCKS_MAX = 5000;
+const TRIAL_RANGES = 16;
