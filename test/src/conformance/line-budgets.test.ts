@@ -8,7 +8,7 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3545,
+  'services/chain-watcher': 3555,
   'services/ingress': 1840,
   'services/operator': 290,
   'services/projector': 2510,

@@ -119,7 +119,7 @@ describe('blocks of a Kaia node’s topic', () => {
     const makers: NonceManager[] = [];
     for (let partition = 0; partition < PARTITIONS; partition += 1) makers.push(await createMakerIn(partition));
     const [first, second, third] = makers as [NonceManager, NonceManager, NonceManager];
-    const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '10000', RPC_URL: gate.url };
+    const ofTopic = { KAIA_TOPIC: topic, KAIA_GAP_MS_MAX: '5000', RPC_URL: gate.url };
     watchers.push(await polling.watch(), await following.watch({ ...ofTopic, KAIA_SILENCE_MS_MAX: '600000' }));
     await polling.settled();
     await following.settled();

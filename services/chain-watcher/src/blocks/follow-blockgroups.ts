@@ -47,6 +47,8 @@ class Blockgroups implements BlockSource {
   /** A block of the topic that JSON-RPC is to confirm: undefined where none is there, or one was confirmed. */
   private toVerify: SourceBlock | undefined;
   private isVerified = false;
+  /** A comparison that is under way serves all that ask for one. */
+  private verifying: Promise<void> | undefined;
   private wake: () => void = () => undefined;
 
   constructor(options: BlockgroupOptions) {
@@ -142,7 +144,14 @@ class Blockgroups implements BlockSource {
   }
 
   /** A topic of another network is known by one of its blocks: its numbers alone would keep the watcher waiting. */
-  async verify(): Promise<void> {
+  verify(): Promise<void> {
+    this.verifying ??= this.compare().finally(() => {
+      this.verifying = undefined;
+    });
+    return this.verifying;
+  }
+
+  private async compare(): Promise<void> {
     if (this.toVerify === undefined) return;
     const { gaps, topic } = this.options;
     const { number, hash } = this.toVerify.header;
