@@ -190,7 +190,7 @@ async function watchSteps({ stack }: Bench): Promise<() => Promise<Record<string
     });
     return {
       'commit of a batch, ms': row('projector_commit_duration_seconds', 1000),
-      'facts in it': row('projector_batch_facts', 1),
+      'facts in it': row('projector_commit_facts', 1),
       'publication of its feed messages, ms': row('projector_publish_duration_seconds', 1000),
     };
   };
