@@ -1,5 +1,5 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
 import { isUnfoldable, PartitionFold } from '../fold-log.js';
 import type { HeldRecord } from './hold-log.js';
@@ -53,6 +53,8 @@ class JudgedPartition {
   private readonly posted = new Set<Hex>();
   private readonly deleted = new Set<Hex>();
   private readonly removed = new Map<Hex, RemovalReason>();
+  /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
+  private readonly readAt = new Map<Address, number>();
   /** ACTIVE orders in the book, and by which fact. */
   private readonly active = new Map<Hex, bigint>();
 
@@ -71,6 +73,9 @@ class JudgedPartition {
     const { block: before, term } = this.fold.clock;
     if (this.options.isInOrder && fact.type === 'MakerObserved' && fact.term === term && fact.block.number < before) {
       this.wrong.push(`the reading at ${record.offset} of block ${fact.block.number} comes after block ${before}`);
+    }
+    if (fact.type === 'MakerObserved') {
+      this.readAt.set(fact.maker, Math.max(fact.block.number, this.readAt.get(fact.maker) ?? 0));
     }
     for (const transition of this.fold.apply(fact, record.offset)) this.note(transition, fact);
     if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, record.offset);
@@ -125,7 +130,8 @@ class JudgedPartition {
       const signed = this.signedBy(order.orderHash);
       if (order.state.status === 'VALIDATING' || signed.token === SILENT) continue;
       if (this.fold.isQuarantined(signed.maker)) continue;
-      const expected = stateAt(signed, this.options.chain.at(number));
+      const block = Math.max(number, this.readAt.get(signed.maker) ?? 0);
+      const expected = stateAt(signed, this.options.chain.at(block));
       if (stateOf(order) === expected) continue;
       this.report(order.orderHash, `is ${stateOf(order)} after block ${number} (${offset}), but ${expected}`);
     }
