@@ -8,6 +8,8 @@ import { logTail, PartError, spawnPart } from './spawn-part.js';
 
 const KAFKA_FOLDER = join(import.meta.dirname, '..', 'kafka');
 const LOCK_POLL_MS = 200;
+/** The variable that names another version of Kafka than the pom's. */
+export const KAFKA_VERSION_VARIABLE = 'MAKERBOOK_KAFKA_VERSION';
 
 export type FetchedJars = {
   /** Holds Kafka with everything that it needs, and the jar with Redis binaries. */
@@ -16,13 +18,16 @@ export type FetchedJars = {
 
 /**
  * The jars of `deploy/parts/kafka/pom.xml`, fetched by Maven at the first call and kept beside the pom for the next.
- * A folder is named by its pom's content and appears whole or not at all; of two processes at once, one fetches and
+ * A folder is named by its pom's content and the version of Kafka, and appears whole or not at all; of two processes at once, one fetches and
  * the other waits.
  * @throws PartError when Maven is missing or fails
  */
 export async function fetchJars(onProgress: (line: string) => void = () => undefined): Promise<FetchedJars> {
   const pom = join(KAFKA_FOLDER, 'pom.xml');
-  const key = createHash('sha256').update(readFileSync(pom)).digest('hex').slice(0, 12);
+  const version = process.env[KAFKA_VERSION_VARIABLE];
+  const properties = version === undefined ? [] : [`-Dkafka.version=${version}`];
+  const content = [readFileSync(pom, 'utf8'), ...properties].join('\n');
+  const key = createHash('sha256').update(content).digest('hex').slice(0, 12);
   const target = join(KAFKA_FOLDER, 'target');
   const folder = join(target, `jars-${key}`);
   if (exists(folder)) return { folder };
@@ -34,7 +39,7 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
     onProgress('fetching Kafka with Maven (about 55 MB, once)');
     const unfinished = join(target, 'unfinished');
     rmSync(unfinished, { recursive: true, force: true });
-    await copyDependencies(pom, unfinished);
+    await copyDependencies(pom, unfinished, properties);
     renameSync(unfinished, folder);
     return { folder };
   } finally {
@@ -50,7 +55,7 @@ export function findJar(jars: FetchedJars, namePrefix: string): string {
   return join(jars.folder, name);
 }
 
-async function copyDependencies(pom: string, outputDirectory: string): Promise<void> {
+async function copyDependencies(pom: string, outputDirectory: string, properties: readonly string[]): Promise<void> {
   requireMaven();
   const args = ['--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
   const logFile = join(KAFKA_FOLDER, 'target', 'maven.log');
@@ -58,7 +63,7 @@ async function copyDependencies(pom: string, outputDirectory: string): Promise<v
   const maven = spawnPart({
     name: 'Maven',
     command: 'mvn',
-    args: [...args, `-DoutputDirectory=${outputDirectory}`],
+    args: [...args, ...properties, `-DoutputDirectory=${outputDirectory}`],
     cwd: KAFKA_FOLDER,
     logFile,
   });

@@ -1,3 +1,4 @@
+export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
 export { type Lock, takeLock } from './lock-file.js';
 export { startTimeOf, untilFrozen } from './read-processes.js';
@@ -17,6 +18,7 @@ export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js'
 export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
+export { type LoadRequest, loadUntilRefused } from './testing/load-until-refused.js';
 export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
 export { createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { cutPlan } from './testing/simulation/cut-plan.js';

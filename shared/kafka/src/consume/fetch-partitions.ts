@@ -130,6 +130,7 @@ export class Fetcher {
         await this.#forgetLeaders();
       }
     } catch (error) {
+      if (this.#closing.signal.aborted) return;
       logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
       await this.#forgetLeaders();
     }

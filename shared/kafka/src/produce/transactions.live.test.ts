@@ -1,10 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
 import { Cluster } from '../cluster/cluster.js';
-import { PublisherFenced } from '../failures.js';
+import { PublisherFenced, unavailable } from '../failures.js';
 import type { Log } from '../log.js';
 import { makeTopic, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { GroupCommit } from './group-commit.js';
+import { Transactor } from './transactions.js';
+
+/** The real one, except that its partitions can be without leaders. */
+class LeaderlessCluster extends Cluster {
+  isLeaderless = false;
+
+  override leaderOf(...[topic, partition, deadline]: Parameters<Cluster['leaderOf']>) {
+    return this.isLeaderless ? Promise.reject(unavailable('no leader')) : super.leaderOf(topic, partition, deadline);
+  }
+}
 
 describe('transactions', () => {
   let log: Log;
@@ -51,6 +61,38 @@ describe('transactions', () => {
     await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
     await second.publish([recordOf(topic, 0, 'still second')]);
     expect(await readAll(log, topic)).toEqual([['second', 'still second']]);
+  });
+
+  test('a transaction that was left open is aborted by its holder, which goes on, and by nobody who was succeeded', async () => {
+    const topic = await makeTopic(log, 1);
+    const cluster = new LeaderlessCluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const [first, second] = [1, 2].map(() => new Transactor(cluster, { transactionalId: topic, timeoutMs: 1_000 })) as [
+      Transactor,
+      Transactor,
+    ];
+    const publish = (publisher: Transactor, value: string) =>
+      publisher.publish([recordOf(topic, 0, value)]).then(
+        () => 'published',
+        (error: Error) => error.name,
+      );
+    const becomes = (publisher: Transactor, value: string, outcome: string) =>
+      until(`${value} is ${outcome}`, async () => (await publish(publisher, value)) === outcome);
+    // The coordinator has the transaction, and the time is over when nothing of it can be stored.
+    const leaveOpen = async (publisher: Transactor) => {
+      cluster.isLeaderless = true;
+      expect(await publish(publisher, 'left open')).toBe('LogUnavailable');
+      cluster.isLeaderless = false;
+    };
+    await becomes(first, 'begin', 'published');
+    await leaveOpen(first);
+    await becomes(first, 'go on', 'published');
+    await leaveOpen(first);
+    await becomes(second, 'succeed', 'published');
+    await leaveOpen(second);
+    await becomes(first, 'zombie', 'PublisherFenced');
+    await becomes(second, 'end', 'published');
+    expect(new Set((await readAll(log, topic)).flat())).toEqual(new Set(['begin', 'go on', 'succeed', 'end']));
+    cluster.close();
   });
 
   test('a publication larger than any record batch is one transaction: seen whole, in its order, or not at all', async () => {

@@ -16,12 +16,16 @@ const ATTEMPT_MS_MIN = 500;
 const CHUNK_BYTES_MAX = 600_000;
 
 const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
+/** No transaction of the holder is open: none was begun, its commit was accepted, or the broker has forgotten the id. */
+const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
 
 /**
  * Transactions under one transactional id, one at a time, in the order of the calls; only the latest that was opened under
- * the id can publish. After a failure the outcome of which is unknown, the next call first opens a new epoch *as the same
- * holder*: the broker aborts what was left unfinished, and refuses if another has taken over. So a fenced holder never
- * fences its successor, whatever it retries. Many of them share connections and cost a few hundred bytes each.
+ * the id can publish. After a failure the transaction is aborted and a new epoch opened *as the same holder*, at once where
+ * time is left, else before the next transaction: the broker refuses both if another has taken over, and whatever of the
+ * former epoch is still on its way to it. So a fenced holder never fences its successor, whatever it retries, and readers
+ * wait at a broken transaction no longer than it takes to abort it. Many of them share connections and cost a few hundred
+ * bytes each.
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
@@ -30,6 +34,8 @@ export class Transactor implements FencedPublisher {
   #held: ProducerId | undefined;
   /** No transaction is open under the id, as far as is known. */
   #isClean = false;
+  /** A new epoch was asked for without an answer: the held one may have been followed by another that is ours. */
+  #mayBeFollowed = false;
   #sequences = new Map<string, number>();
   #fencedBy: PublisherFenced | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -82,8 +88,15 @@ export class Transactor implements FencedPublisher {
     const { transactionalId } = this.#options;
     const producer = await this.#hold(deadline);
     this.#isClean = false;
-    await this.#addPartitions(producer, records, deadline);
-    await this.#write(producer, records, deadline);
+    try {
+      await this.#addPartitions(producer, records, deadline);
+      await this.#write(producer, records, deadline);
+    } catch (error) {
+      if (!deadline.passed()) {
+        await this.#hold(deadline).catch(() => undefined);
+      }
+      throw error;
+    }
     progress.isCommitting = true;
     await this.#atCoordinator(deadline, async (broker, attempt) => {
       const answer = await broker.call(endTxnV3.api, attempt, transactionalId, producer.id, producer.epoch, true);
@@ -105,14 +118,34 @@ export class Transactor implements FencedPublisher {
   }
 
   /**
-   * Fences every earlier holder of the id; where it is held already, goes on as that holder under a new epoch, or is
-   * refused when another has taken over since.
+   * Fences every earlier holder of the id; where it is held already, aborts the holder's transaction and goes on as that
+   * holder under a new epoch, or is refused when another has taken over since.
+   *
+   * The abort comes first: up to Kafka 3.9, who asks for an epoch while a transaction is open fences its holder, be it
+   * himself or a successor. It is left out where the last such request had no answer: the held epoch may be over by it.
    */
   #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, transactionTimeoutMs: timeoutMs } = this.#options;
-    return this.#atCoordinator(deadline, (broker, attempt) =>
-      takeProducerId(broker, attempt, { transactionalId, timeoutMs }, this.#held),
-    );
+    return this.#atCoordinator(deadline, async (broker, attempt) => {
+      if (this.#held !== undefined && !this.#mayBeFollowed) {
+        await this.#abort(this.#held, broker, attempt);
+      }
+      try {
+        const taken = await takeProducerId(broker, attempt, { transactionalId, timeoutMs }, this.#held);
+        this.#mayBeFollowed = false;
+        return taken;
+      } catch (error) {
+        this.#mayBeFollowed = !(error instanceof KafkaRefused);
+        throw error;
+      }
+    });
+  }
+
+  async #abort({ id, epoch }: ProducerId, broker: Broker, deadline: Deadline): Promise<void> {
+    const answer = await broker.call(endTxnV3.api, deadline, this.#options.transactionalId, id, epoch, false);
+    if (!nothingToAbort.has(nameOfCode(answer.errorCode))) {
+      assertAccepted('aborting a transaction', answer.errorCode);
+    }
   }
 
   #translate(error: unknown, isCommitting: boolean): Error {
