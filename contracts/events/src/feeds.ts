@@ -4,23 +4,26 @@ import {
   blockNumber,
   blockRef,
   bytes32,
+  makerLimits,
   milliseconds,
   offset,
   order,
   quantity,
   seconds,
+  serviceMode,
   signature,
 } from './primitives.js';
 
 /** The place in `limit-orders.maker-events.v1` of the fact that led to a record. `offset` is a decimal string. */
-export const logPosition = z.strictObject({ partition: z.int().nonnegative(), offset });
+export const logPosition = z.object({ partition: z.int().nonnegative(), offset });
 
 /** The maker's funds in the making token as they were judged, and the block at which they were read. */
-export const fundingView = z.strictObject({ balance: quantity, allowance: quantity, block: blockNumber });
+export const fundingView = z.object({ balance: quantity, allowance: quantity, block: blockNumber });
 
 /**
  * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
- * time), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine).
+ * time), `FILLED`, `ALLOWANCE_CHANGED`, `BALANCE_CHANGED`, `NONCE_CHANGED`, `RELEASED` (its maker left quarantine), `ADMITTED`
+ * (its maker was suspended or removed, and is on the whitelist again).
  */
 export const bookCause = z.enum([
   'SUBMITTED',
@@ -30,9 +33,13 @@ export const bookCause = z.enum([
   'BALANCE_CHANGED',
   'NONCE_CHANGED',
   'RELEASED',
+  'ADMITTED',
 ]);
 
-/** Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires; after `QUARANTINED` it may come back. */
+/**
+ * Why an order left the book. After `GRACE_PERIOD` it is still listed until it expires. After `QUARANTINED` it may come back, and
+ * after `SUSPENDED` too, which stands for a maker who was suspended or removed from the whitelist.
+ */
 export const bookRemovalReason = z.enum([
   'CANCELLED',
   'CANCELLED_ONCHAIN',
@@ -41,6 +48,7 @@ export const bookRemovalReason = z.enum([
   'EXPIRED',
   'GRACE_PERIOD',
   'QUARANTINED',
+  'SUSPENDED',
 ]);
 
 const bookEntryBase = {
@@ -48,13 +56,13 @@ const bookEntryBase = {
   orderHash: bytes32,
   order,
   signature,
-  remainingMakingAmount: quantity,
-  /** The router stops at this second: `expiresAt` less the grace period of Interface 2.4. */
-  routableUntil: seconds,
+  remainingMakingAmount: quantity.describe('what is left to fill of order.making.amount'),
+  routableUntil: seconds.describe(
+    'the second, since 1970, from which the router does not use the order: expiresAt less the grace period of 60 s',
+  ),
   acceptedAtMs: milliseconds,
   position: logPosition,
-  /** What changed since the record before. */
-  causes: z.array(bookCause),
+  causes: z.array(bookCause).describe('what changed since the record before'),
 };
 
 /**
@@ -62,9 +70,9 @@ const bookEntryBase = {
  * filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
-  z.strictObject({ ...bookEntryBase, status: z.literal('VALIDATING') }),
-  z.strictObject({ ...bookEntryBase, status: z.literal('ACTIVE'), funding: fundingView }),
-  z.strictObject({
+  z.object({ ...bookEntryBase, status: z.literal('VALIDATING') }),
+  z.object({ ...bookEntryBase, status: z.literal('ACTIVE'), funding: fundingView }),
+  z.object({
     ...bookEntryBase,
     status: z.literal('INACTIVE'),
     reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
@@ -74,22 +82,30 @@ export const bookEntry = z.discriminatedUnion('status', [
 
 /**
  * A record of `limit-orders.makers.v1`, keyed by maker: what ingress and query must know of a maker.
- * `nonce` is the highest nonce that the chain was seen to hold, null until it was read once.
+ * `nonce` is the highest nonce that the chain was seen to hold, null until it was read once. `limits` is there where the maker
+ * has some of its own.
  */
-export const makerView = z.strictObject({
+export const makerView = z.object({
   type: z.literal('MakerView'),
   maker: address,
   admission: z.enum(['UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED']),
   nonce: quantity.nullable(),
+  limits: makerLimits.optional(),
   position: logPosition,
 });
+
+/** A record of `limit-orders.makers.v1`, keyed `service`: what the whole service does. `NORMAL` where there is none. */
+export const serviceView = z.object({ type: z.literal('ServiceView'), mode: serviceMode, position: logPosition });
+
+/** Every record of `limit-orders.makers.v1`. */
+export const makersRecord = z.discriminatedUnion('type', [makerView, serviceView]);
 
 /**
  * A record of `limit-orders.book.v1`, keyed `clock:<partition>`, once for each block: the partition of the book is complete
  * up to this block, and up to the facts before `position` in the log. A partition whose clock
  * stops is behind, and not quiet.
  */
-export const bookClock = z.strictObject({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
+export const bookClock = z.object({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
 
 /** Every record of `limit-orders.book.v1` that is not a tombstone. */
 export const bookRecord = z.union([bookEntry, bookClock]);
@@ -98,6 +114,8 @@ export type LogPosition = z.infer<typeof logPosition>;
 export type FundingView = z.infer<typeof fundingView>;
 export type BookEntry = z.infer<typeof bookEntry>;
 export type MakerView = z.infer<typeof makerView>;
+export type ServiceView = z.infer<typeof serviceView>;
+export type MakersRecord = z.infer<typeof makersRecord>;
 export type BookCause = z.infer<typeof bookCause>;
 export type BookRemovalReason = z.infer<typeof bookRemovalReason>;
 export type BookClock = z.infer<typeof bookClock>;

@@ -1,8 +1,20 @@
 import { z } from 'zod';
-import { address, blockRef, bytes32, cause, milliseconds, order, quantity, seconds, signature } from './primitives.js';
+import {
+  address,
+  blockRef,
+  bytes32,
+  cause,
+  makerLimits,
+  milliseconds,
+  order,
+  quantity,
+  seconds,
+  serviceMode,
+  signature,
+} from './primitives.js';
 
 /** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of Interface 4.3. */
-export const orderSubmitted = z.strictObject({
+export const orderSubmitted = z.object({
   type: z.literal('OrderSubmitted'),
   maker: address,
   orderHash: bytes32,
@@ -16,7 +28,7 @@ export const orderSubmitted = z.strictObject({
  * `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). It may come before the order's
  * `OrderSubmitted`, or without one: such an order is never open.
  */
-export const orderCancelled = z.strictObject({
+export const orderCancelled = z.object({
   type: z.literal('OrderCancelled'),
   maker: address,
   orderHash: bytes32,
@@ -32,13 +44,13 @@ const term = z.int().positive();
 const holder = z.string().min(1).max(64);
 
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
-export const observedFunds = z.strictObject({ token: address, balance: quantity, allowance: quantity });
+export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
 
 /**
  * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
  * by an amount that can never be filled again.
  */
-export const observedOrder = z.strictObject({ orderHash: bytes32, filled: quantity, cancelled: z.boolean() });
+export const observedOrder = z.object({ orderHash: bytes32, filled: quantity, cancelled: z.boolean() });
 
 /**
  * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as one, for
@@ -46,7 +58,7 @@ export const observedOrder = z.strictObject({ orderHash: bytes32, filled: quanti
  * An order is VALIDATING until a record names it; such a record always has the nonce and the funds that the order sells too.
  * `cause` is what led to the reading: the first log that touched the maker, or the occasion.
  */
-export const makerObserved = z.strictObject({
+export const makerObserved = z.object({
   type: z.literal('MakerObserved'),
   maker: address,
   block: blockRef,
@@ -58,32 +70,43 @@ export const makerObserved = z.strictObject({
   orders: z.array(observedOrder),
 });
 
-/** `MakerAdmitted`: an operator put the maker on the whitelist. */
-export const makerAdmitted = z.strictObject({ type: z.literal('MakerAdmitted'), maker: address, cause });
+/** `MakerAdmitted`: an operator put the maker on the whitelist. Open orders that are still valid come back into the book. */
+export const makerAdmitted = z.object({ type: z.literal('MakerAdmitted'), maker: address, cause });
 
-/** `MakerSuspended`: an operator took the maker's access away for a time. Open orders stay. */
-export const makerSuspended = z.strictObject({ type: z.literal('MakerSuspended'), maker: address, cause });
+/** `MakerSuspended`: an operator took the maker's access away for a time. Open orders leave the book and stay listed. */
+export const makerSuspended = z.object({ type: z.literal('MakerSuspended'), maker: address, cause });
 
-/** `MakerRemoved`: an operator took the maker off the whitelist. Open orders stay until cancelled or expired. */
-export const makerRemoved = z.strictObject({ type: z.literal('MakerRemoved'), maker: address, cause });
+/** `MakerRemoved`: an operator took the maker off the whitelist. The same becomes of its open orders. */
+export const makerRemoved = z.object({ type: z.literal('MakerRemoved'), maker: address, cause });
+
+/** `MakerLimitsSet`: an operator gave the maker limits of its own, in place of all that it had. */
+export const makerLimitsSet = z.object({
+  type: z.literal('MakerLimitsSet'),
+  maker: address,
+  limits: makerLimits,
+  cause,
+});
 
 /** `QuarantineLifted`: an operator has the maker folded again, beginning with the fact that could not be folded. */
-export const quarantineLifted = z.strictObject({ type: z.literal('QuarantineLifted'), maker: address, cause });
+export const quarantineLifted = z.object({ type: z.literal('QuarantineLifted'), maker: address, cause });
+
+/** `ServiceModeSet`: an operator decided what the whole service does from here on. It is in partition 0, and has no key. */
+export const serviceModeSet = z.object({ type: z.literal('ServiceModeSet'), mode: serviceMode, cause });
 
 /**
  * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It does not
  * count where the partition has seen a higher term; neither does `MakerObserved`.
  */
-export const blockProcessed = z.strictObject({ type: z.literal('BlockProcessed'), block: blockRef, term });
+export const blockProcessed = z.object({ type: z.literal('BlockProcessed'), block: blockRef, term });
 
 /**
  * `TermStarted`: from here on the partition ignores what carries a lower term. Of several candidates for one term the first
  * in partition 0 holds it; it alone writes the record to the other partitions.
  */
-export const termStarted = z.strictObject({ type: z.literal('TermStarted'), term, holder });
+export const termStarted = z.object({ type: z.literal('TermStarted'), term, holder });
 
 /** `TermEnded`: the holder has stopped; a standby may start the next term at once. */
-export const termEnded = z.strictObject({ type: z.literal('TermEnded'), term, holder });
+export const termEnded = z.object({ type: z.literal('TermEnded'), term, holder });
 
 /** Every fact on `limit-orders.maker-events.v1`. */
 export const makerEvent = z.discriminatedUnion('type', [
@@ -93,7 +116,9 @@ export const makerEvent = z.discriminatedUnion('type', [
   makerAdmitted,
   makerSuspended,
   makerRemoved,
+  makerLimitsSet,
   quarantineLifted,
+  serviceModeSet,
   blockProcessed,
   termStarted,
   termEnded,
@@ -105,6 +130,7 @@ export type ObservedFunds = z.infer<typeof observedFunds>;
 export type ObservedOrder = z.infer<typeof observedOrder>;
 export type MakerObserved = z.infer<typeof makerObserved>;
 export type QuarantineLifted = z.infer<typeof quarantineLifted>;
+export type ServiceModeSet = z.infer<typeof serviceModeSet>;
 export type BlockProcessed = z.infer<typeof blockProcessed>;
 export type TermStarted = z.infer<typeof termStarted>;
 export type TermEnded = z.infer<typeof termEnded>;
@@ -114,4 +140,4 @@ export type MakerEvent = z.infer<typeof makerEvent>;
 export type ClockEvent = BlockProcessed | TermStarted | TermEnded;
 
 /** Facts that change one maker. */
-export type MakerFact = Exclude<MakerEvent, ClockEvent | QuarantineLifted>;
+export type MakerFact = Exclude<MakerEvent, ClockEvent | QuarantineLifted | ServiceModeSet>;

@@ -4,8 +4,8 @@ import {
   type BookRemovalReason,
   bookRecord,
   type LogPosition,
-  type MakerView,
-  makerView,
+  type MakersRecord,
+  makersRecord,
 } from './feeds.js';
 import { type ClockEvent, type MakerEvent, makerEvent } from './maker-events.js';
 
@@ -44,10 +44,10 @@ const prefix = 'makerbook.';
 /** `OrderSubmitted` → `makerbook.OrderSubmitted.v1` */
 export const ceType = (type: string): string => `${prefix}${type}.${version}`;
 
-/** The message of a fact. Blocks and terms have no key: they go to every partition. */
+/** The message of a fact. One about the whole partition or service has no key. */
 export function encodeMakerEvent(event: MakerEvent, context: MessageContext): Message {
   const { type, ...data } = event;
-  return encode(type, isClockEvent(event) ? null : event.maker, data, context);
+  return encode(type, 'maker' in event ? event.maker : null, data, context);
 }
 
 /** Whether a fact is about the whole partition. */
@@ -81,13 +81,23 @@ export function bookRemovalHeaders(
   };
 }
 
-/** The message of a maker's record; `limit-orders.makers.v1`. */
-export function encodeMakerView(view: MakerView, context: MessageContext): Message {
-  const { type, ...data } = view;
-  return encode(type, view.maker, data, context);
+/** The message of a maker's record, or of the service's; `limit-orders.makers.v1`. */
+export function encodeMakersRecord(record: MakersRecord, context: MessageContext): Message {
+  const { type, ...data } = record;
+  return encode(type, record.type === 'ServiceView' ? serviceKey : record.maker, data, context);
 }
 
-/** Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. */
+/** The key of the service's record in `limit-orders.makers.v1`. */
+export const serviceKey = 'service';
+
+/** The partition that holds what an operator decided about the whole service. */
+export const servicePartition = 0;
+
+/**
+ * Reads a message of `limit-orders.maker-events.v1`, or returns why it cannot be read. Fields that are not known here are
+ * left out, for a newer version may add some. A type that is not known here cannot be read: what a fact does to an order
+ * cannot be guessed.
+ */
 export function decodeMakerEvent(
   message: Pick<Message, 'headers'> & { value: Buffer | null },
 ): MakerEvent | Unreadable {
@@ -105,6 +115,9 @@ export function misplacement(
   homeOf: (maker: string) => number,
 ): string | undefined {
   if (isClockEvent(fact)) return undefined;
+  if (fact.type === 'ServiceModeSet') {
+    return partition === servicePartition ? undefined : `a ServiceModeSet belongs to partition 0, not ${partition}`;
+  }
   const home = homeOf(fact.maker);
   if (home !== partition) return `a fact about ${fact.maker} belongs to partition ${home}, not ${partition}`;
   if (fact.type === 'OrderSubmitted' && fact.order.maker !== fact.maker) {
@@ -121,8 +134,10 @@ export function decodeBookRecord(
 }
 
 /** Reads a message of `limit-orders.makers.v1`, or returns why it cannot be read. */
-export function decodeMakerView(message: Pick<Message, 'headers'> & { value: Buffer | null }): MakerView | Unreadable {
-  return decode(makerView, message);
+export function decodeMakersRecord(
+  message: Pick<Message, 'headers'> & { value: Buffer | null },
+): MakersRecord | Unreadable {
+  return decode(makersRecord, message);
 }
 
 /** The trace that a message belongs to: what it leads to carries the same headers. */

@@ -21,20 +21,20 @@ export const signature = hex(/^0x([0-9a-f]{128}|[0-9a-f]{130})$/, 'a 64 or 65 by
 /** A block number. */
 export const blockNumber = z.int().nonnegative();
 
-/** An offset of a partition, in decimal: it may be beyond what a JSON number holds. */
-export const offset = z.string().regex(/^(0|[1-9][0-9]*)$/);
+export const offset = z
+  .string()
+  .regex(/^(0|[1-9][0-9]*)$/)
+  .describe('an offset of a partition, in decimal: it may be beyond what a JSON number holds');
 
-/** Seconds since 1970. */
-export const seconds = z.int().nonnegative();
+export const seconds = z.int().nonnegative().describe('seconds since 1970');
 
-/** Milliseconds since 1970. */
-export const milliseconds = z.int().nonnegative();
+export const milliseconds = z.int().nonnegative().describe('milliseconds since 1970');
 
 /** An amount of one token. `amount` is in the token's smallest unit. */
-export const tokenAmount = z.strictObject({ token: address, amount: quantity });
+export const tokenAmount = z.object({ token: address, amount: quantity });
 
 /** An order as the maker signed it, in the normal form of responses (Interface 2.2). */
-export const order = z.strictObject({
+export const order = z.object({
   salt: quantity,
   nonce: quantity,
   expiresAt: quantity,
@@ -45,16 +45,38 @@ export const order = z.strictObject({
 });
 
 /** The block at which a fact about the chain holds. */
-export const blockRef = z.strictObject({ number: blockNumber, hash: bytes32, timestamp: seconds });
+export const blockRef = z.object({ number: blockNumber, hash: bytes32, timestamp: seconds });
 
 /** What led to a fact: a maker's request, a log of a transaction, a read of the chain, or an operator's command. */
 export const cause = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('request'), requestId: z.string().min(1).max(128) }),
-  z.strictObject({ kind: z.literal('log'), transactionHash: bytes32, logIndex: z.int().nonnegative() }),
-  z.strictObject({ kind: z.literal('read'), occasion: z.enum(['ORDER', 'CATCH_UP', 'SWEEP']) }),
-  z.strictObject({ kind: z.literal('operator'), commandId: z.string().min(1).max(128) }),
+  z.object({ kind: z.literal('request'), requestId: z.string().min(1).max(128) }),
+  z.object({ kind: z.literal('log'), transactionHash: bytes32, logIndex: z.int().nonnegative() }),
+  z.object({ kind: z.literal('read'), occasion: z.enum(['ORDER', 'CATCH_UP', 'SWEEP']) }),
+  z.object({
+    kind: z.literal('operator'),
+    commandId: z.string().min(1).max(128),
+    /** Who decided it. */
+    by: z.string().min(1).max(128).optional(),
+    /** Why, in the operator's words. */
+    reason: z.string().min(1).max(500).optional(),
+  }),
 ]);
+
+/**
+ * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders, and the
+ * budget of POST: orders per second by which it fills, and orders that it holds when full.
+ */
+export const makerLimits = z.object({
+  openOrdersMax: z.int().min(1).max(1_000_000).optional(),
+  ordersPerSecond: z.int().min(1).max(1_000_000).optional(),
+  ordersBurst: z.int().min(1).max(1_000_000).optional(),
+});
+
+/** `CANCEL_ONLY`: no order is placed; cancelling, listing and patching go on. */
+export const serviceMode = z.enum(['NORMAL', 'CANCEL_ONLY']);
 
 export type OrderBody = z.infer<typeof order>;
 export type BlockRef = z.infer<typeof blockRef>;
 export type Cause = z.infer<typeof cause>;
+export type MakerLimits = z.infer<typeof makerLimits>;
+export type ServiceMode = z.infer<typeof serviceMode>;

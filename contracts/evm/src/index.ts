@@ -39,4 +39,5 @@ export {
   type TokenAmount,
   type TypedField,
   typedDataDomain,
+  typeString,
 } from './typed-data.js';

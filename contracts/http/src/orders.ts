@@ -21,54 +21,91 @@ export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
  */
 export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes');
 
-const tokenAmountInput = z.strictObject({ token: addressInput, amount: quantityInput });
+const tokenAmountInput = z
+  .strictObject({ token: addressInput, amount: quantityInput })
+  .meta({ id: 'TokenAmountInput' });
 
 /** An order as a maker posts it (Interface 2.2). Unknown fields are not allowed: they would not be signed. */
-export const orderInput = z.strictObject({
-  salt: quantityInput,
-  nonce: quantityInput,
-  expiresAt: quantityInput,
-  making: tokenAmountInput,
-  taking: tokenAmountInput,
-  maker: addressInput,
-  permittedTaker: addressInput,
-});
+export const orderInput = z
+  .strictObject({
+    salt: quantityInput,
+    nonce: quantityInput,
+    expiresAt: quantityInput,
+    making: tokenAmountInput,
+    taking: tokenAmountInput,
+    maker: addressInput,
+    permittedTaker: addressInput,
+  })
+  .meta({ id: 'OrderInput', description: 'The order as its maker signed it. `expiresAt` in Unix seconds' });
 
 /** One item of a POST (Interface 4.3). */
-export const placementInput = z.strictObject({ order: orderInput, signature: signatureInput });
+export const placementInput = z
+  .strictObject({ order: orderInput, signature: signatureInput })
+  .meta({ id: 'Placement' });
 
-const tokenAmount = z.object({ token: z.string(), amount: z.string() });
+/** The body of a POST. How many items it may have is a setting, and answered with `too_many_orders`. */
+export const placementInputs = z.array(placementInput).min(1);
 
-const recordBase = {
-  order: z.object({
-    salt: z.string(),
-    nonce: z.string(),
-    expiresAt: z.string(),
+/** One item of the body of POST …/cancellations (Interface 4.4). */
+export const cancellationInput = z
+  .strictObject({ orderHash: orderHashInput, signature: signatureInput })
+  .meta({ id: 'CancellationInput' });
+
+/** The body of POST …/cancellations. How many items it may have is a setting. */
+export const cancellationInputs = z
+  .array(cancellationInput, { error: 'must be an array of `orderHash` and `signature`' })
+  .min(1);
+
+/** A uint256 as it is sent: minimal lowercase hex. */
+export const sentQuantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in minimal lowercase hex');
+/** An address as it is sent. */
+export const sentAddress = hex(/^0x[0-9a-f]{40}$/, 'a 20-byte address in lowercase hex');
+const orderHash = hex(/^0x[0-9a-f]{64}$/, 'the EIP-712 digest that the maker signed, in lowercase hex');
+const signature = hex(/^0x([0-9a-f]{2}){64,65}$/, "the maker's signature as it was posted, in lowercase hex");
+
+const tokenAmount = z.object({ token: sentAddress, amount: sentQuantity }).meta({ id: 'TokenAmount' });
+
+const order = z
+  .object({
+    salt: sentQuantity,
+    nonce: sentQuantity,
+    expiresAt: sentQuantity,
     making: tokenAmount,
     taking: tokenAmount,
-    maker: z.string(),
-    permittedTaker: z.string(),
-  }),
-  orderHash: z.string(),
-  signature: z.string(),
-};
+    maker: sentAddress,
+    permittedTaker: sentAddress,
+  })
+  .meta({ id: 'Order', description: 'The order as it was posted. Partial fills do not change it' });
+
+const recordBase = { order, orderHash, signature };
+
+const validatingRecord = z.object({ ...recordBase, status: z.literal('VALIDATING') }).meta({ id: 'ValidatingOrder' });
+
+/** The answer to POST: every order that was stored begins as VALIDATING (Interface 4.3). */
+export const validatingRecords = z.array(validatingRecord);
 
 /** One item of the answer to POST and GET (Interface 2.3). Only an INACTIVE order has a reason. */
-export const limitOrderRecord = z.discriminatedUnion('status', [
-  z.object({ ...recordBase, status: z.literal('VALIDATING') }),
-  z.object({ ...recordBase, status: z.literal('ACTIVE') }),
-  z.object({
-    ...recordBase,
-    status: z.literal('INACTIVE'),
-    reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
-  }),
-]);
+export const limitOrderRecord = z
+  .discriminatedUnion('status', [
+    validatingRecord,
+    z.object({ ...recordBase, status: z.literal('ACTIVE') }).meta({ id: 'ActiveOrder' }),
+    z
+      .object({
+        ...recordBase,
+        status: z.literal('INACTIVE'),
+        reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
+      })
+      .meta({ id: 'InactiveOrder' }),
+  ])
+  .meta({ id: 'LimitOrderRecord' });
 
-/** The answer to POST and GET. */
+/** The answer to GET, in the order of acceptance. */
 export const limitOrderRecords = z.array(limitOrderRecord);
 
-/** The answer to DELETE: one item per hash, in the order of the request. */
-export const cancellations = z.array(z.object({ orderHash: z.string(), status: z.enum(['CANCELLED', 'NOT_FOUND']) }));
+/** The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request. */
+export const cancellations = z.array(
+  z.object({ orderHash, status: z.enum(['CANCELLED', 'NOT_FOUND']) }).meta({ id: 'Cancellation' }),
+);
 
 export type PlacementInput = z.infer<typeof placementInput>;
 export type LimitOrderRecord = z.infer<typeof limitOrderRecord>;

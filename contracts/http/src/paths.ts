@@ -1,5 +1,10 @@
-/** The paths of the interface (Interface 4). */
+/** The paths of the interface (Interface 4), and those of its documents. */
 export const paths = {
   quoteData: '/v0/quote/data',
   limitOrders: '/v0alpha/limit-orders',
+  cancellations: '/v0alpha/limit-orders/cancellations',
+  info: '/v0alpha/limit-orders/info',
+  openApi: '/openapi.json',
+  asyncApi: '/asyncapi.json',
+  docs: '/docs',
 } as const;

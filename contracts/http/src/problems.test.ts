@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
+import { examples } from './examples.js';
 import { limitOrderRecord, placementInput } from './orders.js';
 import { type ProblemCode, problem, problemBody, problemKinds } from './problems.js';
-import { jsonSchemas } from './schemas.js';
 
 describe('problems', () => {
   test.each(Object.keys(problemKinds) as ProblemCode[])('%s has a body of the documented form', (code) => {
@@ -35,17 +34,7 @@ describe('problems', () => {
 
 describe('bodies', () => {
   test('a record has a reason exactly when it is INACTIVE', () => {
-    const amount = { token: '0x1', amount: '0x1' };
-    const order = {
-      salt: '0x0',
-      nonce: '0x0',
-      expiresAt: '0x0',
-      making: amount,
-      taking: amount,
-      maker: '',
-      permittedTaker: '',
-    };
-    const base = { order, orderHash: '0x', signature: '0x' };
+    const [base] = examples.placed;
     expect(limitOrderRecord.safeParse({ ...base, status: 'INACTIVE' }).success).toBe(false);
     expect(limitOrderRecord.safeParse({ ...base, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' }).success).toBe(
       true,
@@ -59,10 +48,5 @@ describe('bodies', () => {
     expect(placementInput.safeParse({ order: {}, signature: '0x', note: 'hi' }).error?.issues).toContainEqual(
       expect.objectContaining({ code: 'unrecognized_keys', keys: ['note'] }),
     );
-  });
-
-  test.each(Object.entries(jsonSchemas()))('the JSON Schema of %s is the one in schema/', (name, schema) => {
-    const file = readFileSync(new URL(`../schema/${name}.schema.json`, import.meta.url), 'utf8');
-    expect(JSON.parse(file)).toEqual(schema);
   });
 });

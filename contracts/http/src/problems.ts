@@ -16,6 +16,7 @@ export const problemKinds = {
   unsupported_permitted_taker: kind(400, 'Orders for one taker are not supported'),
   order_expired: kind(400, 'The order has expired'),
   order_cancelled: kind(400, 'The order is cancelled'),
+  valid_until_passed: kind(400, 'The time of the request has passed'),
   duplicate: kind(400, 'The order exists already'),
   no_changes: kind(400, 'The request changes nothing'),
   invalid_date: kind(400, 'The transaction data is not valid'),
@@ -36,23 +37,25 @@ export const problemKinds = {
 /** The code of an error answer: what a client switches on. */
 export type ProblemCode = keyof typeof problemKinds;
 
-/** What is wrong at one place of the request. `pointer` is a JSON pointer (RFC 6901) into the body. */
-export const fieldProblem = z.object({ pointer: z.string(), detail: z.string() });
+/** What is wrong at one place of the request. `pointer` is a JSON pointer (RFC 6901) into the body or the query. */
+export const fieldProblem = z.object({ pointer: z.string(), detail: z.string() }).meta({ id: 'FieldProblem' });
 
 /** The body of every error, `application/problem+json` (RFC 9457). */
-export const problem = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.int().min(400).max(599),
-  detail: z.string(),
-  code: z.enum(Object.keys(problemKinds) as [ProblemCode, ...ProblemCode[]]),
-  requestId: z.string(),
-  retryable: z.boolean(),
-  /** The places of the body that are wrong. */
-  errors: z.array(fieldProblem).optional(),
-  /** The item of the request that failed, from 0. */
-  index: z.int().nonnegative().optional(),
-});
+export const problem = z
+  .object({
+    type: z.string().meta({ description: '`urn:makerbook:problem:` and the code' }),
+    title: z.string().meta({ description: 'The same for every problem of the code' }),
+    status: z.int().min(400).max(599).meta({ description: 'The HTTP status' }),
+    detail: z.string().meta({ description: 'What is wrong with this request, and what to do about it' }),
+    code: z
+      .enum(Object.keys(problemKinds) as [ProblemCode, ...ProblemCode[]])
+      .meta({ description: 'What a client switches on' }),
+    requestId: z.string().meta({ description: 'The id under which the request is logged; also in `X-Request-Id`' }),
+    retryable: z.boolean().meta({ description: 'Whether the same request, sent again later, can succeed' }),
+    errors: z.array(fieldProblem).optional().meta({ description: 'The places of the request that are wrong' }),
+    index: z.int().nonnegative().optional().meta({ description: 'The item of the request that failed, from 0' }),
+  })
+  .meta({ id: 'Problem' });
 
 export type FieldProblem = z.infer<typeof fieldProblem>;
 export type Problem = z.infer<typeof problem>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readSettings } from '@makerbook/settings';
+import { apiSettings, feedSettings, limitSettings, readSettings, signingSettings } from '@makerbook/settings';
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { loadSettings } from './load-settings.js';
@@ -21,6 +21,7 @@ const given: Readonly<Record<string, string>> = {
   POSTGRES_PASSWORD: 'secret',
   RPC_URL: 'https://node.example.com',
   LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'1'.repeat(40)}`,
+  NAVIGATOR_ADDRESS: `0x${'2'.repeat(40)}`,
 };
 /** `${NAME:-otherwise}`, `${NAME:?why it is needed}` */
 const fill = (text: string) =>
@@ -56,6 +57,17 @@ describe('the Compose file', () => {
     },
   );
 
+  test.each([
+    ['ingress', { ...limitSettings, ...apiSettings, ...signingSettings }],
+    ['projector', feedSettings],
+  ])('what %s goes by is what query describes', (service, spec) => {
+    const [followed, described] = [service, 'query'].map((name) => {
+      const given = Object.entries(file.services[name]?.environment ?? {}).map(([key, value]) => [key, fill(value)]);
+      return readSettings(spec, Object.fromEntries(given));
+    });
+    expect(described).toEqual(followed);
+  });
+
   test.each(ours)('%s may write nowhere, and has no capability', (name, service) => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
     expect(service.image).toMatch(new RegExp(`^makerbook/${service.build?.target}:`));
@@ -84,12 +96,18 @@ describe('the Compose file', () => {
 test('the gateway routes by method and path as deploy/routes.json says', () => {
   const { routes } = JSON.parse(readText('deploy/routes.json')) as { routes: object[] };
   const conf = readText('deploy/compose/gateway/makerbook.conf');
-  // The three rules, and the lines that say the same.
+  // The rules, and the lines that say the same. nginx takes an exact location before a pattern.
   expect(routes).toEqual([
+    { path: '/v0alpha/limit-orders/info', match: 'exact', service: 'query' },
     { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'exact', service: 'query' },
     { path: '/v0alpha', match: 'prefix', service: 'ingress' },
     { path: '/v0', match: 'prefix', service: 'ingress' },
+    { path: '/openapi.json', match: 'exact', service: 'query' },
+    { path: '/asyncapi.json', match: 'exact', service: 'query' },
+    { path: '/docs', match: 'prefix', service: 'query' },
   ]);
+  expect(conf).toContain('location = /v0alpha/limit-orders/info { proxy_pass http://query; }');
+  expect(conf).toContain('location ~ ^/(docs(/|$)|(openapi|asyncapi)\\.json$) { proxy_pass http://query; }');
   expect(conf).toContain('map $request_method $orders { GET query; HEAD query; default ingress; }');
   expect(conf).toContain('location = /v0alpha/limit-orders { proxy_pass http://$orders; }');
   expect(conf).toContain('location ~ ^/v0(alpha)?(/|$) { proxy_pass http://ingress; }');

@@ -1,5 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { readSettings, variablesOf } from '@makerbook/settings';
+import {
+  apiSettings,
+  feedSettings,
+  limitSettings,
+  readSettings,
+  signingSettings,
+  variablesOf,
+} from '@makerbook/settings';
 import { loadSettings, type Spec } from './load-settings.js';
 import { overlays, readOverlay } from './read-manifests.js';
 import { findSecret, type Pod, readEnvironmentOf, readPods } from './read-pods.js';
@@ -39,6 +46,18 @@ describe.each(overlays)('the overlay %s', (overlay) => {
     const variables = variablesIn(await settingsOf(pod));
     const own = pod.spec.containers.flatMap(({ env = [] }) => env.map(({ name }) => name));
     expect(own.filter((name) => !variables.has(name) && !ofOthers.test(name))).toEqual([]);
+  });
+
+  test.each([
+    ['ingress', { ...limitSettings, ...apiSettings, ...signingSettings }],
+    ['projector', feedSettings],
+  ])('what %s goes by is what query describes', (service, spec) => {
+    const [followed, described] = [service, 'query'].map((wanted) => {
+      const container = pods.find((pod) => pod.service === wanted)?.spec.containers[0];
+      if (container === undefined) throw new Error(`there is no ${wanted}`);
+      return readSettings(spec, readEnvironmentOf(container, manifests));
+    });
+    expect(described).toEqual(followed);
   });
 
   test('what all share is read by some', async () => {

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { type AnvilPart, startAnvil } from '@makerbook/parts';
-import { Contract, JsonRpcProvider } from 'ethers';
-import { deployContracts } from './deploy-contracts.js';
+import { Contract, JsonRpcProvider, MaxUint256 } from 'ethers';
+import { deployContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
 
 // Processes are started several times: on a busy machine that takes its time.
 jest.setTimeout(240_000);
 
-const signer = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+const signer = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC';
 const provider = (part: AnvilPart) => new JsonRpcProvider(part.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
 let chain: AnvilPart;
 let other: AnvilPart;
@@ -65,6 +65,20 @@ describe('deploying the contracts', () => {
       const { hash } = await token.getFunction('mint')(signer, 12n);
       while ((await rpc.getTransactionReceipt(hash)) === null) await delay(20);
       expect(await token.getFunction('balanceOf')(signer)).toBe(12n);
+    }
+    rpc.destroy();
+  });
+
+  test('gives the maker of the examples tokens, which the protocol may take', async () => {
+    const rpc = provider(chain);
+    const options = { rpcUrl: chain.rpcUrl, serviceName: 'Makerbook', quoteSigners: [signer] };
+    const { tokens, limitOrderProtocol } = await deployContracts(options);
+    // Not more of it at a second start.
+    await deployContracts(options);
+    for (const { address, decimals } of tokens) {
+      const token = new Contract(address, deployArtifacts.TestToken.abi, rpc);
+      expect(await token.getFunction('balanceOf')(EXAMPLE_MAKER)).toBe(10n ** BigInt(6 + decimals));
+      expect(await token.getFunction('allowance')(EXAMPLE_MAKER, limitOrderProtocol)).toBe(MaxUint256);
     }
     rpc.destroy();
   });

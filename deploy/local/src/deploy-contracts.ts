@@ -1,11 +1,13 @@
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import {
+  Contract,
   ContractFactory,
   getCreateAddress,
   Interface,
   type InterfaceAbi,
   id,
   JsonRpcProvider,
+  MaxUint256,
   parseEther,
   toBeHex,
   Wallet,
@@ -43,6 +45,15 @@ const TOKENS = [
   { name: 'Test Wrapped Bitcoin', symbol: 'WBTC', decimals: 8 },
 ] as const;
 const NATIVE = { name: 'Test Wrapped Kaia', symbol: 'WKAIA', decimals: 18 } as const;
+
+/**
+ * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol, so that examples can
+ * place orders at once.
+ */
+const EXAMPLE_MAKER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+export const EXAMPLE_MAKER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
+/** What it holds of each, in whole tokens. */
+const EXAMPLE_FUNDS = 1_000_000n;
 
 /** What each pool is given at its start, in whole tokens: USDT first, against the tokens in their order. */
 const LIQUIDITY = [
@@ -86,6 +97,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
       decimals,
     }));
     const banker = new Wallet(id(`makerbook pools of ${serviceName}`), provider);
+    await fundExampleMaker(provider, deployed, limitOrderProtocol);
     return {
       limitOrderProtocol,
       navigator: getCreateAddress({ from: owner.address, nonce: 0 }).toLowerCase(),
@@ -99,7 +111,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
   }
 }
 
-/** Makes the pools and fills them. The banker sends nothing else, so its nonce shows what was done before. */
+/** Makes the pools and fills them. */
 async function fundPools(
   provider: JsonRpcProvider,
   banker: Wallet,
@@ -127,6 +139,25 @@ async function fundPools(
   return pools.map(({ address, tokens: [one, two] }) => ({ address, tokens: [one.address, two.address] }));
 }
 
+/** Sends all of it where the last approval is missing: others use this key too. */
+async function fundExampleMaker(
+  provider: JsonRpcProvider,
+  tokens: readonly DeployedToken[],
+  limitOrderProtocol: string,
+): Promise<void> {
+  const maker = new Wallet(EXAMPLE_MAKER_KEY, provider);
+  const last = new Contract(tokens.at(-1)?.address ?? '', deployArtifacts.TestToken.abi, provider);
+  if ((await last.getFunction('allowance')(maker.address, limitOrderProtocol)) > 0n) return;
+  const steps = tokens.flatMap(({ address, decimals }) => {
+    const amount = EXAMPLE_FUNDS * 10n ** BigInt(decimals);
+    return [
+      { to: address, data: mintable.encodeFunctionData('mint', [maker.address, amount]) },
+      { to: address, data: mintable.encodeFunctionData('approve', [limitOrderProtocol, MaxUint256]) },
+    ];
+  });
+  await send(provider, maker, steps, await provider.getTransactionCount(maker.address));
+}
+
 const mintable = new Interface(deployArtifacts.TestToken.abi);
 const syncable = new Interface(deployArtifacts.TestPool.abi);
 
@@ -140,23 +171,32 @@ type Call = { readonly to: string; readonly data: string };
 /** They are sent before what they build on is mined, so nobody can estimate them. */
 const CALL_GAS = 300_000;
 
-/** Sends what is missing at once, so that it takes one block or two, and waits for it. */
+/** Sends what is not there yet: the sender sends nothing else, so its nonce shows what is. */
 async function sendMissing(
   provider: JsonRpcProvider,
   sender: Wallet,
   steps: readonly (Creation | Call)[],
 ): Promise<void> {
   const first = await provider.getTransactionCount(sender.address);
-  if (first >= steps.length) return;
+  await send(provider, sender, steps.slice(first), first);
+}
+
+/** Sends all at once, so that it takes one block or two, and waits for it. */
+async function send(
+  provider: JsonRpcProvider,
+  sender: Wallet,
+  steps: readonly (Creation | Call)[],
+  firstNonce: number,
+): Promise<void> {
+  if (steps.length === 0) return;
   await provider.send('anvil_setBalance', [sender.address, toBeHex(parseEther('1000'))]);
   const sent = [];
-  for (const [nonce, step] of steps.entries()) {
-    if (nonce < first) continue;
+  for (const [index, step] of steps.entries()) {
     const transaction =
       'to' in step
         ? { ...step, gasLimit: CALL_GAS }
         : await new ContractFactory(step.artifact.abi, step.artifact.bytecode).getDeployTransaction(...step.args);
-    sent.push(await sender.sendTransaction({ ...transaction, nonce }));
+    sent.push(await sender.sendTransaction({ ...transaction, nonce: firstNonce + index }));
   }
   // Instead of waiting for the next block; a chain that makes one for each transaction needs no order.
   await provider.send('evm_mine', []).catch(() => undefined);

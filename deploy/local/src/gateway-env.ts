@@ -1,10 +1,10 @@
 import {
   apiSettings,
+  bodySettings,
   integer,
   opsSettings,
   port,
   readSettings,
-  requestSettings,
   type SettingsOf,
   text,
 } from '@makerbook/settings';
@@ -12,7 +12,8 @@ import {
 export const gatewaySettings = {
   HOST: opsSettings.HOST,
   PORT: port('Port of the base URL', 8080),
-  ...requestSettings,
+  ...bodySettings,
+  HEADER_BYTES_MAX: apiSettings.HEADER_BYTES_MAX,
   CONNECTIONS_PER_ADDRESS_MAX: apiSettings.CONNECTIONS_PER_ADDRESS_MAX,
   GATEWAY_REQUESTS_MAX: integer(
     'Requests of one client address in one window, to all endpoints; each 8 KiB of one count as one more',
@@ -20,6 +21,7 @@ export const gatewaySettings = {
     { min: 1 },
   ),
   CLIENT_WINDOW_SECONDS: apiSettings.CLIENT_WINDOW_SECONDS,
+  CORS_ORIGINS: apiSettings.CORS_ORIGINS,
   INGRESS_URL: text('Where ingress answers, `http://host:port`'),
   QUERY_URL: text('Where query answers, `http://host:port`'),
   OPS_URLS: text('Services that make up the readiness of the whole: `name=http://host:port`, comma-separated', ''),

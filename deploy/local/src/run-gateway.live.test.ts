@@ -34,6 +34,7 @@ beforeAll(async () => {
     CONNECTIONS_PER_ADDRESS_MAX: 100,
     GATEWAY_REQUESTS_MAX: 10_000,
     CLIENT_WINDOW_SECONDS: 60,
+    CORS_ORIGINS: ['*'],
     INGRESS_URL: url(ingress),
     QUERY_URL: gone,
     OPS_URLS: { ingress: url(ingress), query: gone },
@@ -142,6 +143,7 @@ describe('the gateway', () => {
       retryable: true,
       requestId: 'mine-2',
     });
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
     expect(noted).toContainEqual(expect.stringMatching(/^query did not answer GET \/v0alpha\/limit-orders: /));
   });
 

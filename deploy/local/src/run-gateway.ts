@@ -1,6 +1,17 @@
 import { Agent } from 'node:http';
 import { Readable } from 'node:stream';
-import { hasBody, limitClients, openServer, type Refusal, Refused, readBody, requestIdOf, send } from '@makerbook/http';
+import {
+  allowOrigins,
+  hasBody,
+  limitClients,
+  openServer,
+  type Refusal,
+  Refused,
+  readBody,
+  requestIdOf,
+  send,
+  shareResult,
+} from '@makerbook/http';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import { createProxyServer } from 'httpxy';
 import { askAllReadiness } from './check-readiness.js';
@@ -43,6 +54,8 @@ export async function runGateway(
   app.disable('etag');
   app.set('query parser', false);
   app.use(nameRequest);
+  // For its own answers; those of the services have their own.
+  for (const handler of allowOrigins(settings.CORS_ORIGINS)) app.use(handler);
   app.use(limitClients(limit, 'gateway', settings.BODY_BYTES_MAX, refuse));
   app.get('/livez', (_request, response) => void response.json({ status: 'ok', checks: {} }));
   app.get('/readyz', async (_request, response) => {
@@ -118,20 +131,6 @@ function openProxy(agent: Agent, log: (line: string) => void) {
       const detail = `the service behind this address (${service}) does not answer now`;
       refuse(request, response, { code: 'unavailable', detail });
     }
-  };
-}
-
-/** Calls made within `ageMsMax` share one result. */
-function shareResult<T>(call: () => Promise<T>, ageMsMax: number): () => Promise<T> {
-  let result: Promise<T> | undefined;
-  return () => {
-    if (result === undefined) {
-      result = call();
-      setTimeout(() => {
-        result = undefined;
-      }, ageMsMax).unref();
-    }
-    return result;
   };
 }
 

@@ -1,13 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { findFreePort, isPortFree, PartError, stopLivingParts, takeLock } from '@makerbook/parts';
-import type { DeployedContracts } from './deploy-contracts.js';
+import { type DeployedContracts, EXAMPLE_MAKER } from './deploy-contracts.js';
 import { keepQuoteSigner, type QuoteSigner } from './keep-quote-signer.js';
 import { provideContracts } from './provide-contracts.js';
 import { rotateLogs } from './rotate-logs.js';
 import { given, inheritedOf, type StackSettings } from './stack-env.js';
 import { type Addresses, namesOfOwnParts, startParts } from './start-parts.js';
 import {
+  admitMaker,
   awaitReadiness,
   entryOf,
   prepareStores,
@@ -141,7 +142,9 @@ async function start(settings: StackSettings, { environment, folder, report, sig
     services.push(service);
     stopInReverse(service);
   });
-  await awaitReadiness(services, signal);
+  // Its key is public: on no chain but the stack's own is it admitted.
+  const admission = given(settings.RPC_URL) === undefined ? admitMaker(EXAMPLE_MAKER, env, signal) : undefined;
+  await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
   const gateway = await startGateway({ host: settings.HOST, port }, services, logs, env, supervision);
   stopInReverse(gateway);

@@ -37,16 +37,30 @@ export function entryOf(folder: string, file = 'main.js'): string {
  * @throws PartError when the schema or a topic is not as this build needs it
  */
 export async function prepareStores(environment: Environment): Promise<void> {
-  for (const [command, failure] of [
-    ['migrate', 'the schema cannot be brought up to this build'],
-    ['topics', 'the topics are not as configured'],
-  ] as const) {
-    try {
-      await run(process.execPath, [entryOf('services/operator'), command], { env: environment });
-    } catch (error) {
-      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-      throw new PartError(command, failure, `${stdout}${stderr}`.trimEnd());
-    }
+  await runOperator(['migrate'], environment, 'the schema cannot be brought up to this build');
+  await runOperator(['topics'], environment, 'the topics are not as configured');
+}
+
+/**
+ * Puts a maker on the whitelist, and waits until the services that are being started see it.
+ * @throws PartError when they do not within two minutes
+ */
+export function admitMaker(maker: string, environment: Environment, signal: AbortSignal): Promise<void> {
+  const patient = { ...environment, VISIBLE_WITHIN_MS: String(READY_TIMEOUT_MS) };
+  return runOperator(['makers', 'add', maker], patient, `${maker} cannot be put on the whitelist`, signal);
+}
+
+async function runOperator(
+  words: readonly string[],
+  env: Environment,
+  failure: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    await run(process.execPath, [entryOf('services/operator'), ...words], { env, signal });
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    throw new PartError(words.join(' '), failure, `${stdout}${stderr}`.trimEnd());
   }
 }
 

@@ -55,7 +55,7 @@ function summary({ baseUrl, ...rest }: Stack['addresses'], folder: string): stri
   return `
 Makerbook is ready (${seconds} s).
 
-  base URL    ${baseUrl}
+  base URL    ${baseUrl}      to read and try: ${baseUrl}/docs
   Kafka       ${rest.kafkaBrokers}
   Postgres    ${rest.databaseUrl}
   Redis       ${rest.redisUrl}
@@ -63,7 +63,8 @@ Makerbook is ready (${seconds} s).
   addresses   ${shown}/stack.json
   logs        ${shown}/logs/
 
-Next: npm run demo                  follows orders from their signature to their end
+Next: npm run example:maker         places two orders and cancels one
+      npm run demo                  follows orders from their signature to their end
       npm run makers -- add 0x…     puts a maker's address on the whitelist
       curl ${baseUrl}/readyz
 Stop: Ctrl-C

@@ -4,6 +4,8 @@ import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
+import { leaveTransactionOpen } from '@makerbook/kafka/testing';
+import { testParts } from '@makerbook/parts';
 import { NonceManager, Wallet } from 'ethers';
 import type { Ops } from './testing/ask-ops.js';
 import { type Gate, startGate } from './testing/gate-node.js';
@@ -163,23 +165,12 @@ describe('readiness', () => {
 });
 
 describe('a partition that shows nothing new for some time', () => {
-  /** Leaves a transaction open in the partition, as a writer that was killed in the middle of it. */
   const holdBack = async (partition: number) => {
-    const publisher = stage.log.createFencedPublisher({
-      transactionalId: `${stage.prefix}held`,
-      transactionTimeoutMs: 600_000,
-    });
-    const recordOf = (at: number, value: Buffer) => ({
-      topic: topicNames(stage.prefix).makerEvents,
-      partition: at,
-      key: '',
-      value,
-      headers: {},
-    });
-    // The second one is refused as too large, when the first one is there.
-    const records = [recordOf(partition, Buffer.from('{}')), recordOf((partition + 1) % 3, Buffer.alloc(2_000_000))];
-    await expect(publisher.publish(records)).rejects.toThrow('too large');
-    return { release: () => publisher.takeOver() };
+    const transactionalId = `${stage.prefix}held`;
+    const { makerEvents } = topicNames(stage.prefix);
+    const record = { topic: makerEvents, partition, key: '', value: Buffer.from('{}'), headers: {} };
+    await leaveTransactionOpen([testParts().kafkaBrokers], transactionalId, record, 3);
+    return { release: () => stage.log.createFencedPublisher({ transactionalId, timeoutMs: 60_000 }).takeOver() };
   };
 
   test('holds up its own new orders alone: blocks go on, and so do the other partitions', async () => {

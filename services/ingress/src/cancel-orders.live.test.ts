@@ -149,6 +149,79 @@ describe('DELETE', () => {
   });
 });
 
+describe('POST …/cancellations', () => {
+  const post = (body: unknown, query = '') =>
+    fetch(`${ingress.url}/cancellations${query}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    });
+  const itemOf = ({ hash, signature }: { hash: string; signature: string }) => ({ orderHash: hash, signature });
+
+  test('cancels as DELETE does, 100 hashes at once, and is answered in the same way', async () => {
+    const orders = await place(maker, 99);
+    const items = orders.map((order, n) => itemOf(cancelling(maker, order, n % 2 === 0 ? 'uint256' : 'bytes32')));
+    const unknown = { orderHash: unknownHash, signature: items[0]?.signature };
+    const response = await post([...items, unknown]);
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      [
+        ...orders.map((order) => ({ orderHash: hashOf(order), status: 'CANCELLED' })),
+        { orderHash: unknownHash, status: 'NOT_FOUND' },
+      ],
+    ]);
+    await isCancelledOnce(hashOf(orders[98] as SignedOrder));
+    expect(await (await remove([cancelling(maker, orders[98] as SignedOrder)])).json()).toMatchObject([
+      { status: 'NOT_FOUND' },
+    ]);
+    expect(await refused(await post([...items, unknown, unknown]))).toMatchObject({ code: 'invalid_request' });
+  });
+
+  test('takes a salt for all hashes from the query', async () => {
+    const item = itemOf(cancelling(maker, await placeOne(), 'uint256', '0xabc'));
+    expect(await refused(await post([item]))).toMatchObject({ status: 403, code: 'invalid_signature' });
+    expect(await (await post([item], '?salt=0xabc')).json()).toMatchObject([{ status: 'CANCELLED' }]);
+  });
+
+  test('is counted with DELETE, for the maker and for the client address', async () => {
+    const left = (response: Response, name: string) =>
+      Number(new RegExp(`"${name}"; r=(\\d+)`).exec(response.headers.get('ratelimit') ?? '')?.[1]);
+    const first = await remove([cancelling(maker, await placeOne())]);
+    const second = await post([itemOf(cancelling(maker, await placeOne()))]);
+    expect(left(second, 'client-cancels')).toBe(left(first, 'client-cancels') - 1);
+    expect(left(second, 'cancels')).toBeGreaterThan(0);
+    for (const { headers } of [first, second]) {
+      const names = [...(headers.get('ratelimit-policy') ?? '').matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
+      expect(names).toEqual(['client-cancels', 'cancels']);
+    }
+  });
+
+  test('is refused when one signature is not the maker’s, and nothing is cancelled', async () => {
+    const [mine, other] = [await placeOne(), await placeOne()];
+    const foreign = itemOf(cancelling(sibling, other));
+    expect(await refused(await post([itemOf(cancelling(maker, mine)), foreign]))).toMatchObject({
+      status: 403,
+      code: 'invalid_signature',
+      index: 1,
+      errors: [{ pointer: '/1/signature' }],
+    });
+    expect(await cancelled([cancelling(maker, mine), cancelling(maker, other)])).toEqual(['CANCELLED', 'CANCELLED']);
+  });
+
+  const signature = `0x${'11'.repeat(64)}1b`;
+  test.each<[string, unknown, string]>([
+    ['no array', { orderHash: unknownHash, signature }, ''],
+    ['an empty array', [], ''],
+    ['an item without a signature', [{ orderHash: unknownHash }], '/0/signature'],
+    ['a hash of 31 bytes', [{ orderHash: unknownHash.slice(0, -2), signature }], '/0/orderHash'],
+    ['a field too many', [{ orderHash: unknownHash, signature, salt: '0x1' }], '/0/salt'],
+  ])('is refused for its shape: %s', async (_name, body, pointer) => {
+    const problem = await refused(await post(body));
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer }] });
+    expect(problem['index']).toBe(pointer === '' ? undefined : 0);
+  });
+});
+
 describe('a DELETE is refused', () => {
   test('when one signature is not the maker’s, and nothing is cancelled', async () => {
     const [mine, other] = [await placeOne(), await placeOne()];
@@ -226,7 +299,7 @@ describe('when a part is gone', () => {
       expect(performance.now() - startedAt).toBeLessThan(15_000);
       const ready = await fetch(`${ingress.opsUrl}/readyz`);
       expect(ready.status).toBe(503);
-      expect(await ready.json()).toMatchObject({ checks: { redis: 'is away', kafka: 'ok' } });
+      expect(await ready.json()).toMatchObject({ checks: { redis: 'does not answer', kafka: 'ok' } });
       const item = cancelling(maker, order);
       const other = cancelling(maker, second);
       expect(await cancelled([item])).toEqual(['CANCELLED']);

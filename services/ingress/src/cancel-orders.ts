@@ -1,16 +1,23 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { cancelOrder } from '@makerbook/domain';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
+import {
+  type ApiRequest,
+  isRefusal,
+  okJson,
+  type Refusal,
+  type Reply,
+  type ReplyHeaders,
+  rateHeaders,
+} from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import type { FoundOrder } from '@makerbook/postgres';
 import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
-import { describeSpan, type Logger } from '@makerbook/telemetry';
+import type { Logger } from '@makerbook/telemetry';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { LookUp } from './look-up-orders.js';
 import type { IngressMetrics } from './metrics.js';
-import { type AskedCancellations, parseCancellations } from './parse-cancellations.js';
-import { rateHeaders, retryAfter } from './rate-headers.js';
+import type { AskedCancellations } from './parse-cancellations.js';
 import { unavailable } from './refusal.js';
 import type { VerifyCancellation } from './verify-cancellations.js';
 
@@ -26,35 +33,42 @@ export interface CancelOrdersParts extends AppendParts {
   readonly now: () => number;
 }
 
+/** Reads what a request asks for, at most so many hashes. */
+export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
+
 /**
- * DELETE /v0alpha/limit-orders (Interface 4.4, 5.2). Every signature is proved before anything is appended; one that is
- * not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a repeated
- * hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the log may
- * hold its cancellation before it. If it is not known whether the order of a hash may still be placed, the other orders
- * are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always cancel.
+ * DELETE /v0alpha/limit-orders, and POST …/cancellations (Interface 4.4, 5.2). Every signature is proved before anything is
+ * appended; one that is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail
+ * the rest; a repeated hash is cancelled once and answered twice. An order that is still being placed is cancelled like
+ * any other: the log may hold its cancellation before it. If it is not known whether the order of a hash may still be
+ * placed, the other orders are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always
+ * cancel.
+ * @param parse the one thing in which the two requests differ
  */
-export function createCancelOrders(parts: CancelOrdersParts): (request: ApiRequest) => Promise<Reply> {
+export function createCancelOrders(
+  parts: CancelOrdersParts,
+  parse: ParseCancellations,
+): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
-    const reply = await cancel(parts, request);
+    const asked = parse(request, parts.cancelsPerDeleteMax);
+    const reply = isRefusal(asked) ? asked : await cancel(parts, request, asked);
     if ('code' in reply) parts.metrics.refused('cancel', reply.code);
     return reply;
   };
 }
 
-async function cancel(parts: CancelOrdersParts, request: ApiRequest): Promise<Reply> {
+async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics } = parts;
-  const asked = parseCancellations(request.query, parts.cancelsPerDeleteMax);
-  if (isRefusal(asked)) return asked;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
   const foundAt = performance.now();
   const [whose] = found.values();
-  describeSpan({ 'makerbook.maker': whose?.maker, 'makerbook.orders': orderHashes.length });
+  request.describe({ maker: whose?.maker, orders: orderHashes.length });
   metrics.took('look_up', foundAt - startedAt);
   const unprovenAt = await findUnproven(parts, asked, found, request.client);
   metrics.took('verify', performance.now() - foundAt);
-  if (unprovenAt !== undefined) return refuseSignature(unprovenAt);
+  if (unprovenAt !== undefined) return refuseSignature(unprovenAt, asked.signatureAt(unprovenAt));
 
   let headers: ReplyHeaders | Refusal = {};
   if (found.size > 0) {
@@ -127,17 +141,14 @@ async function charge(
   const makers = [...counts].map(([maker, count]) => ({ maker, count }));
   try {
     const outcome = await chargeCancels(redis, makers, budget, now());
-    const headers = rateHeaders(
-      'cancels',
-      budget,
-      makers.map(({ maker }) => maker),
-      outcome.remaining,
-    );
+    const owners = makers.map(({ maker }) => ({ maker, budget }));
+    const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+    const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
     if (outcome.kind === 'charged') return headers;
     const maker = makers[outcome.makerIndex]?.maker;
     const index = orderHashes.findIndex((orderHash) => found.get(orderHash)?.maker === maker);
     const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
-    return { code: 'rate_limited', detail, index, headers: { ...headers, ...retryAfter(outcome.retryAfterMs) } };
+    return { code: 'rate_limited', detail, index, headers };
   } catch (error) {
     if (error instanceof RedisUnavailable) return {};
     throw error;
@@ -161,7 +172,7 @@ async function noteInRedis(
   }
 }
 
-function refuseSignature(index: number): Refusal {
+function refuseSignature(index: number, pointer: string): Refusal {
   const detail = `signature ${index} is not the maker's for this order; nothing was cancelled`;
-  return { code: 'invalid_signature', detail, index, errors: [{ pointer: `/signatures/${index}`, detail }] };
+  return { code: 'invalid_signature', detail, index, errors: [{ pointer, detail }] };
 }

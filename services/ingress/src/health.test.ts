@@ -1,11 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { type HealthParts, reportHealth } from './health.js';
 
-const heard = (agoMs: number) => ({ isCaughtUp: () => true, lastPollAtMs: () => 1_000_000 - agoMs });
+const heard = (agoMs: number) => {
+  return { isCaughtUp: () => true, isCancelOnly: () => false, lastPollAtMs: () => 1_000_000 - agoMs };
+};
 const well: HealthParts = {
   nowMs: () => 1_000_000,
   makers: heard(500),
-  redis: { isReady: () => true },
+  redis: { isThere: async () => true },
   postgres: { isThere: async () => true },
   lag: { seconds: () => 0 },
   lagSecondsMax: 60,
@@ -13,7 +15,7 @@ const well: HealthParts = {
 const readyWhen = (parts: Partial<HealthParts>) => reportHealth({ ...well, ...parts }).ready();
 
 test('ingress is ready while all is there', async () => {
-  const checks = { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok', projection: 'ok' };
+  const checks = { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
   expect(await readyWhen({})).toEqual({ isOk: true, checks });
 });
 
@@ -24,15 +26,18 @@ test.each<[string, Partial<HealthParts>, object]>([
     { whitelist: 'still being read from the log' },
   ],
   ['Kafka is silent for as long as an append waits', { makers: heard(5_000) }, { kafka: 'does not answer' }],
-  ['Redis is away', { redis: { isReady: () => false } }, { redis: 'is away' }],
+  ['Redis is away', { redis: { isThere: async () => false } }, { redis: 'does not answer' }],
 ])('ingress is not ready while %s, and says so', async (_what, parts, checks) => {
   expect(await readyWhen(parts)).toMatchObject({ isOk: false, checks });
 });
 
-test('ingress stays ready through a pause of Kafka that an append outlives, without Postgres, and while the read model is behind', async () => {
+test('ingress stays ready through a pause of Kafka that an append outlives, without Postgres, while the read model is behind, and while it takes no orders', async () => {
   expect(await readyWhen({ makers: heard(4_999) })).toMatchObject({ isOk: true, checks: { kafka: 'ok' } });
   const checks = { postgres: expect.stringMatching(/^is away/) };
   expect(await readyWhen({ postgres: { isThere: async () => false } })).toMatchObject({ isOk: true, checks });
   const behind = { projection: 'behind the log for 61 s: nothing can be placed' };
   expect(await readyWhen({ lag: { seconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
+  const cancelOnly = { placing: 'an operator has the service take no orders' };
+  const makers = { ...heard(500), isCancelOnly: () => true };
+  expect(await readyWhen({ makers })).toMatchObject({ isOk: true, checks: cancelOnly });
 });

@@ -11,8 +11,8 @@ import type { ProjectionLag } from './watch-projection-lag.js';
 const KAFKA_SILENCE_MS_MAX = 5_000;
 
 export interface HealthParts {
-  readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
-  readonly redis: Pick<RedisConnection, 'isReady'>;
+  readonly makers: Pick<Makers, 'isCaughtUp' | 'isCancelOnly' | 'lastPollAtMs'>;
+  readonly redis: Pick<RedisConnection, 'isThere'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
   readonly lag: Pick<ProjectionLag, 'seconds'>;
   /** POST answers 503 while the read model is behind for longer. */
@@ -21,8 +21,9 @@ export interface HealthParts {
 }
 
 /**
- * Alive as long as it answers. Ready when the whitelist was read, and Kafka and Redis are there. Postgres and a read model
- * that is behind are shown and do not decide: cancelling goes on without them, and no other instance would do better.
+ * Alive as long as it answers. Ready when the whitelist was read, and Kafka and Redis are there. Postgres, a read model
+ * that is behind, and the decision to take no orders are shown and do not decide: cancelling goes on without them, and no
+ * other instance would do better.
  */
 export function reportHealth({ makers, redis, postgres, lag, lagSecondsMax, nowMs }: HealthParts): {
   live: () => Health;
@@ -31,15 +32,17 @@ export function reportHealth({ makers, redis, postgres, lag, lagSecondsMax, nowM
   return {
     live: () => healthOf({}),
     async ready() {
+      const [isRedisThere, isStoreThere] = await Promise.all([redis.isThere(), postgres.isThere()]);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
         kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
-        redis: redis.isReady() ? 'ok' : 'is away',
+        redis: isRedisThere ? 'ok' : 'does not answer',
       };
-      const stored = (await postgres.isThere()) ? 'ok' : 'is away; only what Redis holds can be placed or cancelled';
+      const stored = isStoreThere ? 'ok' : 'is away; only what Redis holds can be placed or cancelled';
       const behind = `behind the log for ${Math.round(lag.seconds())} s: nothing can be placed`;
       const projection = lag.seconds() > lagSecondsMax ? behind : 'ok';
-      return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored, projection } };
+      const placing = makers.isCancelOnly() ? 'an operator has the service take no orders' : 'ok';
+      return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored, projection, placing } };
     },
   };
 }

@@ -1,4 +1,5 @@
 import { metrics } from '@makerbook/telemetry';
+import type { Makers } from '@makerbook/whitelist';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
 /** What the service counts and times. Requests by route and code are counted by `@makerbook/http`. */
@@ -9,8 +10,8 @@ export interface IngressMetrics {
   refused(endpoint: 'place' | 'cancel' | 'patch', code: string): void;
   /** Milliseconds of one step of a request. */
   took(step: 'parse' | 'verify' | 'reserve' | 'append' | 'look_up', ms: number): void;
-  /** Starts the gauge of the read model's lag. */
-  observe(lag: Pick<ProjectionLag, 'seconds'>): void;
+  /** Starts the gauges of the read model's lag, and of whether orders are taken. */
+  observe(lag: Pick<ProjectionLag, 'seconds'>, makers: Pick<Makers, 'isCancelOnly'>): void;
 }
 
 const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -40,11 +41,15 @@ export function createMetrics(): IngressMetrics {
     quotePatched: () => patched.add(1),
     refused: (endpoint, code) => refusals.add(1, { endpoint, code }),
     took: (name, ms) => step.record(ms / 1000, { step: name }),
-    observe: (source) => {
+    observe: (source, makers) => {
       const lag = meter.createObservableGauge('ingress_projection_lag_seconds', {
         description: 'How long the read model has been behind the log, as this process sees it',
       });
       lag.addCallback((result) => result.observe(source.seconds()));
+      const mode = meter.createObservableGauge('ingress_cancel_only_modes', {
+        description: '1 while an operator has the service take no orders, else 0',
+      });
+      mode.addCallback((result) => result.observe(makers.isCancelOnly() ? 1 : 0));
     },
   };
 }

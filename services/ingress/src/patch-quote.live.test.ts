@@ -127,7 +127,7 @@ describe('PATCH, of a service that started while Kafka, Redis and Postgres are a
     const noJson = await send(base, { data, minOutput }, { 'content-type': 'text/plain' });
     await expectProblem(noJson, 415, 'unsupported_media_type');
     const get = await fetch(`${base}/v0/quote/data`);
-    expect(get.headers.get('allow')).toBe('PATCH');
+    expect(get.headers.get('allow')).toBe('PATCH, OPTIONS');
     await expectProblem(get, 405, 'method_not_allowed');
   });
 
@@ -136,7 +136,7 @@ describe('PATCH, of a service that started while Kafka, Redis and Postgres are a
     const body = { data: signTestQuote(quoteV0), minOutput: { amount: '5' } };
     const from = (client: string) => ({ ...json, 'x-forwarded-for': client });
     const first = await send(base, body, from('10.0.0.1'));
-    expect(first.headers.get('ratelimit')).toMatch(/"patches"; r=1/);
+    expect(first.headers.get('ratelimit')).toMatch(/"client-patches"; r=1/);
     expect((await send(base, body, from('10.0.0.1'))).status).toBe(200);
     const limited = await send(base, body, from('10.0.0.1'));
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);

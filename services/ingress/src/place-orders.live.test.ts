@@ -287,11 +287,11 @@ describe('a POST is refused for', () => {
     await accepted(spent);
     const response = await post(tooMany);
     // Two, and one more for each second that has passed.
-    const [, left = 0, fullIn] =
+    const [, left = 0, fitsIn] =
       /"orders"; r=(\d+); t=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.map(Number) ?? [];
     expect(left).toBeGreaterThanOrEqual(2);
-    expect(fullIn).toBe(10 - left);
-    expect(Number(response.headers.get('retry-after'))).toBe(9 - left);
+    expect(fitsIn).toBe(9 - left);
+    expect(Number(response.headers.get('retry-after'))).toBe(fitsIn);
     expect(await refused(response)).toMatchObject({ status: 429, code: 'rate_limited', index: left, retryable: true });
     await accepted(await batch(left));
     // Charged though it is refused by a later phase, and refused for its rate before a later phase.
@@ -303,6 +303,137 @@ describe('a POST is refused for', () => {
     });
     expect(problem).toMatchObject({ index: 0 });
     await ingress.restart();
+  });
+});
+
+describe('two instances', () => {
+  test('admit together no order over the limits of a maker', async () => {
+    const [many, fast] = [newWallet(), newWallet()];
+    for (const wallet of [many, fast]) await ingress.showMaker(wallet);
+    const another = await ingress.startAnother();
+    const sendAll = async (url: (n: number) => string, orders: readonly SignedOrder[]) => {
+      const answers = await Promise.all(
+        orders.map(async (order, n) => {
+          const answer = await fetch(url(n), { method: 'POST', headers, body: JSON.stringify([order]) });
+          return answer.ok ? 'placed' : ((await answer.json()) as { code: string }).code;
+        }),
+      );
+      return (outcome: string) => answers.filter((answer) => answer === outcome).length;
+    };
+    const alternating = (n: number) => (n % 2 === 0 ? ingress.url : another.url);
+    try {
+      const orders = await Promise.all(Array.from({ length: 170 }, () => signOrder(many)));
+      const counted = await sendAll(alternating, orders);
+      expect({ placed: counted('placed'), tooMany: counted('too_many_orders') }).toEqual({ placed: 120, tooMany: 50 });
+    } finally {
+      await another.stop();
+    }
+    const budget = { ORDER_BUDGET_PER_SECOND: '1', ORDER_BUDGET_BURST: '20' };
+    await ingress.restart(budget);
+    const rationed = await ingress.startAnother(budget);
+    try {
+      const orders = await Promise.all(Array.from({ length: 60 }, () => signOrder(fast)));
+      const startedAt = performance.now();
+      const counted = await sendAll((n) => (n % 2 === 0 ? ingress.url : rationed.url), orders);
+      const filled = Math.ceil((performance.now() - startedAt) / 1000);
+      expect(counted('placed')).toBeGreaterThanOrEqual(20);
+      expect(counted('placed')).toBeLessThanOrEqual(20 + filled);
+      expect(counted('placed') + counted('rate_limited')).toBe(60);
+    } finally {
+      await rationed.stop();
+      await ingress.restart();
+    }
+  });
+});
+
+describe('Valid-Until', () => {
+  const seconds = (fromNow: number) => String(Math.floor(Date.now() / 1000) + fromNow);
+
+  test('in the future is no matter; in the past nothing is stored, whatever the order is', async () => {
+    const order = await signOrder(maker);
+    const late = await post([order], { 'valid-until': seconds(-1) });
+    expect(await refused(late)).toMatchObject({ status: 400, code: 'valid_until_passed', retryable: false });
+    expect(await refused(await post([{ ...order, signature: '0x00' }], { 'valid-until': '0' }))).toMatchObject({
+      code: 'valid_until_passed',
+    });
+    expect(storedOf(hashOf(order))).toHaveLength(0);
+    expect((await post([order], { 'valid-until': seconds(60) })).status).toBe(200);
+  });
+
+  test('is judged when the orders are about to be reserved', async () => {
+    const cold = newWallet();
+    await ingress.showMaker(cold);
+    // The maker has to be loaded, and for that the read model has to reach the end of the log.
+    ingress.pauseProjection();
+    try {
+      await accepted([await signOrder(maker)]);
+      const order = await signOrder(cold);
+      const { length } = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
+      expect(length).toBeGreaterThan(0);
+      await ingress.redis.client.del(await ingress.redis.client.keys(`${ingress.redis.keys.prefix}p:*`));
+      const waiting = post([order], { 'valid-until': seconds(1) });
+      waiting.catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 1_300));
+      ingress.resumeProjection();
+      expect(await refused(await waiting)).toMatchObject({ code: 'valid_until_passed' });
+      expect(storedOf(hashOf(order))).toHaveLength(0);
+    } finally {
+      ingress.resumeProjection();
+    }
+  });
+
+  test.each(['soon', '-1', '1.5', '', '0x1', '1, 2'])('%j is refused with 400 invalid_request', async (value) => {
+    const problem = await refused(await post([await signOrder(maker)], { 'valid-until': value }));
+    expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer: '/Valid-Until' }] });
+  });
+});
+
+describe('an operator’s decision', () => {
+  const batch = (wallet: ReturnType<typeof newWallet>, size: number) =>
+    Promise.all(Array.from({ length: size }, () => signOrder(wallet)));
+
+  test('gives a maker limits of its own, which its headers show', async () => {
+    const [few, slow] = [newWallet(), newWallet()];
+    await ingress.showMaker(few, { limits: { openOrdersMax: 2, ordersPerSecond: 10 } });
+    await ingress.showMaker(slow, { limits: { ordersBurst: 20 } });
+    expect(await refused(await post(await batch(few, 3)))).toMatchObject({
+      status: 400,
+      code: 'too_many_orders',
+      detail: expect.stringContaining('may have 2 open orders'),
+      index: 2,
+    });
+    const response = await post(await batch(few, 2));
+    expect(response.status).toBe(200);
+    expect(response.headers.get('ratelimit-policy')).toMatch(/"orders"; q=1000; w=100; /);
+    expect(await refused(await post(await batch(slow, 21)))).toMatchObject({
+      status: 400,
+      code: 'too_many_orders',
+      detail: expect.stringContaining('holds 20 orders when full'),
+      index: 20,
+    });
+    // Those of others are as the service has them.
+    expect((await post(await batch(maker, 21))).headers.get('ratelimit-policy')).toMatch(/"orders"; q=1000; w=1; /);
+  });
+
+  test('has the service take no new orders of anybody, also where it starts then', async () => {
+    const order = await signOrder(maker);
+    await ingress.showMode('CANCEL_ONLY');
+    await until('POST is refused', async () => (await post([order])).status === 503);
+    await ingress.restart();
+    const response = await post([order]);
+    expect(response.headers.get('retry-after')).toBe('30');
+    expect(await refused(response)).toMatchObject({
+      status: 503,
+      code: 'unavailable',
+      retryable: true,
+      detail: expect.stringContaining('takes no new orders'),
+    });
+    expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
+      status: 'ok',
+      checks: { placing: 'an operator has the service take no orders' },
+    });
+    await ingress.showMode('NORMAL');
+    await until('POST is answered', async () => (await post([await signOrder(maker)])).status === 200);
   });
 });
 

@@ -1,4 +1,4 @@
-import { quantity } from '@makerbook/contracts-primitives';
+import { type Address, quantity } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
   checkAdmission,
@@ -11,23 +11,32 @@ import {
   recordEnd,
   recordStart,
 } from '@makerbook/domain';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, type ReplyHeaders } from '@makerbook/http';
+import {
+  type ApiRequest,
+  isRefusal,
+  okJson,
+  type Refusal,
+  type Reply,
+  type ReplyHeaders,
+  rateHeaders,
+} from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type Budget,
   type RedisConnection,
   type ReservedAt,
   type ReserveOrders,
+  type ReservingMaker,
   type Settlement,
   settleReservation,
 } from '@makerbook/redis';
-import { describeSpan, type Logger } from '@makerbook/telemetry';
+import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts } from './append-facts.js';
 import type { FairQueue } from './fair-queue.js';
 import type { IngressMetrics } from './metrics.js';
 import { parsePlacements } from './parse-placements.js';
-import { rateHeaders, retryAfter } from './rate-headers.js';
+import { parseValidUntil } from './parse-valid-until.js';
 import { Unavailable, unavailable } from './refusal.js';
 import type { FinalOutcome, Reserver } from './reserve.js';
 import type { VerifyOrders } from './verify-orders.js';
@@ -45,6 +54,7 @@ export interface PlaceOrdersParts extends AppendParts {
   readonly logger: Logger;
   readonly metrics: IngressMetrics;
   readonly ordersPerPostMax: number;
+  /** Of a maker who has none of its own. */
   readonly openOrdersPerMakerMax: number;
   readonly budget: Budget;
   readonly now: () => number;
@@ -52,9 +62,12 @@ export interface PlaceOrdersParts extends AppendParts {
   readonly nextId: () => string;
 }
 
+/** An operator decides when orders are taken again: minutes, and not a second. */
+const CANCEL_ONLY_RETRY_SECONDS = 30;
+
 /**
  * POST /v0alpha/limit-orders (Interface 4.3): all orders of the request are stored, or none. Phase by phase over the
- * whole request, and inside a phase the lowest index first: shape, terms, signature, whitelist, rate, timeliness,
+ * whole request, and inside a phase the lowest index first: shape, terms, `Valid-Until`, signature, whitelist, rate, timeliness,
  * duplicates, open orders. 200 means that the log has acknowledged every order.
  */
 export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
@@ -71,10 +84,14 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   const placements = parsePlacements(request.body, parts.ordersPerPostMax);
   if (isRefusal(placements)) return placements;
   const orders = placements.map(({ order }) => order);
-  describeSpan({ 'makerbook.maker': orders[0]?.maker, 'makerbook.orders': orders.length });
+  request.describe({ maker: orders[0]?.maker, orders: orders.length });
+  const validUntilMs = parseValidUntil(request.headers['valid-until']);
+  if (typeof validUntilMs === 'object') return validUntilMs;
   const badTerms = checkTerms(orders);
   if (badTerms !== undefined) return refuse(badTerms);
 
+  // Also here, where nothing has been spent on the request yet; the reservation decides.
+  if (validUntilMs !== undefined && now() > validUntilMs) return validUntilPassed;
   const parsedAt = performance.now();
   metrics.took('parse', parsedAt - startedAt);
   const proven = await parts.verify(placements, () => parts.fairQueue.enter(request.client));
@@ -82,6 +99,11 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   if (isRefusal(proven)) return proven;
 
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  if (makers.isCancelOnly())
+    return unavailable(
+      'the service takes no new orders for now; cancelling and listing go on',
+      CANCEL_ONLY_RETRY_SECONDS,
+    );
   if (parts.lag.seconds() > parts.lagSecondsMax)
     return unavailable('nothing was stored: the read model is behind the log');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);
@@ -91,7 +113,11 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   // Judged after the rate limit: an untimely request is charged to the budget, and reserves nothing.
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const asked = { ...askFor(parts, proven, untimely !== undefined, repeat?.index), receivedAtMs: request.receivedAtMs };
+  const asked = {
+    ...askFor(parts, proven, untimely !== undefined, repeat?.index),
+    receivedAtMs: request.receivedAtMs,
+    validUntilMs,
+  };
   const reservationId = parts.nextId();
   const reservingAt = performance.now();
   let outcome: FinalOutcome;
@@ -102,19 +128,25 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
     throw error;
   }
   metrics.took('reserve', performance.now() - reservingAt);
-  const headers = rateHeaders(
-    'orders',
-    parts.budget,
-    asked.makers.map(({ maker }) => maker),
-    outcome.remaining,
-  );
+  if (outcome.kind === 'valid_until_passed') return validUntilPassed;
+  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+  const headers = rateHeaders('orders', asked.makers, outcome.remaining, retryAfterMs);
   if (outcome.kind === 'charged') {
     if (untimely === undefined) throw new Error('orders were charged and not reserved');
     return refuse(untimely, headers);
   }
-  if (outcome.kind !== 'reserved') return refuseOutcome(parts, outcome, repeat, headers);
+  if (outcome.kind !== 'reserved') {
+    const maker = asked.makers[asked.orders[outcome.index]?.makerIndex ?? 0];
+    if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
+    return refuseOutcome(maker, outcome, repeat, headers);
+  }
   return append(parts, request, { acceptedAtMs, reservationId, proven, at: outcome.at, headers });
 }
+
+const validUntilPassed: Refusal = {
+  code: 'valid_until_passed',
+  detail: 'nothing was stored: by the clock of the service the time that Valid-Until names has passed',
+};
 
 interface Reserved {
   readonly acceptedAtMs: number;
@@ -171,24 +203,36 @@ function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
 }
 
 function askFor(
-  { partitions, budget, openOrdersPerMakerMax }: PlaceOrdersParts,
+  parts: PlaceOrdersParts,
   proven: readonly ProvenOrder[],
   chargeOnly: boolean,
   firstRepeatAt: number | undefined,
 ): Omit<ReserveOrders, 'reservationId' | 'receivedAtMs' | 'nowMs' | 'leaseMs'> {
   const indexOfMaker = new Map<string, number>();
-  const makers: { maker: ProvenOrder['order']['maker']; partition: number }[] = [];
+  const makers: ReservingMaker[] = [];
   const orders = proven.map(({ order, orderHash }) => {
     let makerIndex = indexOfMaker.get(order.maker);
     if (makerIndex === undefined) {
       makerIndex = makers.length;
       indexOfMaker.set(order.maker, makerIndex);
-      makers.push({ maker: order.maker, partition: partitionOf(order.maker, partitions) });
+      makers.push(reservingMaker(order.maker, parts));
     }
     const expiresAtSeconds = boundedSeconds(order.expiresAt);
     return { makerIndex, orderHash, salt: quantity(order.salt), expiresAtSeconds };
   });
-  return { makers, orders, chargeOnly, firstRepeatAt, budget, openOrdersMax: openOrdersPerMakerMax };
+  return { makers, orders, chargeOnly, firstRepeatAt };
+}
+
+/** The maker with its own limits, and the service's where it has none. */
+function reservingMaker(maker: Address, parts: PlaceOrdersParts): ReservingMaker {
+  const { ratePerSecond, burst } = parts.budget;
+  const limits = parts.makers.limitsOf(maker);
+  return {
+    maker,
+    partition: partitionOf(maker, parts.partitions),
+    budget: { ratePerSecond: limits.ordersPerSecond ?? ratePerSecond, burst: limits.ordersBurst ?? burst },
+    openOrdersMax: limits.openOrdersMax ?? parts.openOrdersPerMakerMax,
+  };
 }
 
 function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: ReplyHeaders): Refusal {
@@ -202,20 +246,20 @@ function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: Re
 }
 
 function refuseOutcome(
-  { budget, openOrdersPerMakerMax }: PlaceOrdersParts,
-  outcome: Exclude<FinalOutcome, { kind: 'reserved' } | { kind: 'charged' }>,
+  { budget, openOrdersMax }: ReservingMaker,
+  outcome: Exclude<FinalOutcome, { kind: 'reserved' | 'charged' | 'valid_until_passed' }>,
   repeat: PlacementRefusal | undefined,
   headers: ReplyHeaders,
 ): Refusal {
   const { index } = outcome;
   switch (outcome.kind) {
     case 'over_budget': {
-      const detail = `the budget of a maker holds ${budget.burst} orders when full: place fewer at once`;
+      const detail = `the maker's budget holds ${budget.burst} orders when full: place fewer at once`;
       return { code: 'too_many_orders', detail, index, headers };
     }
     case 'rate_limited': {
       const detail = `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
-      return { code: 'rate_limited', detail, index, headers: { ...headers, ...retryAfter(outcome.retryAfterMs) } };
+      return { code: 'rate_limited', detail, index, headers };
     }
     case 'duplicate': {
       if (repeat?.index === index) return refuse(repeat, headers);
@@ -227,7 +271,7 @@ function refuseOutcome(
     }
     case 'too_many_open': {
       const { openOrders } = outcome;
-      const detail = `a maker has at most ${openOrdersPerMakerMax} open orders, and this one has ${openOrders}: cancel some first`;
+      const detail = `the maker may have ${openOrdersMax} open orders, and has ${openOrders}: cancel some first`;
       return { code: 'too_many_orders', detail, index, headers };
     }
   }

@@ -5,7 +5,8 @@ export class Unavailable extends Error {
   override readonly name = 'Unavailable';
 }
 
-/** 503: nothing was stored, and the same request may be sent again. */
-export function unavailable(detail: string): Refusal {
-  return { code: 'unavailable', detail, headers: { 'Retry-After': '1' } };
+/** 503: nothing was stored, and the same request may be sent again: after a second, or after the given time. */
+export function unavailable(detail: string, retryAfterSeconds?: number): Refusal {
+  if (retryAfterSeconds === undefined) return { code: 'unavailable', detail };
+  return { code: 'unavailable', detail, headers: { 'Retry-After': String(retryAfterSeconds) } };
 }

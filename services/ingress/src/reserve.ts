@@ -18,10 +18,15 @@ import { Unavailable } from './refusal.js';
 const POLL_MS = 15;
 const LOADS_MAX = 5;
 
-type Asked = Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'>;
+interface Asked extends Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs'> {
+  /** Nothing is reserved after this time; undefined: there is none. */
+  readonly validUntilMs: number | undefined;
+}
 
 /** An outcome that answers the request: nothing is left to be loaded or waited for. */
-export type FinalOutcome = Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>;
+export type FinalOutcome =
+  | Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>
+  | { readonly kind: 'valid_until_passed' };
 
 export interface Reserver {
   /**
@@ -61,7 +66,9 @@ export function createReserver(parts: ReserverParts): Reserver {
     const deadline = now() + waitMs;
     let loads = 0;
     for (;;) {
-      const outcome = await reserveOrders(redis, { ...asked, reservationId, nowMs: now(), leaseMs });
+      const nowMs = now();
+      if (asked.validUntilMs !== undefined && nowMs > asked.validUntilMs) return { kind: 'valid_until_passed' };
+      const outcome = await reserveOrders(redis, { ...asked, reservationId, nowMs, leaseMs });
       if (outcome.kind === 'cold') {
         loads += 1;
         if (loads > LOADS_MAX) throw new Unavailable('the maker could not be loaded: the read model keeps moving');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { paths } from '@makerbook/contracts-http';
+import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
@@ -17,6 +17,7 @@ import { reportHealth } from './health.js';
 import { loadQuoteSigner, type QuoteSigner } from './load-quote-signer.js';
 import { createLookUp } from './look-up-orders.js';
 import { createMetrics } from './metrics.js';
+import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
 import { createPlaceOrders } from './place-orders.js';
 import { unavailable } from './refusal.js';
 import { createReserver } from './reserve.js';
@@ -82,12 +83,15 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       routes,
       host: settings.HOST,
       port: settings.PORT,
+      concurrentRequestsMax: settings.CONCURRENT_REQUESTS_MAX,
       connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
       logger,
       nowMs: now,
       bodyBytesMax: settings.BODY_BYTES_MAX,
       headerBytesMax: settings.HEADER_BYTES_MAX,
       requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
+      methodsAt,
+      corsOrigins: settings.CORS_ORIGINS,
       trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
       clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
@@ -171,7 +175,7 @@ function createRoutes(
   const projection = createProjection({ log, postgres, makerEventsTopic, waitMs: settings.PROJECTION_WAIT_MS });
   const nextId = createIds();
   const metrics = createMetrics();
-  metrics.observe(lag);
+  metrics.observe(lag, makers);
   const append = { appender, makerEventsTopic, partitions: settings.PARTITIONS };
   const common = { ...append, fairQueue: createFairQueue(), redis, logger, metrics, now };
   const leaseMs = settings.APPEND_TIMEOUT_MS + LEASE_SPARE_MS;
@@ -197,16 +201,16 @@ function createRoutes(
     nextId,
   });
   const appendMsMax = settings.REDIS_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
-  const cancelOrders = createCancelOrders({
+  const cancelParts = {
     ...common,
     lookUp: createLookUp({ redis, postgres, projection, appendMsMax, now }),
     verify: createCancellationVerifier(domain),
     cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
     budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
-  });
+  };
   const windowSeconds = settings.CLIENT_WINDOW_SECONDS;
-  // DELETE has a limit of its own: a maker who has spent the one of POST can still cancel.
-  const cancelLimit = { name: 'cancels', units: settings.CANCEL_REQUESTS_MAX, windowSeconds };
+  // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
+  const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX, windowSeconds };
   const patchLimit = { units: settings.PATCH_REQUESTS_MAX, windowSeconds };
   const path = paths.limitOrders;
   return [
@@ -216,7 +220,14 @@ function createRoutes(
       path,
       takesJson: false,
       clientLimit: cancelLimit,
-      handle: onceTopicsAreVerified(topics, cancelOrders),
+      handle: onceTopicsAreVerified(topics, createCancelOrders(cancelParts, parseCancellationQuery)),
+    },
+    {
+      method: 'POST',
+      path: paths.cancellations,
+      takesJson: true,
+      clientLimit: cancelLimit,
+      handle: onceTopicsAreVerified(topics, createCancelOrders(cancelParts, parseCancellationBody)),
     },
     servePatches({ signer: quoteSigner, clientLimit: patchLimit, logger, metrics, now }),
   ];

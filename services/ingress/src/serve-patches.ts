@@ -26,7 +26,7 @@ export function servePatches({ signer, clientLimit, logger, metrics, now }: Serv
     method: 'PATCH',
     path: paths.quoteData,
     takesJson: true,
-    clientLimit: { name: 'patches', ...clientLimit },
+    clientLimit: { name: 'client-patches', ...clientLimit },
     async handle({ body }) {
       const reply = patch(body, Math.floor(now() / 1000));
       if ('code' in reply) metrics.refused('patch', reply.code);

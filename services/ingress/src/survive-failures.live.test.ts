@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
+import { findFreePort, type KafkaPart, loadUntilRefused, startKafka } from '@makerbook/parts';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
 import { reserveTestOrder } from './testing/reserve-test-order.js';
@@ -43,6 +43,25 @@ describe('a process that is killed', () => {
     expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
   });
   afterAll(() => ingress.stop());
+
+  test('or stops under load: each request is answered or refused at its connection, and what was answered is stored', async () => {
+    const orders = await Promise.all(Array.from({ length: 500 }, () => signOrder(maker)));
+    const { url } = ingress;
+    let sent = 0;
+    const load = loadUntilRefused(16, () => {
+      const order = orders[sent];
+      sent += 1;
+      return order && { method: 'POST', url, body: JSON.stringify([order]), order };
+    });
+    await until('the load is under way', () => sent > 50);
+    const restarted = ingress.restart();
+    const { answered, dropped } = await load;
+    await restarted;
+    expect(dropped).toEqual([]);
+    expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(answered.length).toBeLessThan(orders.length);
+    await isStoredOnce(ingress, ...answered.map((answer) => answer.sent.order));
+  });
 
   /** What the process has done in Redis by the time it dies. */
   const reserveAndDie = (order: SignedOrder, leaseMs: number) =>

@@ -4,7 +4,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody } from '@makerbook/domain';
 import { isRefusal } from '@makerbook/http';
 import { TypedDataEncoder, Wallet } from 'ethers';
-import { parseCancellations } from './parse-cancellations.js';
+import { parseCancellationQuery } from './parse-cancellations.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
@@ -61,7 +61,7 @@ describe('a cancellation', () => {
     const salt = `0x${'1f'.padStart(64, '0')}`;
     const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
     const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
-    const asked = parseCancellations(query, 100);
+    const asked = parseCancellationQuery({ query, body: undefined }, 100);
     if (isRefusal(asked)) throw new Error(asked.detail);
     const [cancellation] = asked.cancellations;
     if (cancellation === undefined) throw new Error('no cancellation');

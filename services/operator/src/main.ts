@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { userInfo } from 'node:os';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { migrateSettings, readEnvironment } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
-import { type Outcome, runCommand } from './run.js';
+import type { Outcome } from './outcome.js';
+import { runCommand } from './run.js';
 
 try {
   const words = process.argv.slice(2);
@@ -25,7 +27,17 @@ async function runOnLog(words: readonly string[]): Promise<Outcome> {
   const settings = readEnvironment(process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
-  const outcome = await runCommand(log, words, settings, { commandId: randomUUID(), nowMs: Date.now() });
+  const context = { commandId: randomUUID(), nowMs: Date.now(), user: userOfMachine() };
+  const outcome = await runCommand(log, words, settings, context);
   await log.close();
   return outcome;
+}
+
+/** In a container the user may have no name. */
+function userOfMachine(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
 }

@@ -1,6 +1,6 @@
 import { migrate } from '@makerbook/postgres';
 import type { ServerConnection } from '@makerbook/settings';
-import type { Outcome } from './run.js';
+import type { Outcome } from './outcome.js';
 
 /**
  * Brings the schema of the read model up to this build; repeated, it changes nothing.

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { decodeMakerEvent, encodeMakerView, type MakerView, topicNames } from '@makerbook/contracts-events';
+import {
+  decodeMakerEvent,
+  encodeMakersRecord,
+  type MakersRecord,
+  type MakerView,
+  topicNames,
+} from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
@@ -28,16 +34,39 @@ beforeAll(() => {
 });
 afterAll(() => log.close());
 
+const cause = { kind: 'operator', commandId: 'command-1', by: 'alice' };
 const run = (...words: string[]) =>
-  runCommand(log, words, settings, { commandId: 'command-1', nowMs: 1_700_000_000_000 });
+  runCommand(log, words, settings, { commandId: 'command-1', nowMs: 1_700_000_000_000, user: 'alice' });
+
+/** All facts of the log, with partition and key; those of one key in their order. */
+async function readLog(wanted?: string): Promise<unknown[]> {
+  const facts: unknown[] = [];
+  const following = log.followTopic({
+    topic: names.makerEvents,
+    from: 'beginning',
+    onRecords: (partition, records) => {
+      for (const record of records.filter(({ key }) => wanted === undefined || key === wanted)) {
+        facts.push([partition, record.key, decodeMakerEvent(record)]);
+      }
+    },
+  });
+  await following.caughtUp;
+  await following.stop();
+  return facts;
+}
+
+async function show(record: MakersRecord): Promise<void> {
+  const { key, ...message } = encodeMakersRecord(record, { id: '1', source: '/test', timeMs: 0 });
+  const appender = log.createAppender({ timeoutMs: 60_000 });
+  const { partition } = record.position;
+  await appender.append([{ topic: names.makers, partition, ...message, key: key ?? '' }]);
+  await appender.close();
+}
 
 async function showMaker(view: Partial<MakerView>): Promise<void> {
   const position = { partition: partitionOf(maker, 4), offset: '0' };
   const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position, ...view };
-  const message = encodeMakerView(full, { id: '1', source: '/test', timeMs: 0 });
-  const appender = log.createAppender({ timeoutMs: 60_000 });
-  await appender.append([{ topic: names.makers, partition: position.partition, ...message, key: maker }]);
-  await appender.close();
+  await show(full);
 }
 
 describe('the operator', () => {
@@ -46,7 +75,7 @@ describe('the operator', () => {
     expect(first).toEqual({ lines: Object.values(names).map((name) => `${name}: created`), exitCode: 0 });
     expect((await run('topics')).lines).toEqual(Object.values(names).map((name) => `${name}: existed`));
     const other = { ...settings, PARTITIONS: 8 };
-    const differs = await runCommand(log, ['topics'], other, { commandId: 'c', nowMs: 0 });
+    const differs = await runCommand(log, ['topics'], other, { commandId: 'c', nowMs: 0, user: 'alice' });
     expect(differs.exitCode).toBe(1);
     expect(differs.lines[0]).toMatch(/existed, but .*4.*8|existed, but .*8.*4/);
   });
@@ -54,44 +83,103 @@ describe('the operator', () => {
   test('writes a decision to the maker’s own partition, and reports where the services do not see it yet', async () => {
     const words = ['makers', 'add', maker.toUpperCase().replace('0X', '0x')];
     const hasty = { ...settings, VISIBLE_WITHIN_MS: 2000 };
-    const outcome = await runCommand(log, words, hasty, { commandId: 'command-1', nowMs: 1_700_000_000_000 });
-    expect(outcome).toEqual({ lines: [expect.stringMatching(/not yet visible.*projector/)], exitCode: 1 });
-    const facts: unknown[] = [];
-    const following = log.followTopic({
-      topic: names.makerEvents,
-      from: 'beginning',
-      onRecords: (partition, records) => {
-        for (const record of records) facts.push([partition, record.key, decodeMakerEvent(record)]);
-      },
+    const outcome = await runCommand(log, words, hasty, {
+      commandId: 'command-1',
+      nowMs: 1_700_000_000_000,
+      user: 'alice',
     });
-    await following.caughtUp;
-    await following.stop();
-    const cause = { kind: 'operator', commandId: 'command-1' };
-    expect(facts).toEqual([[partitionOf(maker, 4), maker, { type: 'MakerAdmitted', maker, cause }]]);
+    expect(outcome).toEqual({ lines: [expect.stringMatching(/not yet visible.*projector/)], exitCode: 1 });
+    expect(await readLog()).toEqual([[partitionOf(maker, 4), maker, { type: 'MakerAdmitted', maker, cause }]]);
   });
 
   test('reports a decision once the services can see it', async () => {
     await showMaker({ admission: 'SUSPENDED', nonce: '0x2' });
-    expect(await run('makers', 'suspend', maker)).toEqual({ lines: [`${maker}: suspended`], exitCode: 0 });
+    const words = ['makers', 'suspend', maker, '--by', 'bob', '--reason', 'its key is out'];
+    expect(await run(...words)).toEqual({ lines: [`${maker}: suspended`], exitCode: 0 });
+    const justified = { ...cause, by: 'bob', reason: 'its key is out' };
+    expect((await readLog(maker)).at(-1)).toEqual([
+      partitionOf(maker, 4),
+      maker,
+      { type: 'MakerSuspended', maker, cause: justified },
+    ]);
     expect((await run('makers', 'list')).lines).toEqual([`${maker}  SUSPENDED  nonce 0x2`]);
+  });
+
+  test('gives a maker limits of its own beside those that it has, and takes them away', async () => {
+    const limits = { openOrdersMax: 5, ordersBurst: 7 };
+    await showMaker({ limits });
+    expect(await run('makers', 'set', maker, '--burst', '7')).toEqual({
+      lines: [`${maker}: open orders 5, burst 7`],
+      exitCode: 0,
+    });
+    expect((await readLog(maker)).at(-1)).toMatchObject([{}, {}, { type: 'MakerLimitsSet', maker, limits, cause }]);
+    expect((await run('makers', 'list')).lines).toEqual([
+      `${maker}  ADMITTED  nonce not read yet  open orders 5, burst 7`,
+    ]);
+    const setting = run('makers', 'set', maker, '--default', '--orders-per-second', '9');
+    await showMaker({ limits: { ordersPerSecond: 9 } });
+    expect(await setting).toEqual({ lines: [`${maker}: 9 orders/s`], exitCode: 0 });
+    const resetting = run('makers', 'set', maker, '--default');
+    await showMaker({});
+    expect(await resetting).toEqual({ lines: [`${maker}: default limits`], exitCode: 0 });
+    expect((await readLog(maker)).at(-1)).toMatchObject([{}, {}, { limits: {} }]);
+  });
+
+  test('refuses limits of a maker of whom nobody ever decided, and writes nothing', async () => {
+    const before = (await readLog()).length;
+    const stranger = `0x${randomBytes(20).toString('hex')}`;
+    expect(await run('makers', 'set', maker, stranger, '--burst', '7')).toEqual({
+      lines: [`${stranger} was never on the whitelist: add it first; nothing was set`],
+      exitCode: 1,
+    });
+    expect(await readLog()).toHaveLength(before);
+  });
+
+  test('has the whole service take no new orders, in partition 0, and take them again', async () => {
+    const position = { partition: 0, offset: '0' };
+    await show({ type: 'ServiceView', mode: 'CANCEL_ONLY', position });
+    expect(await run('makers', 'cancel-only', 'on', '--reason', 'the node is suspect')).toEqual({
+      lines: ['the service takes no new orders'],
+      exitCode: 0,
+    });
+    expect((await readLog()).filter((line) => JSON.stringify(line).includes('ServiceModeSet'))).toEqual([
+      [0, '', { type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause: { ...cause, reason: 'the node is suspect' } }],
+    ]);
+    expect((await run('makers', 'list')).lines[0]).toMatch(/takes no new orders/);
+    expect(JSON.parse((await run('makers', 'list', '--json')).lines.join(''))).toEqual({
+      cancelOnly: true,
+      makers: [{ maker, admission: 'ADMITTED', nonce: null, limits: {} }],
+    });
+    await show({ type: 'ServiceView', mode: 'NORMAL', position });
+    expect(await run('makers', 'cancel-only', 'off')).toEqual({ lines: ['the service takes orders'], exitCode: 0 });
+  });
+
+  test('shows who decided what about a maker, or about the service, when and why', async () => {
+    const { lines } = await run('makers', 'history', maker);
+    expect(lines.map((line) => line.replace(/^(\S+) {2}offset \d+/, '$1'))).toEqual([
+      '2023-11-14T22:13:20.000Z  MakerAdmitted  by alice',
+      '2023-11-14T22:13:20.000Z  MakerSuspended  by bob: its key is out',
+      '2023-11-14T22:13:20.000Z  MakerLimitsSet (open orders 5, burst 7)  by alice',
+      '2023-11-14T22:13:20.000Z  MakerLimitsSet (9 orders/s)  by alice',
+      '2023-11-14T22:13:20.000Z  MakerLimitsSet (default limits)  by alice',
+    ]);
+    const json = JSON.parse((await run('makers', 'history', '--json')).lines.join(''));
+    expect(json).toMatchObject([
+      { partition: 0, type: 'ServiceModeSet', mode: 'CANCEL_ONLY', by: 'alice', reason: 'the node is suspect' },
+      { type: 'ServiceModeSet', mode: 'NORMAL', commandId: 'command-1' },
+    ]);
+    expect((await run('makers', 'history', `0x${'0'.repeat(40)}`)).lines).toEqual(['no decision yet']);
   });
 
   test('writes the release of a maker from quarantine to the maker’s own partition', async () => {
     const quarantined = `0x${randomBytes(20).toString('hex')}` as Hex;
     const lines = [`${quarantined}: release written to the log`];
     expect(await run('makers', 'release', quarantined)).toEqual({ lines, exitCode: 0 });
-    const facts: unknown[] = [];
-    const following = log.followTopic({
-      topic: names.makerEvents,
-      from: 'beginning',
-      onRecords: (partition, records) => {
-        for (const record of records) if (record.key === quarantined) facts.push([partition, decodeMakerEvent(record)]);
-      },
-    });
-    await following.caughtUp;
-    await following.stop();
-    const cause = { kind: 'operator', commandId: 'command-1' };
-    expect(facts).toEqual([[partitionOf(quarantined, 4), { type: 'QuarantineLifted', maker: quarantined, cause }]]);
+    expect((await readLog(quarantined)).at(-1)).toEqual([
+      partitionOf(quarantined, 4),
+      quarantined,
+      { type: 'QuarantineLifted', maker: quarantined, cause },
+    ]);
   });
 
   test.each([
@@ -101,10 +189,30 @@ describe('the operator', () => {
     [['topics', 'now']],
     [[]],
     [['makers', 'list', 'all']],
+    [['makers', 'list', '--burst', '1']],
+    [['makers', 'set', maker]],
+    [['makers', 'cancel-only']],
+    [['makers', 'cancel-only', 'perhaps']],
+    [['makers', 'history', maker, `0x${'0'.repeat(40)}`]],
+    [['topics', '--json']],
   ])('the words %j are answered with what there is', async (words) => {
     const { lines, exitCode } = await run(...words);
     expect(lines).toContainEqual(expect.stringMatching(/^makers list/));
     expect(exitCode).toBe(1);
+  });
+
+  test.each([
+    [['makers', 'set', maker, '--burst', '0']],
+    [['makers', 'set', maker, '--open-orders', 'many']],
+    [['makers', 'set', maker, '--orders-per-second', '1.5']],
+    [['makers', 'suspend', maker, '--reason', 'x'.repeat(501)]],
+    [['makers', 'add', maker, '--because', 'x']],
+  ])('what is wrong with the options of %j is named, and nothing is written', async (words) => {
+    const before = (await readLog()).length;
+    const { lines, exitCode } = await run(...words);
+    expect(lines.join()).toMatch(/ordersBurst|openOrdersMax|ordersPerSecond|reason|--because/);
+    expect(exitCode).toBe(1);
+    expect(await readLog()).toHaveLength(before);
   });
 
   test('what is no address is named', async () => {

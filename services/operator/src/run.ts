@@ -1,75 +1,121 @@
-import type { Hex } from '@makerbook/contracts-primitives';
 import type { Log } from '@makerbook/kafka';
-import { type AdmissionCommand, decideAdmission, liftQuarantine, listMakers } from './admit-makers.js';
 import { createTopics } from './create-topics.js';
+import { decide, describeLimits } from './decide.js';
 import type { OperatorSettings } from './env.js';
-
-/** The output of a command and the exit code of its process. */
-export interface Outcome {
-  readonly lines: string[];
-  readonly exitCode: 0 | 1;
-}
+import { readMakers } from './follow-makers.js';
+import type { Outcome } from './outcome.js';
+import { parkedUsage, runParked } from './parked-command.js';
+import { parseCommand } from './parse-command.js';
+import { type PastDecision, readHistory } from './read-history.js';
 
 const usage = [
   'migrate                        brings the schema of the read model up to this build',
   'topics                         creates the topics that are missing',
   'makers add <address> …         puts makers on the whitelist',
-  'makers suspend <address> …     takes their access away for a time',
-  'makers remove <address> …      takes them off the whitelist',
+  'makers suspend <address> …     takes their access away for a time; their orders leave the book',
+  'makers remove <address> …      takes them off the whitelist; the same',
+  'makers set <address> …         gives them limits: --open-orders N --orders-per-second N --burst N',
+  '                               --default: those that are not named are the service’s again',
   'makers release <address> …     folds makers in quarantine again, once the cause is fixed',
-  'makers list                    shows every maker with a decision',
+  'makers cancel-only on|off      whether the service takes no new orders, of anybody',
+  'makers list                    shows every maker with a decision, as the services see it; --json',
+  'makers history [<address>]     shows all decisions about a maker, or about the service; --json',
+  '--by WHO --reason WHY          go into the log with each decision; WHO is the user of this machine if not given',
+  ...parkedUsage,
 ];
+
+/** What the process provides. */
+export interface CommandContext {
+  readonly commandId: string;
+  readonly nowMs: number;
+  /** The user of the machine. */
+  readonly user: string;
+}
 
 /** Runs one command of the operator. An unknown command prints the usage. */
 export async function runCommand(
   log: Log,
   words: readonly string[],
   settings: OperatorSettings,
-  { commandId, nowMs }: { commandId: string; nowMs: number },
+  { commandId, nowMs, user }: CommandContext,
 ): Promise<Outcome> {
-  const [topic, verb, ...rest] = words;
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions } = settings;
-  if (topic === 'topics' && verb === undefined) {
-    const { lines, isAsConfigured } = await createTopics(log, {
-      prefix,
-      partitions,
-      replicationFactor: settings.TOPIC_REPLICATION_FACTOR,
-    });
-    return { lines, exitCode: isAsConfigured ? 0 : 1 };
+  if (words[0] === 'parked') {
+    const outcome = await runParked(log, words.slice(1), { prefix, partitions, commandId });
+    return outcome ?? { lines: usage, exitCode: 1 };
   }
-  if (topic !== 'makers') return { lines: usage, exitCode: 1 };
-  if (verb === 'list' && rest.length === 0) {
-    const views = await listMakers(log, prefix);
-    const lines = views.map(
-      ({ maker, admission, nonce }) => `${maker}  ${admission}  nonce ${nonce ?? 'not read yet'}`,
-    );
-    return { lines: lines.length === 0 ? ['no maker yet'] : lines, exitCode: 0 };
+  const command = parseCommand(words);
+  if ('wrong' in command) return { lines: command.wrong.length > 0 ? [...command.wrong] : usage, exitCode: 1 };
+  switch (command.do) {
+    case 'topics': {
+      const replicationFactor = settings.TOPIC_REPLICATION_FACTOR;
+      const { lines, isAsConfigured } = await createTopics(log, { prefix, partitions, replicationFactor });
+      return { lines, exitCode: isAsConfigured ? 0 : 1 };
+    }
+    case 'list':
+      return { lines: await listMakers(log, prefix, command.isJson), exitCode: 0 };
+    case 'history': {
+      const decisions = await readHistory(log, command.maker, { prefix, partitions });
+      return { lines: command.isJson ? asJson(decisions.map(flatten)) : historyLines(decisions), exitCode: 0 };
+    }
+    default: {
+      const { by = user, reason } = command;
+      const visibleWithinMs = settings.VISIBLE_WITHIN_MS;
+      const { lines, isInEffect } = await decide(log, command, {
+        prefix,
+        partitions,
+        commandId,
+        by,
+        reason,
+        nowMs,
+        visibleWithinMs,
+      });
+      return { lines, exitCode: isInEffect ? 0 : 1 };
+    }
   }
-  const isKnown = isAdmissionCommand(verb) || verb === 'release';
-  if (!isKnown || rest.length === 0) return { lines: usage, exitCode: 1 };
-  const wrong = rest.filter((text) => !/^0x[0-9a-fA-F]{40}$/.test(text));
-  if (wrong.length > 0)
-    return { lines: wrong.map((text) => `${text} is no address: 0x and 40 hex digits`), exitCode: 1 };
-  const makers = [...new Set(rest.map((text) => text.toLowerCase() as Hex))];
-  const options = { prefix, partitions, commandId, nowMs };
-  if (verb === 'release') {
-    await liftQuarantine(log, makers, options);
-    return { lines: makers.map((maker) => `${maker}: release written to the log`), exitCode: 0 };
-  }
-  const hidden = await decideAdmission(log, verb, makers, {
-    ...options,
-    visibleWithinMs: settings.VISIBLE_WITHIN_MS,
-  });
-  const lines = makers.map((maker) =>
-    hidden.includes(maker)
-      ? `${maker}: written to the log, but not yet visible to the services: is the projector running?`
-      : `${maker}: ${admitted[verb]}`,
-  );
-  return { lines, exitCode: hidden.length === 0 ? 0 : 1 };
 }
 
-const admitted = { add: 'admitted', suspend: 'suspended', remove: 'removed' } as const;
+/** Every maker with an operator's decision, by address. */
+async function listMakers(log: Log, prefix: string, isJson: boolean): Promise<string[]> {
+  const { makers, isCancelOnly } = await readMakers(log, prefix);
+  const decided = [...makers.values()]
+    .filter(({ admission }) => admission !== 'UNKNOWN')
+    .sort((a, b) => (a.maker < b.maker ? -1 : 1));
+  if (isJson) {
+    const listed = decided.map(({ maker, admission, nonce, limits = {} }) => ({ maker, admission, nonce, limits }));
+    return asJson({ cancelOnly: isCancelOnly, makers: listed });
+  }
+  const lines = decided.map(({ maker, admission, nonce, limits = {} }) => {
+    const own = Object.keys(limits).length === 0 ? '' : `  ${describeLimits(limits)}`;
+    return `${maker}  ${admission}  nonce ${nonce ?? 'not read yet'}${own}`;
+  });
+  return [
+    ...(isCancelOnly ? ['the service takes no new orders: makers cancel-only off'] : []),
+    ...(lines.length === 0 ? ['no maker yet'] : lines),
+  ];
+}
 
-function isAdmissionCommand(verb: string | undefined): verb is AdmissionCommand {
-  return verb === 'add' || verb === 'suspend' || verb === 'remove';
+function historyLines(decisions: readonly PastDecision[]): string[] {
+  if (decisions.length === 0) return ['no decision yet'];
+  return decisions.map((decision) => {
+    const { at, offset, fact } = decision;
+    const { by = 'somebody', reason } = flatten(decision);
+    const what =
+      fact.type === 'MakerLimitsSet'
+        ? `${fact.type} (${describeLimits(fact.limits)})`
+        : fact.type === 'ServiceModeSet'
+          ? `${fact.type} (${fact.mode})`
+          : fact.type;
+    return `${at}  offset ${offset}  ${what}  by ${by}${reason === undefined ? '' : `: ${reason}`}`;
+  });
+}
+
+function flatten({ at, partition, offset, fact }: PastDecision) {
+  const { cause, ...decision } = fact;
+  const { commandId, by, reason } = cause.kind === 'operator' ? cause : {};
+  return { at, partition, offset, ...decision, commandId, by, reason };
+}
+
+function asJson(value: object): string[] {
+  return [JSON.stringify(value, null, 2)];
 }

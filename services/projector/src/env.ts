@@ -1,4 +1,5 @@
 import {
+  feedSettings,
   integer,
   kafkaSettings,
   opsSettings,
@@ -8,16 +9,8 @@ import {
   telemetrySettings,
 } from '@makerbook/settings';
 
-/** Every setting of the projector; README.md holds them as a table. */
-export const projectorSettings = {
-  ...kafkaSettings,
-  ...postgresSettings,
-  ...redisSettings,
-  ...opsSettings,
-  ROUTING_GRACE_SECONDS: integer(
-    "The router's feed drops an order this long before it expires; with another value a replay gives another feed",
-    60,
-  ),
+const foldSettings = {
+  ...feedSettings,
   BATCH_FACTS_MAX: integer('Facts of one partition that are folded and published together', 1000, {
     min: 1,
     max: 10_000,
@@ -37,6 +30,15 @@ export const projectorSettings = {
     20,
   ),
   HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders that are held in memory, for each partition', 5000),
+};
+
+/** Every setting of the projector; README.md holds them as a table. */
+export const projectorSettings = {
+  ...kafkaSettings,
+  ...postgresSettings,
+  ...redisSettings,
+  ...opsSettings,
+  ...foldSettings,
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
   STATEMENT_TIMEOUT_MS: integer('A statement in Postgres is given up after this time', 10_000, { min: 100 }),
   LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
@@ -45,4 +47,13 @@ export const projectorSettings = {
   ...telemetrySettings,
 };
 
+/** Of the commands that replay the log beside a running projector. They need no Redis. */
+export const rebuildSettings = {
+  ...kafkaSettings,
+  ...postgresSettings,
+  LOG_LEVEL: opsSettings.LOG_LEVEL,
+  ...foldSettings,
+};
+
 export type ProjectorSettings = SettingsOf<typeof projectorSettings>;
+export type RebuildSettings = SettingsOf<typeof rebuildSettings>;

@@ -35,7 +35,7 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
  * retried. Redis is reported and not needed.
  * @param postgres `ok`, or why it does not answer
  */
-export function judgeReadiness(signs: Signs, postgres: string, isRedisReady: boolean): Health {
+export function judgeReadiness(signs: Signs, postgres: string, isRedisThere: boolean): Health {
   const { consumer, commitsWaiting, lagMessages } = signs;
   const silenceMs = silenceOf(signs);
   const kafka =
@@ -54,7 +54,7 @@ export function judgeReadiness(signs: Signs, postgres: string, isRedisReady: boo
       kafka,
       postgres,
       partitions,
-      redis: isRedisReady ? 'ok' : 'away: lists are served from Postgres',
+      redis: isRedisThere ? 'ok' : 'does not answer: lists are served from Postgres',
     },
     notes: {
       assigned: `${consumer.assigned.length} partitions`,

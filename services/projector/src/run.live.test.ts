@@ -5,12 +5,13 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, type LogRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { findFreePort, testParts } from '@makerbook/parts';
-import { hashReadModel, readMakerList } from '@makerbook/postgres';
+import { readMakerList } from '@makerbook/postgres';
+import { hashReadModel } from '@makerbook/postgres/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
 import { projectorSettings } from './env.js';
 import { type RunningProjector, runProjector } from './run.js';
-import { drawStream, makersOf, orderOf, startSeconds, storedRecord, unfoldable } from './testing/generate-facts.js';
+import { drawStream, makersOf, startSeconds, storedRecord, submittedOf, unfoldable } from './testing/generate-facts.js';
 import {
   deploy,
   testPartition as partition,
@@ -67,9 +68,7 @@ function recordOf(fact: MakerEvent, index: number): LogRecord {
 }
 
 function submitted(number: number): LogRecord {
-  const cause = { kind: 'request' as const, requestId: 'request' };
-  const order = orderOf(maker, number);
-  return recordOf({ type: 'OrderSubmitted', maker, ...order, acceptedAtMs: startSeconds * 1000, cause }, number);
+  return recordOf(submittedOf(maker, number), number);
 }
 
 async function append(records: readonly StoredRecord[]): Promise<void> {
@@ -130,9 +129,9 @@ describe('a running projector', () => {
     const parked = await here.readFeed(here.topics.parked);
     const reasons = new Map(parked.map(({ headers }) => [headers['parked-offset'], headers['parked-reason']]));
     expect(parked).toHaveLength(4);
-    expect(reasons.get('1')).toMatch(/Unrecognized key/);
+    expect(reasons.get('1')).toMatch(/^OrderSubmitted: [\s\S]*at orderHash/);
     expect(reasons.get('2')).toMatch(/not JSON/);
-    expect(reasons.get('3')).toMatch(/belongs to partition 2, not 1/);
+    expect(reasons.get('3')).toMatch(/belongs to partition 1, not 0/);
     expect(reasons.get('4')).toMatch(/who is quarantined: the order makes an amount of zero/);
   });
 

@@ -12,6 +12,7 @@ import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 import { createMetrics, type ProjectorMeters } from './metrics.js';
+import { foldBounds } from './own/fold-bounds.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatches } from './own/trace-batches.js';
 
@@ -93,7 +94,10 @@ export async function runProjector(
       host: settings.HOST,
       port: settings.OPS_PORT,
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: async () => judgeReadiness(signs(), await answerOf(postgres.check()), redis.isReady()),
+      ready: async () => {
+        const [store, isRedisThere] = await Promise.all([answerOf(postgres.check()), redis.isThere()]);
+        return judgeReadiness(signs(), store, isRedisThere);
+      },
       serveMetrics: telemetry.serveMetrics,
     });
     closing.push(ops.stop);
@@ -149,15 +153,8 @@ function createFrom(
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),
     transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
-    partitions: settings.PARTITIONS,
     refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
-    routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
-    heldMax: settings.HELD_ORDERS_PER_PARTITION_MAX,
-    batchFactsMax: settings.BATCH_FACTS_MAX,
-    commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
-    commitFactsMax: settings.COMMIT_FACTS_MAX,
-    quarantinedMakersMax: settings.QUARANTINED_MAKERS_MAX,
-    commits: createSemaphore(settings.COMMITS_AT_ONCE_MAX),
+    ...foldBounds(settings),
     // A reading takes three connections; the others wait here, and not for a connection until they are given up.
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
     committed: meters.committed,

@@ -9,8 +9,11 @@ export interface AdmissionRules {
   readonly hashers: RequestHashers;
   readonly requestTtlSeconds: number;
   readonly clockSkewSeconds: number;
-  readonly isAdmitted: (maker: Hex) => boolean;
+  /** Whether the maker is on the whitelist, or once was. */
+  readonly isKnown: (maker: Hex) => boolean;
 }
+
+const SECONDS_PER_YEAR = 31_536_000n;
 
 /** The maker who signed, or why the request is refused. */
 export type Admission = { readonly maker: Hex } | Refusal;
@@ -27,14 +30,16 @@ export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSec
   }
   if (-ageSeconds > BigInt(rules.clockSkewSeconds)) {
     const detail = `issuedAt is more than ${rules.clockSkewSeconds} s ahead of the clock here (${nowSeconds})`;
-    return { code: 'request_expired', detail: `${detail}; take 1 or 2 s off your clock` };
+    const remedy =
+      -ageSeconds > SECONDS_PER_YEAR ? 'it is Unix seconds, not milliseconds' : 'take 1 or 2 s off your clock';
+    return { code: 'request_expired', detail: `${detail}; ${remedy}` };
   }
   const signature = parseSignature(request.signature);
   if (isSignatureRefusal(signature)) return invalidSignature(describeSignatureRefusal(signature));
   const digest = rules.hashers.hashGetRequest({ issuedAt: request.issuedAt, salt: hexToBytes(request.salt) });
   const maker = recoverAddress(digest, signature);
   if (maker === undefined) return invalidSignature('no key can have made it');
-  if (!rules.isAdmitted(maker)) {
+  if (!rules.isKnown(maker)) {
     const detail = `the request was signed by ${maker}, which is not on the whitelist`;
     return { code: 'maker_not_whitelisted', detail };
   }

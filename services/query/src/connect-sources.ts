@@ -4,6 +4,7 @@ import {
   type Postgres,
   PostgresUnavailable,
   type ProjectionWatch,
+  projectedBlock,
   projectedPositions,
   readMakerList,
 } from '@makerbook/postgres';
@@ -78,6 +79,14 @@ export function watchProjection(cache: ListCache, postgres: Postgres): Projectio
     readCachePosition: (partition) => present(cache.readPosition(partition)),
     readStorePositions: () => present(projectedPositions(postgres)),
   });
+}
+
+/** Reads the newest block that all partitions of the read model have; null where there is none, or Postgres is away. */
+export function createBlockReader(
+  postgres: Postgres,
+  partitions: number,
+): () => Promise<{ readonly number: number; readonly timestamp: number } | null> {
+  return async () => (await present(projectedBlock(postgres, partitions))) ?? null;
 }
 
 async function present<T>(answer: Promise<T>): Promise<T | undefined> {

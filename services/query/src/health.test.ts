@@ -2,14 +2,14 @@ import { expect, test } from '@jest/globals';
 import { type HealthParts, reportHealth } from './health.js';
 
 const makers = { isCaughtUp: () => true, lastPollAtMs: () => 0 };
-const noRedis = { redis: { isReady: () => false } };
+const noRedis = { redis: { isThere: async () => false } };
 const noPostgres = { postgres: { isThere: async () => false } };
 
 /** Kafka has answered at 0 on the clock, and everything is there. */
 const readyAt = (nowMs: number, parts: Partial<HealthParts> = {}) =>
   reportHealth({
     makers,
-    redis: { isReady: () => true },
+    redis: { isThere: async () => true },
     postgres: { isThere: async () => true },
     nowMs: () => nowMs,
     ...parts,
@@ -21,7 +21,7 @@ test('query is ready while all is there', async () => {
 });
 
 test('query is ready without Redis, without Postgres, and without Kafka, and reports it', async () => {
-  expect(await readyAt(500, noRedis)).toMatchObject({ isOk: true, checks: { redis: 'is away' } });
+  expect(await readyAt(500, noRedis)).toMatchObject({ isOk: true, checks: { redis: 'does not answer' } });
   expect(await readyAt(500, noPostgres)).toMatchObject({ isOk: true, checks: { postgres: 'is away' } });
   expect(await readyAt(15_000)).toMatchObject({ isOk: true, checks: { kafka: 'does not answer' } });
 });

@@ -11,7 +11,7 @@ const KAFKA_SILENCE_MS_MAX = 15_000;
 
 export interface HealthParts {
   readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
-  readonly redis: Pick<RedisConnection, 'isReady'>;
+  readonly redis: Pick<RedisConnection, 'isThere'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
   readonly replica?: Pick<Postgres, 'isThere'> | undefined;
   readonly nowMs: () => number;
@@ -28,15 +28,16 @@ export function reportHealth({ makers, redis, postgres, replica, nowMs }: Health
   return {
     live: () => healthOf({}),
     async ready() {
-      const [isStoreThere, isCopyThere] = await Promise.all([postgres.isThere(), replica?.isThere()]);
+      const parts = [redis.isThere(), postgres.isThere(), replica?.isThere()] as const;
+      const [isRedisThere, isStoreThere, isCopyThere] = await Promise.all(parts);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
         kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
-        redis: redis.isReady() ? 'ok' : 'is away',
+        redis: isRedisThere ? 'ok' : 'does not answer',
         postgres: isStoreThere ? 'ok' : 'is away',
         ...(isCopyThere !== undefined && { replica: isCopyThere ? 'ok' : 'is away: its reads go to the primary' }),
       };
-      return { isOk: makers.isCaughtUp() && (redis.isReady() || isStoreThere || isCopyThere === true), checks };
+      return { isOk: makers.isCaughtUp() && (isRedisThere || isStoreThere || isCopyThere === true), checks };
     },
   };
 }

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { limitOrderRecords, type Problem } from '@makerbook/contracts-http';
+import { getLimitOrdersRequestTypes } from '@makerbook/contracts-evm';
+import { info, limitOrderRecords, type Problem, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { loadUntilRefused } from '@makerbook/parts';
 import type { HDNodeWallet } from 'ethers';
 import { newWallet, openTestQuery, signList, type TestQuery } from './testing/open-test-query.js';
 
@@ -60,6 +62,9 @@ describe('a list request is refused', () => {
     ['a salt of 33 bytes', `issuedAt=1&salt=0x${'00'.repeat(33)}&signature=0x00`],
     ['a signature that is not hex', 'issuedAt=1&salt=0x1&signature=0xzz'],
     ['a parameter given twice', 'issuedAt=1&issuedAt=2&salt=0x1&signature=0x00'],
+    ['a limit of 0', 'issuedAt=1&salt=0x1&signature=0x00&limit=0'],
+    ['a limit of 1001', 'issuedAt=1&salt=0x1&signature=0x00&limit=1001'],
+    ['a cursor that is none', 'issuedAt=1&salt=0x1&signature=0x00&cursor=0x1'],
   ])('with 400 invalid_request for %s', async (_name, query) => {
     const body = await expectRefusal(await get(query), 400, 'invalid_request');
     expect(body.errors?.length).toBeGreaterThan(0);
@@ -85,13 +90,6 @@ describe('a list request is refused', () => {
   test('with 403 maker_not_whitelisted for a signer whom no operator admitted, naming who signed', async () => {
     const body = await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
     expect(body.detail).toContain(maker);
-  });
-
-  test('with 403 maker_not_whitelisted as soon as the maker was suspended', async () => {
-    await admit();
-    await running.projector.admit(maker, 'SUSPENDED');
-    await until(async () => (await getSigned()).status === 403);
-    await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
   });
 
   test('when anything that was signed is changed: it is somebody else who signed then', async () => {
@@ -136,9 +134,9 @@ describe('a list request is refused', () => {
 
   test('at another path or with another method', async () => {
     await expectRefusal(await fetch(`${running.baseUrl}/v0alpha/orders`), 404, 'not_found');
-    const post = await fetch(`${running.baseUrl}/v0alpha/limit-orders`, { method: 'POST' });
-    expect(post.headers.get('allow')).toBe('GET');
-    await expectRefusal(post, 405, 'method_not_allowed');
+    const put = await fetch(`${running.baseUrl}/v0alpha/limit-orders`, { method: 'PUT' });
+    expect(put.headers.get('allow')).toBe('GET, HEAD, POST, DELETE, OPTIONS');
+    await expectRefusal(put, 405, 'method_not_allowed');
   });
 });
 
@@ -166,10 +164,67 @@ describe('a maker’s list', () => {
       expect(records[0]?.order.salt).toBe(`0x${first?.order.salt.toString(16)}`);
       expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
       expect(response.headers.get('content-length')).not.toBeNull();
-      expect(response.headers.get('etag')).toBeNull();
+      expect(response.headers.get('cache-control')).toBe('private, no-store');
+      expect(response.headers.get('x-next-cursor')).toBeNull();
       expect(response.headers.get('x-read-lag')).toBeNull();
-      expect(response.headers.get('ratelimit-policy')).toMatch(/client/);
+      expect(response.headers.get('ratelimit-policy')).toMatch(/"client"/);
     }
+  });
+
+  test('has an ETag that changes with it, by which an unchanged list is answered with 304', async () => {
+    await admit();
+    await running.projector.place(wallet, { count: 2 });
+    await running.projector.project();
+    const etag = (await getSigned()).headers.get('etag') ?? '';
+    const ask = async () =>
+      fetch(`${running.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`, {
+        headers: { 'if-none-match': etag },
+      });
+    const same = await ask();
+    expect([same.status, await same.text(), same.headers.get('etag')]).toEqual([304, '', etag]);
+    await running.flush();
+    expect((await ask()).status).toBe(304);
+    await running.projector.place(wallet);
+    await running.projector.project();
+    const changed = await ask();
+    expect(changed.headers.get('etag')).not.toBe(etag);
+    expect(await hashesOf(changed)).toHaveLength(3);
+  });
+
+  test('comes in pages, while orders come and go', async () => {
+    await admit();
+    const placed = await running.projector.place(wallet, { count: 5 });
+    await running.projector.project();
+    const page = async (cursor?: string | null) => {
+      const query = await signList(wallet);
+      query.set('limit', '2');
+      if (cursor) query.set('cursor', cursor);
+      const response = await get(query);
+      return { hashes: await hashesOf(response), next: response.headers.get('x-next-cursor') };
+    };
+    const first = await page();
+    expect(first.hashes).toEqual(placed.slice(0, 2).map(({ orderHash }) => orderHash));
+    if (placed[1] && placed[2]) for (const gone of [placed[1], placed[2]]) await running.projector.cancel(gone);
+    const [late] = await running.projector.place(wallet);
+    await running.projector.project();
+    const second = await page(first.next);
+    expect(second.hashes).toEqual([placed[3]?.orderHash, placed[4]?.orderHash]);
+    expect(await page(second.next)).toEqual({ hashes: [late?.orderHash], next: null });
+  });
+
+  test('is answered to HEAD without its body', async () => {
+    await admit();
+    await running.projector.place(wallet);
+    await running.projector.project();
+    const full = await getSigned();
+    const head = await fetch(`${running.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    for (const name of ['etag', 'content-length']) expect(head.headers.get(name)).toBe(full.headers.get(name));
+  });
+
+  test('goes on for a maker who was suspended', async () => {
+    await running.projector.admit(maker, 'SUSPENDED');
+    await until(async () => (await getSigned()).status === 200);
   });
 
   test('is empty for a maker without orders', async () => {
@@ -300,12 +355,28 @@ describe('the list goes on', () => {
       const ready = await fetch(`${running.opsUrl}/readyz`);
       expect([ready.status, await ready.json()]).toEqual([
         200,
-        { status: 'ok', checks: { whitelist: 'ok', kafka: 'ok', redis: 'is away', postgres: 'ok' } },
+        { status: 'ok', checks: { whitelist: 'ok', kafka: 'ok', redis: 'does not answer', postgres: 'ok' } },
       ]);
     } finally {
       await running.gates.redis.open();
     }
     await until(async () => (await (await fetch(`${running.opsUrl}/readyz`)).text()).includes('"redis":"ok"'));
+  });
+
+  test.each(['redis', 'postgres'] as const)('a hung %s is named by /readyz, which stays ready', async (part) => {
+    const ready = async () => {
+      const response = await fetch(`${running.opsUrl}/readyz`);
+      const { checks } = (await response.json()) as { checks: Record<string, string> };
+      return `${response.status} ${checks[part]}`;
+    };
+    await until(async () => (await ready()) === '200 ok');
+    running.gates[part].cut();
+    try {
+      expect(await ready()).toMatch(/^200 (does not answer|is away)$/);
+    } finally {
+      await running.gates[part].open();
+    }
+    await until(async () => (await ready()) === '200 ok');
   });
 
   test('without both there is no list: 503, not ready, and the very same request succeeds later', async () => {
@@ -342,6 +413,56 @@ test('a service that starts while the log is away answers: alive, not ready, 503
   }
 });
 
+describe('a service with a small budget', () => {
+  let limited: TestQuery;
+  beforeAll(async () => {
+    limited = await openTestQuery({ LIST_BUDGET_PER_SECOND: '1', LIST_BUDGET_BURST: '3' });
+  });
+  const ask = (query: URLSearchParams) => fetch(`${limited.baseUrl}/v0alpha/limit-orders?${query}`);
+
+  test('gives each maker its lists, over all of its addresses; a request that it refuses may come again', async () => {
+    const other = newWallet();
+    for (const { address } of [wallet, other]) await limited.projector.admit(address.toLowerCase() as Hex);
+    await until(async () => (await ask(await signList(wallet))).status !== 403);
+    let [query, response] = [new URLSearchParams(), new Response()];
+    // A Redis that is slow for once counts as gone, and nothing is charged then.
+    await until(async () => {
+      query = await signList(wallet);
+      response = await ask(query);
+      return response.status === 429;
+    });
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.headers.get('ratelimit')).toMatch(/^"client"; r=\d+; t=\d+, "lists"; r=0; t=1$/);
+    await expectRefusal(response, 429, 'rate_limited');
+    await until(async () => (await ask(query)).status === 200);
+    await until(async () => (await ask(await signList(other))).status === 200);
+    await limited.gates.redis.shut();
+    try {
+      for (let n = 0; n < 10; n += 1) expect((await ask(await signList(wallet))).status).toBe(200);
+    } finally {
+      await limited.gates.redis.open();
+    }
+  });
+
+  test('answers each request while it stops under load, or refuses it at its connection', async () => {
+    await limited.projector.admit(maker);
+    await until(async () => (await ask(await signList(wallet))).status !== 403);
+    const signed = await Promise.all(Array.from({ length: 400 }, () => signList(wallet)));
+    const load = loadUntilRefused(16, () => {
+      const query = signed.pop();
+      return query && { method: 'GET', url: `${limited.baseUrl}/v0alpha/limit-orders?${query}` };
+    });
+    await until(async () => signed.length < 350);
+    const stopped = limited.stop();
+    const { answered, dropped } = await load;
+    await stopped;
+    expect(dropped).toEqual([]);
+    expect(answered.length).toBeGreaterThan(30);
+    expect(answered.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
+    expect(signed.length).toBeGreaterThan(0);
+  });
+});
+
 describe('too many requests of one address', () => {
   test('are refused with 429, Retry-After and the limits’ headers', async () => {
     const limited = await openTestQuery({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
@@ -360,3 +481,40 @@ describe('too many requests of one address', () => {
     }
   });
 });
+
+describe('the description of the service', () => {
+  const read = async () => {
+    const response = await fetch(`${running.baseUrl}${paths.info}`);
+    expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'public, max-age=1']);
+    return info.parse(await response.json());
+  };
+
+  test('is unsigned, and its domains are those in which a request is signed', async () => {
+    await admit();
+    const { domains, serverTime } = await read();
+    const salt = `0x${'5a'.repeat(32)}`;
+    const signature = await wallet.signTypedData({ ...domains.list, salt }, getLimitOrdersRequestTypes, {
+      issuedAt: serverTime,
+    });
+    const query = new URLSearchParams({ issuedAt: String(serverTime), salt, signature });
+    expect((await get(query)).status).toBe(200);
+  });
+
+  test('names the block up to which every partition is projected, and none where that is not known', async () => {
+    expect((await read()).block).toBeNull();
+    await running.projector.project({ block: (partition) => (partition === 0 ? blockOf(12) : undefined) });
+    await pause(1_100);
+    expect((await read()).block).toBeNull();
+    await running.projector.project({ block: (partition) => blockOf(partition === 0 ? 12 : 11) });
+    await until(async () => (await read()).block?.number === 11);
+    expect((await read()).block).toEqual(blockOf(11));
+    await running.gates.postgres.shut();
+    try {
+      await until(async () => (await read()).block === null);
+    } finally {
+      await running.gates.postgres.open();
+    }
+  });
+});
+
+const blockOf = (number: number) => ({ number, timestamp: 1_800_000_000 + number });

@@ -1,17 +1,27 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
-import type { ReplayGuard } from '@makerbook/redis';
-import { describeSpan } from '@makerbook/telemetry';
+import {
+  type ApiRequest,
+  isRefusal,
+  okJson,
+  type Refusal,
+  type Reply,
+  type ReplyHeaders,
+  rateHeaders,
+} from '@makerbook/http';
+import type { Budget, ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
 import type { Listing } from './read-list.js';
+import type { Page } from './take-page.js';
 
 export interface ListOrdersParts {
   readonly rules: AdmissionRules;
   /** Whether the whitelist was read: until then no maker can be refused by it. */
   readonly isWhitelistKnown: () => boolean;
   readonly replays: ReplayGuard;
-  readonly readList: (maker: Hex, nowSeconds: number) => Promise<Listing | undefined>;
+  /** Lists of one maker. */
+  readonly budget: Budget;
+  readonly readList: (maker: Hex, nowSeconds: number, page: Page) => Promise<Listing | undefined>;
   readonly nowMs: () => number;
   readonly metrics: ListOrdersMetrics;
 }
@@ -23,10 +33,11 @@ export interface ListOrdersMetrics {
 }
 
 /**
- * GET of a maker's limit orders (Interface 4.2). Checks in order: shape, time window, signature, whitelist, replay; then
- * the list. A request that could not be answered may be sent again unchanged.
+ * GET of a maker's limit orders (Interface 4.2). Checks in order: shape, time window, signature, whitelist, replay, the
+ * maker's budget; then the list. A request that was refused for its budget, or could not be answered, may be sent again
+ * unchanged.
  */
-export async function listOrders({ query }: Pick<ApiRequest, 'query'>, parts: ListOrdersParts): Promise<Reply> {
+export async function listOrders({ query, describe }: ApiRequest, parts: ListOrdersParts): Promise<Reply> {
   const request = parseListRequest(query);
   if (isRefusal(request)) return request;
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
@@ -34,21 +45,38 @@ export async function listOrders({ query }: Pick<ApiRequest, 'query'>, parts: Li
   const admission = admitRequest(request, parts.rules, nowSeconds);
   if (isRefusal(admission)) return admission;
   const { maker } = admission;
-  describeSpan({ 'makerbook.maker': maker });
-  const taken = await parts.replays.takeSalt(maker, request.salt);
-  if (taken === 'used') {
+  describe({ maker });
+  const taken = await parts.replays.takeSalt(maker, request.salt, parts.nowMs());
+  if (taken.kind === 'used') {
     return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };
   }
-  if (taken === 'takenLocally') parts.metrics.checkedLocally();
-  const listing = await parts.readList(maker, Math.floor(parts.nowMs() / 1000));
+  if (taken.kind === 'takenLocally') parts.metrics.checkedLocally();
+  const limits = describeBudget(parts.budget, maker, taken);
+  if (taken.kind === 'rate_limited') {
+    const detail = `the maker's budget of ${parts.budget.ratePerSecond} lists per second is spent`;
+    return { code: 'rate_limited', detail, headers: limits };
+  }
+  const listing = await parts.readList(maker, Math.floor(parts.nowMs() / 1000), request.page);
   if (listing === undefined) {
     await parts.replays.releaseSalt(maker, request.salt);
     return unavailable('neither the cache nor the store of orders answers; try again');
   }
   parts.metrics.listed(listing);
-  return listing.lag === 0n
-    ? okJson(listing.body)
-    : okJson(listing.body, { 'X-Read-Lag': listing.lag === undefined ? 'unknown' : String(listing.lag) });
+  const { body, etag, nextCursor, lag } = listing;
+  return okJson(body, {
+    ...limits,
+    'Cache-Control': 'private, no-store',
+    ETag: etag,
+    ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+    ...(lag === 0n ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) }),
+  });
+}
+
+/** Nothing is known of a budget while Redis is away. */
+function describeBudget(budget: Budget, maker: Hex, taken: Exclude<Taken, { kind: 'used' }>): ReplyHeaders {
+  if (taken.kind === 'takenLocally') return {};
+  const retryAfterMs = taken.kind === 'rate_limited' ? taken.retryAfterMs : undefined;
+  return rateHeaders('lists', [{ maker, budget }], [taken.remaining], retryAfterMs);
 }
 
 function unavailable(detail: string): Refusal {

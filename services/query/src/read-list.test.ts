@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ListFill, ListReading } from '@makerbook/redis';
 import { type ListSources, readList } from './read-list.js';
+import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
 const stored = (nextOffset: bigint) => ({
@@ -10,7 +11,11 @@ const stored = (nextOffset: bigint) => ({
     { orderHash: `0x${'02'.repeat(32)}` as const, acceptedOffset: 2n, expiresAtSeconds: 51, json: '"stored"' },
   ],
 });
-const cached = (pos: bigint): ListReading => ({ kind: 'list', pos, records: [Buffer.from('"cached"')] });
+const cached = (pos: bigint): ListReading => ({
+  kind: 'list',
+  pos,
+  records: [{ acceptedOffset: 1, record: Buffer.from('"cached"') }],
+});
 
 /** Sources with fixed answers; a list of answers is returned in order. */
 function sourcesOf(answers: {
@@ -36,9 +41,12 @@ function sourcesOf(answers: {
   };
 }
 
+const whole: Page = { after: undefined, ordersMax: undefined };
+const readPage = (sources: ListSources, page: Page) =>
+  readList(maker, 0, sources, { nowSeconds: 50, waitMsMax: 1_000, page });
 const read = async (sources: ListSources) => {
-  const listing = await readList(maker, 0, sources, { nowSeconds: 50, waitMsMax: 1_000 });
-  return listing && { ...listing, body: listing.body.toString() };
+  const listing = await readPage(sources, whole);
+  return listing && { body: listing.body.toString(), source: listing.source, lag: listing.lag };
 };
 
 describe('a list is read', () => {
@@ -86,5 +94,45 @@ describe('a list is read', () => {
 
   test('from nowhere, when both are gone', async () => {
     expect(await read(sourcesOf({ cached: [undefined] }))).toBeUndefined();
+  });
+});
+
+describe('a list has', () => {
+  const records = [3, 5, 8].map((acceptedOffset) => ({
+    acceptedOffset,
+    record: Buffer.from(String(acceptedOffset)),
+  }));
+  const fromRedis = () => sourcesOf({ end: 9n, cached: [{ kind: 'list', pos: 9n, records }] });
+  const fromPostgres = () => {
+    const rows = records.map(({ acceptedOffset, record }) => ({
+      orderHash: `0x${'01'.repeat(32)}` as const,
+      acceptedOffset: BigInt(acceptedOffset),
+      expiresAtSeconds: 99,
+      json: String(record),
+    }));
+    const positions = { cache: undefined, store: 9n };
+    return sourcesOf({ end: 9n, cached: [undefined], positions, stored: { nextOffset: 9n, records: rows } });
+  };
+
+  test('the same ETag from Redis and from Postgres as long as it is the same, and another one for each page', async () => {
+    const pages: Page[] = [whole, { after: undefined, ordersMax: 2 }, { after: 3, ordersMax: undefined }];
+    const etags: (string | undefined)[] = [];
+    for (const page of pages) {
+      const etag = (await readPage(fromRedis(), page))?.etag;
+      expect((await readPage(fromPostgres(), page))?.etag).toBe(etag);
+      expect((await readPage(fromRedis(), page))?.etag).toBe(etag);
+      etags.push(etag);
+    }
+    expect(new Set(etags).size).toBe(3);
+    expect(etags[0]).toMatch(/^W\/"[\w-]{27}"$/);
+  });
+
+  test('pages from either source, by the place of the last order', async () => {
+    for (const sources of [fromRedis, fromPostgres]) {
+      const first = await readPage(sources(), { after: undefined, ordersMax: 2 });
+      expect([String(first?.body), first?.nextCursor]).toEqual(['[3,5]', '5']);
+      const second = await readPage(sources(), { after: 5, ordersMax: 2 });
+      expect([String(second?.body), second?.nextCursor]).toEqual(['[8]', undefined]);
+    }
   });
 });

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { MakerList, Positions, ProjectionWatch } from '@makerbook/postgres';
-import type { ListFill, ListReading } from '@makerbook/redis';
+import type { ListedRecord, ListFill, ListReading } from '@makerbook/redis';
 import { joinRecords, joinTexts } from './join-records.js';
+import { type Page, takePage } from './take-page.js';
 
 /** Sources of a list. One that is away returns undefined: only a bug throws. */
 export interface ListSources {
@@ -19,6 +21,10 @@ export interface ListSources {
 export interface Listing {
   /** A JSON array of records (Interface 2.3), oldest acceptance first. */
   readonly body: Buffer;
+  /** A hash of the body: the same list has the same, from whichever source and instance it comes. */
+  readonly etag: string;
+  /** Of the next page, where there is one. */
+  readonly nextCursor: string | undefined;
   readonly source: 'redis' | 'postgres';
   /** Records of the log that it does not reflect: 0n when it is current, undefined when the end of the log could not be read. */
   readonly lag: bigint | undefined;
@@ -28,12 +34,13 @@ export interface Listing {
  * The maker's list with everything in it that was answered to the maker before this call began: it waits until the
  * projection has reached the present end of the log, at most `waitMsMax`; otherwise `lag` is how far behind it is. From
  * Redis, else from Postgres; from the one that is present when neither gets there. Undefined when both are away.
+ * @param options.page of the list to serve
  */
 export async function readList(
   maker: Hex,
   partition: number,
   sources: ListSources,
-  { nowSeconds, waitMsMax }: { nowSeconds: number; waitMsMax: number },
+  { nowSeconds, waitMsMax, page }: { nowSeconds: number; waitMsMax: number; page: Page },
 ): Promise<Listing | undefined> {
   let [end, cached] = await Promise.all([sources.readEnd(partition), sources.readCached(maker, partition, nowSeconds)]);
   let positions: Positions | undefined;
@@ -42,29 +49,37 @@ export async function readList(
     cached = await sources.readCached(maker, partition, nowSeconds);
   }
   if (cached?.kind === 'list' && (end === undefined || cached.pos >= end || !isBehind(cached.pos, positions))) {
-    return serveCached(cached, end);
+    return serveCached(cached, page, end);
   }
   const stored = await sources.readStored(maker, partition, end);
-  if (stored === undefined) return cached?.kind === 'list' ? serveCached(cached, end) : undefined;
+  if (stored === undefined) return cached?.kind === 'list' ? serveCached(cached, page, end) : undefined;
   if (cached?.kind === 'cold') {
     const { epoch } = cached;
     sources.offerToCache({ maker, partition, epoch, snapshotPos: stored.nextOffset, orders: stored.records });
   }
-  const records = stored.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
-  return {
-    body: joinTexts(records.map(({ json }) => json)),
-    source: 'postgres',
-    lag: lagOf(stored.nextOffset, end),
-  };
+  const unexpired = stored.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
+  const { records, nextCursor } = takePage(unexpired, page);
+  const body = joinTexts(records.map(({ json }) => json));
+  return { body, etag: etagOf(body), nextCursor, source: 'postgres', lag: lagOf(stored.nextOffset, end) };
 }
 
 /** Bodies of the lists held in memory, by their array of records. */
-const joined = new WeakMap<readonly Buffer[], Buffer>();
+const joined = new WeakMap<readonly ListedRecord[], Pick<Listing, 'body' | 'etag'>>();
 
-function serveCached({ records, pos }: Extract<ListReading, { kind: 'list' }>, end: bigint | undefined): Listing {
-  const body = joined.get(records) ?? joinRecords(records);
-  joined.set(records, body);
-  return { body, source: 'redis', lag: lagOf(pos, end) };
+function serveCached(cached: Extract<ListReading, { kind: 'list' }>, page: Page, end: bigint | undefined): Listing {
+  const { records, nextCursor } = takePage(cached.records, page);
+  let known = joined.get(records);
+  if (known === undefined) {
+    const body = joinRecords(records);
+    known = { body, etag: etagOf(body) };
+    joined.set(records, known);
+  }
+  return { ...known, nextCursor, source: 'redis', lag: lagOf(cached.pos, end) };
+}
+
+/** Weak: the packed forms of the body have the same. */
+function etagOf(body: Buffer): string {
+  return `W/"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
 }
 
 function reaches(cached: ListReading | undefined, end: bigint): boolean {

@@ -1,6 +1,6 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
-import { paths } from '@makerbook/contracts-http';
+import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka';
@@ -9,12 +9,14 @@ import { connectRedis, createListCache, createReplayGuard, type RedisConnection 
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
-import { createListSources, watchProjection } from './connect-sources.js';
+import { createBlockReader, createListSources, watchProjection } from './connect-sources.js';
+import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { reportHealth } from './health.js';
 import { listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
 import { readList } from './read-list.js';
+import type { Page } from './take-page.js';
 
 /** The query service as it runs. */
 export interface Query extends Running {
@@ -31,10 +33,7 @@ export interface QueryParts {
   readonly nowMs?: () => number;
 }
 
-const BODY_BYTES_MAX = 1024;
-const HEADER_BYTES_MAX = 16 * 1024;
-const REQUEST_TIMEOUT_MS = 10_000;
-const DRAIN_MS = 10_000;
+/** No request of a list has a body. */
 const REDIS_START_MS_MAX = 2_000;
 
 /**
@@ -61,19 +60,26 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
     });
     closing.push(() => ops.stop());
     const api = await serveApi({
-      routes: [createListRoute(settings, connections, { logger, nowMs })],
+      routes: [
+        createListRoute(settings, connections, { logger, nowMs }),
+        createInfoRoute(settings, { readBlock: createBlockReader(postgres, settings.PARTITIONS), nowMs }),
+        ...createDocumentRoutes(settings),
+      ],
       host: settings.HOST,
       port: settings.PORT,
+      concurrentRequestsMax: settings.CONCURRENT_REQUESTS_MAX,
       connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
       logger,
       nowMs,
-      bodyBytesMax: BODY_BYTES_MAX,
-      headerBytesMax: HEADER_BYTES_MAX,
-      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      bodyBytesMax: settings.BODY_BYTES_MAX,
+      headerBytesMax: settings.HEADER_BYTES_MAX,
+      requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
+      methodsAt,
+      corsOrigins: settings.CORS_ORIGINS,
       trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
       clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
-    closing.push(() => api.stop(DRAIN_MS));
+    closing.push(() => api.stop(settings.DRAIN_MS));
     logger.info({ port: api.port, opsPort: ops.port }, 'query listens');
     return { port: api.port, opsPort: ops.port, failed, stop };
   } catch (error) {
@@ -159,7 +165,9 @@ function createListRoute(
     metrics,
     monotonicMs,
   });
+  const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
+    budget,
     // A request may be this old, or this far ahead of the clock; one second more for clocks that differ.
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
     monotonicMs,
@@ -172,17 +180,19 @@ function createListRoute(
     }),
     requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
     clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
-    isAdmitted: (maker: Hex) => makers.admissionOf(maker) === 'ADMITTED',
+    // A maker who was suspended or removed still sees what is open, and can cancel it.
+    isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
   };
   const waitMsMax = settings.READ_WAIT_MS_MAX;
   const parts = {
     rules,
     isWhitelistKnown: makers.isCaughtUp,
     replays,
+    budget,
     nowMs,
     metrics,
-    readList: (maker: Hex, nowSeconds: number) =>
-      readList(maker, partitionOf(maker, settings.PARTITIONS), sources, { nowSeconds, waitMsMax }),
+    readList: (maker: Hex, nowSeconds: number, page: Page) =>
+      readList(maker, partitionOf(maker, settings.PARTITIONS), sources, { nowSeconds, waitMsMax, page }),
   };
   return {
     method: 'GET',

@@ -7,11 +7,12 @@ import type {
   OrderSubmitted,
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { isRoutable } from './judge.js';
 import { isSuperseded, type LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
 import type { MakerDraft } from './maker-draft.js';
 import { orderFromBody } from './order.js';
-import { expirySeconds, routableUntilSeconds } from './order-times.js';
+import { expirySeconds } from './order-times.js';
 
 /** What a fact does to its maker. `MakerDraft.apply` calls it, and takes back what it did where it throws. */
 export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
@@ -23,11 +24,13 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
     case 'MakerObserved':
       return observe(draft, fact, clock);
     case 'MakerAdmitted':
-      return draft.setAdmission('ADMITTED');
+      return draft.setAdmission('ADMITTED', clock);
     case 'MakerSuspended':
-      return draft.setAdmission('SUSPENDED');
+      return draft.setAdmission('SUSPENDED', clock);
     case 'MakerRemoved':
-      return draft.setAdmission('REMOVED');
+      return draft.setAdmission('REMOVED', clock);
+    case 'MakerLimitsSet':
+      return draft.setLimits(fact.limits);
     default:
       return never(fact);
   }
@@ -50,7 +53,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
     remaining: order.making.amount,
     isObserved: false,
     state: { status: 'VALIDATING' },
-    inBook: !isCancelled && clock.seconds < routableUntilSeconds({ order }, draft.rules),
+    inBook: !isCancelled && isRoutable({ order }, draft.admission, clock, draft.rules),
   };
   draft.add(opened);
   if (isCancelled) draft.remove(opened, 'CANCELLED');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { checkAdmission, checkRepeats, checkTerms, checkTimeliness, placeOrders } from './decide.js';
 import { bookEntryOf, makerViewOf, recordEnd, recordStart } from './describe.js';
-import type { Admission, OpenOrder } from './maker.js';
+import { type Admission, type OpenOrder, unknownMaker } from './maker.js';
 import { type Order, orderFromBody, orderToBody } from './order.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -130,9 +130,17 @@ describe('describing an order', () => {
     );
   });
 
-  test('a maker view has the nonce, null until it was read', () => {
-    expect(makerViewOf({ maker, admission: 'ADMITTED', nonce: undefined }, position).nonce).toBeNull();
+  test('a maker view has the nonce, null until it was read, and limits where the maker has some', () => {
+    expect(makerViewOf({ ...unknownMaker(maker), admission: 'ADMITTED' }, position)).toEqual({
+      type: 'MakerView',
+      maker,
+      admission: 'ADMITTED',
+      nonce: null,
+      position,
+    });
     const nonce = { value: 10n, block: 1 };
-    expect(makerViewOf({ maker, admission: 'ADMITTED', nonce }, position).nonce).toBe('0xa');
+    expect(makerViewOf({ ...unknownMaker(maker), nonce }, position).nonce).toBe('0xa');
+    const limits = { openOrdersMax: 5 };
+    expect(makerViewOf({ ...unknownMaker(maker), limits }, position).limits).toEqual(limits);
   });
 });

@@ -1,6 +1,6 @@
 import type { BookCause, BookEntry, FundingView, LogPosition, MakerView } from '@makerbook/contracts-events';
-import { type Address, quantity } from '@makerbook/contracts-primitives';
-import type { Admission, Funding, ObservedNonce, OpenOrder, OrderStatus } from './maker.js';
+import { quantity } from '@makerbook/contracts-primitives';
+import type { Funding, Maker, OpenOrder, OrderStatus } from './maker.js';
 import type { Rules } from './maker-draft.js';
 import { orderToBody } from './order.js';
 import { routableUntilSeconds } from './order-times.js';
@@ -56,7 +56,7 @@ export function bookEntryOf(
 
 /** What ingress and query must know of a maker: one record of `limit-orders.makers.v1`. */
 export function makerViewOf(
-  { maker, admission, nonce }: { maker: Address; admission: Admission; nonce: ObservedNonce | undefined },
+  { maker, admission, limits, nonce }: Pick<Maker, 'maker' | 'admission' | 'limits' | 'nonce'>,
   position: LogPosition,
 ): MakerView {
   return {
@@ -64,6 +64,7 @@ export function makerViewOf(
     maker,
     admission,
     nonce: nonce === undefined ? null : quantity(nonce.value),
+    ...(Object.keys(limits).length > 0 && { limits }),
     position,
   };
 }

@@ -1,4 +1,7 @@
-import type { KnownFunds, OpenOrder, OrderStatus } from './maker.js';
+import type { LogClock } from './log-clock.js';
+import type { Admission, KnownFunds, OpenOrder, OrderStatus } from './maker.js';
+import type { Rules } from './maker-draft.js';
+import { routableUntilSeconds } from './order-times.js';
 
 /**
  * The state of an open order, judged alone (Interface 2.4 and 3): VALIDATING until it was read on the chain, for it may have
@@ -16,4 +19,17 @@ export function judge(
   if (funds.allowance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_ALLOWANCE' };
   if (funds.balance < order.remaining) return { status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' };
   return { status: 'ACTIVE' };
+}
+
+/**
+ * Whether an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, and it has
+ * time left before its expiry (Interface 2.4, routing grace period). Of a maker who was never admitted ingress takes no order.
+ */
+export function isRoutable(
+  order: Pick<OpenOrder, 'order'>,
+  admission: Admission,
+  { seconds }: Pick<LogClock, 'seconds'>,
+  rules: Pick<Rules, 'routingGraceSeconds'>,
+): boolean {
+  return admission !== 'SUSPENDED' && admission !== 'REMOVED' && seconds < routableUntilSeconds(order, rules);
 }

@@ -4,7 +4,7 @@ import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitive
 import fc from 'fast-check';
 import { judge } from './judge.js';
 import { advanceLog, isSuperseded, startOfLog } from './log-clock.js';
-import { type Maker, type Transition, unknownMaker } from './maker.js';
+import { snapshotOf, type Transition, unknownMaker } from './maker.js';
 import { expirySeconds } from './order-times.js';
 import { rememberHashes } from './remember-hashes.js';
 import { foldFacts, startFold } from './testing/fold-facts.js';
@@ -82,6 +82,14 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      type: fc.constantFrom('MakerAdmitted' as const, 'MakerSuspended' as const, 'MakerRemoved' as const),
+      maker: fc.constant(maker),
+      cause: fc.constant(cause),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block, term }) },
   {
     weight: 1,
@@ -106,16 +114,12 @@ function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set
       const orders = new Map(
         [...current.draft.orders].sort(([, a], [, b]) => Number(a.acceptedOffset - b.acceptedOffset)),
       );
-      current = startFold({ ...viewOf(current.draft), orders }, current.hashes, clock);
+      current = startFold({ ...snapshotOf(current.draft), orders }, current.hashes, clock);
       current.nextOffset = nextOffset;
     }
     transitions.push(...foldFacts(current, [fact]));
   }
-  return { maker: viewOf(current.draft), transitions, clock: current.clock };
-}
-
-function viewOf({ maker: address, admission, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
-  return { maker: address, admission, nonce, funding, orders, dueAtSeconds };
+  return { maker: snapshotOf(current.draft), transitions, clock: current.clock };
 }
 
 describe('for any stream of facts', () => {
@@ -191,6 +195,41 @@ describe('for any stream of facts', () => {
     );
   });
 
+  test('the book has exactly what is open of a maker who is not suspended or removed, and is not in its last 60 s', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const { maker: state, clock, transitions } = fold(events);
+        const isBarred = state.admission === 'SUSPENDED' || state.admission === 'REMOVED';
+        const book = bookOf(transitions);
+        for (const order of state.orders.values()) {
+          expect(order.inBook).toBe(!isBarred && expirySeconds(order) - 60 > clock.seconds);
+          // What a reader of the messages has is the order as it is.
+          expect(book.get(order.orderHash)).toEqual(order.inBook ? [order.state, order.remaining] : undefined);
+        }
+        expect([...book.keys()].filter((orderHash) => !state.orders.has(orderHash))).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test('to be suspended and admitted again makes no difference to any order in the end', () => {
+    const decisions = fc.constantFrom('MakerSuspended' as const, 'MakerRemoved' as const);
+    fc.assert(
+      fc.property(stream, stream, decisions, (before, meanwhile, type) => {
+        const isOther = ({ type: one }: MakerEvent) =>
+          !['MakerAdmitted', 'MakerSuspended', 'MakerRemoved'].includes(one);
+        const [first, second] = [before.filter(isOther), meanwhile.filter(isOther)];
+        const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause };
+        const away = fold([admitted, ...first, { type, maker, cause }, ...second, admitted]).maker;
+        const always = fold([admitted, ...first, admitted, ...second, admitted]).maker;
+        // A lower bound alone.
+        const { dueAtSeconds } = always;
+        expect({ ...away, dueAtSeconds }).toEqual(always);
+      }),
+      runs,
+    );
+  });
+
   test('no fact changes anything before the second at which the maker is due', () => {
     fc.assert(
       fc.property(stream, fc.nat(250), (events, seconds) => {
@@ -253,9 +292,10 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const last = new Map<Hex, string>();
         for (const transition of fold(events).transitions) {
+          if (transition.kind === 'OrderWithheld') last.delete(transition.order.orderHash);
           if (transition.kind !== 'OrderOpened' && transition.kind !== 'OrderChanged') continue;
           const { orderHash, state, remaining } = transition.order;
-          const now = JSON.stringify([state, String(remaining)]);
+          const now = JSON.stringify([state, String(remaining), transition.order.inBook]);
           if (transition.kind === 'OrderChanged') {
             expect(transition.causes.length).toBeGreaterThan(0);
             expect(last.get(orderHash)).not.toBe(now);
@@ -278,6 +318,19 @@ describe('for any stream of facts', () => {
     );
   });
 });
+
+/** What a reader of the router's feed holds of each order. */
+function bookOf(transitions: readonly Transition[]): ReadonlyMap<Hex, unknown> {
+  const book = new Map<Hex, unknown>();
+  for (const transition of transitions) {
+    if (!('order' in transition)) continue;
+    const { orderHash, state, remaining, inBook } = transition.order;
+    const isShown = transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged';
+    if (isShown && inBook) book.set(orderHash, [state, remaining]);
+    else if (!isShown && transition.kind !== 'OrderObserved') book.delete(orderHash);
+  }
+  return book;
+}
 
 function withoutOffsets({ offset: _, ...change }: Transition): unknown {
   if (!('order' in change)) return change;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { MakerEvent, MakerObserved } from '@makerbook/contracts-events';
+import type { MakerEvent, MakerFact, MakerLimits, MakerObserved } from '@makerbook/contracts-events';
 import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { startOfLog } from './log-clock.js';
 import { type Maker, type Transition, unknownMaker } from './maker.js';
@@ -92,7 +92,8 @@ const submitted = (orderHash: Hex, terms: Terms = {}): MakerEvent => ({
 /** The words that a person would use for a transition. */
 function describeTransition(transition: Transition): string {
   if (transition.kind === 'MakerChanged') {
-    return `MakerChanged ${transition.admission} ${transition.nonce?.value ?? 'unknown'}`;
+    const limits = Object.entries(transition.limits).map(([name, limit]) => ` ${name} ${limit}`);
+    return `MakerChanged ${transition.admission} ${transition.nonce?.value ?? 'unknown'}${limits.join('')}`;
   }
   if (transition.kind === 'HashCancelled') return `HashCancelled ${transition.orderHash.slice(2, 4)}`;
   const { state, orderHash, remaining } = transition.order;
@@ -105,6 +106,7 @@ function describeTransition(transition: Transition): string {
     case 'OrderChanged':
       return `${name} ${status} ${transition.causes.join('+')}`;
     case 'OrderRemoved':
+    case 'OrderWithheld':
       return `${name} ${transition.reason}`;
     default:
       return name;
@@ -386,7 +388,7 @@ describe('the clock', () => {
   test('takes an order out of the router’s feed 60 s before it expires, and away at its expiry', () => {
     given(...funded)
       .when(mined(939), mined(940), mined(999), mined(1000))
-      .leadsTo('OrderWithheld 11', 'OrderRemoved 11 EXPIRED');
+      .leadsTo('OrderWithheld 11 GRACE_PERIOD', 'OrderRemoved 11 EXPIRED');
   });
 
   test('keeps a withheld order in the maker’s list when its funds change', () => {
@@ -435,7 +437,7 @@ describe('the second from which a block may change a maker', () => {
   });
 });
 
-describe('cancelling and admission', () => {
+describe('cancelling', () => {
   test('a cancelled order is removed, with who cancelled it', () => {
     given(...funded)
       .when(cancelled(first), cancelled(first))
@@ -444,16 +446,76 @@ describe('cancelling and admission', () => {
       .when(observed({ at: 5, orders: [[first, 'cancelled']] }))
       .leadsTo('OrderRemoved 11 CANCELLED_ONCHAIN');
   });
+});
 
-  test('an operator’s decision changes the maker and none of its orders', () => {
-    given(...funded)
+describe('an operator’s decision', () => {
+  const admitted: MakerEvent = { type: 'MakerAdmitted', maker, cause };
+  const suspended: MakerEvent = { type: 'MakerSuspended', maker, cause };
+  const removed: MakerEvent = { type: 'MakerRemoved', maker, cause };
+  const limited = (limits: MakerLimits): MakerEvent => ({ type: 'MakerLimitsSet', maker, limits, cause });
+
+  test('to suspend or to remove the maker takes its orders out of the book, once', () => {
+    given(admitted, ...funded)
+      .when(admitted, suspended, suspended, removed)
+      .leadsTo('MakerChanged SUSPENDED 0', 'OrderWithheld 11 SUSPENDED', 'MakerChanged REMOVED 0');
+    given(admitted, ...funded)
+      .when(removed)
+      .leadsTo('MakerChanged REMOVED 0', 'OrderWithheld 11 SUSPENDED');
+  });
+
+  test('to admit it again brings them back as they are by then, with the funds that were read last', () => {
+    const change = given(admitted, ...funded, submitted(second), observed({ orders: [[second, 0n]] }), suspended);
+    change
+      .when(admitted)
+      .leadsTo('MakerChanged ADMITTED 0', 'OrderChanged 11 ACTIVE 100 ADMITTED', 'OrderChanged 22 ACTIVE 100 ADMITTED');
+    change
+      .when(funds(99n, 100n), observed({ at: 2, balance: 99n, orders: [[second, 40n]] }), admitted)
+      .leadsTo(
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED',
+        'OrderChanged 22 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED',
+        'OrderChanged 22 ACTIVE 60 FILLED',
+        'MakerChanged ADMITTED 0',
+        'OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 ADMITTED',
+        'OrderChanged 22 ACTIVE 60 ADMITTED',
+      );
+  });
+
+  test('to admit it again leaves what is gone by then, and what is in its last 60 s, out of the book', () => {
+    const expiring = submitted(second, { expiresIn: 500 });
+    given(admitted, ...funded, expiring, submitted(third, { expiresIn: 2000 }), suspended)
+      .when(cancelled(first), mined(450), admitted, mined(500))
+      .leadsTo(
+        'OrderRemoved 11 CANCELLED',
+        'MakerChanged ADMITTED 0',
+        'OrderChanged 33 VALIDATING 100 ADMITTED',
+        'OrderRemoved 22 EXPIRED',
+      );
+  });
+
+  test('is behind an order that ingress took a moment before: it is open, and not in the book until the maker is back', () => {
+    const { state } = given(admitted, suspended, submitted(first));
+    expect(state.orders.get(first)).toMatchObject({ inBook: false, state: { status: 'VALIDATING' } });
+    given(admitted, suspended, ...funded)
+      .when(admitted)
+      .leadsTo('MakerChanged ADMITTED 0', 'OrderChanged 11 ACTIVE 100 ADMITTED');
+  });
+
+  test('about its limits replaces all that it had, and what changes nothing leads to nothing', () => {
+    given(admitted, ...funded)
       .when(
-        { type: 'MakerAdmitted', maker, cause },
-        { type: 'MakerAdmitted', maker, cause },
-        { type: 'MakerSuspended', maker, cause },
-        { type: 'MakerRemoved', maker, cause },
+        limited({ openOrdersMax: 5, ordersBurst: 7 }),
+        limited({ ordersBurst: 7, openOrdersMax: 5 }),
+        limited({ openOrdersMax: 5 }),
+        suspended,
+        limited({}),
       )
-      .leadsTo('MakerChanged ADMITTED 0', 'MakerChanged SUSPENDED 0', 'MakerChanged REMOVED 0');
+      .leadsTo(
+        'MakerChanged ADMITTED 0 openOrdersMax 5 ordersBurst 7',
+        'MakerChanged ADMITTED 0 openOrdersMax 5',
+        'MakerChanged SUSPENDED 0 openOrdersMax 5',
+        'OrderWithheld 11 SUSPENDED',
+        'MakerChanged SUSPENDED 0',
+      );
   });
 });
 
@@ -503,6 +565,10 @@ describe('a fact that breaks an invariant', () => {
     expect(() => draft.apply(funds(1n, 1n) as MakerObserved, { offset: 9n, clock }, refuse)).toThrow('1 refused');
     expect(() => draft.advance({ ...clock, seconds: start + 1000 }, 9n, refuse)).toThrow('1 refused');
     expect(() => draft.release(9n, refuse)).toThrow('1 refused');
+    const limits: MakerFact = { type: 'MakerLimitsSet', maker, limits: { openOrdersMax: 1 }, cause };
+    for (const fact of [limits, { type: 'MakerSuspended', maker, cause } as const])
+      expect(() => draft.apply(fact, { offset: 9n, clock }, refuse)).toThrow('refused');
+    expect(draft).toMatchObject({ admission: 'UNKNOWN', limits: {} });
     expect(structuredClone({ orders: draft.orders, funding: draft.funding, due: draft.dueAtSeconds })).toEqual(before);
   });
 });

@@ -1,7 +1,7 @@
-import type { BookCause, MakerFact } from '@makerbook/contracts-events';
+import type { BookCause, MakerFact, MakerLimits } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { applyFact } from './apply-fact.js';
-import { judge } from './judge.js';
+import { isRoutable, judge } from './judge.js';
 import type { LogClock } from './log-clock.js';
 import type {
   Admission,
@@ -13,6 +13,7 @@ import type {
   OpenOrder,
   RemovalReason,
   Transition,
+  WithholdingReason,
 } from './maker.js';
 import { expirySeconds, routableUntilSeconds } from './order-times.js';
 import type { HashRules } from './remember-hashes.js';
@@ -49,6 +50,7 @@ export class MakerDraft implements Maker {
   readonly maker: Address;
   readonly rules: Rules;
   admission: Admission;
+  limits: MakerLimits;
   nonce: ObservedNonce | undefined;
   dueAtSeconds: number;
   readonly #orders: Map<Hex, OpenOrder>;
@@ -62,6 +64,7 @@ export class MakerDraft implements Maker {
     this.maker = maker.maker;
     this.rules = rules;
     this.admission = maker.admission;
+    this.limits = maker.limits;
     this.nonce = maker.nonce;
     this.dueAtSeconds = maker.dueAtSeconds;
     this.#orders = new Map(maker.orders);
@@ -95,8 +98,8 @@ export class MakerDraft implements Maker {
         if (clock.seconds >= expirySeconds(order)) this.remove(order, 'EXPIRED');
         else if (this.isAhead(order) && clock.seconds * 1000 >= order.acceptedAtMs) this.remove(order, 'NONCE_CHANGED');
         else {
-          const isWithheld = order.inBook && clock.seconds >= routableUntilSeconds(order, this.rules);
-          dueAtSeconds = Math.min(dueAtSeconds, this.#dueAt(isWithheld ? this.#withhold(order) : order));
+          const isToLeave = order.inBook && clock.seconds >= routableUntilSeconds(order, this.rules);
+          dueAtSeconds = Math.min(dueAtSeconds, this.#dueAt(isToLeave ? this.withhold(order, 'GRACE_PERIOD') : order));
         }
       }
       this.dueAtSeconds = dueAtSeconds;
@@ -112,21 +115,45 @@ export class MakerDraft implements Maker {
     });
   }
 
+  /** All orders leave the book. */
+  withholdAll(reason: WithholdingReason, offset: bigint): readonly Transition[] {
+    return this.#change(offset, undefined, () => {
+      for (const order of [...this.#orders.values()]) if (order.inBook) this.withhold(order, reason);
+    });
+  }
+
   /** Whether the order's nonce is above the chain's. Known only once the order was read. */
   isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
     return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
   }
 
-  setAdmission(admission: Admission): void {
-    if (this.admission === admission) return;
-    this.admission = admission;
-    this.note({ kind: 'MakerChanged', admission, nonce: this.nonce });
+  /**
+   * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those that
+   * come back do so as they are by then.
+   * @param clock of the partition
+   */
+  setAdmission(admission: Admission, clock: LogClock): void {
+    if (this.admission !== admission) {
+      this.admission = admission;
+      this.#noteMaker();
+    }
+    for (const order of [...this.#orders.values()]) {
+      const inBook = isRoutable(order, admission, clock, this.rules);
+      if (order.inBook && !inBook) this.withhold(order, 'SUSPENDED');
+      else if (!order.inBook && inBook) this.change({ ...order, inBook }, ['ADMITTED']);
+    }
+  }
+
+  setLimits(limits: MakerLimits): void {
+    if (hasSameLimits(this.limits, limits)) return;
+    this.limits = limits;
+    this.#noteMaker();
   }
 
   /** @param nonce above the known one */
   setNonce(nonce: ObservedNonce): void {
     this.nonce = nonce;
-    this.note({ kind: 'MakerChanged', admission: this.admission, nonce });
+    this.#noteMaker();
   }
 
   /** @param token one that an open order sells */
@@ -151,7 +178,10 @@ export class MakerDraft implements Maker {
     const changed = { ...order, state: judge(order, this.nonce?.value, funding.known) };
     this.#setOrder(order.orderHash, changed);
     const isVisible =
-      before?.remaining !== changed.remaining || causes.includes('RELEASED') || !sameState(before.state, changed.state);
+      before?.remaining !== changed.remaining ||
+      before.inBook !== changed.inBook ||
+      causes.includes('RELEASED') ||
+      !sameState(before.state, changed.state);
     if (isVisible) this.note({ kind: 'OrderChanged', order: changed, funding, causes });
     else if (before.isObserved !== changed.isObserved) this.note({ kind: 'OrderObserved', order: changed });
   }
@@ -164,15 +194,20 @@ export class MakerDraft implements Maker {
     this.note({ kind: 'OrderRemoved', order, reason });
   }
 
+  /** Takes the order out of the book. */
+  withhold(order: OpenOrder, reason: WithholdingReason): OpenOrder {
+    const withheld = { ...order, inBook: false };
+    this.#setOrder(order.orderHash, withheld);
+    this.note({ kind: 'OrderWithheld', order: withheld, reason });
+    return withheld;
+  }
+
   note(change: Change): void {
     this.#transitions.push({ ...change, offset: this.#offset });
   }
 
-  #withhold(order: OpenOrder): OpenOrder {
-    const withheld = { ...order, inBook: false };
-    this.#setOrder(order.orderHash, withheld);
-    this.note({ kind: 'OrderWithheld', order: withheld });
-    return withheld;
+  #noteMaker(): void {
+    this.note({ kind: 'MakerChanged', admission: this.admission, limits: this.limits, nonce: this.nonce });
   }
 
   #dueAt(order: OpenOrder): number {
@@ -199,7 +234,7 @@ export class MakerDraft implements Maker {
   }
 
   #change(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
-    const { admission, nonce, dueAtSeconds } = this;
+    const { admission, limits, nonce, dueAtSeconds } = this;
     this.#undo = [];
     this.#transitions = [];
     this.#offset = offset;
@@ -209,6 +244,7 @@ export class MakerDraft implements Maker {
       return this.#transitions;
     } catch (error) {
       this.admission = admission;
+      this.limits = limits;
       this.nonce = nonce;
       this.dueAtSeconds = dueAtSeconds;
       this.#takeBack();
@@ -235,4 +271,9 @@ function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
 
 function sameState(a: OpenOrder['state'], b: OpenOrder['state']): boolean {
   return a.status === b.status && (a.status !== 'INACTIVE' || (b.status === 'INACTIVE' && a.reason === b.reason));
+}
+
+function hasSameLimits(a: MakerLimits, b: MakerLimits): boolean {
+  const { openOrdersMax, ordersPerSecond, ordersBurst } = a;
+  return openOrdersMax === b.openOrdersMax && ordersPerSecond === b.ordersPerSecond && ordersBurst === b.ordersBurst;
 }

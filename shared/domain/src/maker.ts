@@ -1,6 +1,8 @@
-import type { BookCause } from '@makerbook/contracts-events';
+import type { BookCause, MakerLimits } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Order } from './order.js';
+
+export type { MakerLimits };
 
 /** Why an INACTIVE order cannot be filled (Interface 2.3). */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
@@ -13,6 +15,9 @@ export type OrderStatus =
 
 /** Why an order left the service's storage. */
 export type RemovalReason = 'CANCELLED' | 'CANCELLED_ONCHAIN' | 'NONCE_CHANGED' | 'FILLED' | 'EXPIRED';
+
+/** Why an open order is out of the router's book: the last seconds before its expiry, or its maker's state. */
+export type WithholdingReason = 'GRACE_PERIOD' | 'QUARANTINED' | 'SUSPENDED';
 
 /** An order that the service stores and lists. Never changed in place. */
 export interface OpenOrder {
@@ -27,7 +32,7 @@ export interface OpenOrder {
   /** Whether it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
   readonly isObserved: boolean;
   readonly state: OrderStatus;
-  /** False in the last seconds before expiry: still listed, no longer in the router's feed. */
+  /** False while it is withheld: still listed, and not in the router's feed. */
   readonly inBook: boolean;
 }
 
@@ -61,6 +66,8 @@ export type Admission = 'UNKNOWN' | 'ADMITTED' | 'SUSPENDED' | 'REMOVED';
 export interface Maker {
   readonly maker: Address;
   readonly admission: Admission;
+  /** Its own, in place of the service's. */
+  readonly limits: MakerLimits;
   /** The highest cancel-all counter that the chain was seen to hold; it never goes down. */
   readonly nonce: ObservedNonce | undefined;
   readonly funding: ReadonlyMap<Address, Funding>;
@@ -74,7 +81,7 @@ export interface Maker {
 export type Change =
   /** The order is open now, and VALIDATING: it was not read on the chain yet. */
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }
-  /** Status, reason or remaining amount changed. */
+  /** Status, reason or remaining amount changed, or it is back in the book. */
   | {
       readonly kind: 'OrderChanged';
       readonly order: OpenOrder;
@@ -83,14 +90,14 @@ export type Change =
     }
   /** The order was read on the chain for the first time, and its status is what it was. */
   | { readonly kind: 'OrderObserved'; readonly order: OpenOrder }
-  /** Too close to its expiry for the router; the maker's list keeps it (Interface 2.4, routing grace period). */
-  | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder }
+  /** Out of the book; the maker's list keeps it. */
+  | { readonly kind: 'OrderWithheld'; readonly order: OpenOrder; readonly reason: WithholdingReason }
   /** Gone from storage, with the state it had last. */
   | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
   /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
   | { readonly kind: 'HashCancelled'; readonly orderHash: Hex; readonly expiresAtSeconds: number }
-  /** Admission or nonce changed. */
-  | { readonly kind: 'MakerChanged'; readonly admission: Admission; readonly nonce: ObservedNonce | undefined };
+  /** Admission, limits or nonce changed. */
+  | ({ readonly kind: 'MakerChanged' } & Pick<Maker, 'admission' | 'limits' | 'nonce'>);
 
 /** A change and the offset of the fact that led to it. */
 export type Transition = Change & { readonly offset: bigint };
@@ -100,9 +107,15 @@ export function unknownMaker(maker: Address): Maker {
   return {
     maker,
     admission: 'UNKNOWN',
+    limits: {},
     nonce: undefined,
     funding: new Map(),
     orders: new Map(),
     dueAtSeconds: Number.POSITIVE_INFINITY,
   };
+}
+
+/** The maker as it is now, apart from a draft that goes on changing. */
+export function snapshotOf({ maker, admission, limits, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
+  return { maker, admission, limits, nonce, funding: new Map(funding), orders: new Map(orders), dueAtSeconds };
 }

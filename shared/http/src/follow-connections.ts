@@ -22,27 +22,58 @@ interface Connection {
   isBroken: boolean;
 }
 
+/** Connections that are being followed. */
+export interface FollowedConnections {
+  /** From now on each answer ends its connection: its client is told so, and sends nothing more that would be lost. */
+  readonly closeAfterAnswers: () => void;
+}
+
+export interface FollowOptions {
+  /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
+  readonly connectionsPerAddressMax?: number | undefined;
+  /** Takes what is refused before there is a request. */
+  readonly onRefused?: ((refusal: Refusal, requestId: string, status: number) => void) | undefined;
+}
+
 /**
  * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait for
- * the answers before them. A connection beyond `perAddressMax` is refused and none of its requests is handled. What the
- * HTTP parser refuses gets its problem on the socket, unless an answer is there or under way.
+ * the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is handled.
+ * What the HTTP parser refuses gets its problem on the socket, unless an answer is there or under way.
  */
-export function followConnections(server: Server, listener: RequestListener, perAddressMax: number | undefined): void {
-  const connections = new WeakMap<Socket, Connection>();
-  if (perAddressMax !== undefined) boundConnections(server, perAddressMax, (socket) => connections.delete(socket));
+export function followConnections(
+  server: Server,
+  listener: RequestListener,
+  { connectionsPerAddressMax: perAddressMax, onRefused }: FollowOptions,
+): FollowedConnections {
+  const connections = new Map<Socket, Connection>();
+  let isEnding = false;
+  const refuse = (socket: Socket, refusal: Refusal) => {
+    const requestId = randomUUID();
+    const status = refuseOnSocket(socket, refusal, requestId);
+    onRefused?.(refusal, requestId, status);
+  };
+  if (perAddressMax !== undefined) {
+    boundConnections(server, perAddressMax, (socket, refusal) => {
+      connections.delete(socket);
+      refuse(socket, refusal);
+    });
+  }
 
   function start(connection: Connection): void {
     const [first] = connection.exchanges;
-    if (first === undefined || first.request.socket.destroyed) return;
+    if (first === undefined || !first.request.socket.writable) return;
     const { request, response } = first;
+    if (isEnding) response.setHeader('Connection', 'close');
     response.once('close', () => {
       connection.exchanges.shift();
       connection.answered = request;
       if (connection.exchanges.length > 0) start(connection);
       else if (connection.isBroken) closeSoon(request.socket);
     });
-    if (request.httpVersion === '1.1' && request.headers.host === undefined) {
-      refuseOnSocket(request.socket, { code: 'invalid_request', detail: 'the request has no Host' });
+    request.url = withoutOrigin(request.url);
+    const fault = faultOfHost(request);
+    if (fault !== undefined) {
+      refuse(request.socket, { code: 'invalid_request', detail: fault });
     } else {
       listener(request, response);
     }
@@ -68,31 +99,44 @@ export function followConnections(server: Server, listener: RequestListener, per
     } else if (connection.answered?.complete === false || last?.response.headersSent) {
       socket.destroy();
     } else {
-      refuseOnSocket(socket, describeBroken(error));
+      refuse(socket, describeBroken(error));
     }
   }
 
   // Before all other listeners: the first request may be there in the same moment.
-  server.prependListener('connection', (socket: Socket) =>
-    connections.set(socket, { exchanges: [], answered: undefined, isBroken: false }),
-  );
+  server.prependListener('connection', (socket: Socket) => {
+    connections.set(socket, { exchanges: [], answered: undefined, isBroken: false });
+    socket.once('close', () => connections.delete(socket));
+  });
   server.on('request', serve);
   server.on('checkExpectation', serve);
   server.on('clientError', endBroken);
   server.on('connect', (_request, socket) =>
-    refuseOnSocket(socket as Socket, { code: 'method_not_allowed', detail: 'CONNECT is not allowed' }),
+    refuse(socket as Socket, { code: 'method_not_allowed', detail: 'CONNECT is not allowed' }),
   );
+  return {
+    closeAfterAnswers() {
+      isEnding = true;
+      for (const { exchanges } of connections.values()) {
+        const [underWay] = exchanges;
+        if (underWay?.response.headersSent === false) underWay.response.setHeader('Connection', 'close');
+      }
+    },
+  };
 }
 
-function boundConnections(server: Server, perAddressMax: number, drop: (socket: Socket) => void): void {
+function boundConnections(
+  server: Server,
+  perAddressMax: number,
+  drop: (socket: Socket, refusal: Refusal) => void,
+): void {
   const counts = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
     const address = ipKeyGenerator(socket.remoteAddress ?? '');
     const count = counts.get(address) ?? 0;
     if (count >= perAddressMax) {
       const detail = `more than ${perAddressMax} connections of this address: use those that are open`;
-      drop(socket);
-      refuseOnSocket(socket, { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } });
+      drop(socket, { code: 'rate_limited', detail, headers: { 'Retry-After': '1' } });
       return;
     }
     counts.set(address, count + 1);
@@ -102,6 +146,22 @@ function boundConnections(server: Server, perAddressMax: number, drop: (socket: 
       else counts.delete(address);
     });
   });
+}
+
+/**
+ * A target may name its origin too (RFC 9112, 3.2.2). Express answers one that is no URL with a page of its own, and a
+ * proxy makes a path of it.
+ */
+function withoutOrigin(target = ''): string {
+  const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  return path === target || path.startsWith('/') ? path : `/${path}`;
+}
+
+/** Two proxies may each go by another one of two Hosts (RFC 9112, 3.2). */
+function faultOfHost({ httpVersion, rawHeaders }: IncomingMessage): string | undefined {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host');
+  if (hosts.length > 1) return 'the request has more than one Host';
+  return httpVersion === '1.1' && hosts.length === 0 ? 'the request has no Host' : undefined;
 }
 
 function describeBroken({ code }: NodeJS.ErrnoException): Refusal {
@@ -114,8 +174,8 @@ function describeBroken({ code }: NodeJS.ErrnoException): Refusal {
   return { code: 'invalid_request', detail };
 }
 
-function refuseOnSocket(socket: Socket, refusal: Refusal): void {
-  const requestId = randomUUID();
+/** @returns the status */
+function refuseOnSocket(socket: Socket, refusal: Refusal, requestId: string): number {
   const wire = toWire(refusal, requestId);
   const head = [
     `HTTP/1.1 ${wire.status} ${refusal.code}`,
@@ -128,4 +188,5 @@ function refuseOnSocket(socket: Socket, refusal: Refusal): void {
   socket.on('error', () => socket.destroy());
   socket.write(`${head.join('\r\n')}\r\n\r\n${wire.body}`);
   closeSoon(socket);
+  return wire.status;
 }

@@ -7,11 +7,13 @@ export interface RequestNotes {
   receivedAtMs: number;
   /** The code of the problem that was answered. */
   code?: string;
+  /** Who placed, cancelled or listed: where the signature was not proved, whom the request names. */
+  maker?: string;
 }
 
 /** A request's own method and path may be anything: attributes and labels are bounded. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']);
-const PATH_CHARS_MAX = 200;
+export const PATH_CHARS_MAX = 200;
 const SERVER_ERROR = 500;
 
 /**

@@ -1,7 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { followConnections } from './follow-connections.js';
+import { Server as TcpServer } from 'node:net';
+import { type FollowedConnections, type FollowOptions, followConnections } from './follow-connections.js';
 
-export interface ServerOptions {
+export interface ServerOptions extends FollowOptions {
   /** The address to listen on: `127.0.0.1` for this machine alone, `0.0.0.0` or `::` for all. */
   readonly host: string;
   /** 0 takes a free one. */
@@ -10,8 +11,6 @@ export interface ServerOptions {
   readonly headerBytesMax: number;
   /** A request that has not arrived whole by then is refused, so that no socket hangs. */
   readonly requestTimeoutMs: number;
-  /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
-  readonly connectionsPerAddressMax?: number;
 }
 
 /** A server that listens. */
@@ -31,6 +30,12 @@ const SILENCE_MS_MAX = 60_000;
 const IDLE_MS_MAX = 75_000;
 
 /**
+ * While a server stops, a connection on which nothing moves stays open for so long: a request that is on its way is
+ * answered, and its answer ends the connection. One that crosses the closing of its connection would be lost.
+ */
+const LAST_REQUEST_MS_MAX = 1_000;
+
+/**
  * Listens for HTTP, with bounds on what a client may hold: time, header bytes, connections, requests at once.
  * @throws where the port cannot be had
  */
@@ -46,23 +51,33 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     requireHostHeader: false,
   });
   server.setTimeout(SILENCE_MS_MAX);
-  followConnections(server, listener, options.connectionsPerAddressMax);
+  const connections = followConnections(server, listener, options);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => resolve());
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
-  return { port: address.port, stop: (drainMs) => stopServer(server, drainMs) };
+  return { port: address.port, stop: (drainMs) => stopServer(server, connections, drainMs) };
 }
 
-/** Idle connections at once, the others when they have been answered, at the latest after `drainMs`. */
-async function stopServer(server: Server, drainMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const idleSweep = setInterval(() => server.closeIdleConnections(), 50);
+/** Takes no connections; ends each with the next answer, idle ones a moment later, and what is left after `drainMs`. */
+async function stopServer(server: Server, connections: FollowedConnections, drainMs: number): Promise<void> {
+  connections.closeAfterAnswers();
+  // That of HTTP would cut idle connections at once.
+  const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
+  let idleSweep: NodeJS.Timeout | undefined;
+  const idleEnd = setTimeout(
+    () => {
+      idleSweep = setInterval(() => server.closeIdleConnections(), 50);
+    },
+    Math.min(LAST_REQUEST_MS_MAX, drainMs),
+  );
   const cut = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
+  clearTimeout(idleEnd);
   clearInterval(idleSweep);
   clearTimeout(cut);
+  // Ends the server's own timers.
+  server.close();
 }

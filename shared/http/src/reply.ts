@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type Problem, type ProblemCode, type ProblemText, problemBody, problemKinds } from '@makerbook/contracts-http';
 
 /** What a route is given of a request. */
@@ -9,8 +10,11 @@ export interface ApiRequest {
   /** The client's address, as its limits have it. */
   readonly client: string;
   readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
   /** The parsed JSON; undefined on a route without a body. */
   readonly body: unknown;
+  /** Notes of whom and of how many orders the request is, for its span and its line in the log. */
+  readonly describe: (subject: { readonly maker?: string | undefined; readonly orders?: number }) => void;
 }
 
 /** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the limit per client. */
@@ -64,10 +68,12 @@ export function toWire(reply: Reply, requestId: string): WireReply {
   }
   const { code, headers = {}, ...text } = reply;
   const problem: Problem = problemBody(code, text, requestId);
+  const { status } = problemKinds[code];
   return {
-    status: problemKinds[code].status,
+    status,
     contentType: 'application/problem+json; charset=utf-8',
-    headers,
+    // A 404 and a 405 would be kept by caches otherwise. When a fault or an outage ends is not known.
+    headers: { 'Cache-Control': 'no-store', ...(status >= 500 ? { 'Retry-After': '1' } : {}), ...headers },
     body: JSON.stringify(problem),
   };
 }

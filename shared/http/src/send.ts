@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
+import { encodingFor, isPackable, packBody } from './pack-body.js';
 import { hasBody } from './read-body.js';
 import { type Reply, toWire } from './reply.js';
 
@@ -9,22 +10,56 @@ const UNREAD_BYTES_MAX = 65_536;
 /** How long a client has to take the answer before its connection is cut. */
 const LINGER_MS = 500;
 
-/** Answers a request, once. `requestId` goes into a problem. */
+/**
+ * Answers a request, once. `requestId` goes into a problem. A GET that names the `ETag` of its answer gets 304. A large body is
+ * packed where the request accepts that.
+ */
 export function send(request: Request, response: Response, reply: Reply, requestId: string): void {
   if (response.headersSent || response.destroyed) return;
-  const wire = toWire(reply, requestId);
-  response.statusCode = wire.status;
-  for (const [name, value] of Object.entries(wire.headers)) {
+  const { status, contentType, headers, body } = toWire(reply, requestId);
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) {
     if (name.startsWith('RateLimit')) response.append(name, value);
     else response.setHeader(name, value);
   }
-  response.setHeader('Content-Type', wire.contentType);
-  response.setHeader('Content-Length', Buffer.byteLength(wire.body));
   if (isLongUnread(request)) {
     response.setHeader('Connection', 'close');
     stopReading(request);
   }
-  response.end(wire.body);
+  const isPacked = isPackable(body);
+  if (isPacked) response.vary('Accept-Encoding');
+  if (isKnown(request, response)) {
+    response.statusCode = 304;
+    response.end();
+    return;
+  }
+  response.setHeader('Content-Type', contentType);
+  const encoding = isPacked ? encodingFor(request) : undefined;
+  if (!isPacked || encoding === undefined) return end(response, body);
+  packBody(body, encoding).then(
+    (packed) => {
+      response.setHeader('Content-Encoding', encoding);
+      end(response, packed);
+    },
+    () => end(response, body),
+  );
+}
+
+/**
+ * Whether the client has this very answer (RFC 9110, 13.1.2). Express would not say so where the request has `Cache-Control:
+ * no-cache`, which is what `fetch` adds to each request that names an ETag.
+ */
+function isKnown({ method, headers }: Request, response: Response): boolean {
+  const asked = headers['if-none-match'];
+  const etag = response.get('ETag');
+  if (asked === undefined || etag === undefined || (method !== 'GET' && method !== 'HEAD')) return false;
+  const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
+  return asked.split(',').some((tag) => opaque(tag) === opaque(etag));
+}
+
+function end(response: Response, body: string | Buffer): void {
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
 }
 
 function isLongUnread(request: IncomingMessage): boolean {

@@ -2,13 +2,15 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { loadUntilRefused } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenServer } from './open-server.js';
 import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
-import { serveApi } from './serve-api.js';
+import { type ApiOptions, serveApi } from './serve-api.js';
 
 let api: OpenServer;
 let base: string;
+const large = Buffer.from(JSON.stringify(Array.from({ length: 5_000 }, (_, n) => n)));
 let release: (() => void) | undefined;
 let handled = 0;
 
@@ -22,6 +24,7 @@ beforeAll(async () => {
     host: '127.0.0.1',
     port: 0,
     connectionsPerAddressMax: 1000,
+    concurrentRequestsMax: 50,
     logger: silentLogger,
     nowMs: Date.now,
     bodyBytesMax: 10_000,
@@ -29,6 +32,8 @@ beforeAll(async () => {
     requestTimeoutMs: 1500,
     trustedProxyHops: 1,
     clientLimit: { units: 200, windowSeconds: 60 },
+    methodsAt: { '/things': ['GET', 'POST', 'DELETE'], '/elsewhere': ['GET'] },
+    corsOrigins: ['https://wallet.example'],
     routes: [
       { method: 'POST', path: '/things', takesJson: true, handle: echo },
       { method: 'GET', path: '/things', takesJson: false, handle: echo },
@@ -52,6 +57,7 @@ beforeAll(async () => {
         handle: async () => okText('done'),
       },
       { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },
+      { method: 'GET', path: '/large', takesJson: false, handle: async () => okJson(large, { ETag: 'W/"1"' }) },
       {
         method: 'GET',
         path: '/slow',
@@ -105,6 +111,43 @@ describe('the HTTP server', () => {
     expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test.each([
+    ['br, gzip', 'br'],
+    ['gzip, deflate', 'gzip'],
+    ['gzip;q=1, br;q=0', 'gzip'],
+    ['deflate', null],
+    ['identity', null],
+  ])('a large body is packed as the request accepts: %s', async (accepted, encoding) => {
+    const response = await fetch(`${base}/large`, { headers: { 'accept-encoding': accepted } });
+    expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([
+      encoding,
+      expect.stringContaining('Accept-Encoding'),
+    ]);
+    const length = Number(response.headers.get('content-length'));
+    expect(length === large.length).toBe(encoding === null);
+    expect(Buffer.from(await response.arrayBuffer()).equals(large)).toBe(true);
+  });
+
+  test('a small body is not packed', async () => {
+    const response = await fetch(`${base}/things`, { headers: { 'accept-encoding': 'br' } });
+    expect([response.headers.get('content-encoding'), response.headers.get('vary')]).toEqual([null, 'Origin']);
+  });
+
+  test('a GET that names the ETag of its answer gets 304, without a body', async () => {
+    const ask = (etag: string) => fetch(`${base}/large`, { headers: { 'if-none-match': etag } });
+    const same = await ask('W/"0", W/"1"');
+    expect([same.status, (await same.text()).length, same.headers.get('etag')]).toEqual([304, 0, 'W/"1"']);
+    expect(same.headers.get('content-type')).toBeNull();
+    const changed = await ask('W/"2"');
+    expect([changed.status, (await changed.text()).length]).toEqual([200, large.length]);
+  });
+
+  test('no refusal is kept by a cache', async () => {
+    for (const path of ['/nothing', '/text']) {
+      expect((await fetch(`${base}${path}`)).headers.get('cache-control')).toBe('no-store');
+    }
+  });
+
   test('has no ETag and no X-Powered-By, and an exact Content-Length', async () => {
     const response = await post('{"ä":1}');
     expect(response.headers.get('etag')).toBeNull();
@@ -153,14 +196,74 @@ describe('the HTTP server', () => {
     return expect((await expectProblem(response, 400, 'invalid_request'))['detail']).toMatch(detail);
   });
 
-  test('an unknown path is 404, an unknown method 405 with Allow, HEAD among them', async () => {
+  test('an unknown path is 404, an unknown method 405 with all methods of the path, over services', async () => {
     await expectProblem(await fetch(`${base}/nothing`), 404, 'not_found');
     const put = await fetch(`${base}/things`, { method: 'PUT', body: 'x' });
-    expect(put.headers.get('allow')).toBe('POST, GET');
+    expect(put.headers.get('allow')).toBe('GET, HEAD, POST, DELETE, OPTIONS');
     await expectProblem(put, 405, 'method_not_allowed');
-    const head = await fetch(`${base}/things`, { method: 'HEAD', headers: { 'x-forwarded-for': '203.0.113.30' } });
-    expect(head.status).toBe(405);
+    const text = await fetch(`${base}/text`);
+    expect(text.headers.get('allow')).toBe('PATCH, OPTIONS');
+    await expectProblem(text, 405, 'method_not_allowed');
+    const elsewhere = await fetch(`${base}/elsewhere`, { method: 'POST' });
+    expect(elsewhere.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
+    await expectProblem(elsewhere, 405, 'method_not_allowed');
+  });
+
+  test('a method that another service answers is 404: the gateway has misrouted it', async () => {
+    const problem = await expectProblem(await fetch(`${base}/things`, { method: 'DELETE' }), 404, 'not_found');
+    expect(problem['detail']).toMatch(/another service/);
+    expect((await fetch(`${base}/elsewhere`)).status).toBe(404);
+  });
+
+  test('HEAD is answered as GET without its body, and counts once', async () => {
+    const headers = { 'x-forwarded-for': '203.0.113.30' };
+    const [head, get] = [
+      await fetch(`${base}/things?a=1`, { method: 'HEAD', headers: { ...headers, 'x-request-id': 'same' } }),
+      await fetch(`${base}/things?a=1`, { headers: { ...headers, 'x-request-id': 'same' } }),
+    ];
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    for (const name of ['content-type', 'content-length', 'x-request-id']) {
+      expect(head.headers.get(name)).toBe(get.headers.get(name));
+    }
     expect(head.headers.get('ratelimit')).toMatch(/^"client"; r=199; t=\d+$/);
+    expect(get.headers.get('ratelimit')).toMatch(/^"client"; r=198;/);
+    const refused = await fetch(`${base}/text`, { method: 'HEAD', headers });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'PATCH, OPTIONS']);
+    expect(refused.headers.get('ratelimit')).toMatch(/^"client"; r=197;/);
+  });
+
+  test('OPTIONS names the methods of a path', async () => {
+    const options = await fetch(`${base}/things`, { method: 'OPTIONS' });
+    expect([options.status, await options.text()]).toEqual([200, '']);
+    expect(options.headers.get('allow')).toBe('GET, HEAD, POST, DELETE, OPTIONS');
+  });
+
+  test('the page of an origin that is on the list may call, and read the headers of the answer; no other may', async () => {
+    const ask = (origin: string, method = 'OPTIONS') =>
+      fetch(`${base}/things`, {
+        method,
+        headers: {
+          origin,
+          'access-control-request-method': 'DELETE',
+          'access-control-request-headers': 'content-type,x-request-id',
+        },
+      });
+    const preflight = await ask('https://wallet.example');
+    expect(preflight.status).toBe(200);
+    expect(Object.fromEntries(preflight.headers)).toMatchObject({
+      'access-control-allow-origin': 'https://wallet.example',
+      'access-control-allow-methods': 'GET,HEAD,POST,DELETE,PATCH',
+      'access-control-allow-headers': 'content-type,x-request-id',
+      'access-control-max-age': '7200',
+      vary: expect.stringContaining('Origin'),
+    });
+    for (const answer of [await ask('https://wallet.example', 'GET'), await ask('https://wallet.example', 'PUT')]) {
+      expect(answer.headers.get('access-control-allow-origin')).toBe('https://wallet.example');
+      expect(answer.headers.get('access-control-expose-headers')).toBe(
+        'X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,X-Read-Lag,X-Next-Cursor,ETag',
+      );
+    }
+    expect((await ask('https://other.example')).headers.get('access-control-allow-origin')).toBeNull();
   });
 
   test('a refusal has its index, its Retry-After and both rate limits', async () => {
@@ -388,18 +491,29 @@ test('an idle connection outlives those of proxies, which hold theirs for 60 s, 
   }
 });
 
-test('a client address has so many connections at a time and no more', async () => {
-  const few = await serveApi({
+/** An API without a proxy in front. */
+const openApi = (options: Partial<ApiOptions>): Promise<OpenServer> =>
+  serveApi({
     host: '127.0.0.1',
     port: 0,
-    connectionsPerAddressMax: 3,
+    connectionsPerAddressMax: 1000,
+    concurrentRequestsMax: 50,
     logger: silentLogger,
     nowMs: Date.now,
     bodyBytesMax: 10_000,
     headerBytesMax: 65_536,
     requestTimeoutMs: 60_000,
     trustedProxyHops: 0,
-    clientLimit: { units: 200, windowSeconds: 60 },
+    clientLimit: { units: 100_000, windowSeconds: 60 },
+    methodsAt: {},
+    corsOrigins: [],
+    routes: [],
+    ...options,
+  });
+
+test('a client address has so many connections at a time and no more', async () => {
+  const few = await openApi({
+    connectionsPerAddressMax: 3,
     routes: [{ method: 'GET', path: '/count', takesJson: false, handle: echo }],
   });
   const before = handled;
@@ -441,6 +555,92 @@ test('a client address has so many connections at a time and no more', async () 
   }
   for (const { socket } of held) socket.destroy();
   await few.stop(0);
+});
+
+test('so many requests are handled at a time, and more are 503 with Retry-After', async () => {
+  const waiting: (() => void)[] = [];
+  const handle = () => new Promise<Reply>((resolve) => waiting.push(() => resolve(okText('done'))));
+  const api = await openApi({
+    concurrentRequestsMax: 2,
+    routes: [{ method: 'GET', path: '/wait', takesJson: false, handle }],
+  });
+  const ask = () => fetch(`http://127.0.0.1:${api.port}/wait`);
+  const handled = [ask(), ask()];
+  for (const answer of handled) answer.catch(() => undefined);
+  while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  const refused = await ask();
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect((await expectProblem(refused, 503, 'unavailable'))['retryable']).toBe(true);
+  for (const finish of waiting) finish();
+  expect((await Promise.all(handled)).map(({ status }) => status)).toEqual([200, 200]);
+  const next = ask();
+  next.catch(() => undefined);
+  while (waiting.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  waiting[2]?.();
+  expect((await next).status).toBe(200);
+  await api.stop(0);
+});
+
+test('the request id of a refusal leads to its line in the log; a proxy that is not trusted is named once', async () => {
+  const lines: { level: string; fields: Record<string, unknown>; text: string }[] = [];
+  const write = (level: string) => (fields: object, text: string) =>
+    void lines.push({ level, fields: { ...fields }, text });
+  const api = await openApi({
+    logger: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    routes: [
+      {
+        method: 'POST',
+        path: '/place',
+        takesJson: true,
+        handle: async ({ describe }) => {
+          describe({ maker: '0xa', orders: 2 });
+          return { code: 'duplicate', detail: 'again', index: 1 };
+        },
+      },
+    ],
+  });
+  const base = `http://127.0.0.1:${api.port}`;
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.1', 'x-request-id': 'mine-7' };
+  for (let n = 0; n < 2; n += 1) {
+    await expectProblem(await fetch(`${base}/place`, { method: 'POST', body: '[]', headers }), 400, 'duplicate');
+  }
+  const refused = lines.filter(({ fields }) => fields['requestId'] === 'mine-7' && fields['code'] === 'duplicate');
+  expect(refused).toHaveLength(2);
+  expect(refused[0]).toMatchObject({
+    level: 'info',
+    fields: { endpoint: 'POST /place', status: 400, maker: '0xa', index: 1, detail: 'again' },
+  });
+  expect(lines.filter(({ text }) => text.includes('TRUSTED_PROXY_HOPS'))).toHaveLength(1);
+  const socket = connect(api.port, '127.0.0.1', () => socket.write('NONSENSE\r\n\r\n'));
+  let answer = '';
+  socket.on('data', (data) => (answer += data.toString()));
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.on('close', resolve));
+  const [, requestId] = /X-Request-Id: (\S+)/.exec(answer) ?? [];
+  expect(lines).toContainEqual(
+    expect.objectContaining({ fields: expect.objectContaining({ requestId, status: 400 }) }),
+  );
+  await api.stop(0);
+});
+
+test('stopping under load drops no request: each is answered, or refused at its connection', async () => {
+  const handle = async (): Promise<Reply> => {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return okText('done');
+  };
+  const api = await openApi({ routes: [{ method: 'POST', path: '/work', takesJson: true, handle }] });
+  const url = `http://127.0.0.1:${api.port}/work`;
+  let sent = 0;
+  const load = loadUntilRefused(20, () => {
+    sent += 1;
+    return { method: 'POST', url, body: '[]' };
+  });
+  while (sent < 200) await new Promise((resolve) => setTimeout(resolve, 10));
+  await api.stop(60_000);
+  const { answered, dropped } = await load;
+  expect(dropped).toEqual([]);
+  expect(answered.every(({ status }) => status === 200)).toBe(true);
+  expect(answered.length).toBeGreaterThan(180);
 });
 
 test('stopping lets a request under way finish and takes no new one', async () => {

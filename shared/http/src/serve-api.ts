@@ -1,33 +1,42 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { Logger } from '@makerbook/telemetry';
-import express, { type NextFunction, type Request, type Response } from 'express';
+import type { Method } from '@makerbook/contracts-http';
+import { describeSpan, type Logger } from '@makerbook/telemetry';
+import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import { allowOrigins } from './allow-origins.js';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
-import { observeRequests, type RequestNotes } from './observe-requests.js';
+import { type AnswerLog, logAnswers } from './log-answers.js';
+import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-requests.js';
 import { type OpenServer, openServer, type ServerOptions } from './open-server.js';
 import { Refused } from './read-body.js';
 import { readJson } from './read-json.js';
-import type { ApiRequest, Refusal, Reply } from './reply.js';
+import { type ApiRequest, isRefusal, okText, type Refusal, type Reply } from './reply.js';
 import { send } from './send.js';
 
-/** One method at one path. A thrown error is a bug: it is logged and answered with 500. */
+/** One method at one path; a GET answers HEAD too. A thrown error is a bug: it is logged and answered with 500. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly method: Method;
   readonly path: string;
   /** Whether the request carries a JSON body. */
   readonly takesJson: boolean;
-  /** A limit of the route's own, instead of the one that the others share; judged before the body is read. */
+  /** A limit instead of the one that the others share; routes with one name share theirs. Judged before the body is read. */
   readonly clientLimit?: ClientLimit & { readonly name: string };
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
 
-export interface ApiOptions extends ServerOptions {
+export interface ApiOptions extends Omit<ServerOptions, 'onRefused'> {
   readonly routes: readonly Route[];
+  /** The methods of each path over all services behind the base URL: what `Allow` names. */
+  readonly methodsAt: Readonly<Record<string, readonly Method[]>>;
+  /** Origins whose pages may call the API; `*` is any. */
+  readonly corsOrigins: readonly string[];
   readonly logger: Logger;
   /** A larger body is refused with 413. */
   readonly bodyBytesMax: number;
   /** Applies without a proxy in front. */
   readonly connectionsPerAddressMax: number;
+  /** Requests that are handled at a time; more are 503. */
+  readonly concurrentRequestsMax: number;
   /** Number of proxies in front whose X-Forwarded-For is trusted. */
   readonly trustedProxyHops: number;
   /** Over all routes that have none of their own. */
@@ -43,78 +52,115 @@ export interface ApiOptions extends ServerOptions {
  */
 export function serveApi(options: ApiOptions): Promise<OpenServer> {
   const { connectionsPerAddressMax, ...server } = options;
+  const log = logAnswers(options.logger);
   // The connections of a proxy are those of all its clients: it is for the proxy to bound theirs.
   const isDirect = options.trustedProxyHops === 0;
-  return openServer(createApp(options), isDirect ? { ...server, connectionsPerAddressMax } : server);
+  return openServer(createApp(options, answerAndLog(log)), {
+    ...server,
+    ...(isDirect ? { connectionsPerAddressMax } : {}),
+    onRefused: ({ code, detail }, requestId, status) =>
+      log(true, () => ({ requestId, endpoint: 'connection', status, code, detail })),
+  });
 }
 
-function createApp(options: ApiOptions): express.Express {
+type Answer = (request: Request, response: Response, reply: Reply) => void;
+
+function createApp(options: ApiOptions, answer: Answer): express.Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', false);
+  // A path is compared as it is: the gateways compare it so too.
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
   app.set('trust proxy', options.trustedProxyHops);
-  app.use(receive(options.nowMs));
+  app.use(receive(options));
   app.use(observeRequests());
-  const limit = (clientLimit: ClientLimit, name: string) =>
-    limitClients(clientLimit, name, options.bodyBytesMax, answer);
+  for (const handler of allowOrigins(options.corsOrigins)) app.use(handler);
+  const limits = new Map<string, RequestHandler[]>();
+  const limit = (clientLimit: ClientLimit, name: string) => {
+    const handlers = limits.get(name) ?? limitClients(clientLimit, name, options.bodyBytesMax, answer);
+    limits.set(name, handlers);
+    return handlers;
+  };
   const shared = limit(options.clientLimit, 'client');
-  for (const path of new Set(options.routes.map((route) => route.path))) {
+  const serve = serveRoutes(options, answer);
+  for (const path of new Set([...Object.keys(options.methodsAt), ...options.routes.map((route) => route.path)])) {
     const routes = options.routes.filter((route) => route.path === path);
-    const allowed = routes.map((route) => route.method).join(', ');
     for (const route of routes) {
       const before = [
-        skipOthers(route.method),
         ...(route.clientLimit === undefined ? shared : limit(route.clientLimit, route.clientLimit.name)),
         ...(route.takesJson ? [readJson(options.bodyBytesMax)] : []),
       ];
-      app[route.method.toLowerCase() as 'get' | 'post' | 'delete' | 'patch'](
-        path,
-        before,
-        serve(route, options.logger),
-      );
+      // Express takes a HEAD for a GET; the answer is the same without its body.
+      app[route.method.toLowerCase() as Lowercase<Method>](path, before, serve(route));
     }
-    app.all(path, ...shared, (request: Request, response: Response) =>
-      answer(request, response, {
-        code: 'method_not_allowed',
-        detail: `${request.method} is not allowed at ${path}; use ${allowed}`,
-        headers: { Allow: allowed },
-      }),
-    );
+    const methods = options.methodsAt[path] ?? routes.map((route) => route.method);
+    app.all(path, ...shared, refuseMethod(path, methods, answer));
   }
   app.use(...shared, (request: Request, response: Response) =>
     answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
   );
-  app.use(answerError(options.logger));
+  app.use(answerError(options.logger, answer));
   return app;
 }
 
-/** Express takes a HEAD for a GET. */
-function skipOthers(method: Route['method']) {
-  return (request: Request, _response: Response, next: NextFunction): void =>
-    request.method === method ? next() : next('route');
+/** Answers what no route has answered: OPTIONS, a method that the path does not have, or one of another service. */
+function refuseMethod(path: string, methods: readonly Method[], answer: Answer): RequestHandler {
+  const names: readonly string[] = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const allowed = [...names, 'OPTIONS'].join(', ');
+  return (request, response) => {
+    const { method } = request;
+    if (method === 'OPTIONS') return answer(request, response, okText('', { Allow: allowed }));
+    if (names.includes(method)) {
+      const detail = `${method} ${path} is answered by another service: the gateway has to route it there`;
+      return answer(request, response, { code: 'not_found', detail });
+    }
+    const detail = `${method} is not allowed at ${path}; use ${allowed}`;
+    answer(request, response, { code: 'method_not_allowed', detail, headers: { Allow: allowed } });
+  };
 }
 
-function serve(route: Route, logger: Logger) {
-  return async (request: Request, response: Response): Promise<void> => {
-    const { requestId, receivedAtMs } = response.locals as RequestNotes;
-    const queryAt = request.url.indexOf('?');
-    try {
-      const reply = await route.handle({
-        requestId,
-        receivedAtMs,
-        client: addressOf(request),
-        query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt + 1)),
-        body: route.takesJson ? request.body : undefined,
-      });
-      answer(request, response, reply);
-    } catch (error) {
-      logger.error({ error, requestId, path: route.path }, 'a request failed');
-      answer(request, response, {
-        code: 'internal',
-        detail: 'the request failed here; it is logged under its request id',
-      });
-    }
+/** Handles requests of all routes, so many at a time: what waits for a slow part holds memory. */
+function serveRoutes({ logger, concurrentRequestsMax }: ApiOptions, answer: Answer) {
+  let underWay = 0;
+  return (route: Route) =>
+    async (request: Request, response: Response): Promise<void> => {
+      const notes = response.locals as RequestNotes;
+      if (underWay >= concurrentRequestsMax) {
+        const detail = `more than ${concurrentRequestsMax} requests are under way here`;
+        return answer(request, response, { code: 'unavailable', detail });
+      }
+      underWay += 1;
+      try {
+        answer(request, response, await route.handle(describeRequest(request, notes, route)));
+      } catch (error) {
+        logger.error({ error, requestId: notes.requestId, path: route.path }, 'a request failed');
+        answer(request, response, internal);
+      } finally {
+        underWay -= 1;
+      }
+    };
+}
+
+const internal: Refusal = {
+  code: 'internal',
+  detail: 'the request failed here; it is logged under its request id',
+};
+
+function describeRequest(request: Request, notes: RequestNotes, route: Route): ApiRequest {
+  const queryAt = request.url.indexOf('?');
+  return {
+    requestId: notes.requestId,
+    receivedAtMs: notes.receivedAtMs,
+    client: addressOf(request),
+    query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt)),
+    headers: request.headers,
+    body: route.takesJson ? request.body : undefined,
+    describe: ({ maker, orders }) => {
+      if (maker !== undefined) notes.maker = maker;
+      describeSpan({ 'makerbook.maker': maker, 'makerbook.orders': orders });
+    },
   };
 }
 
@@ -125,27 +171,51 @@ export function requestIdOf({ headers }: IncomingMessage): string {
 }
 
 /** Gives the request its id and the time of its arrival. */
-function receive(nowMs: () => number) {
+function receive({ nowMs, logger, trustedProxyHops }: ApiOptions) {
+  let isProxyNamed = trustedProxyHops > 0;
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdOf(request);
     response.locals['requestId'] = requestId;
     response.locals['receivedAtMs'] = nowMs();
     response.setHeader('X-Request-Id', requestId);
+    if (!isProxyNamed && request.headers['x-forwarded-for'] !== undefined) {
+      isProxyNamed = true;
+      const text =
+        'requests come through a proxy, and TRUSTED_PROXY_HOPS is 0: all clients share the limits of one address';
+      logger.warn({ requestId, address: request.socket.remoteAddress }, text);
+    }
     next();
   };
 }
 
-/** Answers, and notes the code of a refusal for span and metrics. */
-function answer(request: Request, response: Response, reply: Reply): void {
-  const notes = response.locals as RequestNotes;
-  if ('code' in reply) notes.code = reply.code;
-  send(request, response, reply, notes.requestId);
+/** Answers, notes the code of a refusal for span and metrics, and writes the line of the log. */
+function answerAndLog(log: AnswerLog): Answer {
+  return (request, response, reply) => {
+    const notes = response.locals as RequestNotes;
+    const refusal = isRefusal(reply) ? reply : undefined;
+    if (refusal !== undefined) notes.code = refusal.code;
+    send(request, response, reply, notes.requestId);
+    // An internal error has its own line, with its stack.
+    if (refusal?.code === 'internal') return;
+    log(refusal !== undefined, () => {
+      const route: unknown = request.route?.path;
+      return {
+        requestId: notes.requestId,
+        endpoint: `${request.method} ${typeof route === 'string' ? route : request.path.slice(0, PATH_CHARS_MAX)}`,
+        status: response.statusCode,
+        ...(notes.maker === undefined ? {} : { maker: notes.maker }),
+        ...(refusal === undefined ? {} : { code: refusal.code, detail: refusal.detail }),
+        ...(refusal?.index === undefined ? {} : { index: refusal.index }),
+      };
+    });
+  };
 }
 
-function answerError(logger: Logger) {
+function answerError(logger: Logger, answer: Answer) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction): void => {
     const refusal = refusalOf(error);
-    if (refusal.code === 'internal') logger.error({ error, path: request.path }, 'a request failed');
+    const { requestId } = response.locals as RequestNotes;
+    if (refusal.code === 'internal') logger.error({ error, requestId, path: request.path }, 'a request failed');
     answer(request, response, refusal);
   };
 }
@@ -153,5 +223,5 @@ function answerError(logger: Logger) {
 function refusalOf(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
   if (error instanceof URIError) return { code: 'invalid_request', detail: 'the path is not well-formed' };
-  return { code: 'internal', detail: 'the request failed here; it is logged under its request id' };
+  return internal;
 }

@@ -30,7 +30,7 @@ export interface Postgres {
   readonly query: Query;
   /** Runs the statements in one transaction, READ COMMITTED; when `work` throws, nothing has happened. */
   transaction<T>(work: (query: Query) => Promise<T>): Promise<T>;
-  /** One round trip; throws PostgresUnavailable when the server is away. */
+  /** One round trip, bounded by `connectTimeoutMs` like a new connection; throws PostgresUnavailable when the server is away. */
   check(): Promise<void>;
   /** The same as an answer, for a service that goes on without it. */
   isThere(): Promise<boolean>;
@@ -64,8 +64,8 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   return {
     query: (text, values) => time(() => run(pool, text, values)),
     transaction: (work) => time(() => inTransaction(pool, work)),
-    check: () => check(pool),
-    isThere: () => isThere(pool),
+    check: () => check(pool, connectTimeoutMs),
+    isThere: () => isThere(pool, connectTimeoutMs),
     close: async () => {
       unobserve();
       await pool.end();
@@ -108,13 +108,15 @@ export function byteaOf(hex: Hex): string {
   return `\\x${hex.slice(2)}`;
 }
 
-async function check(pool: pg.Pool): Promise<void> {
-  await run(pool, 'select 1');
+async function check(pool: pg.Pool, timeoutMs: number): Promise<void> {
+  // Of one query too; the types have it for all alone.
+  const query: pg.QueryConfig & pg.ClientConfig = { text: 'select 1', query_timeout: timeoutMs };
+  await run(pool, query);
 }
 
-async function isThere(pool: pg.Pool): Promise<boolean> {
+async function isThere(pool: pg.Pool, timeoutMs: number): Promise<boolean> {
   try {
-    await check(pool);
+    await check(pool, timeoutMs);
     return true;
   } catch (error) {
     if (error instanceof PostgresUnavailable) return false;
@@ -154,7 +156,7 @@ async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T
 
 async function run<Row extends object>(
   on: pg.Pool | pg.ClientBase,
-  text: string,
+  text: string | pg.QueryConfig,
   values?: readonly unknown[],
 ): Promise<Row[]> {
   try {

@@ -3,10 +3,8 @@ export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Que
 export * from './failures.js';
 export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema } from './migrate.js';
 export * from './project-partition.js';
-export { projectedPositions } from './projected-positions.js';
+export { projectedBlock, projectedPositions } from './projected-positions.js';
 export * from './projection-rows.js';
 export * from './read-open-orders.js';
 export * from './read-orders.js';
 export * from './save-projection.js';
-export { describeSchema } from './testing/describe-schema.js';
-export { hashReadModel, type ReadModelHash } from './testing/hash-read-model.js';

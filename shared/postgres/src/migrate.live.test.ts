@@ -1,15 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
-import {
-  connectPostgres,
-  describeSchema,
-  migrate,
-  type Postgres,
-  readMigrations,
-  SchemaMismatch,
-  verifySchema,
-} from './index.js';
+import { connectPostgres, migrate, type Postgres, readMigrations, SchemaMismatch, verifySchema } from './index.js';
+import { describeSchema } from './testing/index.js';
 
 describe('migrations', () => {
   let url: string;

@@ -31,6 +31,8 @@ export interface Projection {
 export interface MakerRow {
   readonly maker: Hex;
   readonly admission: string;
+  /** Its own limits, by their names. */
+  readonly limits: Readonly<Record<string, number | undefined>>;
   /** Decimal; null until it was seen once. */
   readonly nonce: string | null;
   readonly nonceBlock: number | null;
@@ -138,6 +140,7 @@ export const shapes = {
   maker: new RowShape<MakerRow>({
     maker: 'bytea',
     admission: 'text',
+    limits: 'jsonb',
     nonce: 'numeric',
     nonceBlock: 'number',
     dueAtSeconds: 'number',

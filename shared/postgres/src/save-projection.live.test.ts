@@ -6,7 +6,6 @@ import {
   findKnownHashes,
   findOrders,
   type HistoryRow,
-  hashReadModel,
   InvariantBroken,
   loadReservations,
   migrate,
@@ -21,6 +20,7 @@ import {
   takeProjection,
   tryProjection,
 } from './index.js';
+import { hashReadModel } from './testing/index.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const token: Hex = `0x${'b2'.repeat(20)}`;
@@ -77,6 +77,7 @@ function commit(version: number, from: bigint, to: bigint, changed: Partial<Proj
 const makerRow = {
   maker,
   admission: 'ADMITTED',
+  limits: { openOrdersMax: 5, ordersBurst: 7 },
   nonce: '7',
   nonceBlock: 5,
   dueAtSeconds: 1_000,

@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
 import { holdLists } from './hold-lists.js';
 import { DERIVED_TTL_SECONDS } from './keys.js';
-import { encodeListEntry, type ListedOrder, nextExpiryOf, recordsOf } from './list-entry.js';
+import { encodeListEntry, type ListedOrder, type ListedRecord, nextExpiryOf, recordsOf } from './list-entry.js';
 
 /**
  * What Redis holds of a maker's list.
@@ -11,7 +11,7 @@ import { encodeListEntry, type ListedOrder, nextExpiryOf, recordsOf } from './li
  * `forgotten`: it has no position of the partition until the projector's next refresh.
  */
 export type ListReading =
-  | { readonly kind: 'list'; readonly pos: bigint; readonly records: readonly Buffer[] }
+  | { readonly kind: 'list'; readonly pos: bigint; readonly records: readonly ListedRecord[] }
   | { readonly kind: 'cold'; readonly pos: bigint; readonly epoch: string }
   | { readonly kind: 'forgotten' };
 
@@ -70,7 +70,12 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
     return { pos, current, version, values: isHeld ? [] : (answerOf(results[2]) as Buffer[]) };
   }
 
-  function readRecords(maker: Hex, epoch: string, { version, values }: Raw, nowSeconds: number): readonly Buffer[] {
+  function readRecords(
+    maker: Hex,
+    epoch: string,
+    { version, values }: Raw,
+    nowSeconds: number,
+  ): readonly ListedRecord[] {
     const entries = values.filter((value) => value[0] !== MARK);
     const records = recordsOf(entries, nowSeconds);
     const untilSeconds = nextExpiryOf(entries, nowSeconds);

@@ -39,9 +39,9 @@ async function withRedis(
   }
 }
 
-async function until(holds: () => boolean): Promise<void> {
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 60_000;
-  while (!holds()) {
+  while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`not within 60 s; warnings: ${warnings.join()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -78,9 +78,9 @@ describe('over TLS', () => {
       expect(await redis.waitUntilReady(60_000)).toBe(true);
       expect(await redis.attempt((client) => client.ping())).toBe('PONG');
       await gate.shut();
-      await until(() => !redis.isReady());
+      await until(async () => !(await redis.isThere()));
       await gate.open();
-      await until(redis.isReady);
+      await until(redis.isThere);
       expect(await redis.attempt((client) => client.ping())).toBe('PONG');
     });
   });
@@ -100,7 +100,7 @@ describe('over TLS', () => {
   ])('with %s nothing is sent, and the reason is logged', async (_, other, reason) => {
     await withRedis({ ...environment, ...other() }, async (redis) => {
       await until(() => warnings.some((warning) => reason.test(warning)));
-      expect(redis.isReady()).toBe(false);
+      expect(await redis.isThere()).toBe(false);
       await expect(redis.attempt((client) => client.ping())).rejects.toBeInstanceOf(RedisUnavailable);
     });
   });
@@ -116,7 +116,7 @@ test('a user is let in by a password out of a file, and a renewed one counts fro
     await withRedis({ REDIS_URL: url.href, REDIS_PASSWORD_FILE: inFolder('password') }, async (redis) => {
       await until(() => warnings.some((warning) => /WRONGPASS/.test(warning)));
       writeFileSync(inFolder('password'), `${password}\n`);
-      await until(redis.isReady);
+      await until(redis.isThere);
       expect(await redis.attempt((client) => client.set('mine:g:1', '1', 'PX', 60_000))).toBe('OK');
       await expect(redis.attempt((client) => client.get('mine:g:1'))).rejects.toThrow('NOPERM');
       await expect(redis.attempt((client) => client.set('theirs:g:1', '1'))).rejects.toThrow('NOPERM');

@@ -41,8 +41,8 @@ export interface RedisConnection {
   readonly keys: RedisKeys;
   /** The client itself, for single commands; go through `attempt`, which separates a lost Redis from a bug. */
   readonly client: Redis;
-  /** Whether commands would be sent now. */
-  isReady(): boolean;
+  /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
+  isThere(): Promise<boolean>;
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
   /** Runs a script by its hash, sending its text where Redis does not know it. Throws RedisUnavailable. */
@@ -103,7 +103,11 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   return {
     keys: redisKeys(options.keyPrefix),
     client,
-    isReady: () => client.status === 'ready',
+    isThere: () =>
+      client.ping().then(
+        () => true,
+        () => false,
+      ),
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
     runScript: ({ lua, sha }, keys, args) =>

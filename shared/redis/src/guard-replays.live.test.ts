@@ -25,59 +25,89 @@ afterAll(async () => {
   await Promise.all(connections.map((connection) => connection.close()));
 });
 
+const budget = { ratePerSecond: 2, burst: 30 };
 const guardOf = (connection: RedisConnection, localSaltsMax = 100): ReplayGuard =>
-  createReplayGuard(connection, { windowMs: 36_000, monotonicMs: () => nowMs, localSaltsMax });
-const lost = (): RedisConnection => ({ ...redis, attempt: () => Promise.reject(new RedisUnavailable('gone')) });
+  createReplayGuard(connection, { windowMs: 36_000, budget, monotonicMs: () => nowMs, localSaltsMax });
+const lost = (): RedisConnection => ({ ...redis, runScript: () => Promise.reject(new RedisUnavailable('gone')) });
 
 describe('a salt', () => {
   test('is taken once, by whatever instance', async () => {
     const [one, two] = [guardOf(redis), guardOf(redis)];
-    expect(await one.takeSalt(signer, salt)).toBe('taken');
-    expect(await one.takeSalt(signer, salt)).toBe('used');
-    expect(await two.takeSalt(signer, salt)).toBe('used');
+    expect(await one.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'taken' });
+    expect(await one.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'used' });
+    expect(await two.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'used' });
   });
 
   test('is taken by one of many that come at once', async () => {
     const guards = Array.from({ length: 20 }, () => guardOf(redis));
-    const answers = await Promise.all(guards.map((guard) => guard.takeSalt(signer, salt)));
-    expect(answers.filter((answer) => answer === 'taken')).toHaveLength(1);
+    const answers = await Promise.all(guards.map((guard) => guard.takeSalt(signer, salt, nowMs)));
+    expect(answers.filter(({ kind }) => kind === 'taken')).toHaveLength(1);
   });
 
   test('is each signer’s own', async () => {
     const guard = guardOf(redis);
-    expect(await guard.takeSalt(signer, salt)).toBe('taken');
-    expect(await guard.takeSalt(otherSigner, salt)).toBe('taken');
+    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'taken' });
+    expect(await guard.takeSalt(otherSigner, salt, nowMs)).toMatchObject({ kind: 'taken' });
   });
 
   test('that was given back can be taken again', async () => {
     const guard = guardOf(redis);
-    await guard.takeSalt(signer, salt);
+    await guard.takeSalt(signer, salt, nowMs);
     await guard.releaseSalt(signer, salt);
-    expect(await guard.takeSalt(signer, salt)).toBe('taken');
+    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'taken' });
   });
 
   test('is forgotten by Redis after the window', async () => {
-    await guardOf(redis).takeSalt(signer, salt);
-    const [key = ''] = await redis.client.keys(`${redis.keys.prefix}*`);
-    const ttl = await redis.client.pttl(key);
+    await guardOf(redis).takeSalt(signer, salt, nowMs);
+    const ttl = await redis.client.pttl(redis.keys.replay(signer, salt));
     expect(ttl).toBeGreaterThan(30_000);
     expect(ttl).toBeLessThanOrEqual(36_000);
+  });
+});
+
+describe('the budget of a signer', () => {
+  const takeMany = async (guards: readonly ReplayGuard[], count: number, first = 0) =>
+    Promise.all(
+      Array.from({ length: count }, (_, n) => guards[n % guards.length]?.takeSalt(signer, saltOf(first + n), nowMs)),
+    );
+
+  test('is one over all instances, to the last list, and fills with time', async () => {
+    const guards = [guardOf(redis), guardOf(redis), guardOf(redis)];
+    const answers = await takeMany(guards, 50);
+    expect(answers.filter((answer) => answer?.kind === 'taken')).toHaveLength(30);
+    const refused = answers.filter((answer) => answer?.kind === 'rate_limited');
+    expect(refused).toHaveLength(20);
+    expect(refused[0]).toEqual({ kind: 'rate_limited', remaining: 0, retryAfterMs: 500 });
+    expect(await guards[0]?.takeSalt(otherSigner, salt, nowMs)).toEqual({ kind: 'taken', remaining: 29 });
+    nowMs += 1_500;
+    expect((await takeMany(guards, 9, 100)).filter((answer) => answer?.kind === 'taken')).toHaveLength(3);
+  });
+
+  test('is not charged for a replay, and a request that it refuses may come again', async () => {
+    const [guard, other] = [guardOf(redis), guardOf(redis)];
+    await guard.takeSalt(signer, salt, nowMs);
+    for (let n = 0; n < 40; n += 1) await other.takeSalt(signer, salt, nowMs);
+    expect(await guard.takeSalt(signer, saltOf(2), nowMs)).toEqual({ kind: 'taken', remaining: 28 });
+    await takeMany([guard], 28, 100);
+    expect(await guard.takeSalt(signer, saltOf(3), nowMs)).toMatchObject({ kind: 'rate_limited' });
+    nowMs += 500;
+    expect(await guard.takeSalt(signer, saltOf(3), nowMs)).toEqual({ kind: 'taken', remaining: 0 });
   });
 });
 
 describe('without Redis', () => {
   test('each instance knows what it saw itself, for as long as the window', async () => {
     const guard = guardOf(lost());
-    expect(await guard.takeSalt(signer, salt)).toBe('takenLocally');
-    expect(await guard.takeSalt(signer, salt)).toBe('used');
+    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
+    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'used' });
     nowMs += 36_000;
-    expect(await guard.takeSalt(signer, salt)).toBe('takenLocally');
+    expect(await guard.takeSalt(signer, salt, nowMs)).toMatchObject({ kind: 'takenLocally' });
   });
 
   test('it remembers so many salts and no more, the newest', async () => {
     const guard = guardOf(lost(), 3);
-    for (let n = 0; n < 5; n += 1) await guard.takeSalt(signer, saltOf(n));
-    expect(await guard.takeSalt(signer, saltOf(4))).toBe('used');
-    expect(await guard.takeSalt(signer, saltOf(0))).toBe('takenLocally');
+    for (let n = 0; n < 5; n += 1) await guard.takeSalt(signer, saltOf(n), nowMs);
+    expect(await guard.takeSalt(signer, saltOf(4), nowMs)).toMatchObject({ kind: 'used' });
+    expect(await guard.takeSalt(signer, saltOf(0), nowMs)).toMatchObject({ kind: 'takenLocally' });
   });
 });

@@ -1,12 +1,21 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type RedisConnection, RedisUnavailable } from './connect.js';
+import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
+import { type Budget, luaBudget } from './reserve-orders.js';
+
+/**
+ * What became of a request. `taken`: it is the first of its salt, and was charged; `remaining` lists are left of the signer's
+ * budget. `takenLocally`: Redis is away, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
+ * the budget is spent; the salt is not.
+ */
+export type Taken =
+  | { readonly kind: 'taken'; readonly remaining: number }
+  | { readonly kind: 'takenLocally' }
+  | { readonly kind: 'used' }
+  | { readonly kind: 'rate_limited'; readonly remaining: 0; readonly retryAfterMs: number };
 
 export interface ReplayGuard {
-  /**
-   * Takes a signer's salt, once: `taken` the first time, `used` from then on. `takenLocally` is the answer while Redis is
-   * away: only this process then knows of it.
-   */
-  takeSalt(signer: Hex, salt: Hex): Promise<'taken' | 'takenLocally' | 'used'>;
+  /** Takes a signer's salt, once, and charges one list to the signer's budget: one round trip. */
+  takeSalt(signer: Hex, salt: Hex, nowMs: number): Promise<Taken>;
   /** Gives a salt back: the request could not be answered, and may come again as it is. */
   releaseSalt(signer: Hex, salt: Hex): Promise<void>;
 }
@@ -14,6 +23,8 @@ export interface ReplayGuard {
 export interface ReplayGuardOptions {
   /** How long a salt is remembered: at least as long as a request that carries it could be accepted. */
   readonly windowMs: number;
+  /** Lists of one signer; one budget over all instances. */
+  readonly budget: Budget;
   /** Milliseconds that never go back. */
   readonly monotonicMs: () => number;
   /** Bound on what this process remembers by itself; beyond it the oldest are forgotten. Default 100000. */
@@ -21,11 +32,11 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Detects the replay of a signed request (Interface 4.2). All instances share Redis. Each instance also remembers its own
+ * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances share Redis. Each instance also remembers its own
  * requests, so that a flushed or lost Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {
-  const { windowMs, monotonicMs, localSaltsMax = 100_000 } = options;
+  const { windowMs, budget, monotonicMs, localSaltsMax = 100_000 } = options;
   /** Key of the request → when it may be forgotten. All have the same window, so the first one is always the oldest. */
   const seen = new Map<string, number>();
 
@@ -41,14 +52,19 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   }
 
   return {
-    async takeSalt(signer, salt) {
+    async takeSalt(signer, salt, nowMs) {
       const name = redis.keys.replay(signer, salt);
-      if (!takeLocally(name)) return 'used';
+      if (!takeLocally(name)) return { kind: 'used' };
       try {
-        const answer = await redis.attempt((client) => client.set(name, '1', 'PX', windowMs, 'NX'));
-        return answer === 'OK' ? 'taken' : 'used';
+        const keys = [name, redis.keys.listBudget(signer)];
+        const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
+        const [kind, figure] = (await redis.runScript(takeScript, keys, args)) as ['taken' | 'used' | 'spent', number];
+        if (kind === 'taken') return { kind, remaining: figure };
+        if (kind === 'used') return { kind };
+        seen.delete(name);
+        return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
       } catch (error) {
-        if (error instanceof RedisUnavailable) return 'takenLocally';
+        if (error instanceof RedisUnavailable) return { kind: 'takenLocally' };
         throw error;
       }
     },
@@ -64,3 +80,15 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     },
   };
 }
+
+/** KEYS 1 the request, 2 the budget. A replay is not charged: whoever sends it need not be the signer. */
+const takeScript = defineScript(`${luaBudget}
+local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+if redis.call('EXISTS', KEYS[1]) == 1 then return { 'used', 0 } end
+local tokens = budgetAt(KEYS[2], nowMs, rate, burst)
+if tokens + 0.00001 < 1 then return { 'spent', math.ceil((1 - tokens) * 1000 / rate) } end
+redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+local left = math.max(0, tokens - 1)
+setBudget(KEYS[2], left, nowMs, rate, burst)
+return { 'taken', math.floor(left) }
+`);

@@ -5,7 +5,7 @@ const list = (maker: string, bytes = 10, overrides: Partial<HeldList> = {}): Hel
   maker,
   epoch: 'e',
   version: '@1',
-  records: [Buffer.alloc(bytes)],
+  records: [{ acceptedOffset: 0, record: Buffer.alloc(bytes) }],
   sinceSeconds: 100,
   untilSeconds: 200,
   ...overrides,
@@ -36,7 +36,7 @@ describe('a list held in memory', () => {
   });
 
   test('makes room when it was not used for longest', () => {
-    const held = holdLists(3 * (2 * 1000 + 600));
+    const held = holdLists(3 * (2_500 + 650));
     for (const maker of ['a', 'b', 'c']) held.keep(list(maker, 1000));
     expect(held.find('a', 'e', 150)).toBeDefined();
     held.keep(list('d', 1000));
@@ -49,7 +49,7 @@ describe('a list held in memory', () => {
   });
 
   test('never takes more than its room, and one that is larger is not held at all', () => {
-    const held = holdLists(6_000);
+    const held = holdLists(6_500);
     held.keep(list('a', 1000));
     held.keep(list('b', 1_000_000));
     expect(held.find('b', 'e', 150)).toBeUndefined();

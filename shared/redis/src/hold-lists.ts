@@ -1,9 +1,11 @@
+import type { ListedRecord } from './list-entry.js';
+
 /** The records of a list as Redis held them under an epoch and a version. They are valid until one of them expires. */
 export interface HeldList {
   readonly maker: string;
   readonly epoch: string;
   readonly version: string;
-  readonly records: readonly Buffer[];
+  readonly records: readonly ListedRecord[];
   /** The clock at which the expired ones were left out. */
   readonly sinceSeconds: number;
   /** The second at which the next one expires. */
@@ -19,7 +21,7 @@ export interface HeldLists {
 
 /** What each list costs beside its bytes. */
 const LIST_OVERHEAD_BYTES = 500;
-const RECORD_OVERHEAD_BYTES = 100;
+const RECORD_OVERHEAD_BYTES = 150;
 
 /** Holds lists in memory up to `bytesMax`. A single list larger than that is not held. */
 export function holdLists(bytesMax: number): HeldLists {
@@ -46,8 +48,8 @@ export function holdLists(bytesMax: number): HeldLists {
 
     keep(list) {
       drop(list.maker);
-      // A server may keep the joined list beside the records: so its bytes count twice.
-      const own = list.records.reduce((sum, record) => sum + 2 * record.length + RECORD_OVERHEAD_BYTES, 0);
+      // A server may keep the joined list beside the records, and its packed forms, which are half as large together.
+      const own = list.records.reduce((sum, { record }) => sum + 2.5 * record.length + RECORD_OVERHEAD_BYTES, 0);
       const bytes = own + LIST_OVERHEAD_BYTES;
       if (bytes > bytesMax) return;
       lists.set(list.maker, { list, bytes });

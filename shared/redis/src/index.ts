@@ -3,7 +3,7 @@ export * from './cancel-orders.js';
 export * from './connect.js';
 export * from './guard-replays.js';
 export * from './keys.js';
-export type { ListedOrder } from './list-entry.js';
+export type { ListedOrder, ListedRecord } from './list-entry.js';
 export * from './load-reservations.js';
 export * from './refresh-partition.js';
 export {
@@ -12,6 +12,7 @@ export {
   type ReservedAt,
   type ReserveOrders,
   type ReserveOutcome,
+  type ReservingMaker,
   reserveOrders,
 } from './reserve-orders.js';
 export * from './settle-reservation.js';

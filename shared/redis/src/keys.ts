@@ -25,6 +25,8 @@ export interface RedisKeys {
   orderBudget(maker: Hex): string;
   /** HASH: what is left of the maker's budget of cancellations. */
   cancelBudget(maker: Hex): string;
+  /** HASH: what is left of the maker's budget of lists. */
+  listBudget(maker: Hex): string;
   /**
    * STRING `<partition>:<epoch>:<maker>:<salt>:<expiry>` (salt in minimal hex, expiry in seconds): how DELETE finds maker
    * and salt of an order, from the moment it is reserved; `-` once it was cancelled. Deleted when the order is removed, or
@@ -71,6 +73,7 @@ export function redisKeys(prefix: string): RedisKeys {
     underWay: (epoch, maker) => `${prefix}w:${epoch}:${maker}`,
     orderBudget: (maker) => `${prefix}b:${maker}`,
     cancelBudget: (maker) => `${prefix}c:${maker}`,
+    listBudget: (maker) => `${prefix}q:${maker}`,
     hint: (orderHash) => `${prefix}h:${orderHash}`,
     absent: (orderHash) => `${prefix}a:${orderHash}`,
     replay: (signer, salt) => `${prefix}g:${signer}:${salt}`,

@@ -20,16 +20,21 @@ export function encodeListEntry(order: Omit<ListedOrder, 'orderHash'>): string {
   return `${offset}${String(order.expiresAtSeconds).padStart(SECONDS_DIGITS, '0')}${order.json}`;
 }
 
+/** An order's record as it is listed, and its place among the others. */
+export interface ListedRecord {
+  readonly acceptedOffset: number;
+  readonly record: Buffer;
+}
+
 /**
  * The records of the entries that are not expired at `nowSeconds`, oldest acceptance first. The buffers share the memory
  * of the entries.
  */
-export function recordsOf(entries: readonly Buffer[], nowSeconds: number): Buffer[] {
+export function recordsOf(entries: readonly Buffer[], nowSeconds: number): ListedRecord[] {
   return entries
     .filter((entry) => readDigits(entry, OFFSET_DIGITS, HEADER_BYTES) > nowSeconds)
     .map((entry) => ({ acceptedOffset: readDigits(entry, 0, OFFSET_DIGITS), record: entry.subarray(HEADER_BYTES) }))
-    .sort((a, b) => a.acceptedOffset - b.acceptedOffset)
-    .map(({ record }) => record);
+    .sort((a, b) => a.acceptedOffset - b.acceptedOffset);
 }
 
 /** The second at which the next of the entries expires; Infinity when none will. */

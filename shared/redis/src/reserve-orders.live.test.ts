@@ -5,7 +5,13 @@ import { chargeCancels, findHints, noteCancelled } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
 import { beginLoading, finishLoading } from './load-reservations.js';
 import { createPartitionRefresher, type PartitionRefresher } from './refresh-partition.js';
-import { type ReserveOrders, type ReserveOutcome, reserveOrders } from './reserve-orders.js';
+import {
+  type Budget,
+  type ReserveOrders,
+  type ReserveOutcome,
+  type ReservingMaker,
+  reserveOrders,
+} from './reserve-orders.js';
 import { releaseLost, settleReservation } from './settle-reservation.js';
 
 const partition = 3;
@@ -43,15 +49,24 @@ const hinted = (n: number) => {
   const salt = `0x${n.toString(16)}`;
   return { kind: 'hinted', maker, salt, expiresAtSeconds: farSeconds, isCurrent: true };
 };
-const makers = [{ maker, partition }];
-function ask(ns: readonly number[], options: Partial<ReserveOrders> = {}): ReserveOrders {
+interface AskOptions extends Omit<Partial<ReserveOrders>, 'makers'> {
+  readonly makers?: readonly (Pick<ReservingMaker, 'maker' | 'partition'> & Partial<ReservingMaker>)[];
+  /** Of each maker without its own. */
+  readonly budget?: Budget;
+  readonly openOrdersMax?: number;
+}
+function ask(ns: readonly number[], options: AskOptions = {}): ReserveOrders {
+  const {
+    makers = [{ maker, partition }],
+    budget = { ratePerSecond: 10, burst: 1000 },
+    openOrdersMax = 1000,
+  } = options;
   reservations += 1;
   return {
     reservationId: `r${reservations}`,
     nowMs,
     receivedAtMs: nowMs,
     leaseMs: 10_000,
-    makers,
     orders: ns.map((n) => ({
       makerIndex: 0,
       orderHash: hashOf(n),
@@ -60,12 +75,11 @@ function ask(ns: readonly number[], options: Partial<ReserveOrders> = {}): Reser
     })),
     chargeOnly: false,
     firstRepeatAt: undefined,
-    budget: { ratePerSecond: 10, burst: 1000 },
-    openOrdersMax: 1000,
     ...options,
+    makers: makers.map((one) => ({ budget, openOrdersMax, ...one })),
   };
 }
-const reserve = (ns: readonly number[], options: Partial<ReserveOrders> = {}) => reserveOrders(redis, ask(ns, options));
+const reserve = (ns: readonly number[], options: AskOptions = {}) => reserveOrders(redis, ask(ns, options));
 const kinds = (outcomes: readonly ReserveOutcome[]) => outcomes.map(({ kind }) => kind).sort();
 
 /** Makes the maker warm, with these hashes accepted earlier. */
@@ -94,7 +108,7 @@ async function settle(outcome: ReserveOutcome, asked: ReserveOrders, how: 'appen
   if (outcome.kind !== 'reserved') throw new Error(outcome.kind);
   await settleReservation(redis, asked.reservationId, outcome.at, how);
 }
-async function reserved(ns: readonly number[], options: Partial<ReserveOrders> = {}) {
+async function reserved(ns: readonly number[], options: AskOptions = {}) {
   const asked = ask(ns, options);
   const outcome = await reserveOrders(redis, asked);
   expect(outcome.kind).toBe('reserved');
@@ -290,6 +304,36 @@ describe('the phases', () => {
         { budget },
       ),
     ).toMatchObject({ kind: 'over_budget', index: 10 });
+  });
+
+  test('each maker has limits of its own', async () => {
+    await warm();
+    await warm([], { who: otherMaker, in: 5 });
+    const budget = { ratePerSecond: 1, burst: 2 };
+    const orders = [1, 2, 3].map((n) => ({
+      makerIndex: n % 2,
+      orderHash: hashOf(n),
+      salt: '0x1' as const,
+      expiresAtSeconds: farSeconds,
+    }));
+    const [one, two] = [
+      { maker, partition },
+      { maker: otherMaker, partition: 5 },
+    ];
+    const both = [one, { ...two, budget, openOrdersMax: 1 }];
+    expect(await reserve([], { makers: both, orders })).toMatchObject({ kind: 'too_many_open', index: 2 });
+    // The maker of two orders has spent its burst, and the other one has hardly begun.
+    expect(await reserve([], { makers: both, orders })).toMatchObject({
+      kind: 'rate_limited',
+      index: 0,
+      retryAfterMs: 2000,
+      remaining: [999, 0],
+    });
+    const wider = [one, { ...two, budget: { ratePerSecond: 1, burst: 3 } }];
+    expect(await reserve([], { makers: wider, orders, nowMs: nowMs + 2000 })).toMatchObject({
+      kind: 'reserved',
+      remaining: [999, 0],
+    });
   });
 
   test('a budget fills at its rate up to its burst, and a clock that goes back takes nothing away', async () => {

@@ -25,6 +25,14 @@ export interface OrderToReserve {
   readonly expiresAtSeconds: number;
 }
 
+/** A maker with the limits that count for it. */
+export interface ReservingMaker {
+  readonly maker: Hex;
+  readonly partition: number;
+  readonly budget: Budget;
+  readonly openOrdersMax: number;
+}
+
 export interface ReserveOrders {
   /** Names this attempt for `settleReservation`; never used twice. */
   readonly reservationId: string;
@@ -33,15 +41,13 @@ export interface ReserveOrders {
   readonly receivedAtMs: number;
   /** After this time other requests may resolve the outcome by Postgres; well after the end of the append. */
   readonly leaseMs: number;
-  readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
+  readonly makers: readonly ReservingMaker[];
   /** In the order of the request. */
   readonly orders: readonly OrderToReserve[];
   /** True when a check that follows the rate limit has failed already: the orders are charged and nothing else. */
   readonly chargeOnly: boolean;
   /** The first item that repeats an earlier hash of the request, if any. */
   readonly firstRepeatAt: number | undefined;
-  readonly budget: Budget;
-  readonly openOrdersMax: number;
 }
 
 /** Where a maker's reservation lies: the names of its keys. */
@@ -91,15 +97,13 @@ export async function reserveOrders(redis: RedisConnection, request: ReserveOrde
     request.nowMs,
     request.reservationId,
     request.nowMs + request.leaseMs,
-    request.budget.ratePerSecond,
-    request.budget.burst,
-    request.openOrdersMax,
     request.chargeOnly ? 1 : 0,
     request.firstRepeatAt ?? -1,
     request.receivedAtMs,
     request.makers.length,
   ];
-  for (const { maker, partition } of request.makers) args.push(maker, partition);
+  for (const { maker, partition, budget, openOrdersMax } of request.makers)
+    args.push(maker, partition, budget.ratePerSecond, budget.burst, openOrdersMax);
   // One argument for all orders: hundreds of small ones cost the client more than the script saves.
   let orders = '';
   for (const { makerIndex, orderHash, expiresAtSeconds, salt } of request.orders) {
@@ -154,17 +158,21 @@ end
 
 const reserveScript = defineScript(`${luaKeyNames}${luaBudget}
 local nowMs, reservationId, leaseUntilMs = tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local rate, burst, openMax = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local chargeOnly, repeatAt, receivedAtMs = ARGV[8] == '1', tonumber(ARGV[9]), tonumber(ARGV[10])
-local makerCount = tonumber(ARGV[11])
+local chargeOnly, repeatAt, receivedAtMs = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
+local makerCount = tonumber(ARGV[8])
 local nowSeconds = math.floor(nowMs / 1000)
 
 local makers = {}
 for i = 1, makerCount do
-  makers[i] = { maker = ARGV[10 + 2 * i], partition = ARGV[11 + 2 * i], hashes = {}, at = {}, seen = {}, open = {} }
+  local at = 4 + 5 * i
+  makers[i] = {
+    maker = ARGV[at], partition = ARGV[at + 1],
+    rate = tonumber(ARGV[at + 2]), burst = tonumber(ARGV[at + 3]), openMax = tonumber(ARGV[at + 4]),
+    hashes = {}, at = {}, seen = {}
+  }
 end
 local hints, hintNames, absent, orderCount = {}, {}, {}, 0
-for maker, hash, expires, salt in string.gmatch(ARGV[12 + 2 * makerCount], '(%d+) (%w+) (%d+) (%w+);') do
+for maker, hash, expires, salt in string.gmatch(ARGV[9 + 5 * makerCount], '(%d+) (%w+) (%d+) (%w+);') do
   local m = makers[tonumber(maker)]
   local n = #m.hashes + 1
   m.hashes[n], m.at[n] = hash, orderCount
@@ -181,13 +189,13 @@ local function answer(kind, index, figure) return { kind, index, figure, remaini
 -- The rate limit: order by order against each maker's budget, charged for all makers or for none.
 local refusal, refusedAt, figure = nil, nil, 0
 for i, m in ipairs(makers) do
-  m.tokens = budgetAt(key('b', m.maker), nowMs, rate, burst)
+  m.tokens = budgetAt(key('b', m.maker), nowMs, m.rate, m.burst)
   remaining[i] = math.floor(m.tokens)
   local count, at, kind, retryMs = #m.hashes, nil, nil, 0
-  if count > burst then
-    kind, at = 'over_budget', m.at[burst + 1]
+  if count > m.burst then
+    kind, at = 'over_budget', m.at[m.burst + 1]
   elseif m.tokens + 0.00001 < count then
-    kind, at, retryMs = 'rate_limited', m.at[math.floor(m.tokens + 0.00001) + 1], math.ceil((count - m.tokens) * 1000 / rate)
+    kind, at, retryMs = 'rate_limited', m.at[math.floor(m.tokens + 0.00001) + 1], math.ceil((count - m.tokens) * 1000 / m.rate)
   end
   if at and (not refusedAt or at < refusedAt) then refusal, refusedAt, figure = kind, at, retryMs end
 end
@@ -196,7 +204,7 @@ if refusal then return answer(refusal, refusedAt, figure) end
 local function charge()
   for i, m in ipairs(makers) do
     local left = math.max(0, m.tokens - #m.hashes)
-    setBudget(key('b', m.maker), left, nowMs, rate, burst)
+    setBudget(key('b', m.maker), left, nowMs, m.rate, m.burst)
     remaining[i] = math.floor(left)
   end
 end
@@ -252,8 +260,8 @@ end
 local tooManyAt, openOrders = nil, 0
 for _, m in ipairs(makers) do
   local open = redis.call('ZCOUNT', key('o', m.epoch, m.maker), '(' .. string.format('%.0f', nowSeconds), '+inf')
-  if open + #m.hashes > openMax then
-    local at = m.at[math.max(1, openMax - open + 1)]
+  if open + #m.hashes > m.openMax then
+    local at = m.at[math.max(1, m.openMax - open + 1)]
     if not tooManyAt or at < tooManyAt then tooManyAt, openOrders = at, open end
   end
 end

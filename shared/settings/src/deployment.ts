@@ -1,4 +1,17 @@
-import { address, choice, credential, integer, list, port, type Setting, secret, serverUrl, text } from './settings.js';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import {
+  address,
+  choice,
+  credential,
+  integer,
+  list,
+  origins,
+  port,
+  type Setting,
+  secret,
+  serverUrl,
+  text,
+} from './settings.js';
 
 type TlsSettings<P extends string> = Record<`${P}_TLS`, Setting<'off' | 'on'>> &
   Record<`${P}_TLS_${'CA' | 'CERT' | 'KEY'}_FILE`, Setting<string>>;
@@ -72,6 +85,10 @@ export const signingSettings = {
   SERVICE_NAME: text('The EIP-712 domain name is `<SERVICE_NAME> Limit Order Protocol`'),
   CHAIN_ID: integer('Chain id of the EIP-712 domain', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: address('The LimitOrderProtocol contract, `verifyingContract` of the EIP-712 domain'),
+  NAVIGATOR_ADDRESS: address(
+    'The Navigator contract, `verifyingContract` of quotes. The zero address: quotes are not patched',
+    ZERO_ADDRESS,
+  ),
 };
 
 export const apiSettings = {
@@ -79,17 +96,64 @@ export const apiSettings = {
   CONNECTIONS_PER_ADDRESS_MAX: integer('Connections of one client address at a time, without a proxy in front', 256, {
     min: 1,
   }),
+  CONCURRENT_REQUESTS_MAX: integer('Requests that are handled at a time; more are refused with 503', 2000, { min: 1 }),
   CLIENT_WINDOW_SECONDS: integer('Length of the window in which a client address is counted', 60, {
     min: 1,
     max: 3600,
   }),
   TRUSTED_PROXY_HOPS: integer('Proxies in front whose X-Forwarded-For is trusted', 0, { max: 10 }),
+  HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
+  REQUEST_TIMEOUT_MS: integer('A request has to arrive whole within this time', 10_000, { min: 100 }),
+  DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
+  CORS_ORIGINS: origins('Origins whose web pages may call the API, comma-separated, or `*` for all; empty: none'),
 };
 
-/** The size of a request: of services that take bodies, and of the local gateway, which holds a request until it is whole. */
-export const requestSettings = {
+/** Of services that take bodies, and of the local gateway, which holds a request until it is whole. */
+export const bodySettings = {
   BODY_BYTES_MAX: integer('A larger body is refused with 413', 262_144, { min: 1024 }),
-  HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
+};
+
+/**
+ * What the API enforces. Ingress refuses by most of them and query by the rest; query publishes all of them, so both are given
+ * the same values.
+ */
+export const limitSettings = {
+  ...bodySettings,
+  MAX_ORDERS_PER_POST: integer('Orders in one POST', 100, { min: 1, max: 500 }),
+  MAX_OPEN_ORDERS_PER_MAKER: integer('Open orders of a maker without a limit of its own', 1000, {
+    min: 1,
+    max: 1_000_000,
+  }),
+  MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
+  ORDER_BUDGET_PER_SECOND: integer("Orders per second by which a maker's budget fills, likewise", 100, { min: 1 }),
+  ORDER_BUDGET_BURST: integer("Orders that a maker's full budget holds, likewise", 1000, { min: 1 }),
+  CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),
+  CANCEL_BUDGET_BURST: integer("Cancellations that a maker's full budget holds", 5000, { min: 500 }),
+  LIST_BUDGET_PER_SECOND: integer("Lists per second by which a maker's budget fills", 50, { min: 1 }),
+  LIST_BUDGET_BURST: integer("Lists that a maker's full budget holds", 500, { min: 1 }),
+  CLIENT_REQUESTS_MAX: integer(
+    'POSTs of one client address in one window, and as many GETs; each 8 KiB of one count as one more',
+    6000,
+    { min: 1 },
+  ),
+  CANCEL_REQUESTS_MAX: integer(
+    'DELETEs and POSTs …/cancellations of one client address in one window, counted likewise',
+    12_000,
+    { min: 1 },
+  ),
+  PATCH_REQUESTS_MAX: integer('Patches of one client address in one window, counted likewise', 3000, { min: 1 }),
+  REQUEST_TTL_SECONDS: integer('How old a signed GET may be', 30, { min: 1, max: 3600 }),
+  CLOCK_SKEW_SECONDS: integer('How far the `issuedAt` of a signed GET may lie ahead of the clock here', 5, {
+    max: 600,
+  }),
+};
+
+/** The router's feed, as the projector publishes it and query describes it. */
+export const feedSettings = {
+  ROUTING_GRACE_SECONDS: integer(
+    "The router's feed drops an order this long before it expires; with another value a replay gives another feed",
+    60,
+  ),
 };
 
 export const opsSettings = {

@@ -5,6 +5,7 @@ import {
   credential,
   integer,
   list,
+  origins,
   readSettings,
   SettingsError,
   secret,
@@ -54,6 +55,23 @@ describe('settings', () => {
       '| `URL` or `URL_FILE` | `postgres://u:p@h/d` | who |',
       '| `PREFIX` | empty | first |',
     ]);
+  });
+});
+
+describe('origins', () => {
+  const read = (CORS_ORIGINS: string) => readSettings({ CORS_ORIGINS: origins('who may call') }, { CORS_ORIGINS });
+
+  test('are none, any, or those given', () => {
+    expect(read('').CORS_ORIGINS).toEqual([]);
+    expect(read('*').CORS_ORIGINS).toEqual(['*']);
+    expect(read('https://a.example, http://localhost:3000').CORS_ORIGINS).toEqual([
+      'https://a.example',
+      'http://localhost:3000',
+    ]);
+  });
+
+  test.each(['https://a.example/', 'a.example', 'https://a.example,nothing'])('%s is refused', (value) => {
+    expect(() => read(value)).toThrow('CORS_ORIGINS');
   });
 });
 

@@ -199,6 +199,14 @@ export const list = (description: string, fallback?: string): Setting<string[]> 
     fallback,
   );
 
+/** Origins of web pages, or `*` for any; empty: none. */
+export const origins = (description: string): Setting<string[]> => {
+  const { schema, ...rest } = list(description, '');
+  const isOrigin = (entry: string) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry);
+  const error = 'must be `*`, or origins such as https://wallet.example, without a path';
+  return { ...rest, schema: schema.refine((entries) => entries.every(isOrigin), { error }) };
+};
+
 /** An address in hex of any case; the value is lowercase. */
 export const address = (description: string, fallback?: string): Setting<Hex> =>
   setting(

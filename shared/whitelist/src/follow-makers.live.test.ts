@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { encodeMakerView, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import {
+  encodeMakersRecord,
+  type MakerView,
+  type ServiceMode,
+  topicNames,
+  topicSpecs,
+} from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
@@ -16,13 +22,21 @@ let makers: Makers;
 async function show(view: Partial<MakerView> | null | 'nonsense'): Promise<void> {
   const position = { partition, offset: '0' };
   const full: MakerView = { type: 'MakerView', maker, admission: 'ADMITTED', nonce: null, position };
-  const message = encodeMakerView(
+  const message = encodeMakersRecord(
     { ...full, ...(view === 'nonsense' ? {} : view) },
     { id: '1', source: '/test', timeMs: 0 },
   );
   const value = view === null ? null : view === 'nonsense' ? Buffer.from('{}') : message.value;
   const appender = log.createAppender({ timeoutMs: 60_000 });
   await appender.append([{ topic: names.makers, partition, key: maker, value, headers: message.headers }]);
+  await appender.close();
+}
+
+async function showMode(mode: ServiceMode): Promise<void> {
+  const view = { type: 'ServiceView', mode, position: { partition: 0, offset: '0' } } as const;
+  const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
+  const appender = log.createAppender({ timeoutMs: 60_000 });
+  await appender.append([{ topic: names.makers, partition: 0, key: key ?? '', ...message }]);
   await appender.close();
 }
 
@@ -52,6 +66,22 @@ describe('the makers of the feed', () => {
     expect(makers.admittedCount()).toBe(1);
     expect(makers.admissionOf(`0x${'b2'.repeat(20)}`)).toBe('UNKNOWN');
     expect(makers.nonceOf(`0x${'b2'.repeat(20)}`)).toBeUndefined();
+  });
+
+  test('have limits of their own where an operator gave them some', async () => {
+    expect(makers.limitsOf(maker)).toEqual({});
+    await show({ nonce: '0x3', limits: { openOrdersMax: 5 } });
+    await until(() => makers.limitsOf(maker).openOrdersMax === 5);
+    expect(makers.limitsOf(`0x${'b2'.repeat(20)}`)).toEqual({});
+  });
+
+  test('may place no orders while an operator has the whole service take none', async () => {
+    expect(makers.isCancelOnly()).toBe(false);
+    await showMode('CANCEL_ONLY');
+    await until(makers.isCancelOnly);
+    expect(makers.admissionOf(maker)).toBe('ADMITTED');
+    await showMode('NORMAL');
+    await until(() => !makers.isCancelOnly());
   });
 
   test('follow the feed, and a record that cannot be read leaves its maker as it was', async () => {

@@ -1,14 +1,18 @@
-import { decodeMakerView } from '@makerbook/contracts-events';
+import { decodeMakersRecord } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import type { Admission } from '@makerbook/domain';
+import type { Admission, Maker } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
 /** What the service knows of all makers, in memory: the compacted feed `limit-orders.makers.v1`. */
 export interface Makers {
   admissionOf(maker: Address): Admission;
+  /** The maker's own limits, in place of the service's. */
+  limitsOf(maker: Address): Maker['limits'];
   /** The maker's nonce as last seen on the chain; undefined where it was never read. */
   nonceOf(maker: Address): bigint | undefined;
+  /** Whether an operator has the service take no new orders. */
+  isCancelOnly(): boolean;
   /** How many makers may use the service. */
   admittedCount(): number;
   /** Whether the feed was read up to its end at the start: before that no maker can be refused or admitted. */
@@ -18,8 +22,7 @@ export interface Makers {
   stop(): Promise<void>;
 }
 
-interface KnownMaker {
-  readonly admission: Admission;
+interface KnownMaker extends Pick<Maker, 'admission' | 'limits'> {
   readonly nonce: bigint | undefined;
 }
 
@@ -30,20 +33,25 @@ interface KnownMaker {
 export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (error: Error) => void): Makers {
   const known = new Map<string, KnownMaker>();
   let isCaughtUp = false;
+  let isCancelOnly = false;
 
   function take(record: StoredRecord): void {
     if (record.value === null) {
       known.delete(record.key);
       return;
     }
-    const view = decodeMakerView({ headers: { ...record.headers }, value: record.value });
+    const view = decodeMakersRecord({ headers: { ...record.headers }, value: record.value });
     if ('unreadable' in view) {
       const { partition, offset } = record;
       logger.error({ topic, partition, offset: String(offset), reason: view.unreadable }, 'a maker cannot be read');
       return;
     }
-    const nonce = view.nonce === null ? undefined : BigInt(view.nonce);
-    known.set(view.maker, { admission: view.admission, nonce });
+    if (view.type === 'ServiceView') {
+      isCancelOnly = view.mode === 'CANCEL_ONLY';
+      return;
+    }
+    const { maker, admission, limits = {} } = view;
+    known.set(maker, { admission, limits, nonce: view.nonce === null ? undefined : BigInt(view.nonce) });
   }
 
   const following: Following = log.followTopic({
@@ -60,6 +68,8 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
   });
   return {
     admissionOf: (maker) => known.get(maker)?.admission ?? 'UNKNOWN',
+    limitsOf: (maker) => known.get(maker)?.limits ?? {},
+    isCancelOnly: () => isCancelOnly,
     nonceOf: (maker) => known.get(maker)?.nonce,
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,

@@ -23,6 +23,8 @@ interface Attack {
 
 /** Clients of their own for every service: none of them is the prober's 127.0.0.1. */
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 2}`);
+/** So many that none of them comes to its limit. */
+const MANY_ADDRESSES = Array.from({ length: 44 }, (_, n) => `127.0.1.${n + 1}`);
 const RENEWED_MS = 9_500;
 
 const json = { 'Content-Type': 'application/json' };
@@ -66,7 +68,10 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '10 connections that send bodies without end, opened anew when closed',
     run: sockets(10, endless),
   },
-  'idle connections': { does: '2,000 connections that send nothing', run: sockets(2_000, idle) },
+  'idle connections': {
+    does: '10,000 connections that send nothing, of 44 addresses',
+    run: sockets(10_000, idle, MANY_ADDRESSES),
+  },
   'health flood': {
     does: '150 GETs of /livez and 150 of /readyz a second',
     run: both(requests(150, { method: 'GET', path: '/livez' }), requests(150, { method: 'GET', path: '/readyz' })),
@@ -152,13 +157,17 @@ function both(...runs: Attack['run'][]): Attack['run'] {
 }
 
 /** Keeps so many connections open: what ends is opened anew a moment later. */
-function sockets(total: number, use: (socket: Socket, signal: AbortSignal) => void): Attack['run'] {
+function sockets(
+  total: number,
+  use: (socket: Socket, signal: AbortSignal) => void,
+  addresses: readonly string[] = ADDRESSES,
+): Attack['run'] {
   return async (target, answers, signal) => {
     const open = new Set<Socket>();
     let next = 0;
     await every(20, signal, () => {
       for (let more = 0; open.size < total && more < 200; more += 1) {
-        const localAddress = ADDRESSES[next++ % ADDRESSES.length] ?? '127.0.0.2';
+        const localAddress = addresses[next++ % addresses.length] ?? '127.0.0.2';
         const socket = connect({ host: target.host, port: target.port, localAddress });
         open.add(socket);
         socket.once('data', (data) => count(answers, /^HTTP\/1.1 (\d+)/.exec(data.toString())?.[1] ?? 'an answer'));

@@ -1,26 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames } from '@makerbook/contracts-events';
-import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePort, startKafka, startPostgres, startRedis } from '@makerbook/parts';
-import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
-import { silentLogger } from '@makerbook/telemetry';
-import { runServices, type Services } from '../kit/run-services.js';
+import type { Log } from '@makerbook/kafka';
+import { findFreePort, startRedis } from '@makerbook/parts';
+import type { Postgres } from '@makerbook/postgres';
+import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
+import { PARTITIONS, withOwnParts } from './open-parts.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
 import { seedLog, TAIL_BLOCKS } from './seed-log.js';
 import { printTable, round } from './summarise.js';
 
-const PARTITIONS = 48;
 const ORDERS = 100_000;
 const BLOCKS = 10_000;
 const SCALE_QUICK = 50;
 const PROJECTED_MS_MAX = 1_800_000;
-const SEED_MS_MAX = 600_000;
 const PROJECTOR = 'projector';
 const TOKEN = '0x00000000000000000000000000000000000000c0';
 
@@ -38,7 +35,11 @@ interface Parts {
  */
 export async function benchRebuild(isQuick: boolean): Promise<void> {
   const scale = isQuick ? SCALE_QUICK : 1;
-  await withParts(async (parts) => {
+  await withOwnParts(async ({ log, postgres, folder, services, closing }) => {
+    const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort() });
+    closing.push(() => redis.stop());
+    const bytesOf = (topic: string) => bytesUnder(join(folder, 'kafka', 'log'), `${topic}-`);
+    const parts = { log, postgres, bytesOf, services: services({ REDIS_URL: redis.url, LOG_LEVEL: 'warn' }) };
     printTable(`A log of open orders and one of blocks in ${PARTITIONS} partitions, folded by one projector.`, {
       orders: await measure(parts, ORDERS / scale, TAIL_BLOCKS + 1),
       blocks: await measure(parts, 1, BLOCKS / scale),
@@ -89,42 +90,6 @@ async function project(services: Services, prefix: string, facts: number) {
 async function sizeOf(postgres: Postgres): Promise<number> {
   const [row] = await postgres.query<{ bytes: string }>('select pg_database_size(current_database())::text as bytes');
   return Number(row?.bytes);
-}
-
-async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
-  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
-  const close = async () => {
-    for (const step of closing.splice(0).reverse()) await step();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => void close().finally(() => process.exit(1)));
-  try {
-    const at = async (name: string) => ({ dataDir: join(folder, name), port: await findFreePort() });
-    const kafka = await startKafka(await at('kafka'));
-    closing.push(() => kafka.stop());
-    const database = await startPostgres(await at('postgres'));
-    closing.push(() => database.stop());
-    const redis = await startRedis(await at('redis'));
-    closing.push(() => redis.stop());
-    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: silentLogger });
-    closing.push(() => log.close());
-    await migrate({ url: database.url });
-    const postgres = connectPostgres({ url: database.url, statementTimeoutMs: SEED_MS_MAX });
-    closing.push(() => postgres.close());
-    const services = runServices(folder, {
-      KAFKA_BROKERS: kafka.brokers,
-      PARTITIONS: String(PARTITIONS),
-      DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
-      LOG_LEVEL: 'warn',
-    });
-    closing.push(() => services.stop());
-    const bytesOf = (topic: string) => bytesUnder(join(folder, 'kafka', 'log'), `${topic}-`);
-    await work({ log, postgres, services, bytesOf });
-  } finally {
-    await close();
-  }
 }
 
 function bytesUnder(folder: string, prefix: string): number {

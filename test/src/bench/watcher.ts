@@ -1,25 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BlockRef } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { connectLog, type Log } from '@makerbook/kafka';
+import type { Log } from '@makerbook/kafka';
 import { type DeployedContracts, deployContracts } from '@makerbook/local-stack';
-import { findFreePort, startKafka, startPostgres } from '@makerbook/parts';
-import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
-import { silentLogger } from '@makerbook/telemetry';
+import type { Postgres } from '@makerbook/postgres';
 import { JsonRpcProvider, toBeHex } from 'ethers';
-import { runServices, type Services } from '../kit/run-services.js';
+import type { Services } from '../kit/run-services.js';
 import { type Chain, openChain } from '../simulation/drive-chain.js';
 import { erc20 } from './drive-chain.js';
+import { PARTITIONS, withOwnParts } from './open-parts.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
 import { type SeededLog, seedLog, TAIL_BLOCKS } from './seed-log.js';
 import { printTable, round } from './summarise.js';
 
-const PARTITIONS = 48;
 const OLD_RECORDS = 1_000_000;
 const OLD_ORDERS = 1_000;
 const STRANGERS_TRANSFERS = 20;
@@ -27,7 +22,6 @@ const MISSED_BLOCKS = 500;
 const IDLE_MS = 10_000;
 const BLOCK_MS = 100;
 const PROCESSED_MS_MAX = 60_000;
-const SEED_MS_MAX = 600_000;
 const STRANGER = '0x00000000000000000000000000000000000057a1';
 const WATCHER = 'watcher';
 
@@ -45,7 +39,7 @@ interface Parts {
  */
 export async function benchWatcher(isQuick: boolean): Promise<void> {
   const scale = isQuick ? 50 : 1;
-  await withParts(async (parts) => {
+  await withChain(async (parts) => {
     const rows: Record<string, object> = {};
     for (const pairs of [10_000, 1_000_000]) {
       rows[`${pairs / scale} pairs`] = await measurePairs(parts, pairs / scale, isQuick ? 50 : 300);
@@ -158,25 +152,8 @@ async function startWatcher(services: Services, settings: Record<string, string>
   return performance.now() - startedAt;
 }
 
-async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
-  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
-  const close = async () => {
-    for (const step of closing.splice(0).reverse()) await step();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => void close().finally(() => process.exit(1)));
-  }
-  try {
-    const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
-    closing.push(() => kafka.stop());
-    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: silentLogger });
-    closing.push(() => log.close());
-    const database = await startPostgres({ dataDir: join(folder, 'postgres'), port: await findFreePort() });
-    closing.push(() => database.stop());
-    await migrate({ url: database.url });
-    const postgres = connectPostgres({ url: database.url, statementTimeoutMs: SEED_MS_MAX });
-    closing.push(() => postgres.close());
+async function withChain(work: (parts: Parts) => Promise<void>): Promise<void> {
+  await withOwnParts(async ({ log, postgres, services, closing }) => {
     let contracts: DeployedContracts | undefined;
     const chain = await openChain(async (rpcUrl) => {
       contracts = await deployContracts({ rpcUrl, serviceName: 'Bench', quoteSigners: [] });
@@ -190,10 +167,7 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
     const data = erc20.encodeFunctionData('mint', [STRANGER, 10n ** 30n]);
     await chain.send({ from: STRANGER, to: token, data });
     await chain.mine(1);
-    const services = runServices(folder, {
-      KAFKA_BROKERS: kafka.brokers,
-      PARTITIONS: String(PARTITIONS),
-      DATABASE_URL: database.url,
+    const started = services({
       RPC_URL: chain.rpcUrl,
       RPC_WS_URL: chain.wsUrl,
       LIMIT_ORDER_PROTOCOL_ADDRESS: contracts?.limitOrderProtocol ?? '',
@@ -202,11 +176,8 @@ async function withParts(work: (parts: Parts) => Promise<void>): Promise<void> {
       READY_LAG_SECONDS_MAX: '0',
       SWEEP_PAIRS_PER_SECOND: '0',
     });
-    closing.push(() => services.stop());
-    await work({ log, postgres, chain, services, token });
-  } finally {
-    await close();
-  }
+    await work({ log, postgres, chain, services: started, token });
+  });
 }
 
 async function headOf(chain: Chain): Promise<BlockRef> {

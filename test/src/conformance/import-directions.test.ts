@@ -18,7 +18,7 @@ interface Source {
 const workspaces = ['contracts', 'shared', 'services']
   .flatMap((layer) => readdirSync(join(root, layer)).map((name) => `${layer}/${name}`))
   .filter((path) => existsSync(join(root, path, 'package.json')))
-  .concat('deploy/local', 'deploy/parts', 'test');
+  .concat('deploy/local', 'deploy/parts', 'examples/typescript', 'test');
 
 const nameOf = new Map<string, string>(
   workspaces.map((path) => [JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8')).name as string, path]),
@@ -28,7 +28,7 @@ const sources: Source[] = workspaces.flatMap((workspace) =>
   listSources(join(root, workspace, 'src')).map((file) => {
     const text = readFileSync(file, 'utf8');
     const path = relative(root, file).split(sep).join('/');
-    const isTest = /\.test\.ts$|\/testing\/|(^|\/)test\//.test(path) || workspace === 'test';
+    const isTest = /\.test\.ts$|\/testing\/|(^|\/)test\//.test(path) || /^(examples|test)\b/.test(workspace);
     const imports = [...text.matchAll(/\b(?:from\s|import\s|import\()\s*'([^']+)'/g)].map((match) => match[1] ?? '');
     return { path, workspace, isTest, text, imports };
   }),
@@ -91,6 +91,15 @@ describe('the direction of imports', () => {
           layerOf(workspace) === 'services' && !['shared', 'contracts'].includes(layerOf(target)),
       ),
     ).toEqual([]);
+  });
+
+  test('what an image holds imports no testing folder: it holds none', () => {
+    // A generator of committed files runs in the repository alone.
+    const shipped = production.filter(({ path }) => !/^deploy|\/generate[^/]*\.ts$/.test(path));
+    const importing = shipped.flatMap(({ path, imports }) =>
+      imports.filter((specifier) => /\/testing(\/|$)/.test(specifier)).map((specifier) => `${path} → ${specifier}`),
+    );
+    expect(importing).toEqual([]);
   });
 
   test('the client for makers knows contracts and nothing of the server', () => {

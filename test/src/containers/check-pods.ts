@@ -9,7 +9,7 @@ import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
 import { findFreePort, readOptions } from '@makerbook/parts';
 import { findRoot } from '../conformance/find-root.js';
 import { followOrders } from '../end-to-end/follow-orders.js';
-import { openChain, openMaker } from '../end-to-end/open-maker.js';
+import { openChain, openMaker, type TestMaker } from '../end-to-end/open-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { openParts, type Parts } from './open-parts.js';
@@ -31,7 +31,8 @@ import { type Gateway, startGateway } from './start-gateway.js';
 const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--restart ingress,query] [--keep]
   runs the rendered pods of the small overlay by \`podman kube play\` on a Kafka, Postgres, Redis and chain of its own, nginx
   before them; the end-to-end tests of orders on them; then two pods of each service, each replaced in turn while makers
-  place, list and cancel. Exits with 1 where a test or a request failed, or an acknowledged order is not in the feed.
+  place, list and cancel. Exits with 1 where a test or a request failed, or the feed or the list is
+  wrong about an acknowledged order.
   --tag: images that exist, which are neither built nor removed. --keep: goes on until Ctrl-C. Needs podman and nginx, on Linux.`;
 const { values } = readOptions(USAGE, {
   tag: { type: 'string' },
@@ -132,7 +133,7 @@ async function runTests(pods: Pods): Promise<void> {
   if (code !== 0) fault(`the end-to-end tests ended with ${code}`);
 }
 
-/** Two pods of each service, each replaced under load; then every acknowledged order is held against the feed. */
+/** Two pods of each service, each replaced under load; then every acknowledged order is held against the feed and the list. */
 async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   const replaced = services.filter((service) => values.restart.split(',').includes(service));
   await Promise.all(replaced.map(async (service) => pods.ready(await pods.start(service))));
@@ -164,12 +165,39 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
   const seconds = (performance.now() - startMs) / 1000;
   console.log(`${load.answered()} requests in ${seconds.toFixed(0)} s were answered with 200`);
   for (const failure of load.failures()) fault(failure);
-  const expected = { placed: 'ACTIVE', cancelled: 'gone CANCELLED' };
-  const lost = async () =>
-    [...acknowledged].filter(([hash, state]) => feed.last(hash) !== expected[state]).map(([hash]) => hash);
-  await eventually(lost, []).catch((error: Error) => fault(`the feed: ${error.message}`));
   const cancelled = [...acknowledged.values()].filter((state) => state === 'cancelled').length;
-  console.log(`${acknowledged.size} acknowledged orders, ${cancelled} of them cancelled: the feed has each`);
+  console.log(`${acknowledged.size} orders were acknowledged, ${cancelled} of them cancelled again`);
+  await compare('the feed', acknowledged, async () => feed.last, 'gone CANCELLED');
+  await compare('the list', acknowledged, () => readLists(makers), undefined);
+}
+
+type StatusOf = (orderHash: string) => string | undefined;
+
+/** Waits until every acknowledged order is active, or is as a cancelled one has to be. */
+async function compare(
+  where: string,
+  acknowledged: ReadonlyMap<string, 'placed' | 'cancelled'>,
+  read: () => Promise<StatusOf>,
+  ofCancelled: string | undefined,
+): Promise<void> {
+  const wrong = async () => {
+    const statusOf = await read();
+    const isWrong = ([hash, state]: [string, string]) =>
+      statusOf(hash) !== (state === 'placed' ? 'ACTIVE' : ofCancelled);
+    return [...acknowledged].filter(isWrong).map(([hash]) => hash);
+  };
+  await eventually(wrong, []).then(
+    () => console.log(`${where} is right about each`),
+    (error: Error) => fault(`${where}: ${error.message}`),
+  );
+}
+
+async function readLists(makers: readonly TestMaker[]): Promise<StatusOf> {
+  const lists = await Promise.all(makers.map(({ client }) => client.listOrders()));
+  const statuses = new Map<string, string>(
+    lists.flatMap(({ records }) => records.map(({ orderHash, status }) => [orderHash, status])),
+  );
+  return (hash) => statuses.get(hash);
 }
 
 /** As its Deployment has it: the new pod before the end of the old one, or behind it. */

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { readOptions, TEST_PARTS_VARIABLE, type TestAddresses } from '@makerbook/parts';
+import { readOptions } from '@makerbook/parts';
 import type { StartedTestContainer } from 'testcontainers';
 import { findRoot } from '../conformance/find-root.js';
 import { variants } from './start-variants.js';
 
 const USAGE = `npm run test:matrix -- [--only WORD]
-  runs the live tests of an adapter on each version of its part, out of official images, and checks our own images. Needs a
-  Docker-compatible engine on Linux (DOCKER_HOST where it is not Docker's own socket) and podman for our images. An image
-  that cannot be had is left out, and the end says so. Exits with 1 where a test failed, or nothing could be run.`;
+  runs the live tests of an adapter on each version of its part, and checks our own images. Kafka needs Java and Maven alone;
+  Postgres and Redis come out of official images, for which a Docker-compatible engine is needed, on Linux (DOCKER_HOST where
+  it is not Docker's own socket); our images need podman. An image that cannot be had is left out, and the end says so.
+  Exits with 1 where a test failed, or nothing could be run.`;
 const { values } = readOptions(USAGE, { only: { type: 'string' } });
 // Each container is stopped here; the library's own cleaner is one more image to be pulled.
 process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
@@ -25,7 +26,7 @@ for (const { name, tests, start } of variants.filter((variant) => isWanted(varia
   try {
     const started = await start();
     container = started.container;
-    results.set(name, (await runJest(tests, started.addresses)) ? 'passed' : 'failed');
+    results.set(name, (await runJest(tests, started.environment)) ? 'passed' : 'failed');
   } catch (error) {
     const [reason = ''] = (error as Error).message.split('\n');
     results.set(name, `left out: ${reason}`);
@@ -43,11 +44,9 @@ console.table(Object.fromEntries([...results].map(([name, result]) => [name, { r
 const all = [...results.values()];
 process.exit(all.includes('passed') && !all.includes('failed') ? 0 : 1);
 
-/** Runs live tests with these parts; what is not given is started as a process. */
-function runJest(tests: string, addresses: Partial<TestAddresses>): Promise<boolean> {
+function runJest(tests: string, environment: Readonly<Record<string, string>>): Promise<boolean> {
   const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   const jest = ['--forceExit', '--selectProjects', 'live', '--testPathPatterns', tests];
-  const environment = { [TEST_PARTS_VARIABLE]: JSON.stringify(addresses) };
   return succeeds([...flags, join(root, 'node_modules/.bin/jest'), ...jest], environment);
 }
 

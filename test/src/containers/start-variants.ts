@@ -1,4 +1,4 @@
-import { findFreePorts, type TestAddresses } from '@makerbook/parts';
+import { KAFKA_VERSION_VARIABLE, TEST_PARTS_VARIABLE, type TestAddresses } from '@makerbook/parts';
 import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers';
 
 /** One version of a part, and the live tests of what speaks with it. */
@@ -7,14 +7,25 @@ export interface Variant {
   /** Pattern of the test files. */
   readonly tests: string;
   /** @throws Error where the engine does not answer, or the image cannot be had */
-  start(): Promise<{ readonly container: StartedTestContainer; readonly addresses: Partial<TestAddresses> }>;
+  start(): Promise<StartedVariant>;
+}
+
+export interface StartedVariant {
+  readonly container?: StartedTestContainer;
+  /** Of the tests, which find the part by it. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 const START_MS_MAX = 180_000;
 
 export const variants: readonly Variant[] = [
-  ...['apache/kafka:3.9.1', 'apache/kafka:4.0.0', 'apache/kafka:4.3.1'].map(
-    (image): Variant => ({ name: image, tests: 'shared/kafka', start: () => startKafka(image) }),
+  // Processes, as Maven has every version: so the tests that kill brokers run on it too.
+  ...['3.9.1', '4.0.0', '4.3.1'].map(
+    (version): Variant => ({
+      name: `Kafka ${version}`,
+      tests: 'shared/kafka|services/projector/dist/(own|run)',
+      start: async () => ({ environment: { [KAFKA_VERSION_VARIABLE]: version } }),
+    }),
   ),
   ...['postgres:15', 'postgres:16', 'postgres:17', 'postgres:18'].map(
     (image): Variant => ({ name: image, tests: 'shared/postgres', start: () => startPostgres(image) }),
@@ -24,34 +35,7 @@ export const variants: readonly Variant[] = [
   ),
 ];
 
-/** One broker on the machine's network, so that it announces the address at which it is reached. */
-async function startKafka(image: string) {
-  const [port = 0, controllerPort = 0] = await findFreePorts(2);
-  const brokers = `127.0.0.1:${port}`;
-  const controller = `127.0.0.1:${controllerPort}`;
-  const container = await new GenericContainer(image)
-    .withNetworkMode('host')
-    .withEnvironment({
-      KAFKA_NODE_ID: '1',
-      KAFKA_PROCESS_ROLES: 'broker,controller',
-      KAFKA_LISTENERS: `PLAINTEXT://${brokers},CONTROLLER://${controller}`,
-      KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://${brokers}`,
-      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-      KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
-      KAFKA_CONTROLLER_QUORUM_VOTERS: `1@${controller}`,
-      KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
-      KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
-      KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
-      KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
-      KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
-    })
-    .withWaitStrategy(Wait.forLogMessage(/Kafka Server started/))
-    .withStartupTimeout(START_MS_MAX)
-    .start();
-  return { container, addresses: { kafkaBrokers: brokers } };
-}
-
-async function startPostgres(image: string) {
+async function startPostgres(image: string): Promise<StartedVariant> {
   const container = await new GenericContainer(image)
     .withEnvironment({ POSTGRES_USER: 'makerbook', POSTGRES_PASSWORD: 'makerbook', POSTGRES_DB: 'makerbook' })
     .withExposedPorts(5432)
@@ -60,14 +44,21 @@ async function startPostgres(image: string) {
     .withStartupTimeout(START_MS_MAX)
     .start();
   const address = `${container.getHost()}:${container.getMappedPort(5432)}`;
-  return { container, addresses: { postgresUrl: `postgres://makerbook:makerbook@${address}/makerbook` } };
+  const postgresUrl = `postgres://makerbook:makerbook@${address}/makerbook`;
+  return { container, environment: addressesOf({ postgresUrl }) };
 }
 
-async function startRedis(image: string) {
+async function startRedis(image: string): Promise<StartedVariant> {
   const container = await new GenericContainer(image)
     .withExposedPorts(6379)
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
     .withStartupTimeout(START_MS_MAX)
     .start();
-  return { container, addresses: { redisUrl: `redis://${container.getHost()}:${container.getMappedPort(6379)}/0` } };
+  const redisUrl = `redis://${container.getHost()}:${container.getMappedPort(6379)}/0`;
+  return { container, environment: addressesOf({ redisUrl }) };
+}
+
+/** What is not given is started as a process. */
+function addressesOf(addresses: Partial<TestAddresses>): StartedVariant['environment'] {
+  return { [TEST_PARTS_VARIABLE]: JSON.stringify(addresses) };
 }

@@ -65,7 +65,7 @@ function messageOf(transition: Transition): string | undefined {
       if (!transition.order.inBook) return undefined;
       return `${transition.offset} ${transition.order.state.status} ${transition.order.remaining}`;
     case 'OrderWithheld':
-      return `${transition.offset} gone GRACE_PERIOD`;
+      return `${transition.offset} gone ${transition.reason}`;
     case 'OrderRemoved':
       return transition.order.inBook ? `${transition.offset} gone ${transition.reason}` : undefined;
     default:

@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { SignedOrder } from '@makerbook/client';
+import { createClient, type SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
+import { info, limitOrderRecords, paths } from '@makerbook/contracts-http';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { randomSalt } from '@makerbook/docs/call-service';
 import { connectPostgres, findOrders, type Postgres } from '@makerbook/postgres';
-import { admitMaker } from '../kit/admit-maker.js';
+import { Wallet } from 'ethers';
+import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
 import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
+import { readDocumentPage } from './read-documents.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
 const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
@@ -43,6 +48,14 @@ async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
   await eventually(async () => feed.block() >= block, true);
   return maker;
 }
+
+const operate = (...words: string[]) => runOperator(['makers', ...words], stack.operatorEnvironment);
+/** The code of the refusal; `none` where the request is answered. */
+const codeOf = (request: Promise<unknown>) =>
+  request.then(
+    () => 'none',
+    ({ code }: { code: string }) => code,
+  );
 
 describe('an order, from POST to the router', () => {
   test('is listed as VALIDATING at once, then ACTIVE, in the list, in Postgres and in the router’s feed', async () => {
@@ -343,12 +356,134 @@ describe('an order, from POST to the router', () => {
     const maker = await openMaker(stack, chain);
 
     const stranger = await maker.sign();
-    await admitMaker(maker.wallet.address, stack.operatorEnvironment, 'remove');
-    await eventually(
-      () => maker.client.placeOrders([stranger]).catch(({ code }: { code: string }) => code),
-      'maker_not_whitelisted',
+    await operate('remove', maker.wallet.address);
+    await eventually(() => codeOf(maker.client.placeOrders([stranger])), 'maker_not_whitelisted');
+    expect((await maker.client.listOrders()).records).toEqual([]);
+    const unknown = createClient({ ...stack.addresses, signer: Wallet.createRandom(), timeoutMs: 60_000 });
+    expect(await codeOf(unknown.listOrders())).toBe('maker_not_whitelisted');
+  });
+
+  test('of a maker who is suspended leaves the feed, is listed and can be cancelled, and comes back as it is on the chain', async () => {
+    const maker = await funded();
+    const orders = (await maker.place({}, {}, { amount: 2000n })) as [SignedOrder, SignedOrder, SignedOrder];
+    const [first, second] = orders;
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noAllowance]);
+    await operate('suspend', maker.wallet.address, '--reason', 'its key is out');
+    const away = Array(3).fill('gone SUSPENDED');
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE', noAllowance], away);
+    await eventually(async () => codeOf(maker.client.placeOrders([await maker.sign()])), 'maker_not_whitelisted');
+    await maker.client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]);
+    await maker.spend(950n);
+    await check.both(maker, orders, ['gone', noBalance, noAllowance], away);
+    await operate('add', maker.wallet.address);
+    await check.both(maker, orders, ['gone', noBalance, noAllowance], ['gone SUSPENDED', noBalance, noAllowance]);
+    expect(feed.entry(second.orderHash)).toMatchObject({ funding: { balance: '0x32' } });
+    const minting = await maker.mint(50n);
+    await check.both(maker, [second], ['ACTIVE']);
+    await check.story(
+      second,
+      submitted,
+      found('ACTIVE'),
+      ['gone SUSPENDED', 'MakerSuspended', 'operator'],
+      [noBalance, 'ADMITTED', 'operator'],
+      ['ACTIVE', 'BALANCE_CHANGED 100', minting],
     );
-    await expect(maker.client.listOrders()).rejects.toMatchObject({ code: 'maker_not_whitelisted' });
+    const next = await maker.place({});
+    await check.both(maker, next, ['ACTIVE']);
+    await operate('set', maker.wallet.address, '--open-orders', '4');
+    await maker.place({});
+    await eventually(async () => codeOf(maker.client.placeOrders([await maker.sign()])), 'too_many_orders');
+  });
+
+  test('is refused of anybody while an operator has the service take none; cancelling, listing and patching go on', async () => {
+    const maker = await funded();
+    const [order] = (await maker.place({})) as [SignedOrder];
+    await operate('cancel-only', 'on', '--reason', 'a test');
+    try {
+      await eventually(async () => codeOf(maker.client.placeOrders([await maker.sign()])), 'unavailable');
+      await check.both(maker, [order], ['ACTIVE']);
+      await maker.client.cancelOrders([{ orderHash: order.orderHash, salt: order.order.salt }]);
+      await check.both(maker, [order], ['gone'], ['gone CANCELLED']);
+      const patch = { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"data":"0x00"}' };
+      const response = await fetch(`${stack.addresses.baseUrl}/v0/quote/data`, patch);
+      expect(await response.json()).toMatchObject({ code: 'no_changes' });
+    } finally {
+      await operate('cancel-only', 'off');
+    }
+    const orders: SignedOrder[] = [];
+    await eventually(async () => codeOf(maker.place({}).then((placed) => orders.push(...placed))), 'none');
+    await check.both(maker, orders, ['ACTIVE']);
+  });
+});
+
+test('the base URL has each method of a path, and names them to any other, whichever service answers', async () => {
+  const url = `${stack.addresses.baseUrl}/v0alpha/limit-orders`;
+  const ask = async (method: string, path = '') => {
+    const response = await fetch(`${url}${path}`, { method });
+    await response.arrayBuffer();
+    return [response.status, response.headers.get('allow')];
+  };
+  const methods = 'GET, HEAD, POST, DELETE, OPTIONS';
+  expect(await ask('PUT')).toEqual([405, methods]);
+  expect(await ask('OPTIONS')).toEqual([200, methods]);
+  for (const method of ['GET', 'HEAD', 'DELETE']) expect(await ask(method)).toEqual([400, null]);
+  expect(await ask('POST')).toEqual([415, null]);
+  expect(await ask('GET', '/cancellations')).toEqual([405, 'POST, OPTIONS']);
+  expect(await ask('POST', '/cancellations')).toEqual([415, null]);
+});
+
+describe('the documents at the base URL', () => {
+  test('are there, and describe this stack', async () => {
+    const { baseUrl, chainId, limitOrderProtocol, navigator } = stack.addresses;
+    const typeOf = async (path: string) => (await fetch(`${baseUrl}${path}`)).headers.get('content-type');
+    expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
+    expect(await typeOf('/asyncapi.json')).toMatch(/^application\/json/);
+    expect(await typeOf('/docs/lib/secp256k1.js')).toMatch(/^text\/javascript/);
+    expect((await readDocumentPage(baseUrl)).html).toContain(limitOrderProtocol.toLowerCase());
+    const described = info.parse(await (await fetch(`${baseUrl}${paths.info}`)).json());
+    const contracts = { limitOrderProtocol: limitOrderProtocol.toLowerCase(), navigator: navigator.toLowerCase() };
+    expect(described).toMatchObject({ chainId, contracts });
+    const { number: block } = described.block ?? { number: 0 };
+    expect(Math.abs((await chain.provider.getBlockNumber()) - block)).toBeLessThan(100);
+  });
+
+  test('show a program that places an order', async () => {
+    const maker = await funded();
+    const [making, taking] = stack.addresses.tokens;
+    const { runProgram } = await readDocumentPage(stack.addresses.baseUrl);
+    const lines = await runProgram({
+      MAKER_KEY: maker.wallet.privateKey,
+      SELL_TOKEN: making?.address ?? '',
+      BUY_TOKEN: taking?.address ?? '',
+    });
+    expect(lines.match(/^200 \[$/gm)).toHaveLength(2);
+    await eventually(async () => (await maker.client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
+  });
+
+  test('have a panel that places, lists and cancels, by a key and by a wallet', async () => {
+    const { baseUrl, tokens } = stack.addresses;
+    const page = await readDocumentPage(baseUrl);
+    const [token, other] = tokens.map(({ address }) => address) as [string, string];
+    const maker = await funded();
+    for (const calls of [page.withKey(maker.wallet.privateKey), await page.withWallet(maker.wallet)]) {
+      const placed = await calls.place({
+        salt: randomSalt(),
+        nonce: '0x0',
+        expiresAt: '0xffffffff',
+        making: { token, amount: '0x64' },
+        taking: { token: other, amount: '0x32' },
+        maker: maker.wallet.address,
+        permittedTaker: ZERO_ADDRESS,
+      });
+      expect([placed.status, placed.answer]).toEqual([200, expect.stringContaining('VALIDATING')]);
+      const listed = await calls.list();
+      const [record] = limitOrderRecords.parse(JSON.parse(listed.answer));
+      if (record === undefined) throw new Error('the list is empty');
+      expect(record.orderHash).toBe(placed.digest);
+      const cancelled = await calls.cancel(record);
+      expect(JSON.parse(cancelled.answer)).toEqual([{ orderHash: record.orderHash, status: 'CANCELLED' }]);
+      expect((await calls.list()).answer).toBe('[]');
+    }
   });
 });
 

@@ -40,6 +40,7 @@ export function replayPartition(facts: Iterable<readonly [offset: bigint, fact: 
         note(maker, draft.advance(clock, offset));
       continue;
     }
+    if (fact.type === 'ServiceModeSet') continue;
     const draft = makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), rules);
     makers.set(fact.maker, draft);
     note(fact.maker, draft.apply(fact, { offset, clock }));

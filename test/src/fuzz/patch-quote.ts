@@ -302,7 +302,7 @@ function answerMeasured(answer: () => ReturnType<PatchQuote>) {
 const navigator = new Interface(deployArtifacts.Navigator.abi);
 
 /** What is wrong with a patched call; ethers is the judge of what both say. */
-function differs({ data, minOutput }: Asked, patched: string): string | undefined {
+export function differs({ data, minOutput }: Asked, patched: string): string | undefined {
   const before = hexToBytes(data);
   const after = hexToBytes(patched as Hex);
   if (before.length !== after.length) return 'the length changed';

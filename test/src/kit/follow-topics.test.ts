@@ -54,8 +54,8 @@ describe('after an order has left the feed', () => {
     },
   );
 
-  test('with QUARANTINED it may come back', () => {
-    expect(afterTheEnd([gone('QUARANTINED')], entry)).toBeUndefined();
+  test.each(['QUARANTINED', 'SUSPENDED'] as const)('with %s it may come back', (removal) => {
+    expect(afterTheEnd([gone(removal)], entry)).toBeUndefined();
     expect(afterTheEnd([entry], gone('FILLED'))).toBeUndefined();
     expect(afterTheEnd([], gone('FILLED'))).toBeUndefined();
   });

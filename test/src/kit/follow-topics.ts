@@ -2,6 +2,7 @@ import { type BookChange, type FollowedBook, followBook } from '@makerbook/book'
 import { type BookClock, decodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
+import { checkPublished } from './check-published.js';
 
 /** A message to the router about an order. */
 export type OrderChange = Exclude<BookChange, { kind: 'clock' }>;
@@ -13,7 +14,10 @@ export interface ProcessedBlock {
   readonly offset: bigint;
 }
 
-/** The log and the router's feed, read from their beginnings. Each call throws once the feed or a record of the log is wrong. */
+/**
+ * The log and the feeds, read from their beginnings. Each call throws once the feed or a record of the log is wrong, or a
+ * message of any topic is not as `asyncapi.json` says.
+ */
 export interface FollowedTopics {
   /** Every message about an order, as they came. */
   changes(orderHash: string): readonly OrderChange[];
@@ -52,13 +56,14 @@ export function followTopics(options: FollowTopicsOptions): FollowedTopics {
   const { kafkaBrokers, topicPrefix, partitions, onChange, onFact } = options;
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'router', logger: silentLogger });
   const topics = topicNames(topicPrefix);
+  const checked = checkPublished(log, topics);
   const changes = new Map<string, OrderChange[]>();
   const logs = Array.from({ length: partitions }, () => new PartitionLog());
   let failure: Error | undefined;
   const onFatal = (error: Error) => {
     failure ??= error;
   };
-  const book = followBook(log, {
+  const book = followBook(checked, {
     topic: topics.book,
     onFatal,
     onChange: (change) => {
@@ -66,7 +71,9 @@ export function followTopics(options: FollowTopicsOptions): FollowedTopics {
       onChange?.(change);
     },
   });
-  log.followTopic({
+  for (const topic of [topics.makers, topics.parked])
+    checked.followTopic({ topic, from: 'beginning', onRecords: () => undefined, onFatal });
+  checked.followTopic({
     topic: topics.makerEvents,
     from: 'beginning',
     onFatal,
@@ -132,7 +139,7 @@ function noteChange(changes: Map<string, OrderChange[]>, change: OrderChange): v
 /** What is wrong with a message about an order that left the feed for good; undefined where nothing is. */
 export function afterTheEnd(before: readonly OrderChange[], change: OrderChange): string | undefined {
   const last = before.at(-1);
-  if (last?.kind !== 'removed' || last.removal === 'QUARANTINED') return undefined;
+  if (last?.kind !== 'removed' || last.removal === 'QUARANTINED' || last.removal === 'SUSPENDED') return undefined;
   const what = change.kind === 'entry' ? change.entry.status : `removal ${change.removal}`;
   return `${what} (offset ${change.id.offset}) came after removal ${last.removal} (offset ${last.id.offset})`;
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { checkTraffic } from '@makerbook/contracts-http/testing';
 import {
   type ProcessEntry,
   readProcessesFile,
@@ -16,6 +17,8 @@ import { testParts, untilFrozen } from '@makerbook/parts';
 /** A whole Makerbook for one test file: every service a process of its own, a chain of its own. */
 export interface OpenStack {
   readonly addresses: StackFile;
+  /** Where its data and logs are. */
+  readonly folder: string;
   readonly topicPrefix: string;
   /** Environment of the operator's commands. */
   readonly operatorEnvironment: Record<string, string>;
@@ -31,6 +34,7 @@ export interface OpenStack {
    * Waits until what was killed runs again, and each process is ready.
    */
   ready(): Promise<void>;
+  /** @throws where an answer that the test got by `fetch` was not as openapi.json describes it */
   stop(): Promise<void>;
 }
 
@@ -85,6 +89,9 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
   const shared = readProcessesFile(folder)?.settings;
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
+  const { origin } = new URL(addresses.baseUrl);
+  // The files that the page /docs loads are no part of the interface, and neither is the readiness of the local stack.
+  const endTraffic = checkTraffic((url) => url.origin === origin && !/^\/(readyz$|docs\/)/.test(url.pathname));
   const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
     const entry = processes().find(({ name }) => name === wanted);
@@ -93,6 +100,7 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
   };
   return {
     addresses,
+    folder,
     topicPrefix: shared['TOPIC_PREFIX'] ?? '',
     operatorEnvironment: { ...shared, KAFKA_BROKERS: addresses.kafkaBrokers, LOG_LEVEL: 'error' },
     processes,
@@ -121,7 +129,10 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);
     },
-    stop,
+    async stop() {
+      await stop();
+      endTraffic();
+    },
   };
 }
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { checkTraffic } from '@makerbook/contracts-http/testing';
 import { deployContracts } from '@makerbook/local-stack';
 import { testParts } from '@makerbook/parts';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
@@ -38,7 +39,12 @@ export async function openSimulation(): Promise<Simulation> {
   const parts = testParts();
   const name = `simulation-${randomBytes(4).toString('hex')}`;
   const folder = mkdtempSync(join(tmpdir(), `makerbook-${name}-`));
-  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  let services: Services | undefined;
+  const endTraffic = checkTraffic(
+    ({ origin }) => services?.running().some((one) => services?.url(one) === origin) ?? false,
+  );
+  // Run from the last to the first.
+  const closing: (() => unknown)[] = [endTraffic, () => rmSync(folder, { recursive: true, force: true })];
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step();
   };
@@ -65,6 +71,7 @@ export async function openSimulation(): Promise<Simulation> {
       LOG_LEVEL: 'info',
       ORDER_BUDGET_BURST: '100000',
       ORDER_BUDGET_PER_SECOND: '10000',
+      LIST_BUDGET_BURST: '100000',
       CLIENT_REQUESTS_MAX: '1000000',
       POLL_INTERVAL_MS: '20',
       HALT_LINGER_MS: '0',
@@ -77,7 +84,7 @@ export async function openSimulation(): Promise<Simulation> {
     };
     await order('migrate');
     await order('topics');
-    const services = runServices(folder, environment);
+    services = runServices(folder, environment);
     closing.push(services.stop);
     for (const service of ['projector', 'query', 'ingress', 'chain-watcher']) await services.start(service, service);
     await services.ready();

@@ -49,6 +49,7 @@ const ingress: DashboardSpec = {
         ),
         lines('Quotes patched', 'reqps', maybe(rate('ingress_quotes_patched_total'), 'per s')),
         lines('Read model behind the log', 's', query('ingress_projection_lag_seconds', '{{instance}}')),
+        lines('No orders are taken', 'short', query('ingress_cancel_only_modes', '{{instance}}')),
       ],
     },
   ],

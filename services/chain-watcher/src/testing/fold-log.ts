@@ -3,13 +3,14 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   advanceLog,
   type Funding,
+  isRoutable,
   type LogClock,
   MakerDraft,
   type ObservedNonce,
   type OpenOrder,
   type Rules,
   rememberHashes,
-  routableUntilSeconds,
+  snapshotOf,
   startOfLog,
   type Transition,
   unknownMaker,
@@ -87,6 +88,7 @@ export class PartitionFold {
   }
 
   private change(fact: MakerEvent, offset: bigint): readonly Transition[] {
+    if (fact.type === 'ServiceModeSet') return [];
     if (fact.type === 'QuarantineLifted') return this.release(fact.maker, offset);
     const { clock } = this;
     if (!isClockEvent(fact)) {
@@ -109,13 +111,7 @@ export class PartitionFold {
   private quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
     const { maker } = draft;
     this.quarantined.set(maker, [missed]);
-    const inBook = [...draft.orders.values()].filter((order) => order.inBook);
-    this.makers.set(
-      maker,
-      this.withOrders(draft, () => false),
-    );
-    const { offset } = missed;
-    return inBook.map((order) => ({ kind: 'OrderWithheld', order: { ...order, inBook: false }, offset }));
+    return draft.withholdAll('QUARANTINED', missed.offset);
   }
 
   /**
@@ -137,16 +133,13 @@ export class PartitionFold {
         each.kind === 'OrderRemoved' ? [{ ...each, order: { ...each.order, inBook: false } }] : [],
       );
     });
-    const released = this.withOrders(draft, (order) => this.clock.seconds < routableUntilSeconds(order, this.rules));
-    released.dueAtSeconds = 0;
+    const { admission } = draft;
+    const orders = [...draft.orders].map(([hash, order]): [Hex, OpenOrder] => {
+      return [hash, { ...order, inBook: isRoutable(order, admission, this.clock, this.rules) }];
+    });
+    const released = new MakerDraft({ ...snapshotOf(draft), orders: new Map(orders), dueAtSeconds: 0 }, this.rules);
     this.makers.set(maker, released);
     return [...gone, ...released.release(offset)];
-  }
-
-  private withOrders(draft: MakerDraft, inBook: (order: OpenOrder) => boolean): MakerDraft {
-    const { maker, admission, nonce, funding, dueAtSeconds } = draft;
-    const orders = new Map([...draft.orders].map(([hash, order]) => [hash, { ...order, inBook: inBook(order) }]));
-    return new MakerDraft({ maker, admission, nonce, funding, orders, dueAtSeconds }, this.rules);
   }
 
   private unfenced(fact: MakerEvent): MakerEvent {

@@ -1,5 +1,6 @@
-import type { BookRemovalReason, TopicNames } from '@makerbook/contracts-events';
+import type { TopicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { WithholdingReason } from '@makerbook/domain';
 import type { Following, Log } from '@makerbook/kafka';
 import type { FollowedLog } from './follow-log.js';
 import type { WatchedSet } from './watched-set.js';
@@ -15,8 +16,8 @@ export interface FollowBookOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** An order that is only withheld from routers is watched until it expires: it may be read, or come back. */
-export const staysWatched = new Set<string>(['GRACE_PERIOD', 'QUARANTINED'] satisfies BookRemovalReason[]);
+/** An order that is only withheld from routers is watched until it expires: it may come back, and then as it is on the chain. */
+export const staysWatched = new Set<string>(['GRACE_PERIOD', 'QUARANTINED', 'SUSPENDED'] satisfies WithholdingReason[]);
 /** The book is ahead of the rows of which the snapshot is made: read again from so many records before its end. */
 const TAIL_RECORDS = 5000n;
 

@@ -20,12 +20,17 @@ export async function reserveTestOrder(
     nowMs: Date.now(),
     receivedAtMs: Date.now(),
     leaseMs,
-    makers: [{ maker, partition: partitionOf(maker, ingress.partitions) }],
+    makers: [
+      {
+        maker,
+        partition: partitionOf(maker, ingress.partitions),
+        budget: { ratePerSecond: 100, burst: 1000 },
+        openOrdersMax: 1000,
+      },
+    ],
     orders: [{ makerIndex: 0, orderHash: hashOf(signed), salt: salt as Hex, expiresAtSeconds: Number(expiresAt) }],
     chargeOnly: false,
     firstRepeatAt: undefined,
-    budget: { ratePerSecond: 100, burst: 1000 },
-    openOrdersMax: 1000,
   });
   expect(outcome.kind).toBe('reserved');
 }

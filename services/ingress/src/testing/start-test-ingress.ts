@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { encodeMakerView, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import {
+  encodeMakersRecord,
+  type MakerView,
+  type ServiceMode,
+  topicNames,
+  topicSpecs,
+} from '@makerbook/contracts-events';
+import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { createRedisUser, openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
@@ -31,6 +38,8 @@ export interface TestIngress {
   readonly makerEventsTopic: string;
   /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it. */
   showMaker(wallet: Wallet, view?: Partial<MakerView>): Promise<void>;
+  /** Writes what the whole service does to the same topic. */
+  showMode(mode: ServiceMode): Promise<void>;
   /** All facts of the log so far that are not blocks, with their partition. */
   readonly facts: FakeProjector['facts'];
   /** Lets Redis vouch for all that was written before `agoMs`: as if it had lost nothing since then. */
@@ -38,6 +47,8 @@ export interface TestIngress {
   /** Pauses and resumes the fake projector. */
   pauseProjection(): void;
   resumeProjection(): void;
+  /** Starts another instance of the service on the same parts. */
+  startAnother(environment?: Record<string, string>): Promise<{ readonly url: string; stop(): Promise<void> }>;
   restart(environment?: Record<string, string>): Promise<TestIngress['urls']>;
   readonly urls: { url: string; opsUrl: string };
   stop(): Promise<void>;
@@ -82,6 +93,7 @@ export async function startTestIngress(
     await until('the service is ready', async () => (await fetch(`${urls.opsUrl}/readyz`)).ok);
   };
   await awaitReady();
+  const endTraffic = checkTraffic(({ port }) => port === String(service.port));
   const projector = await startFakeProjector({ log, appender, postgres, redis, topic: names.makerEvents, partitions });
   return {
     get url() {
@@ -99,9 +111,18 @@ export async function startTestIngress(
     makerEventsTopic: names.makerEvents,
     facts: projector.facts,
     showMaker: (wallet, view) => showMaker({ appender, topic: names.makers, url: urls.url }, wallet, view),
+    showMode: (mode) => showMode(appender, names.makers, mode),
     ageRedis: (agoMs) => ageRedis(redis, agoMs),
     pauseProjection: projector.pause,
     resumeProjection: projector.resume,
+    async startAnother(extra = {}) {
+      const another = await start(extra);
+      await until(
+        'the other instance is ready',
+        async () => (await fetch(`http://127.0.0.1:${another.opsPort}/readyz`)).ok,
+      );
+      return { url: `http://127.0.0.1:${another.port}/v0alpha/limit-orders`, stop: another.stop };
+    },
     async restart(extra = {}) {
       await service.stop();
       service = await start(extra);
@@ -113,6 +134,7 @@ export async function startTestIngress(
       await service.stop();
       await projector.stop();
       await parts.close();
+      endTraffic();
     },
   };
 }
@@ -170,7 +192,7 @@ async function showMaker(
     position: { partition, offset: '0' },
     ...view,
   };
-  const message = encodeMakerView(full, { id: randomBytes(8).toString('hex'), source: '/test', timeMs: 0 });
+  const message = encodeMakersRecord(full, { id: randomBytes(8).toString('hex'), source: '/test', timeMs: 0 });
   await appender.append([{ topic, partition, ...message, key: maker }]);
   // Refused either way, and for another reason once the maker is known.
   const expired = await signOrder(wallet, { expiresAt: '0x1' });
@@ -180,6 +202,12 @@ async function showMaker(
     const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify([expired]) });
     return ((await answer.json()) as { code?: string }).code === expected;
   });
+}
+
+async function showMode(appender: Appender, topic: string, mode: ServiceMode): Promise<void> {
+  const view = { type: 'ServiceView', mode, position: { partition: 0, offset: '0' } } as const;
+  const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
+  await appender.append([{ topic, partition: 0, key: key ?? '', ...message }]);
 }
 
 /** Waits for a condition; throws with its description. */

@@ -103,10 +103,14 @@ function orderRows({ orders }: Changes): Pick<ChangedRows, 'opened' | 'changed' 
   return { opened, changed, removed };
 }
 
-function makerRow({ maker, admission, nonce, dueAtSeconds }: Maker, quarantine: Quarantine | undefined): MakerRow {
+function makerRow(
+  { maker, admission, limits, nonce, dueAtSeconds }: Maker,
+  quarantine: Quarantine | undefined,
+): MakerRow {
   return {
     maker,
     admission,
+    limits,
     nonce: nonce === undefined ? null : String(nonce.value),
     nonceBlock: nonce?.block ?? null,
     dueAtSeconds: quarantine === undefined && Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,

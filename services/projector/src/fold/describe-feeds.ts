@@ -4,10 +4,12 @@ import {
   bookClockKey,
   bookRemovalHeaders,
   encodeBookRecord,
-  encodeMakerView,
+  encodeMakersRecord,
   type LogPosition,
   type Message,
   type MessageContext,
+  type ServiceMode,
+  serviceKey,
   type TopicNames,
   traceOf,
 } from '@makerbook/contracts-events';
@@ -69,13 +71,13 @@ export class FactFeed {
       case 'OrderChanged':
         return this.#entry(transition, transition.causes);
       case 'OrderWithheld':
-        return this.withdraw(transition.order.orderHash, 'GRACE_PERIOD');
+        return this.withdraw(transition.order.orderHash, transition.reason);
       case 'OrderRemoved':
         if (transition.order.inBook) this.withdraw(transition.order.orderHash, transition.reason);
         return;
       case 'MakerChanged': {
         const view = makerViewOf({ ...transition, maker }, this.#position);
-        return this.#add(this.#rules.topics.makers, maker, (context) => encodeMakerView(view, context));
+        return this.#add(this.#rules.topics.makers, maker, (context) => encodeMakersRecord(view, context));
       }
       case 'OrderObserved':
       case 'HashCancelled':
@@ -90,6 +92,12 @@ export class FactFeed {
     this.#add(this.#rules.topics.book, orderHash, (context) => {
       return { value: null, headers: bookRemovalHeaders(removal, this.#position, context) };
     });
+  }
+
+  /** What the whole service does from here on. */
+  mode(mode: ServiceMode): void {
+    const view = { type: 'ServiceView', mode, position: this.#position } as const;
+    this.#add(this.#rules.topics.makers, serviceKey, (context) => encodeMakersRecord(view, context));
   }
 
   /** The last message of a block. */

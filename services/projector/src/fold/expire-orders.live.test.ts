@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { StoredRecord } from '@makerbook/kafka';
 import { findFreePort } from '@makerbook/parts';
 import { readMakerList, readProjection } from '@makerbook/postgres';
 import { createListCache } from '@makerbook/redis';
-import { blockAt, makersOf, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import { blockAt, makersOf, orderOf, startSeconds, streamOf, submittedOf } from '../testing/generate-facts.js';
 import {
   appendAll,
   batchOf,
@@ -22,21 +21,14 @@ import {
   until,
 } from '../testing/test-projection.js';
 
-const cause = { kind: 'request' as const, requestId: 'request' };
 const expiresAt = startSeconds + 1_000;
 
 /** Orders that all expire in the same second, a block that takes them out of the book, and one that removes them. */
 function expiringStream(makers: readonly Hex[], ordersOfMaker: number): StoredRecord[] {
   const orders = makers.flatMap((maker) =>
-    Array.from({ length: ordersOfMaker }, (_, number): MakerEvent => {
-      const { order, orderHash, signature } = orderOf(maker, number);
-      const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiresAt.toString(16)}` as const };
-      const acceptedAtMs = startSeconds * 1000;
-      return { type: 'OrderSubmitted', maker, order: same, orderHash, signature, acceptedAtMs, cause };
-    }),
+    Array.from({ length: ordersOfMaker }, (_, number) => submittedOf(maker, number, expiresAt)),
   );
-  const facts = [...orders, blockAt(1, expiresAt - 60), blockAt(2, expiresAt)];
-  return facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
+  return streamOf([...orders, blockAt(1, expiresAt - 60), blockAt(2, expiresAt)], partition);
 }
 
 async function outcomeOf({ hash, readFeed, topics }: TestDeployment) {

@@ -54,6 +54,55 @@ describe('a fact', () => {
   });
 });
 
+describe('an operator’s decision', () => {
+  test('to suspend the maker shows in both feeds at once, and orders are listed and judged out of the book', async () => {
+    const given = new GivenPartition();
+    await given.when(
+      decided(maker, 'MakerAdmitted'),
+      submitted(maker, 0),
+      submitted(maker, 1),
+      observed(maker, [0, 1]),
+    );
+    expect(await given.when(decided(maker, 'MakerSuspended'))).toEqual([
+      '4:0 SUSPENDED',
+      '4:1 SUSPENDED of 0',
+      '4:2 SUSPENDED of 1',
+    ]);
+    expect(await given.when(submitted(maker, 2), observed(maker, [2]), cancelled(maker, 1))).toEqual([]);
+    expect([...given.tables.orders.values()]).toMatchObject([
+      { status: 'ACTIVE', inBook: false },
+      { status: 'ACTIVE', inBook: false },
+    ]);
+    expect(await given.when(decided(maker, 'MakerAdmitted'))).toEqual([
+      '8:0 ADMITTED',
+      '8:1 ACTIVE ADMITTED of 0',
+      '8:2 ACTIVE ADMITTED of 2',
+    ]);
+  });
+
+  test('counts in another process, and from older rows, too', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    const backup = given.tables;
+    await given.when(decided(maker, 'MakerSuspended'));
+    given.rows.tables = backup;
+    expect(await given.taken()).toEqual([]);
+    await given.taken();
+    expect(await given.when(submitted(maker, 1))).toEqual([]);
+    expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([false, false]);
+  });
+
+  test('about limits or about the whole service shows to those who follow the makers', async () => {
+    const given = new GivenPartition();
+    const cause = { kind: 'operator' as const, commandId: 'command' };
+    await given.when({ type: 'MakerLimitsSet', maker, limits: { openOrdersMax: 5 }, cause });
+    expect(given.tables.makers.get(maker)).toMatchObject({ limits: { openOrdersMax: 5 } });
+    const before = { ...given.tables };
+    expect(await given.when({ type: 'ServiceModeSet', mode: 'CANCEL_ONLY', cause })).toEqual(['1:0 CANCEL_ONLY']);
+    expect(given.tables.makers).toEqual(before.makers);
+  });
+});
+
 describe('a block', () => {
   test('goes to the makers that are due, by address, and its clock comes last', async () => {
     const given = new GivenPartition();

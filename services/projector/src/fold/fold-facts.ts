@@ -1,4 +1,10 @@
-import { type BlockProcessed, type ClockEvent, isClockEvent, type MakerFact } from '@makerbook/contracts-events';
+import {
+  type BlockProcessed,
+  type ClockEvent,
+  isClockEvent,
+  type MakerFact,
+  type ServiceModeSet,
+} from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { type Accept, advanceLog, type LogClock, type MakerDraft, type Transition } from '@makerbook/domain';
 import { FactFeed } from './describe-feeds.js';
@@ -27,6 +33,13 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
 export function foldTerm(state: PartitionState, logged: Logged<ClockEvent>): void {
   const feed = beginFact(state, logged);
   state.clock = advanceLog(state.clock, logged.fact);
+  endFact(state, logged, feed);
+}
+
+/** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
+export function foldMode(state: PartitionState, logged: Logged<ServiceModeSet>): void {
+  const feed = beginFact(state, logged);
+  feed.mode(logged.fact.mode);
   endFact(state, logged, feed);
 }
 
@@ -87,7 +100,8 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
 
 /** Whether the fact is about one maker whom it changes. */
 export function isMakerFact(logged: LoggedFact): logged is Logged<MakerFact> {
-  return !isClockEvent(logged.fact) && logged.fact.type !== 'QuarantineLifted';
+  const { fact } = logged;
+  return !isClockEvent(fact) && fact.type !== 'QuarantineLifted' && fact.type !== 'ServiceModeSet';
 }
 
 export function messageOf(error: unknown): string {

@@ -1,3 +1,4 @@
+import { makerLimits } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import {
   type Funding,
@@ -54,6 +55,7 @@ export function makersFromRows(
 
 const noRow: Omit<MakerRow, 'maker'> = {
   admission: 'UNKNOWN',
+  limits: {},
   nonce: null,
   nonceBlock: null,
   dueAtSeconds: null,
@@ -67,6 +69,8 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
   const maker: Maker = {
     maker: row.maker,
     admission: row.admission as Maker['admission'],
+    // Its keys come back in the order of the fact: the feed has the same bytes again.
+    limits: makerLimits.parse(row.limits),
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
     funding: new Map(funding.map((one) => [one.token, fundingFromRow(one)])),
     orders: new Map(orders.map((one) => [one.orderHash, orderFromRow(one)])),

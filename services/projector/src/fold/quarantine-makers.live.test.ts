@@ -13,7 +13,8 @@ import {
   observedAt,
   orderOf,
   startSeconds,
-  storedRecord,
+  streamOf,
+  submittedOf,
   unfoldable,
 } from '../testing/generate-facts.js';
 import {
@@ -37,11 +38,7 @@ const expiresAt = startSeconds + 1_000;
 const cause = { kind: 'request' as const, requestId: 'request' };
 const ordersOfMaker = 3;
 
-const submitted = (maker: Hex, number: number, expiry = expiresAt): MakerEvent => {
-  const { order, orderHash, signature } = orderOf(maker, number);
-  const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiry.toString(16)}` as const };
-  return { type: 'OrderSubmitted', maker, order: same, orderHash, signature, acceptedAtMs: startSeconds * 1000, cause };
-};
+const submitted = (maker: Hex, number: number, expiry = expiresAt) => submittedOf(maker, number, expiry);
 const cancelled = (maker: Hex, number: number): MakerEvent => {
   const { orderHash } = orderOf(maker, number);
   return { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: expiresAt, cause };
@@ -49,8 +46,6 @@ const cancelled = (maker: Hex, number: number): MakerEvent => {
 const lifted = (maker: Hex): MakerEvent => {
   return { type: 'QuarantineLifted', maker, cause: { kind: 'operator', commandId: 'command' } };
 };
-const streamOf = (facts: readonly MakerEvent[]): StoredRecord[] =>
-  facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
 
 /** Three orders of each maker, all in the book. */
 const orders = makers.flatMap((maker) =>
@@ -76,7 +71,7 @@ const hold = {
 
 /** Has a projector that begins with nothing in memory go on to the end of the facts. */
 async function project(facts: readonly MakerEvent[], overrides: Parameters<TestDeployment['projector']>[0] = {}) {
-  const stream = streamOf(facts);
+  const stream = streamOf(facts, partition);
   const projector = here.projector(overrides);
   for (let tries = 0; tries < 5; tries += 1) {
     try {
@@ -202,9 +197,9 @@ describe('a maker whose rows', () => {
       for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
     }
     // Behind the messages of the others, so that those have the numbers that they have in any fold.
-    const messages = (await here.readFeed(here.topics.book)).filter(({ id }) => id.startsWith(`1:${end}:`));
+    const messages = (await here.readFeed(here.topics.book)).filter(({ id }) => id.startsWith(`${partition}:${end}:`));
     const others = makers.filter((maker) => maker !== bad).flatMap(hashesOf);
-    expect(messages.map(({ key }) => key)).toEqual([...others, ...hashesOf(bad), 'clock:1']);
+    expect(messages.map(({ key }) => key)).toEqual([...others, ...hashesOf(bad), `clock:${partition}`]);
   });
 
   test('are refused by the read model is found among many, quarantined, and out of the book', async () => {
@@ -215,7 +210,7 @@ describe('a maker whose rows', () => {
     const facts = [...orders, submitted(bad, 7, expiresAt + 5_000), blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
     const projector = await project(facts, { commitTransitionsMax: 8 });
     // All of it may have been published by then: the next block takes the orders out.
-    const next = streamOf([...facts, blockAt(7, expiresAt + 2)]);
+    const next = streamOf([...facts, blockAt(7, expiresAt + 2)], partition);
     await appendAll(here, next);
     await projector.handleBatch(batchOf(next.slice(-1), BigInt(facts.length)), hold);
     await flush(projector);
@@ -237,7 +232,7 @@ describe('a quarantine that is lifted', () => {
     observedAt(bad, [0, 1, 2], { number: 5, timestamp: startSeconds }),
     blockAt(5, startSeconds + 1),
     cancelled(bad, 0),
-    { type: 'MakerSuspended' as const, maker: bad, cause: { kind: 'operator' as const, commandId: 'c' } },
+    { type: 'MakerAdmitted' as const, maker: bad, cause: { kind: 'operator' as const, commandId: 'c' } },
     submitted(bad, 7),
     blockAt(6, block.timestamp),
     lifted(bad),
@@ -262,7 +257,7 @@ describe('a quarantine that is lifted', () => {
     expect(hashesOf(bad).map((hash) => book.get(hash))).toEqual(['QUARANTINED', 'VALIDATING', 'VALIDATING']);
     expect(book.get(orderOf(bad, 7).orderHash)).toBe('VALIDATING');
     const released = (await here.readFeed(here.topics.book)).filter(({ id }) =>
-      id.startsWith(`1:${facts.length - 1}:`),
+      id.startsWith(`${partition}:${facts.length - 1}:`),
     );
     expect(released.map(({ value }) => JSON.parse(value ?? '').causes)).toEqual([
       ['RELEASED'],
@@ -271,7 +266,7 @@ describe('a quarantine that is lifted', () => {
     ]);
     const [view] = await here.readFeed(here.topics.makers);
     expect(JSON.parse((await here.readFeed(here.topics.makers)).at(-1)?.value ?? '')).toMatchObject({
-      admission: 'SUSPENDED',
+      admission: 'ADMITTED',
     });
     expect(view).toBeDefined();
     // As ever from here on.
@@ -317,7 +312,7 @@ describe('a running projector', () => {
     running = await runProjector(readSettings(projectorSettings, here.environment), telemetry);
     const parkedBefore = await metric('projector_parked_messages_total');
     const facts = [...orders, unfoldable(bad), blockAt(5, expiresAt), submitted(bad, 7), blockAt(6, expiresAt + 1)];
-    await appendAll(here, streamOf(facts));
+    await appendAll(here, streamOf(facts, partition));
     await until(async () => (await here.position()) === end + 4n);
     const [record, ...others] = await here.readFeed(here.topics.parked);
     expect(others).toEqual([]);

@@ -90,7 +90,7 @@ describe('a quarantine that is lifted', () => {
     await given.when(submitted(maker, 0), observed(maker, [0]));
     given.rows.broken.add(maker);
     await given.taken();
-    await given.when(submitted(maker, 2), decided(maker, 'MakerSuspended'), cancelled(maker, 0));
+    await given.when(submitted(maker, 2), decided(maker, 'MakerAdmitted'), cancelled(maker, 0));
     expect(quarantinedAt(given, maker)).toBe(2n);
     given.rows.broken.clear();
     return given;
@@ -99,7 +99,7 @@ describe('a quarantine that is lifted', () => {
   test('folds what was left out, and brings the open orders back to be read anew', async () => {
     const given = await mended();
     expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual([
-      '5:0 SUSPENDED',
+      '5:0 ADMITTED',
       '5:1 VALIDATING RELEASED of 2',
     ]);
     expect(quarantinedAt(given, maker)).toBeNull();
@@ -112,7 +112,7 @@ describe('a quarantine that is lifted', () => {
     const given = await mended();
     await given.taken();
     expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual([
-      '5:0 SUSPENDED',
+      '5:0 ADMITTED',
       '5:1 VALIDATING RELEASED of 2',
     ]);
   });
@@ -120,10 +120,19 @@ describe('a quarantine that is lifted', () => {
   test('leaves an order in its last seconds out of the book, and its blocks are not lost', async () => {
     const given = await mended();
     await given.when(blockAt(6, expiresAt - 60));
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual(['6:0 SUSPENDED']);
+    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual(['6:0 ADMITTED']);
     expect([...given.tables.orders.values()]).toMatchObject([{ inBook: false }]);
     expect(await given.when(blockAt(7, expiresAt))).toEqual(['7:0 block 7']);
     expect(given.tables.orders.size).toBe(0);
+  });
+
+  test('leaves the orders of a suspended maker out of the book, and they are read anew before they are ACTIVE in it', async () => {
+    const given = await mended();
+    await given.when(decided(maker, 'MakerSuspended'));
+    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual(['6:0 SUSPENDED']);
+    expect([...given.tables.orders.values()]).toMatchObject([{ isObserved: false, inBook: false }]);
+    expect(await given.when(decided(maker, 'MakerAdmitted'))).toEqual(['7:0 ADMITTED', '7:1 VALIDATING ADMITTED of 2']);
+    expect(await given.when(observed(maker, [2]))).toEqual([expect.stringMatching(/^8:0 ACTIVE OBSERVED/)]);
   });
 
   test('in vain keeps the maker as it is, and the command is parked', async () => {

@@ -1,5 +1,5 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import type { Transition } from '@makerbook/domain';
+import { snapshotOf } from '@makerbook/domain';
 import type { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { UnreadableMaker } from './makers-from-rows.js';
@@ -17,23 +17,12 @@ export function quarantineFolded(
   logged: LoggedFact,
   feed: FactFeed,
 ): void {
-  const { maker, admission, nonce, funding, orders } = held.draft;
+  const { maker } = held.draft;
   begin(state, maker, reason, logged, !isPublished(state, logged.offset));
-  const withheld = [...orders.values()].filter(({ inBook }) => inBook).map((order) => ({ ...order, inBook: false }));
-  state.makers.replace(held, {
-    maker,
-    admission,
-    nonce,
-    funding,
-    orders: new Map([...orders, ...withheld.map((order) => [order.orderHash, order] as const)]),
-    dueAtSeconds: Number.POSITIVE_INFINITY,
-  });
-  const { offset } = logged;
-  state.gathered.maker(
-    maker,
-    withheld.map((order): Transition => ({ kind: 'OrderWithheld', order, offset })),
-  );
-  for (const { orderHash } of withheld) feed.withdraw(orderHash, 'QUARANTINED');
+  const withheld = held.draft.withholdAll('QUARANTINED', logged.offset);
+  state.makers.replace(held, { ...snapshotOf(held.draft), dueAtSeconds: Number.POSITIVE_INFINITY });
+  state.gathered.maker(maker, withheld);
+  feed.transitions(withheld, maker);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
 import {
   advanceLog,
+  isRoutable,
   type Maker,
   MakerDraft,
   type OpenOrder,
   rememberHashes,
-  routableUntilSeconds,
+  snapshotOf,
   type Transition,
 } from '@makerbook/domain';
 import type { Quarantine } from '@makerbook/postgres';
@@ -47,9 +48,11 @@ export async function releaseMaker(
       const orders = routableOrders(state, draft);
       // What the quarantine has withheld is due for the book's sake again.
       const back = new MakerDraft({ ...snapshotOf(draft), orders, dueAtSeconds: 0 }, draft.rules);
-      const { admission, nonce } = draft;
-      const isNews = admission !== stored.admission || nonce?.value !== stored.nonce?.value;
-      const view: Transition[] = isNews ? [{ kind: 'MakerChanged', admission, nonce, offset: logged.offset }] : [];
+      const { admission, limits, nonce } = draft;
+      const isNews = transitions.some(({ kind }) => kind === 'MakerChanged');
+      const view: Transition[] = isNews
+        ? [{ kind: 'MakerChanged', admission, limits, nonce, offset: logged.offset }]
+        : [];
       const released = attempt('its orders', () =>
         back.release(logged.offset, (changes) => feed.transitions([...view, ...changes], maker)),
       );
@@ -81,13 +84,14 @@ async function foldAgain(
   const transitions: Transition[] = [];
   let clock = quarantine.clock;
   await parts.readFacts(quarantine.offset, to, async (facts) => {
-    const own = facts.filter(({ fact }) => isClockEvent(fact) || fact.maker === maker);
+    const own = facts.filter(({ fact }) => isClockEvent(fact) || ('maker' in fact && fact.maker === maker));
     await loadHashes(state, own, parts);
     for (const { fact, offset } of own) {
       if (isClockEvent(fact)) clock = advanceLog(clock, fact);
       const happened = attempt(`the fact at ${offset}`, () => {
         if (isClockEvent(fact)) return draft.advance(clock, offset);
-        return fact.type === 'QuarantineLifted' ? [] : draft.apply(fact, { offset, clock });
+        const isOther = fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet';
+        return isOther ? [] : draft.apply(fact, { offset, clock });
       });
       hashes.note(happened);
       transitions.push(...happened);
@@ -119,15 +123,11 @@ function attempt<T>(what: string, work: () => T): T {
   }
 }
 
-/** Those that are not in their last seconds belong into the book. */
-function routableOrders({ clock, rules }: PartitionState, { orders }: Maker): Maker['orders'] {
+/** As they belong into the book, or not. */
+function routableOrders({ clock, rules }: PartitionState, { admission, orders }: Maker): Maker['orders'] {
   return new Map(
     [...orders].map(([orderHash, order]): [OpenOrder['orderHash'], OpenOrder] => {
-      return [orderHash, { ...order, inBook: clock.seconds < routableUntilSeconds(order, rules) }];
+      return [orderHash, { ...order, inBook: isRoutable(order, admission, clock, rules) }];
     }),
   );
-}
-
-function snapshotOf({ maker, admission, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
-  return { maker, admission, nonce, funding, orders, dueAtSeconds };
 }

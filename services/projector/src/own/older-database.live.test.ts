@@ -1,14 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import {
-  connectPostgres,
-  hashReadModel,
-  migrate,
-  openProjectionStore,
-  type Postgres,
-  readProjection,
-} from '@makerbook/postgres';
+import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
+import { hashReadModel } from '@makerbook/postgres/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from '../env.js';
@@ -160,7 +154,7 @@ describe('another log', () => {
       endOffsets: async () => Array.from({ length: testPartitions }, () => end),
     });
     await expect(here.projector({ log: endsAt(5n) }).positionOf(partition)).rejects.toThrow(
-      /ends at offset 5 in partition 1, and the database has folded it up to 6: the database belongs to another log/,
+      /ends at offset 5 in partition 0, and the database has folded it up to 6: the database belongs to another log/,
     );
     const { postgres } = await emptyDatabase();
     const refused = here.projector({ log: endsAt(5n), store: openProjectionStore(postgres) }).positionOf(partition);
@@ -199,7 +193,7 @@ describe('a running projector', () => {
     if (what === 'nothing') await here.postgres.query(`truncate ${tables.join(', ')}`);
     else await restore();
     await appendAll(here, [...stream, block(6n)]);
-    await until(async () => (await here.readFeed(here.topics.book)).some(({ id }) => id === '1:6:0'));
+    await until(async () => (await here.readFeed(here.topics.book)).some(({ id }) => id === `${partition}:6:0`));
     // As the next block does in a second.
     await appendAll(here, [...stream, block(6n), block(7n)]);
     await projected(8n);

@@ -5,11 +5,19 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { recordEnd, recordStart } from '@makerbook/domain';
 import { RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { connectPostgres, hashReadModel, migrate, openProjectionStore, readMakerList } from '@makerbook/postgres';
+import { connectPostgres, migrate, openProjectionStore, readMakerList } from '@makerbook/postgres';
+import { hashReadModel } from '@makerbook/postgres/testing';
 import { connectRedis, createPartitionRefresher } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { createCacheRefresh } from '../commit/refresh-cache.js';
-import { drawStream, makersOf, observedAt, orderOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import {
+  drawStream,
+  makersOf,
+  observedAt,
+  startSeconds,
+  storedRecord,
+  submittedOf,
+} from '../testing/generate-facts.js';
 import {
   appendAll,
   batchOf,
@@ -29,7 +37,6 @@ import {
 
 const makers = makersOf(partition, testPartitions, 3);
 const maker = makers[0] as Hex;
-const cause = { kind: 'request' as const, requestId: 'request' };
 
 /** One stream with a bit of everything in it; the same one every time. */
 const drawn = drawStream(7, makers, partition, { facts: 255, orders: 12 });
@@ -37,14 +44,7 @@ const stream = withoutGaps(drawn);
 const half = stream.length >> 1;
 
 function submitted(number: number, offset: bigint): StoredRecord {
-  const fact = {
-    type: 'OrderSubmitted' as const,
-    maker,
-    ...orderOf(maker, number),
-    acceptedAtMs: startSeconds * 1000,
-    cause,
-  };
-  return storedRecord(fact, { partition, offset }, startSeconds * 1000);
+  return storedRecord(submittedOf(maker, number), { partition, offset }, startSeconds * 1000);
 }
 
 let here: TestDeployment;

@@ -2,14 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import { createChance, testParts } from '@makerbook/parts';
-import {
-  connectPostgres,
-  hashReadModel,
-  migrate,
-  openProjectionStore,
-  type Postgres,
-  readProjection,
-} from '@makerbook/postgres';
+import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
+import { hashReadModel } from '@makerbook/postgres/testing';
 import type { Step } from '../commit/commit-rows.js';
 import { readFact } from '../fold/read-facts.js';
 import { createTestProjector } from '../testing/create-test-projector.js';

@@ -8,6 +8,7 @@ import {
   beginFact,
   endBlock,
   foldMakerFact,
+  foldMode,
   foldTerm,
   isMakerFact,
   type Logged,
@@ -111,6 +112,7 @@ export class PartitionProjection {
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
     if (isClockEvent(fact)) return foldTerm(state, { ...logged, fact });
+    if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
     if (!isLoaded(state, fact.maker)) {
       await loadMakers(state, new Set([fact.maker]), this.#load);

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createSemaphore } from '../commit/semaphore.js';
 import { createProjector, type Projector, type ProjectorParts } from '../own/project-log.js';
 
-export const testPartition = 1;
+export const testPartition = 0;
 export const testPartitions = 4;
 
 type Given = Pick<ProjectorParts, 'store' | 'log' | 'createFencedPublisher' | 'topics'>;

@@ -34,6 +34,31 @@ export function orderOf(maker: Hex, number: number): Pick<OrderSubmitted, 'order
   return { order, orderHash, signature: `0x${'5'.repeat(130)}` };
 }
 
+/**
+ * The order of that number, as it comes into the log.
+ * @param expiresAt when it expires, and then it is of nonce 0; by its number where left out
+ */
+export function submittedOf(maker: Hex, number: number, expiresAt?: number): OrderSubmitted {
+  const { order, orderHash, signature } = orderOf(maker, number);
+  const terms =
+    expiresAt === undefined ? order : { ...order, nonce: quantity(0n), expiresAt: quantity(BigInt(expiresAt)) };
+  const cause = { kind: 'request' as const, requestId: 'request' };
+  return {
+    type: 'OrderSubmitted',
+    maker,
+    order: terms,
+    orderHash,
+    signature,
+    acceptedAtMs: startSeconds * 1000,
+    cause,
+  };
+}
+
+/** A log of one partition that holds the facts, from its beginning. */
+export function streamOf(facts: readonly MakerEvent[], partition: number): StoredRecord[] {
+  return facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
+}
+
 /** A fact as it would be read from the log. */
 export function storedRecord(fact: MakerEvent, place: { partition: number; offset: bigint }, timeMs = 0): StoredRecord {
   const context = {
@@ -98,8 +123,7 @@ export class FactSource {
         this.#term += 1;
         return { type: chance.oneIn(2) ? 'TermEnded' : 'TermStarted', term: this.#term, holder: 'a watcher' };
       case 'operator': {
-        const type = chance.pick(['MakerAdmitted', 'MakerSuspended', 'MakerRemoved', 'QuarantineLifted'] as const);
-        return { type, maker, cause: { kind: 'operator', commandId: 'command' } };
+        return decision(maker, chance);
       }
       case 'order':
         return this.#order(maker);
@@ -176,6 +200,32 @@ export function unfoldable(maker: Hex): MakerEvent {
   const nothing = { ...order, making: { ...order.making, amount: quantity(0n) } };
   const cause = { kind: 'request' as const, requestId: 'request' };
   return { type: 'OrderSubmitted', maker, orderHash, order: nothing, signature, acceptedAtMs: 0, cause };
+}
+
+/** What an operator decides: mostly that a maker is admitted, or else nearly all orders would be out of the book. */
+function decision(maker: Hex, chance: Chance): MakerEvent {
+  const cause = { kind: 'operator' as const, commandId: 'command' };
+  const type = chance.pickWeighted({
+    MakerAdmitted: 6,
+    MakerSuspended: 2,
+    MakerRemoved: 1,
+    QuarantineLifted: 3,
+    MakerLimitsSet: 1,
+    ServiceModeSet: 1,
+  });
+  switch (type) {
+    case 'ServiceModeSet':
+      return { type, mode: chance.pick(['NORMAL', 'CANCEL_ONLY'] as const), cause };
+    case 'MakerLimitsSet':
+      return {
+        type,
+        maker,
+        limits: chance.oneIn(2) ? {} : { openOrdersMax: chance.between(1, 3), ordersBurst: 2 },
+        cause,
+      };
+    default:
+      return { type, maker, cause };
+  }
 }
 
 /** `BlockProcessed`. */

@@ -7,7 +7,7 @@ import {
   testPartition as partition,
   testPartitions as partitions,
 } from './create-test-projector.js';
-import { makersOf, observedAt, orderOf, startSeconds, storedRecord } from './generate-facts.js';
+import { makersOf, observedAt, orderOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
 import { LogInMemory } from './log-in-memory.js';
 import { RowsInMemory, type Tables } from './simulation/hold-rows.js';
 
@@ -19,17 +19,7 @@ export const expiresAt = startSeconds + 1_000;
 
 /** Order `number` of the maker, with nonce 0, that expires at `expiresAt`. */
 export function submitted(of: Hex, number: number): MakerEvent {
-  const { order, orderHash, signature } = orderOf(of, number);
-  const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiresAt.toString(16)}` as const };
-  return {
-    type: 'OrderSubmitted',
-    maker: of,
-    order: same,
-    orderHash,
-    signature,
-    acceptedAtMs: startSeconds * 1000,
-    cause,
-  };
+  return submittedOf(of, number, expiresAt);
 }
 
 export function cancelled(of: Hex, number: number): MakerEvent {
@@ -97,8 +87,9 @@ export class GivenPartition {
     while (committer?.underWay !== undefined) await committer.underWay;
     committer?.assertGood();
     return this.#log.published.slice(before).map(({ key, value, headers }) => {
-      const { status, causes, admission, block } = value === null ? {} : JSON.parse(value.toString());
-      const what = headers['removal'] ?? admission ?? (block ? `block ${block.number}` : [status, ...causes].join(' '));
+      const { status, causes, admission, block, mode } = value === null ? {} : JSON.parse(value.toString());
+      const what =
+        headers['removal'] ?? admission ?? mode ?? (block ? `block ${block.number}` : [status, ...causes].join(' '));
       const number = headers['ce_id']?.slice(2);
       return key.length === 66 ? `${number} ${what} of ${Number(`0x${key.slice(-24)}`)}` : `${number} ${what}`;
     });

@@ -13,7 +13,7 @@ import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
 import { projectorSettings } from '../env.js';
 import { runProjector } from '../run.js';
-import { blockAt, makersOf, orderOf, startSeconds, storedRecord } from './generate-facts.js';
+import { blockAt, makersOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
 
 /**
  * What it costs when many orders expire at once, on real parts of its own and with the projector as a process of its own:
@@ -29,7 +29,6 @@ const { values } = parseArgs({
 });
 
 const expiresAt = startSeconds + 10_000;
-const cause = { kind: 'request' as const, requestId: 'measure' };
 
 /** What the projector's process says of itself since it was asked to begin anew. */
 interface Figures {
@@ -113,11 +112,7 @@ async function submitOrders(appender: Appender, topics: TopicNames, partitions: 
   for (let partition = 0; partition < partitions; partition += 1) {
     for (const maker of makersOf(partition, partitions, makers)) {
       const records = Array.from({ length: ordersOfMaker }, (_, number) => {
-        const { order, orderHash, signature } = orderOf(maker, number);
-        const same = { ...order, nonce: '0x0' as const, expiresAt: `0x${expiresAt.toString(16)}` as const };
-        const acceptedAtMs = startSeconds * 1000;
-        const fact = { type: 'OrderSubmitted' as const, maker, order: same, orderHash, signature, acceptedAtMs, cause };
-        return recordOf(fact, topics, partition);
+        return recordOf(submittedOf(maker, number, expiresAt), topics, partition);
       });
       for (let at = 0; at < records.length; at += 100) await appender.append(records.slice(at, at + 100));
     }

@@ -3,15 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
 import { createRedisUser, testParts } from '@makerbook/parts';
-import {
-  connectPostgres,
-  hashReadModel,
-  migrate,
-  openProjectionStore,
-  type Postgres,
-  type ReadModelHash,
-  readProjection,
-} from '@makerbook/postgres';
+import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
+import { hashReadModel, type ReadModelHash } from '@makerbook/postgres/testing';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Step } from '../commit/commit-rows.js';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { encodeMakerEvent, encodeMakerView, type TopicNames } from '@makerbook/contracts-events';
+import { encodeMakerEvent, encodeMakersRecord, type TopicNames } from '@makerbook/contracts-events';
 import { createOrderHasher } from '@makerbook/contracts-evm';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type Order, type OrderStatus, orderToBody, recordEnd, recordStart } from '@makerbook/domain';
@@ -30,6 +30,9 @@ export interface FakeProjectorParts {
   readonly redis: RedisConnection;
 }
 
+/** The newest block of a partition; undefined: the one that it had. */
+type BlockOf = (partition: number) => { readonly number: number; readonly timestamp: number } | undefined;
+
 /** An order that the log holds. */
 export interface Placed {
   readonly maker: Hex;
@@ -53,7 +56,7 @@ export class FakeProjector {
 
   async admit(maker: Hex, admission: 'ADMITTED' | 'SUSPENDED' = 'ADMITTED'): Promise<void> {
     const position = { partition: partitionOf(maker, partitions), offset: '0' };
-    const message = encodeMakerView(
+    const message = encodeMakersRecord(
       { type: 'MakerView', maker, admission, nonce: null, position },
       { id: '1', source: '/test', timeMs: 0 },
     );
@@ -148,13 +151,15 @@ export class FakeProjector {
     });
   }
 
-  /** Folds what was placed and cancelled into Postgres, then Redis, as the projector does. */
-  async project({ refresh = true } = {}): Promise<void> {
+  /** Folds what was placed and cancelled into Postgres, then Redis, as the projector does; and a block, where one is given. */
+  async project({ refresh = true, block }: { refresh?: boolean; block?: BlockOf } = {}): Promise<void> {
     const ends = await this.#parts.log.endOffsets(this.#parts.topics.makerEvents, { timeoutMs: SLOW_MS });
     const pending = this.#unprojected;
     this.#unprojected = [];
     for (const [partition, newPos] of ends.entries()) {
-      const { next, version, clock } = (await takeProjection(this.#parts.postgres, partition)).projection;
+      const { next, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+      const at = block?.(partition);
+      const clock = at === undefined ? before : { ...before, block: at.number, seconds: at.timestamp };
       const here = pending.filter(({ change }) => partitionOf(change.maker, partitions) === partition);
       const makers = new Set(here.map(({ change }) => change.maker));
       await saveProjection(this.#parts.postgres, {
@@ -167,6 +172,7 @@ export class FakeProjector {
         makers: [...makers].map((maker) => ({
           maker,
           admission: 'ADMITTED',
+          limits: {},
           nonce: null,
           nonceBlock: null,
           dueAtSeconds: null,

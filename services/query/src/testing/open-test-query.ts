@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contracts-evm';
+import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
 import { createRedisUser, openTcpGate, testParts } from '@makerbook/parts';
@@ -62,6 +63,7 @@ export async function openTestQuery(environment: Record<string, string> = {}, ow
     serveMetrics: (_: unknown, response: { end: () => void }) => response.end(),
   };
   const query: Query = await runQuery(settings, { telemetry });
+  const endTraffic = checkTraffic(({ port }) => port === String(query.port));
   /** Everything in Redis is gone at once. */
   async function flush(): Promise<void> {
     const keys = await redis.client.keys(`${redis.keys.prefix}*`);
@@ -80,6 +82,7 @@ export async function openTestQuery(environment: Record<string, string> = {}, ow
       await Promise.all([redis.close(), postgres.close(), appender.close()]);
       await log.close();
       await Promise.all([gates.redis.close(), gates.postgres.close(), user.remove()]);
+      endTraffic();
     },
   };
 }

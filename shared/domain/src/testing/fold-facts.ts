@@ -18,7 +18,7 @@ export function startFold(maker: Maker, hashes: HashMemory = rememberHashes(), c
   return { draft: new MakerDraft(maker, rules), hashes, clock, nextOffset: 0n };
 }
 
-/** Folds facts of the maker and of the partition. `QuarantineLifted` is the projector's matter, and changes nothing here. */
+/** Folds facts of the maker and of the partition. `QuarantineLifted` and `ServiceModeSet` are the projector's matter, and change nothing here. */
 export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[] {
   return facts.flatMap((fact) => {
     const offset = fold.nextOffset;
@@ -30,7 +30,7 @@ export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[
 }
 
 function foldOne(fold: Fold, fact: MakerEvent, offset: bigint): readonly Transition[] {
-  if (fact.type === 'QuarantineLifted') return [];
+  if (fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet') return [];
   if (!isClockEvent(fact)) return fold.draft.apply(fact, { offset, clock: fold.clock });
   fold.clock = advanceLog(fold.clock, fact);
   return fact.type === 'BlockProcessed' ? fold.draft.advance(fold.clock, offset) : [];

@@ -132,6 +132,15 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     },
   },
   {
+    name: 'an order leaves the watched set when its maker is suspended',
+    plant: () => {
+      staysWatched.delete('SUSPENDED');
+      return () => {
+        staysWatched.add('SUSPENDED');
+      };
+    },
+  },
+  {
     name: 'the orders of a released maker are not read again',
     plant: () => replaceMethod(WatchedSet.prototype, 'markUnread', () => () => undefined),
   },

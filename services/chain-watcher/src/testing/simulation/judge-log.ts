@@ -55,6 +55,8 @@ class JudgedPartition {
   private readonly removed = new Map<Hex, RemovalReason>();
   /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
   private readonly readAt = new Map<Address, number>();
+  /** Makers whom an operator has suspended or removed. */
+  private readonly barred = new Set<Address>();
   /** ACTIVE orders in the book, and by which fact. */
   private readonly active = new Map<Hex, bigint>();
 
@@ -70,6 +72,8 @@ class JudgedPartition {
     if ('unreadable' in fact) throw new Error(fact.unreadable);
     if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
+    if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
+    if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
     const { block: before, term } = this.fold.clock;
     if (this.options.isInOrder && fact.type === 'MakerObserved' && fact.term === term && fact.block.number < before) {
       this.wrong.push(`the reading at ${record.offset} of block ${fact.block.number} comes after block ${before}`);
@@ -78,6 +82,7 @@ class JudgedPartition {
       this.readAt.set(fact.maker, Math.max(fact.block.number, this.readAt.get(fact.maker) ?? 0));
     }
     for (const transition of this.fold.apply(fact, record.offset)) this.note(transition, fact);
+    if ('maker' in fact) this.judgeBook(fact.maker, record.offset);
     if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, record.offset);
   }
 
@@ -94,6 +99,8 @@ class JudgedPartition {
       if (known === undefined ? !isRightlyGone : says !== expected && !isUnknown) {
         this.report(hash, `ends as ${says}, but is ${expected}`);
       }
+      const isDue = known !== undefined && signed.expiresAt - GRACE_SECONDS > this.fold.clock.seconds;
+      if (isDue && !known.order.inBook) this.report(hash, 'is not in the book in the end');
       const [kind = ''] = says.split(' ');
       ends[kind] = (ends[kind] ?? 0) + 1;
     }
@@ -115,6 +122,15 @@ class JudgedPartition {
     const why = this.whyNot(orderHash, block, 'block' in fact ? fact.block.number : 0);
     if (why !== undefined) {
       this.report(orderHash, `became ACTIVE (${transition.offset}) with block ${block} processed, but ${why}`);
+    }
+  }
+
+  /** No order is in the book of a maker who is suspended or removed by the log. */
+  private judgeBook(maker: Address, offset: bigint): void {
+    if (!this.barred.has(maker)) return;
+    for (const { orderHash, order, inBook } of this.fold.openOrders()) {
+      if (inBook && order.maker === maker)
+        this.report(orderHash, `is in the book at ${offset}, and its maker may not trade`);
     }
   }
 

@@ -8,6 +8,8 @@ export type Action = { readonly atMs: number } & (
   | { readonly do: 'visit'; readonly draw: number }
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
+  /** One of the makers is suspended, or removed, and admitted again later. */
+  | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
   /** A watcher; `draw` says how slow and faulty what it asks is. */
   | { readonly do: 'start'; readonly draw: number }
   /** Of those that run, the one that comes first after `which` of them. */
@@ -69,6 +71,7 @@ function planActions(chance: Chance, watchers: number, hasKills: boolean): { act
   start(0);
   const paceMs = chance.pick([1000, 1000, 250]);
   const quarantinesOneIn = chance.pick([1000, 1000, 30, 8]);
+  const suspensionsOneIn = chance.pick([1000, 30, 8]);
   let atMs = 0;
   for (let left = chance.between(12, 40); left > 0; left -= 1) {
     for (let visits = chance.below(4); visits > 0; visits -= 1) {
@@ -87,6 +90,11 @@ function planActions(chance: Chance, watchers: number, hasKills: boolean): { act
     if (chance.oneIn(quarantinesOneIn)) {
       const maker = chance.below(MAKERS.length);
       actions.push({ atMs: thenMs, do: 'quarantine', maker, forMs: chance.pick([50, 1000, 6000, 15_000]) });
+    }
+    if (chance.oneIn(suspensionsOneIn)) {
+      const maker = chance.below(MAKERS.length);
+      const forMs = chance.pick([50, 1000, 6000, 15_000]);
+      actions.push({ atMs: thenMs, do: 'suspend', maker, isRemoved: chance.oneIn(3), forMs });
     }
     atMs += chance.oneIn(20) ? 5000 : chance.oneIn(6) ? chance.below(paceMs) : paceMs;
     for (let burst = chance.oneIn(12) ? chance.between(2, 8) : 1; burst > 0; burst -= 1) {

@@ -1,4 +1,4 @@
-import { bookRemovalHeaders, decodeMakerEvent, type MakerEvent, type TopicNames } from '@makerbook/contracts-events';
+import { bookRemovalHeaders, decodeMakerEvent, type TopicNames } from '@makerbook/contracts-events';
 import type { Transition } from '@makerbook/domain';
 import type { Draws, VirtualTime } from '@makerbook/parts';
 import type { PartitionStart } from '../../watch/follow-log.js';
@@ -37,7 +37,7 @@ export class Projector {
           feed,
           this.log.partitions(this.topics.makerEvents)[partition]?.length ?? 0,
         );
-        for (const { fact, transition } of transitions) this.publish(partition, fact, transition);
+        for (const transition of transitions) this.publish(partition, transition);
       }
       await time.wait(5 + draws.at(time.nowMs, 'feed').below(200));
       for (const [partition, rows] of this.rows.entries())
@@ -64,11 +64,7 @@ export class Projector {
     });
   }
 
-  private advance(
-    partition: number,
-    projection: Projection,
-    end: number,
-  ): { readonly fact: MakerEvent; readonly transition: Transition }[] {
+  private advance(partition: number, projection: Projection, end: number): Transition[] {
     const records = this.log.partitions(this.topics.makerEvents)[partition] ?? [];
     return records.slice(projection.next, end).flatMap((record) => {
       const fact = decodeMakerEvent(record);
@@ -77,17 +73,16 @@ export class Projector {
       projection.next += 1;
       const { block, seconds } = projection.fold.clock;
       projection.block = block < 0 ? undefined : { number: block, hash: undefined, timestamp: seconds };
-      return transitions.map((transition) => ({ fact, transition }));
+      return [...transitions];
     });
   }
 
-  private publish(partition: number, fact: MakerEvent, transition: Transition): void {
+  private publish(partition: number, transition: Transition): void {
     const isWithheld = transition.kind === 'OrderWithheld';
     if (!isWithheld && !(transition.kind === 'OrderRemoved' && transition.order.inBook)) return;
-    const whyWithheld = fact.type === 'BlockProcessed' ? 'GRACE_PERIOD' : 'QUARANTINED';
     const position = { partition, offset: String(transition.offset) };
     const context = { id: 'tombstone', source: '/projector', timeMs: 0 };
-    const headers = bookRemovalHeaders(isWithheld ? whyWithheld : transition.reason, position, context);
+    const headers = bookRemovalHeaders(transition.reason, position, context);
     const key = transition.order.orderHash;
     this.log.store('projector', [{ topic: this.topics.book, partition, key, value: null, headers }]);
   }

@@ -25,15 +25,15 @@ const seeds = readRange(USAGE, values.seed === undefined ? '--seeds' : '--seed',
 const failuresMax = readWhole(USAGE, '--failures', values.failures, 1);
 const onLine = values.seed === undefined ? undefined : (line: string) => console.log(line);
 const startedAtMs = Date.now();
-const sums = { seeds: 0, failed: 0, blocks: 0, records: 0, terms: 0, kills: 0, quarantines: 0, watchers: 0, held: 0 };
+const counted = ['blocks', 'records', 'terms', 'kills', 'quarantines', 'suspensions', 'watchers', 'held'] as const;
+const sums: Record<string, number> & { seeds: number; failed: number } = { seeds: 0, failed: 0 };
 const ends: Record<string, number> = {};
 for (const seed of seeds) {
   if (sums.failed >= failuresMax) break;
   const plan = planRun(seed, given);
   const report = await runPlan(plan, { onLine });
   sums.seeds += 1;
-  for (const what of ['blocks', 'records', 'terms', 'kills', 'quarantines', 'watchers', 'held'] as const)
-    sums[what] += report[what];
+  for (const what of counted) sums[what] = (sums[what] ?? 0) + report[what];
   for (const [end, times] of Object.entries(report.ends)) ends[end] = (ends[end] ?? 0) + times;
   if (report.wrong.length === 0) continue;
   sums.failed += 1;

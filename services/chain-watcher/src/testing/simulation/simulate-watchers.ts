@@ -36,6 +36,8 @@ export interface RunReport extends Verdict {
   readonly kills: number;
   /** Makers that could not be folded for some time. */
   readonly quarantines: number;
+  /** Makers that were suspended or removed for some time. */
+  readonly suspensions: number;
   readonly watchers: number;
 }
 
@@ -45,8 +47,8 @@ const ORDERS_MAX = 35;
 
 /**
  * Watchers as they are, in one process, on a chain and a log in memory and on virtual time: orders are posted and deleted,
- * filled, cancelled and funded, makers cannot be folded and are released, watchers are killed, frozen and started, requests
- * are slow and fail, all by the plan. At the end the log is folded and compared with the chain. The same plan does the same
+ * filled, cancelled and funded, makers cannot be folded and are released, makers are suspended and admitted again, watchers are
+ * killed, frozen and started, requests are slow and fail, all by the plan. At the end the log is folded and compared with the chain. The same plan does the same
  * again.
  */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
@@ -70,6 +72,7 @@ class Run {
   private started = 0;
   private kills = 0;
   private quarantines = 0;
+  private suspensions = 0;
 
   constructor(plan: Plan, options: RunOptions) {
     this.plan = plan;
@@ -128,6 +131,7 @@ class Run {
       terms: Math.max(0, ...terms),
       kills: this.kills,
       quarantines: this.quarantines,
+      suspensions: this.suspensions,
       watchers: this.started,
     };
   }
@@ -146,6 +150,8 @@ class Run {
         return this.start(action.draw);
       case 'quarantine':
         return this.quarantine(MAKERS[action.maker] ?? MAKERS[0], action.forMs);
+      case 'suspend':
+        return this.suspend(action);
       default:
         return this.disturb(action);
     }
@@ -191,6 +197,17 @@ class Run {
     const order = this.makers.sign(chance, Math.floor(this.time.nowMs / 1000));
     this.note(() => `${order.label} is signed: ${order.amount} of ${nameOf(order.token)}, nonce ${order.nonce}`);
     if (!chance.oneIn(4)) this.post(order);
+  }
+
+  private suspend({ maker: index, isRemoved, forMs }: Extract<Action, { do: 'suspend' }>): void {
+    const maker = MAKERS[index] ?? MAKERS[0];
+    const cause = { kind: 'operator', commandId: 'decision' } as const;
+    const store = (type: 'MakerSuspended' | 'MakerRemoved' | 'MakerAdmitted') =>
+      this.log.store('operator', [recordOf(TOPICS.makerEvents, this.plan.partitions, { type, maker, cause })]);
+    this.suspensions += 1;
+    this.note(() => `${nameOf(maker)} is suspended for ${forMs} ms`);
+    store(isRemoved ? 'MakerRemoved' : 'MakerSuspended');
+    this.time.after(forMs, () => store('MakerAdmitted'));
   }
 
   /** An order is in the log that the projector cannot fold. An operator releases its maker once the cause is mended. */
@@ -241,6 +258,8 @@ function detailsOf(fact: MakerEvent): string {
   switch (fact.type) {
     case 'BlockProcessed':
       return '';
+    case 'ServiceModeSet':
+      return fact.mode;
     case 'TermStarted':
     case 'TermEnded':
       return fact.holder;

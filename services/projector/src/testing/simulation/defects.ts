@@ -1,3 +1,4 @@
+import { MakerDraft } from '@makerbook/domain';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { RowCommitter } from '../../commit/commit-rows.js';
 import { DueMakers } from '../../fold/due-makers.js';
@@ -83,6 +84,18 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
       quarantined.has = () => false;
     }),
     plant: nothing,
+  },
+  {
+    name: 'orders of a suspended maker stay in the book',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'withhold',
+        (withhold) =>
+          function (this: MakerDraft, order, reason) {
+            return reason === 'SUSPENDED' ? order : withhold.call(this, order, reason);
+          },
+      ),
   },
   {
     name: 'a quarantine is forgotten where the partition is taken again',

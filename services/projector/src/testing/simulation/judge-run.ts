@@ -98,9 +98,11 @@ export function judgeBook({ orders, makers }: Tables, published: readonly LogRec
     const row = orders.get(key as Hex);
     const must = row?.inBook ? row.status : undefined;
     if (book.get(key) !== must) wrong.push(`${key} is ${book.get(key)} in the book, and ${must} by its row`);
-    const quarantine = row && makers.get(row.maker)?.quarantinedOffset;
-    if (book.has(key) && quarantine !== null && quarantine !== undefined)
-      wrong.push(`${key} of a quarantined maker is in the book`);
+    const maker = row && makers.get(row.maker);
+    if (!book.has(key) || maker === undefined) continue;
+    if (maker.quarantinedOffset !== null) wrong.push(`${key} of a quarantined maker is in the book`);
+    if (maker.admission === 'SUSPENDED' || maker.admission === 'REMOVED')
+      wrong.push(`${key} of a maker who is ${maker.admission} is in the book`);
   }
   return wrong;
 }
@@ -119,12 +121,12 @@ function describeMaker(maker: Hex, { makers, funding, orders }: Tables): string 
   return row === undefined ? unknown : describeRows(row, funding, ordersOf(maker, orders));
 }
 
-const unknown = JSON.stringify([['UNKNOWN', null], null, null, [], []]);
+const unknown = JSON.stringify([['UNKNOWN', {}, null], null, null, [], []]);
 
 function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnType<typeof ordersOf>): string {
   const { quarantinedOffset, quarantineReason, quarantineClock } = row;
   return JSON.stringify([
-    [row.admission, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
+    [row.admission, row.limits, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
     row.dueAtSeconds,
     quarantinedOffset === null ? null : [String(quarantinedOffset), quarantineReason, quarantineClock],
     [...funding.values()]

@@ -12,13 +12,13 @@ import {
   bookEntryOf,
   expirySeconds,
   type LogClock,
-  type Maker,
   MakerDraft,
   makerViewOf,
   type OpenOrder,
   recordStart,
   rememberHashes,
   routableUntilSeconds,
+  snapshotOf,
   startOfLog,
   type Transition,
   unknownMaker,
@@ -112,6 +112,10 @@ export class Replay {
   }
 
   #fold(fact: MakerEvent): void {
+    if (fact.type === 'ServiceModeSet') {
+      const { mode } = fact;
+      return this.#add('service', JSON.stringify({ mode, position: this.#position() }), undefined);
+    }
     if (!isClockEvent(fact)) this.#touched.add(fact.maker);
     if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
     if (!isClockEvent(fact)) return this.#change(this.#makerOf(fact.maker), fact);
@@ -141,8 +145,9 @@ export class Replay {
       this.parked.add(`${this.#offset} ${fact.maker}`);
       const inBook = [...one.draft.orders.values()].filter((order) => order.inBook);
       this.#put(one, (order) => ({ ...order, inBook: false }), Number.POSITIVE_INFINITY);
-      for (const order of inBook) this.#happen({ kind: 'OrderWithheld', order, offset: this.#offset }, fact.maker);
-      for (const { orderHash } of inBook) this.#withdraw(orderHash, 'QUARANTINED', fact.maker);
+      for (const order of inBook) {
+        this.#take(one, [{ kind: 'OrderWithheld', order, reason: 'QUARANTINED', offset: this.#offset }]);
+      }
     }
   }
 
@@ -158,7 +163,8 @@ export class Replay {
     let { clock } = quarantine;
     try {
       for (const { offset, fact } of this.#facts) {
-        if (offset < quarantine.offset || offset >= this.#offset || fact.type === 'QuarantineLifted') continue;
+        if (offset < quarantine.offset || offset >= this.#offset) continue;
+        if (fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet') continue;
         if (isClockEvent(fact)) clock = advanceLog(clock, fact);
         else if (fact.maker !== maker) continue;
         const transitions = isClockEvent(fact) ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
@@ -172,14 +178,15 @@ export class Replay {
     one.quarantine = undefined;
     one.draft = draft;
     for (const transition of happened) this.#happen(transition, maker);
+    const { admission, limits, nonce } = one.draft;
+    const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
     this.#put(
       one,
-      (order) => ({ ...order, inBook: this.#clock.seconds < routableUntilSeconds({ order: order.order }, rules) }),
+      (order) => ({ ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, rules) }),
       0,
     );
-    const { admission, nonce } = one.draft;
-    if (admission !== before.admission || nonce?.value !== before.nonce?.value) {
-      this.#take(one, [{ kind: 'MakerChanged', admission, nonce, offset: this.#offset }]);
+    if (happened.some(({ kind }) => kind === 'MakerChanged')) {
+      this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, offset: this.#offset }]);
     }
     this.#take(one, one.draft.release(this.#offset));
   }
@@ -192,7 +199,7 @@ export class Replay {
         const { type: _, ...view } = makerViewOf({ ...transition, maker }, this.#position());
         this.#add(maker, JSON.stringify(view), maker);
       }
-      if (transition.kind === 'OrderWithheld') this.#withdraw(transition.order.orderHash, 'GRACE_PERIOD', maker);
+      if (transition.kind === 'OrderWithheld') this.#withdraw(transition.order.orderHash, transition.reason, maker);
       if (transition.kind === 'OrderRemoved' && transition.order.inBook) {
         this.#withdraw(transition.order.orderHash, transition.reason, maker);
       }
@@ -247,9 +254,9 @@ export class Replay {
   }
 
   #describe({ draft, quarantine }: Replayed): string {
-    const { admission, nonce, dueAtSeconds, funding, orders } = draft;
+    const { admission, limits, nonce, dueAtSeconds, funding, orders } = draft;
     return JSON.stringify([
-      [admission, nonce === undefined ? null : [String(nonce.value), nonce.block]],
+      [admission, limits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
       Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
       quarantine === undefined ? null : [String(quarantine.offset), quarantine.reason, quarantine.clock],
       [...funding]
@@ -265,8 +272,4 @@ export class Replay {
       ]),
     ]);
   }
-}
-
-function snapshotOf({ maker, admission, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
-  return { maker, admission, nonce, funding: new Map(funding), orders: new Map(orders), dueAtSeconds };
 }

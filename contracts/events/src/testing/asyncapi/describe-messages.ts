@@ -1,0 +1,191 @@
+import { bookRemovalReason } from '../../feeds.js';
+import { ceType } from '../../messages.js';
+import type { GoldenMessage } from '../index.js';
+import { type DataType, type Schema, schemaRef } from './describe-data.js';
+
+/** Every message of every topic, by its name in the document. */
+export type MessageName = DataType | 'BookEntryRemoved' | 'Parked' | 'ParkedResolved';
+
+const none: Schema = { type: 'null' };
+const text: Schema = { type: 'string' };
+const decimal: Schema = { type: 'string', pattern: '^(0|[1-9][0-9]*)$' };
+
+const makerKey: Schema = { allOf: [schemaRef('Address')], description: 'The maker.' };
+const orderKey: Schema = { allOf: [schemaRef('Bytes32')], description: 'The order hash.' };
+const noKey: Schema = { type: ['string', 'null'], maxLength: 0, description: 'No key, or an empty one.' };
+const clockKey: Schema = {
+  type: 'string',
+  pattern: '^clock:(0|[1-9][0-9]*)$',
+  description: '`clock:<partition>`, with the partition that the record is in.',
+};
+const serviceKey: Schema = { const: 'service' };
+const sourceKey: Schema = { type: ['string', 'null'], description: 'As the message had it.' };
+
+const keys: Readonly<Record<MessageName, Schema>> = {
+  OrderSubmitted: makerKey,
+  OrderCancelled: makerKey,
+  MakerObserved: makerKey,
+  MakerAdmitted: makerKey,
+  MakerSuspended: makerKey,
+  MakerRemoved: makerKey,
+  MakerLimitsSet: makerKey,
+  QuarantineLifted: makerKey,
+  ServiceModeSet: noKey,
+  BlockProcessed: noKey,
+  TermStarted: noKey,
+  TermEnded: noKey,
+  BookEntry: orderKey,
+  BookEntryRemoved: orderKey,
+  BookClock: clockKey,
+  MakerView: makerKey,
+  ServiceView: serviceKey,
+  Parked: sourceKey,
+  ParkedResolved: sourceKey,
+};
+
+const summaries: Readonly<Record<MessageName, string>> = {
+  OrderSubmitted: 'An order was accepted.',
+  OrderCancelled:
+    'The maker cancelled an order with the service. It may come before its `OrderSubmitted`, or without one: such an order is never open.',
+  MakerObserved:
+    'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has seen a higher term or processed a newer block.',
+  MakerAdmitted:
+    'An operator put the maker on the whitelist. Its open orders that are still valid come back into the book.',
+  MakerSuspended:
+    "An operator took the maker's access away for a time. Its open orders leave the book and stay listed.",
+  MakerRemoved: 'An operator took the maker off the whitelist. The same becomes of its open orders.',
+  MakerLimitsSet: 'An operator gave the maker limits of its own, in place of all that it had.',
+  QuarantineLifted: 'An operator has the maker folded again, beginning with the fact that could not be folded.',
+  ServiceModeSet: 'In partition 0: an operator decided what the whole service does from here on.',
+  BlockProcessed:
+    'In every partition, after each block: all that it and earlier blocks did to the makers of the partition comes before. It does not count where the partition has seen a higher term.',
+  TermStarted: 'In every partition: from here on, what carries a lower term does not count.',
+  TermEnded: 'The holder of the term has stopped.',
+  BookEntry:
+    'An open order as the router may use it: replaces what is known of its key. Only an `ACTIVE` one can be filled.',
+  BookEntryRemoved: 'A tombstone: the order is out of the book. What there is to say is in its headers.',
+  BookClock:
+    'Once for each block, in every partition: the partition of the book is complete up to this block, and up to the facts before `position` in the log.',
+  MakerView:
+    'What ingress and query know of a maker. `nonce` is the highest that the chain was seen to hold, null before the first reading.',
+  ServiceView:
+    'What the whole service does. `CANCEL_ONLY`: no order is placed. `NORMAL` where there is no such record.',
+  Parked:
+    'A message that could not be handled, or a batch that could not be decoded (`parked-next-offset`): its key, its headers and its bytes.',
+  ParkedResolved: 'An operator dealt with a parked message.',
+};
+
+const headersOfFeed = schemaRef('FeedEvent');
+const parkedOrigin = { 'parked-topic': text, 'parked-partition': decimal, 'parked-offset': decimal };
+
+/** The header schemas that several messages refer to. */
+export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>> = {
+  CloudEvent: {
+    type: 'object',
+    description: 'CloudEvents 1.0 in the binary mode of its Kafka binding: attributes and the W3C trace in headers.',
+    required: ['ce_specversion', 'ce_id', 'ce_type', 'ce_source', 'ce_time', 'content-type'],
+    properties: {
+      ce_specversion: { const: '1.0' },
+      ce_id: { type: 'string', minLength: 1, description: 'Unique with `ce_source`; a repeat of a fact has the same.' },
+      ce_type: { type: 'string', description: 'What the message is.' },
+      ce_source: { type: 'string', pattern: '^/makerbook/', description: 'The service that wrote it.' },
+      ce_time: {
+        type: 'string',
+        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
+        description: 'When it happened; of a fact read at a block the time of the block.',
+      },
+      'content-type': { const: 'application/json' },
+      traceparent: { type: 'string', pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' },
+      tracestate: text,
+      baggage: text,
+    },
+  },
+  FeedEvent: {
+    allOf: [schemaRef('CloudEvent')],
+    properties: {
+      ce_id: {
+        type: 'string',
+        description:
+          '`<partition>:<offset>:<index>`: the place in `limit-orders.maker-events.v1` of the fact that led to the message, and which of its messages it is. It grows with every message of a partition.',
+      },
+    },
+  },
+};
+
+/** The messages of the document, with the golden ones as examples. */
+export function describeMessages(
+  golden: readonly (readonly [file: string, GoldenMessage])[],
+): Record<MessageName, Schema> {
+  const entries = (Object.keys(summaries) as MessageName[]).map((name) => {
+    const examples = golden
+      .filter(([, { headers }]) => headers['ce_type'] === ceType(name))
+      .map(([file, { headers, value }]) => ({
+        name: file.replace(/\.json$/, ''),
+        headers,
+        payload: value === null ? null : JSON.parse(value),
+      }));
+    return [name, describeMessage(name, examples)];
+  });
+  return Object.fromEntries(entries);
+}
+
+function describeMessage(name: MessageName, examples: readonly object[]): Schema {
+  return {
+    name,
+    title: ceTypeOf(name) ?? name,
+    summary: summaries[name],
+    contentType: name === 'Parked' ? 'application/octet-stream' : 'application/json',
+    headers: headersOf(name),
+    payload: payloadOf(name),
+    bindings: { kafka: { key: keys[name], bindingVersion: '0.5.0' } },
+    ...(examples.length > 0 && { examples }),
+  };
+}
+
+function ceTypeOf(name: MessageName): string | undefined {
+  return name === 'Parked' || name === 'ParkedResolved' ? undefined : ceType(name);
+}
+
+function payloadOf(name: MessageName): Schema {
+  switch (name) {
+    case 'BookEntryRemoved':
+    case 'ParkedResolved':
+      return none;
+    case 'Parked':
+      return {
+        description: 'The bytes as they were. None where the message had none, or `parked-value-omitted` is set.',
+      };
+    default:
+      return schemaRef(name);
+  }
+}
+
+function headersOf(name: MessageName): Schema {
+  switch (name) {
+    case 'BookEntryRemoved':
+      return headersWith(headersOfFeed, {
+        ce_type: { const: ceType(name) },
+        removal: { enum: bookRemovalReason.options, description: 'Why the order left the book.' },
+        position_partition: { ...decimal, description: 'The fact that led to it, in the log.' },
+        position_offset: decimal,
+      });
+    case 'BookEntry':
+    case 'BookClock':
+    case 'MakerView':
+    case 'ServiceView':
+      return headersWith(headersOfFeed, { ce_type: { const: ceType(name) } });
+    case 'Parked':
+      return {
+        ...headersWith(undefined, { ...parkedOrigin, 'parked-reason': text }),
+        not: { required: ['resolution'] },
+      };
+    case 'ParkedResolved':
+      return headersWith(undefined, { ...parkedOrigin, resolution: { enum: ['replayed', 'discarded'] } });
+    default:
+      return headersWith(schemaRef('CloudEvent'), { ce_type: { const: ceType(name) } });
+  }
+}
+
+function headersWith(base: Schema | undefined, properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', ...(base && { allOf: [base] }), required: Object.keys(properties), properties };
+}

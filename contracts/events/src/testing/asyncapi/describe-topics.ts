@@ -1,0 +1,110 @@
+import { makerEvent } from '../../maker-events.js';
+import { type TopicNames, topicNames, topicSpecs } from '../../topics.js';
+import type { GoldenMessage } from '../index.js';
+import { describeData, type Schema } from './describe-data.js';
+import { describeMessages, headerSchemas, type MessageName } from './describe-messages.js';
+
+/** What `PARTITIONS` is where nothing else is set. */
+const PARTITIONS = 48;
+
+const partitionOfMaker = `The partition is that of Kafka's own default partitioner for the maker's address: \
+\`(murmur2(key) & 0x7fffffff) mod partitions\` over the key's UTF-8 bytes, \`murmur2_random\` in librdkafka.`;
+
+interface TopicText {
+  readonly title: string;
+  readonly description: string;
+  readonly messages: readonly MessageName[];
+}
+
+const texts: Readonly<Record<keyof TopicNames, TopicText>> = {
+  makerEvents: {
+    title: 'The log',
+    description: `Every fact about a maker, keyed by maker. ${partitionOfMaker} A maker never moves, so all its facts have \
+one order. Facts about the whole partition have no key and go to every partition; one about the whole service has none, and is \
+in partition 0.`,
+    messages: makerEvent.options.map((option) => option.shape.type.value),
+  },
+  book: {
+    title: "The router's feed",
+    description: `All open orders, record by record: an entry replaces what is known of its order hash, a tombstone takes the \
+order out, and \`clock:<partition>\` names the block up to which the partition is complete. Each message is published once, and \
+positions never go back. Tombstones are kept for \`delete.retention.ms\`: a reader that was away for longer starts from the \
+beginning. A record is in the partition of its order's maker in the log, **not** in the one of its own key: read \
+all partitions.`,
+    messages: ['BookEntry', 'BookEntryRemoved', 'BookClock'],
+  },
+  makers: {
+    title: "The makers' feed",
+    description: `What the services know of each maker, keyed by maker, and what the whole service does, keyed \`service\`. ${partitionOfMaker}`,
+    messages: ['MakerView', 'ServiceView'],
+  },
+  parked: {
+    title: 'Parked messages',
+    description:
+      'What a service could not handle, with its reason, and what an operator decided about it. For people: no service depends on it.',
+    messages: ['Parked', 'ParkedResolved'],
+  },
+};
+
+/**
+ * The topics as an AsyncAPI 3.0 document: keys, headers, data, partitions and how long what is kept.
+ * @param golden messages with the names of their files, shown as examples
+ */
+export function describeTopics(golden: readonly (readonly [file: string, GoldenMessage])[]): object {
+  const names = topicNames();
+  const specs = topicSpecs(names, PARTITIONS);
+  const topics = (Object.keys(texts) as (keyof TopicNames)[]).flatMap((id) =>
+    specs.filter(({ name }) => name === names[id]).map((spec) => ({ id, spec, text: texts[id] })),
+  );
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Makerbook',
+      version: '1.0.0',
+      description: `The Kafka topics of Makerbook. Read them with \`isolation.level=read_committed\`: what a broken transaction \
+left behind must not count. A topic's name may have a prefix, one for the deployment. The number of partitions is a setting of \
+the deployment and fixed for the life of its topics.\n\nWithin \`v1\` fields may be added, never changed or taken away: \
+pass over fields that you do not know. The guide for routers is \`README.md\` beside this file.`,
+    },
+    defaultContentType: 'application/json',
+    channels: Object.fromEntries(
+      topics.map(({ id, text, spec }) => [
+        id,
+        {
+          address: spec.name,
+          title: text.title,
+          description: text.description,
+          messages: Object.fromEntries(
+            text.messages.map((message) => [message, { $ref: `#/components/messages/${message}` }]),
+          ),
+          bindings: {
+            kafka: {
+              topic: spec.name,
+              partitions: spec.partitions,
+              topicConfiguration: topicConfiguration(spec.config),
+              bindingVersion: '0.5.0',
+            },
+          },
+          'x-isolation-level': 'read_committed',
+        },
+      ]),
+    ),
+    operations: Object.fromEntries(
+      topics.map(({ id, text }) => [
+        `send-${id}`,
+        { action: 'send', title: text.title, channel: { $ref: `#/channels/${id}` } },
+      ]),
+    ),
+    components: {
+      messages: describeMessages(golden),
+      schemas: { ...headerSchemas, ...describeData() },
+    },
+  };
+}
+
+/** As the Kafka binding has it: numbers, and a list of policies. */
+function topicConfiguration(config: Readonly<Record<string, string>>): Schema {
+  return Object.fromEntries(
+    Object.entries(config).map(([name, value]) => [name, name === 'cleanup.policy' ? value.split(',') : Number(value)]),
+  );
+}

@@ -1,0 +1,2 @@
+export * from './check-messages.js';
+export * from './golden-messages.js';

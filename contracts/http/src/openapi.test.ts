@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { errorsOfAnyRequest, type Operation, operations } from './operations.js';
+import { type ProblemCode, problemKinds } from './problems.js';
+import { assembleOpenApi } from './testing/assemble-openapi.js';
+import { withErrorTables } from './testing/describe-errors.js';
+
+const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
+
+/** Every part of the document that has a key, with a JSON pointer to it. */
+function findAll(key: string, at: unknown, pointer = ''): { pointer: string; part: Record<string, unknown> }[] {
+  if (typeof at !== 'object' || at === null) return [];
+  const found = Object.entries(at).flatMap(([name, value]) =>
+    findAll(key, value, `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`),
+  );
+  return key in at ? [{ pointer, part: at as Record<string, unknown> }, ...found] : found;
+}
+
+const entries = Object.entries<Operation>(operations);
+
+test('openapi.json is what `npm run generate -w @makerbook/contracts-http` writes', () => {
+  expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(assembleOpenApi())));
+});
+
+test('the tables of errors in the README are those of the operations', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  expect(withErrorTables(readme)).toBe(readme);
+});
+
+describe('the document', () => {
+  test('has nothing that the linter finds', async () => {
+    const rules = { 'no-invalid-parameter-examples': 'error', 'no-invalid-schema-examples': 'error' } as const;
+    const config = await createConfig({ extends: ['recommended-strict'], rules });
+    const problems = await lintFromString({ source: text, absoluteRef: 'openapi.json', config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test('has an example for every body that is taken, and for every answer of an endpoint', () => {
+    expect(findAll('example', JSON.parse(text)).filter(({ part }) => 'schema' in part)).toHaveLength(3 + 6);
+  });
+
+  test.each(entries)('of %s: what is sent is open, and what is taken is not', (_id, { path, method }) => {
+    const { requestBody, responses } = JSON.parse(text).paths[path][method.toLowerCase()];
+    expect(requestBody === undefined || closedIn(requestBody)).toBe(true);
+    expect(closedIn(responses)).toBe(false);
+  });
+});
+
+/** Whether an object of a schema, also behind a reference, has no fields but its own. */
+function closedIn(part: unknown, seen = new Set<string>()): boolean {
+  if (findAll('additionalProperties', part).some((found) => found.part['additionalProperties'] === false)) return true;
+  return findAll('$ref', part).some((found) => {
+    const ref = String(found.part['$ref']);
+    if (seen.has(ref)) return false;
+    const target = ref
+      .split('/')
+      .slice(1)
+      .reduce((at, name) => at[name], JSON.parse(text));
+    return closedIn(target, seen.add(ref));
+  });
+}
+
+describe('the errors', () => {
+  test('of all operations are all codes, and every operation can answer `internal`', () => {
+    const documented = new Set<string>(Object.keys(errorsOfAnyRequest));
+    for (const [, { errors }] of entries) for (const code of Object.keys(errors)) documented.add(code);
+    expect([...documented].sort()).toEqual(Object.keys(problemKinds).sort());
+    expect(entries.filter(([, { errors }]) => errors.internal === undefined)).toEqual([]);
+  });
+
+  test('are those that the interface names', () => {
+    const named: [keyof typeof operations, ProblemCode][] = [
+      ['patchQuote', 'invalid_date'],
+      ['patchQuote', 'no_changes'],
+      ['patchQuote', 'invalid_signature'],
+      ['patchQuote', 'field_not_exists'],
+      ['placeOrders', 'duplicate'],
+      ['placeOrders', 'too_many_orders'],
+      ['placeOrders', 'invalid_signature'],
+      ['placeOrders', 'rate_limited'],
+    ];
+    for (const [id, code] of named) expect(operations[id].errors).toHaveProperty(code);
+  });
+
+  test.each(entries)('of %s have a cause and a remedy, in whole sentences', (_id, { errors }) => {
+    for (const [code, { cause, remedy }] of Object.entries(errors)) {
+      expect({ code, cause }).toEqual({ code, cause: expect.stringMatching(/^[A-Z`].+\.$/) });
+      expect({ code, remedy }).toEqual({ code, remedy: expect.stringMatching(/^[A-Z`].+\.$/) });
+    }
+  });
+});

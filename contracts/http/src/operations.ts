@@ -1,0 +1,422 @@
+import { z } from 'zod';
+import { examples } from './examples.js';
+import { info } from './info.js';
+import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
+import { cancellationsQuery, cancelQuery, listHeaders, listQuery, placeHeaders } from './parameters.js';
+import { paths } from './paths.js';
+import type { ProblemCode } from './problems.js';
+import { quotePatchAnswer, quotePatchInput } from './quotes.js';
+
+/** Why an error is answered, and what its receiver does about it: a sentence or two each. */
+export interface ErrorCase {
+  readonly cause: string;
+  readonly remedy: string;
+}
+
+/** The errors of an operation, in the order in which they are judged. */
+export type ErrorCases = Readonly<Partial<Record<ProblemCode, ErrorCase>>>;
+
+/** A body as it is taken or sent. */
+export interface Content {
+  readonly type: 'application/json' | 'text/plain' | 'text/html';
+  readonly schema: z.ZodType;
+  readonly example?: unknown;
+}
+
+/** A method of the interface. HEAD and OPTIONS follow from the others. */
+export type Method = 'GET' | 'POST' | 'DELETE' | 'PATCH';
+
+/** One method at one path: what it takes, what it answers with 200, and every error that it can answer. */
+export interface Operation {
+  readonly method: Method;
+  readonly path: string;
+  /** The section of the interface. */
+  readonly section: string;
+  readonly tag: 'Limit orders' | 'Quotes' | 'Documents';
+  readonly summary: string;
+  readonly description: string;
+  readonly query?: z.ZodObject;
+  readonly headers?: z.ZodObject;
+  readonly body?: Content;
+  readonly answer: Content & {
+    readonly description: string;
+    readonly headers?: z.ZodObject;
+    /** What 304 means, where a request may name the `ETag` that it has. */
+    readonly notModified?: string;
+  };
+  readonly errors: ErrorCases;
+}
+
+const header = (name: string, schema: z.ZodType, description: string) =>
+  schema.meta({ description, header: { id: name } });
+
+/** Headers that every answer has, or may have. */
+export const answerHeaders = z.object({
+  'X-Request-Id': header('X-Request-Id', z.string(), 'That of the request where it is well-formed, else a new one'),
+  'RateLimit-Policy': header('RateLimit-Policy', z.string().optional(), 'The limits that apply (IETF draft)'),
+  RateLimit: header('RateLimit', z.string().optional(), 'What is left of them (IETF draft)'),
+});
+
+/** Headers of answers that a client may keep. */
+export const cacheHeaders = z.object({
+  'Cache-Control': header('Cache-Control', z.string().optional(), 'Who may keep the answer, and for how long'),
+  ETag: header('ETag', z.string().optional(), 'Names this state; to be sent in `If-None-Match`'),
+});
+
+/** A header of answers with a retryable code. */
+export const retryHeaders = z.object({
+  'Retry-After': header('Retry-After', z.int().positive().optional(), 'Seconds until the request can succeed'),
+});
+
+/** Errors that are answered before it is known which operation is meant. They can answer any request. */
+export const errorsOfAnyRequest = {
+  invalid_request: {
+    cause: 'The request is not well-formed HTTP, or did not arrive whole in time.',
+    remedy: 'Mend the HTTP client.',
+  },
+  payload_too_large: {
+    cause: 'Request line and headers are larger than `headerBytesMax`.',
+    remedy: 'Cancel fewer orders at once, or by POST …/cancellations.',
+  },
+  rate_limited: {
+    cause: 'The client address has too many connections open.',
+    remedy: 'Use the connections that are open (keep-alive).',
+  },
+  unsupported_media_type: {
+    cause: 'A request that needs no body has one that is packed.',
+    remedy: 'Leave out the body and `Content-Encoding`.',
+  },
+  not_found: { cause: 'There is nothing at this path.', remedy: 'Mend the path.' },
+  method_not_allowed: {
+    cause: 'The path does not have this method.',
+    remedy: 'Use one of the methods that the header `Allow` names.',
+  },
+} as const satisfies ErrorCases;
+
+const internal = {
+  cause: 'A fault that the service did not foresee. It is logged under the request id.',
+  remedy: 'Send the request again. Give the request id to the operator where it happens again.',
+};
+const stopped = 'the service is stopping or has too many requests at once';
+const clientLimit = (name: string) => `The client address has spent its limit of ${name}`;
+const wait = 'Send the same request again after `Retry-After` seconds.';
+const whitelist = 'Ask the operator to put the maker on the whitelist.';
+const bodyErrors = {
+  unsupported_media_type: {
+    cause: 'The Content-Type is not `application/json`, or the body is packed.',
+    remedy: 'Send plain JSON, with `Content-Type: application/json` and without `Content-Encoding`.',
+  },
+  payload_too_large: {
+    cause: 'The body is larger than `bodyBytesMax`.',
+    remedy: 'Split the request.',
+  },
+} as const;
+
+const place: Operation = {
+  method: 'POST',
+  path: paths.limitOrders,
+  section: '4.3',
+  tag: 'Limit orders',
+  summary: 'Place signed orders, all or none',
+  description:
+    '200 means that every order is stored and cannot be lost. Each error names in `index` the first item that failed, and nothing was stored. Orders begin as `VALIDATING`.',
+  headers: placeHeaders,
+  body: { type: 'application/json', schema: placementInputs, example: examples.placements },
+  answer: {
+    type: 'application/json',
+    schema: validatingRecords,
+    example: examples.placed,
+    description: 'The stored orders, in the order of the request',
+  },
+  errors: {
+    ...bodyErrors,
+    invalid_request: {
+      cause:
+        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, making and taking name the same token, or `Valid-Until` is no number of seconds.',
+      remedy: 'Mend the places that `errors` names.',
+    },
+    too_many_orders: {
+      cause:
+        "The request has more than `ordersPerPost` orders or more than the maker's full budget holds, or the maker would have more than `openOrdersPerMaker` open orders.",
+      remedy: 'Split the request, or cancel orders first.',
+    },
+    unsupported_permitted_taker: {
+      cause: '`permittedTaker` is not the zero address.',
+      remedy: 'Sign the order with the zero address.',
+    },
+    valid_until_passed: {
+      cause:
+        'The time that the header `Valid-Until` names had passed when the orders were judged or about to be stored.',
+      remedy: 'Price the orders anew; these were not stored.',
+    },
+    invalid_signature: {
+      cause: 'The signature does not recover to the maker of the order, or has high `s` or a form that is not taken.',
+      remedy: 'Compare domain, types and values with what is said of signing: `detail` names the recovered address.',
+    },
+    maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
+    rate_limited: {
+      cause: `${clientLimit('requests')}, or the maker has spent \`orderBudget\`.`,
+      remedy: wait,
+    },
+    order_expired: {
+      cause: '`expiresAt` is not after now.',
+      remedy: 'Sign the order with a later `expiresAt`.',
+    },
+    order_cancelled: {
+      cause:
+        "The nonce of the order is below the maker's nonce on the chain, or the order was cancelled while the request was on its way.",
+      remedy: 'Sign with the current nonce; post again what was cancelled on its way, if it is still wanted.',
+    },
+    duplicate: {
+      cause: 'The hash is twice in the request, or was accepted before: a hash is accepted once, for ever.',
+      remedy:
+        'After a request of unknown outcome: the order was stored, and the list tells whether it is still open. Else sign with another salt.',
+    },
+    unavailable: {
+      cause: `A part that the service needs is away, the log did not confirm the orders, the operator lets makers cancel alone for now, or ${stopped}.`,
+      remedy: 'Send the same request again: `duplicate` then says that the first one was stored.',
+    },
+    internal: { ...internal, remedy: 'Send the same request again: `duplicate` then says that the first was stored.' },
+  },
+};
+
+const list: Operation = {
+  method: 'GET',
+  path: paths.limitOrders,
+  section: '4.2',
+  tag: 'Limit orders',
+  summary: "List the signer's open orders",
+  description:
+    'The maker is who signed the request. The list shows every POST and DELETE that was answered before; what is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile.',
+  query: listQuery,
+  headers: listHeaders,
+  answer: {
+    type: 'application/json',
+    schema: limitOrderRecords,
+    example: examples.listed,
+    description: 'The open orders in the order of their acceptance, oldest first',
+    notModified: 'The list is the one that `If-None-Match` names',
+    headers: cacheHeaders.extend({
+      'X-Next-Cursor': header(
+        'X-Next-Cursor',
+        z.string().optional(),
+        'There when the list goes on behind this page: the `cursor` of the next one',
+      ),
+      'X-Read-Lag': header(
+        'X-Read-Lag',
+        z
+          .string()
+          .regex(/^([0-9]+|unknown)$/)
+          .optional(),
+        'There when the service gave up waiting for its read model: how many records of the log it is behind, or `unknown`',
+      ),
+    }),
+  },
+  errors: {
+    invalid_request: {
+      cause: 'A parameter is missing, given twice or malformed.',
+      remedy: 'Mend the parameters that `errors` names.',
+    },
+    request_expired: {
+      cause: '`issuedAt` is more than `requestTtlSeconds` ago, or more than `clockSkewSeconds` ahead.',
+      remedy: 'Sign a new request; take 1 or 2 seconds off a clock that is ahead.',
+    },
+    invalid_signature: {
+      cause: 'No address can be recovered from the signature, or it has high `s` or a form that is not taken.',
+      remedy: 'Send 65 bytes r, s, v or 64 bytes of EIP-2098, with low s.',
+    },
+    maker_not_whitelisted: {
+      cause: 'The recovered signer was never on the whitelist. A wrongly signed request recovers to a stranger.',
+      remedy: `Compare the address in \`detail\` with the maker's: if it is another, the signed data differs. ${whitelist}`,
+    },
+    request_replayed: {
+      cause: 'The signer has used this salt already.',
+      remedy: 'Sign each request with a fresh random salt.',
+    },
+    rate_limited: { cause: `${clientLimit('requests')}, or the maker has spent \`listBudget\`.`, remedy: wait },
+    unavailable: {
+      cause: `The whitelist is still being read, no store of orders answers, or ${stopped}.`,
+      remedy: 'Send a newly signed request.',
+    },
+    internal: {
+      ...internal,
+      remedy: 'Send a newly signed request. Give the request id to the operator if it repeats.',
+    },
+  },
+};
+
+const cancelDescription =
+  'Off-chain, at no gas: the orders leave the feed of the router and the list for good. It does not invalidate them on the chain: a taker who has an order and its signature can fill it until it expires; `cancelOrder` of the contract ends that. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
+
+const cancelErrors = {
+  invalid_signature: {
+    cause:
+      "A signature is not that of the order's maker, or has high `s` or a form that is not taken. Nothing was cancelled.",
+    remedy:
+      "Compare domain, salt and types with what is said of signing cancellations: the salt is the order's own unless the query has one.",
+  },
+  rate_limited: {
+    cause: `${clientLimit('cancelling requests')}, or the maker has spent \`cancelBudget\`. Nothing was cancelled.`,
+    remedy: wait,
+  },
+  unavailable: {
+    cause: `The log did not confirm, it is not known whether an order is still being placed, or ${stopped}. Some orders may be cancelled.`,
+    remedy: 'Send the same request again until it is answered.',
+  },
+  internal: { ...internal, remedy: 'Send the same request again.' },
+} as const satisfies ErrorCases;
+
+const cancel: Operation = {
+  method: 'DELETE',
+  path: paths.limitOrders,
+  section: '4.4',
+  tag: 'Limit orders',
+  summary: 'Cancel orders by signature',
+  description: `${cancelDescription} For many orders use POST …/cancellations: a URL of 100 hashes has 21 kB, which some proxies refuse.`,
+  query: cancelQuery,
+  answer: {
+    type: 'application/json',
+    schema: cancellations,
+    example: examples.cancelled,
+    description: 'What became of each hash, in the order of the request',
+  },
+  errors: {
+    invalid_request: {
+      cause:
+        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, or `salt` is no hex quantity.',
+      remedy: 'Mend the parameters that `errors` names.',
+    },
+    ...cancelErrors,
+  },
+};
+
+const cancelByPost: Operation = {
+  ...cancel,
+  method: 'POST',
+  path: paths.cancellations,
+  summary: 'Cancel orders by signature, in a body',
+  description: `The same as DELETE with a body in place of the lists of its query. ${cancelDescription}`,
+  query: cancellationsQuery,
+  body: { type: 'application/json', schema: cancellationInputs, example: examples.cancellations },
+  errors: {
+    ...bodyErrors,
+    invalid_request: {
+      cause:
+        'The body is no JSON array of `orderHash` and `signature`, has no item or more than `cancelsPerDelete`, or `salt` is no hex quantity.',
+      remedy: 'Mend the places that `errors` names.',
+    },
+    ...cancelErrors,
+  },
+};
+
+const readErrors: ErrorCases = {
+  rate_limited: { cause: `${clientLimit('requests')}.`, remedy: wait },
+  unavailable: {
+    cause: 'The service is starting or stopping, or has too many requests at once.',
+    remedy: 'Send the request again.',
+  },
+  internal,
+};
+
+const describeService: Operation = {
+  method: 'GET',
+  path: paths.info,
+  section: '4.6',
+  tag: 'Limit orders',
+  summary: 'What a maker needs to sign and call',
+  description: 'Unsigned: contracts, signing domains, limits as they are configured, the clock and the newest block.',
+  answer: {
+    type: 'application/json',
+    schema: info,
+    example: examples.info,
+    description: 'The service as it is configured',
+  },
+  errors: readErrors,
+};
+
+const patchQuote: Operation = {
+  method: 'PATCH',
+  path: paths.quoteData,
+  section: '4.1',
+  tag: 'Quotes',
+  summary: 'Set the guaranteed minimum output of a signed swap',
+  description:
+    "`quote.tx.data` of a quote (v0 or v1) in, the same with another minimum output and the service's signature out. Every other byte stays. It stores nothing.",
+  body: { type: 'application/json', schema: quotePatchInput, example: examples.quotePatch },
+  answer: {
+    type: 'text/plain',
+    schema: quotePatchAnswer,
+    example: examples.patchedQuote,
+    description: 'The patched transaction data, bare',
+  },
+  errors: {
+    ...bodyErrors,
+    invalid_request: {
+      cause: 'The body is no JSON object with `data`, a field is unknown, or `minOutput.amount` is no uint256.',
+      remedy: 'Mend the places that `errors` names.',
+    },
+    no_changes: {
+      cause: 'There is no `minOutput`, or the data has this minimum already.',
+      remedy: 'Name the minimum that is wanted; keep the data where it has it.',
+    },
+    invalid_date: {
+      cause:
+        '`data` is no swap call of the Navigator, is not laid out as the quote gave it, or its deadline has passed.',
+      remedy: 'Send `quote.tx.data` whole and unchanged, or get a new quote.',
+    },
+    invalid_signature: {
+      cause: 'The signature within `data` is that of no quote signer.',
+      remedy: 'Send the data as the quote gave it; ask the operator whether the keys of the quotes have changed.',
+    },
+    field_not_exists: {
+      cause: 'The swap call has no minimum output that could be set.',
+      remedy: 'Ask for a quote with a slippage assertion.',
+    },
+    rate_limited: { cause: `${clientLimit('patches')}.`, remedy: wait },
+    unavailable: {
+      cause: `Quotes are not patched here: the service has no key for it. Or ${stopped}.`,
+      remedy: 'Ask the operator; else send the request again.',
+    },
+    internal,
+  },
+};
+
+function document(path: string, type: Content['type'], summary: string): Operation {
+  const schema = type === 'application/json' ? z.looseObject({}) : z.string();
+  const answer = { type, schema, description: 'The document' };
+  return {
+    method: 'GET',
+    path,
+    section: '4.7',
+    tag: 'Documents',
+    summary,
+    description: '',
+    answer,
+    errors: readErrors,
+  };
+}
+
+/** Every operation of the HTTP interface, by the id that OpenAPI has for it (Interface 4). */
+export const operations = {
+  placeOrders: place,
+  listOrders: list,
+  cancelOrders: cancel,
+  cancelOrdersByPost: cancelByPost,
+  describeService,
+  patchQuote,
+  readOpenApi: document(paths.openApi, 'application/json', 'This interface as OpenAPI 3.1'),
+  readAsyncApi: document(paths.asyncApi, 'application/json', 'The topics of the log and the feeds as AsyncAPI 3'),
+  readDocs: document(paths.docs, 'text/html', 'This interface as a page, to be read and tried'),
+} as const satisfies Record<string, Operation>;
+
+export type OperationId = keyof typeof operations;
+
+/** The methods of each path, whichever service answers them. */
+export const methodsAt: Readonly<Record<string, readonly Method[]>> = Object.fromEntries(
+  Object.values(operations).map(({ path }) => [path, methodsOf(path)]),
+);
+
+function methodsOf(path: string): Method[] {
+  const order: readonly Method[] = ['GET', 'POST', 'DELETE', 'PATCH'];
+  return order.filter((method) => Object.values(operations).some((one) => one.path === path && one.method === method));
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+/** A request and its answer, as they went over the wire. */
+export interface Exchange {
+  readonly method: string;
+  readonly url: URL;
+  readonly requestHeaders: Headers;
+  /** Undefined where there is none. */
+  readonly requestBody: string | undefined;
+  readonly status: number;
+  readonly answerHeaders: Headers;
+  readonly answerBody: string;
+}
+
+interface Parameter {
+  readonly in: 'query' | 'header';
+  readonly name: string;
+  readonly required?: boolean;
+  readonly schema: { readonly type?: string };
+}
+
+interface Response {
+  readonly $ref?: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly content?: Readonly<Record<string, unknown>>;
+}
+
+interface Operation {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: object;
+  readonly responses: Readonly<Record<string, Response>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly headers: Readonly<
+      Record<string, { readonly required?: boolean; readonly schema: { readonly type?: string } }>
+    >;
+  };
+}
+
+const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8')) as Document;
+const ajv = new Ajv2020({ strict: false });
+ajv.addSchema(document, 'openapi');
+
+/**
+ * What an exchange has that the published openapi.json does not: an answer that it does not describe, or a request that was
+ * answered with 200 and is not what it asks for. Empty where they agree.
+ */
+export function findDrift(exchange: Exchange): string[] {
+  const { method, url, status } = exchange;
+  if (method === 'OPTIONS') return [];
+  // A HEAD is answered as a GET is, without the body.
+  const name = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const operation = document.paths[url.pathname]?.[name];
+  const pointer = `#/paths/${url.pathname.replaceAll('/', '~1')}/${name}`;
+  if (operation === undefined) return findAnswerDrift(exchange, '#/components/responses/AnyRequest');
+  const key = operation.responses[status] === undefined ? 'default' : status;
+  const answer = operation.responses[key]?.$ref ?? `${pointer}/responses/${key}`;
+  return [
+    ...(status === 200 ? findRequestDrift(exchange, operation, pointer) : []),
+    ...findAnswerDrift(exchange, answer),
+  ];
+}
+
+function findRequestDrift(exchange: Exchange, operation: Operation, pointer: string): string[] {
+  const { url, requestHeaders, requestBody } = exchange;
+  const drift = (operation.parameters ?? []).flatMap((parameter, index) => {
+    const { name, required = false, schema } = parameter;
+    const value = parameter.in === 'query' ? url.searchParams.get(name) : requestHeaders.get(name);
+    if (value === null) return required ? [`the ${parameter.in} has no ${name}`] : [];
+    return findFaults(`${pointer}/parameters/${index}/schema`, parse(value, schema.type), name);
+  });
+  if (operation.requestBody === undefined) return drift;
+  const schema = `${pointer}/requestBody/content/application~1json/schema`;
+  return [...drift, ...findFaults(schema, parseJson(requestBody ?? ''), 'the body')];
+}
+
+function findAnswerDrift({ method, status, answerHeaders, answerBody }: Exchange, pointer: string): string[] {
+  const { headers = {}, content = {} } = lookUp(pointer) as Response;
+  const drift = Object.keys(headers).flatMap((name) => {
+    const value = answerHeaders.get(name);
+    const { required = false, schema = {} } = document.components.headers[name] ?? {};
+    if (value === null) return required ? [`the answer has no ${name}`] : [];
+    return findFaults(`#/components/headers/${name}/schema`, parse(value, schema.type), name);
+  });
+  if (method === 'HEAD' || Object.keys(content).length === 0)
+    return answerBody === '' ? drift : [...drift, `answer ${status}: the body is not empty`];
+  const [type = ''] = (answerHeaders.get('content-type') ?? '').split(';', 1);
+  if (content[type] === undefined) return [...drift, `an answer ${status} of the type "${type}" is not described`];
+  const schema = `${pointer}/content/${type.replaceAll('/', '~1')}/schema`;
+  return [
+    ...drift,
+    ...findFaults(schema, type.endsWith('json') ? parseJson(answerBody) : answerBody, `answer ${status}`),
+  ];
+}
+
+function findFaults(pointer: string, value: unknown, what: string): string[] {
+  const validate = ajv.getSchema(`openapi${pointer}`);
+  if (validate === undefined) throw new Error(`openapi.json has no ${pointer}`);
+  return validate(value) ? [] : [`${what}: ${ajv.errorsText(validate.errors, { dataVar: '' })}`];
+}
+
+function lookUp(pointer: string): unknown {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce<unknown>((at, name) => (at as Record<string, unknown>)[name.replaceAll('~1', '/')], document);
+}
+
+/** A parameter or header as the value that its schema is about. */
+function parse(text: string, type: string | undefined): unknown {
+  if (type === 'array') return text.split(',');
+  return type === 'integer' && /^-?[0-9]+$/.test(text) ? Number(text) : text;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

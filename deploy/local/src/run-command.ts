@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import { readStackEnvironment } from './stack-env.js';
+import { entryOf } from './start-services.js';
+import { readProcessesFile, readStackFile } from './write-stack-files.js';
+
+/**
+ * Runs a command on the running stack, or on KAFKA_BROKERS (and DATABASE_URL) when given: `verify` and `rebuild` of the
+ * projector, else one of the operator (`topics`, `makers …`, `parked …`).
+ */
+const words = process.argv.slice(2);
+const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);
+const stack = readStackFile(folder);
+const brokers = process.env['KAFKA_BROKERS'] || stack?.kafkaBrokers;
+if (brokers === undefined) {
+  console.error(`no Makerbook runs on ${folder}: start it with \`npm start\`, or give KAFKA_BROKERS`);
+  process.exit(1);
+}
+const isOfProjector = words[0] === 'verify' || words[0] === 'rebuild';
+const entry = isOfProjector ? entryOf('services/projector', 'rebuild/main.js') : entryOf('services/operator');
+const shared = { TOPIC_REPLICATION_FACTOR: '1', ...readProcessesFile(folder)?.settings };
+const database = stack === undefined ? {} : { DATABASE_URL: stack.databaseUrl };
+const command = spawn(process.execPath, [entry, ...words], {
+  stdio: 'inherit',
+  env: { ...shared, ...database, ...process.env, KAFKA_BROKERS: brokers },
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => command.kill(signal));
+command.once('exit', (code) => process.exit(code ?? 1));

@@ -1,0 +1,66 @@
+/**
+ * A maker's bot with the client of this repository: signs two orders, posts them, waits until they can be filled, and
+ * cancels one. `npm run example:maker`
+ */
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { createClient } from '@makerbook/client';
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import { Contract, JsonRpcProvider } from 'ethers';
+
+interface Stack {
+  readonly baseUrl: string;
+  readonly rpcUrl: string;
+  readonly chainId: number;
+  readonly serviceName: string;
+  readonly limitOrderProtocol: string;
+  readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
+}
+
+const stack: Stack = JSON.parse(readFileSync(`${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`, 'utf8'));
+// Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
+const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
+
+const client = createClient({
+  ...stack,
+  signer: key as `0x${string}`,
+  // Repeats what is `retryable`: `rate_limited` after the time in Retry-After, else (`unavailable`, no answer) after a
+  // growing one.
+  retry: { attemptsMax: 6, onRetry: ({ code }, ms) => console.log(`again in ${Math.ceil(ms)} ms: ${code}`) },
+});
+
+// An order with another nonce than its maker's on the chain counts as cancelled.
+const provider = new JsonRpcProvider(stack.rpcUrl);
+const protocol = new Contract(stack.limitOrderProtocol, ['function nonce(address) view returns (uint256)'], provider);
+const nonce: bigint = await protocol.getFunction('nonce').staticCall(await client.maker());
+provider.destroy();
+
+const [usdt, weth] = stack.tokens;
+const sign = (usdtAmount: bigint, wethAmount: bigint) =>
+  client.signOrder({
+    making: { token: usdt.address, amount: usdtAmount },
+    taking: { token: weth.address, amount: wethAmount },
+    expiresAt: Math.floor(Date.now() / 1000) + 3600,
+    nonce,
+  });
+const orders = [await sign(100_000_000n, 40n * 10n ** 15n), await sign(50_000_000n, 20n * 10n ** 15n)] as const;
+
+// All of them are stored, or none. A try without an answer may have stored them: `duplicate` at the next one says so.
+// They were signed just now, so it can mean nothing else. For orders that were posted before, look at the list.
+await client.placeOrders(orders, { duplicateCountsAsStored: true });
+
+let mine: LimitOrderRecord[] = [];
+for (let polls = 0; polls < 120; polls += 1) {
+  const { records } = await client.listOrders();
+  mine = records.filter((record) => orders.some(({ orderHash }) => orderHash === record.orderHash));
+  if (mine.every(({ status }) => status !== 'VALIDATING')) break;
+  await pause(500);
+}
+// INACTIVE has a reason, and becomes ACTIVE as soon as the funds are there.
+for (const record of mine)
+  console.log('listed', record.orderHash, record.status === 'INACTIVE' ? record.reason : record.status);
+
+// At no gas, and for the service and its router alone: `cancelOrder` of the contract ends an order for everybody.
+const [first] = orders;
+for (const { orderHash, status } of await client.cancelOrders([{ orderHash: first.orderHash, salt: first.order.salt }]))
+  console.log('cancelled', orderHash, status);

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from '@jest/globals';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { isRefusal } from '@makerbook/http';
+import { isSignatureRefusal, parseSignature } from '@makerbook/signatures';
+import { parsePlacements } from './parse-placements.js';
+import { createCancellationVerifier } from './verify-cancellations.js';
+import { createOrderVerifier } from './verify-orders.js';
+
+interface OrderVector {
+  readonly title: string;
+  readonly request: unknown;
+  readonly expected: { readonly orderHash?: Hex; readonly code?: string };
+}
+
+interface CancellationVector {
+  readonly title: string;
+  readonly order: { readonly maker: Address; readonly salt: Hex };
+  readonly request: { readonly orderHash: Hex; readonly signature: Hex; readonly salt?: Hex };
+  readonly expected: { readonly status?: string; readonly code?: string };
+}
+
+const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
+const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
+  readonly domain: { readonly chainId: number; readonly verifyingContract: Address };
+  readonly orders: readonly OrderVector[];
+  readonly cancellations: readonly CancellationVector[];
+};
+const domain = { ...vectors.domain, serviceName: 'Makerbook' };
+
+describe('a published vector of an order', () => {
+  const verify = createOrderVerifier(domain);
+
+  test.each(vectors.orders)('$title', async ({ request, expected }) => {
+    const placements = parsePlacements([request], 1);
+    if (isRefusal(placements)) throw new Error(placements.detail);
+    const proven = await verify(placements, async () => undefined);
+    if (isRefusal(proven)) expect({ code: proven.code }).toEqual(expected);
+    else expect({ orderHash: proven[0]?.orderHash }).toEqual(expected);
+  });
+});
+
+describe('a published vector of a cancellation', () => {
+  const verify = createCancellationVerifier(domain);
+
+  test.each(vectors.cancellations)('$title', ({ order, request, expected }) => {
+    const signature = parseSignature(request.signature);
+    const { orderHash, salt = order.salt } = request;
+    const isProven = !isSignatureRefusal(signature) && verify({ orderHash, signature }, order.maker, salt);
+    expect(isProven ? { status: 'CANCELLED' } : { code: 'invalid_signature' }).toEqual(expected);
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from '@jest/globals';
+import type { StoredRecord } from '@makerbook/kafka';
+import { gatherParked } from './handle-parked.js';
+
+const maker = `0x${'1'.repeat(40)}`;
+
+function parked(offset: number, more: Record<string, string> = {}): StoredRecord {
+  const origin = { 'parked-topic': 'log', 'parked-partition': '3', 'parked-offset': '7', 'parked-reason': 'broken' };
+  return {
+    topic: 'parked',
+    partition: 1,
+    offset: BigInt(offset),
+    timestampMs: offset,
+    key: maker,
+    value: Buffer.from('{}'),
+    headers: { ce_type: 'a', ...origin, ...more },
+  };
+}
+
+const gather = (...records: StoredRecord[]) =>
+  [...gatherParked(records).values()].map(({ record: _, ...message }) => message);
+
+describe('what is parked', () => {
+  test('has its own headers, without those of its parking', () => {
+    expect(gather(parked(1))).toEqual([
+      {
+        id: '3:7',
+        topic: 'log',
+        partition: 3,
+        offset: '7',
+        reason: 'broken',
+        maker: undefined,
+        key: maker,
+        value: '{}',
+        headers: { ce_type: 'a' },
+        parkedAtMs: 1,
+        obstacle: undefined,
+        resolution: undefined,
+      },
+    ]);
+  });
+
+  test('is one message where it was parked twice, and resolved wherever its note is', () => {
+    const note = parked(2, { resolution: 'discarded' });
+    expect(gather(parked(3), parked(1), note)).toMatchObject([{ parkedAtMs: 1, resolution: 'discarded' }]);
+    expect(gather(note)).toEqual([]);
+  });
+
+  test('for one maker is another message than that for all, and is not replayed', () => {
+    const own = { 'parked-maker': maker };
+    const all = gather(parked(1), parked(2, own), parked(3, { ...own, resolution: 'discarded' }));
+    expect(all).toMatchObject([
+      { id: '3:7', obstacle: undefined, resolution: undefined },
+      { id: `3:7:${maker}`, obstacle: expect.stringContaining(`makers release ${maker}`), resolution: 'discarded' },
+    ]);
+  });
+
+  test.each([
+    [{ 'parked-next-offset': '9' }, /cannot be decoded/],
+    [{ 'parked-value-omitted': 'true' }, /too large/],
+  ])('with %j is not replayed', (more, obstacle) => {
+    expect(gather(parked(1, more))).toMatchObject([{ obstacle: expect.stringMatching(obstacle) }]);
+  });
+});

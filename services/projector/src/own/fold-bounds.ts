@@ -1,0 +1,29 @@
+import { createSemaphore } from '../commit/semaphore.js';
+import type { RebuildSettings } from '../env.js';
+import type { ProjectorParts } from './project-log.js';
+
+type FoldBounds = Pick<
+  ProjectorParts,
+  | 'partitions'
+  | 'routingGraceSeconds'
+  | 'heldMax'
+  | 'batchFactsMax'
+  | 'commitTransitionsMax'
+  | 'commitFactsMax'
+  | 'quarantinedMakersMax'
+  | 'commits'
+>;
+
+/** The rules and bounds of a fold, as the settings have them: of one that publishes, and of one beside it. */
+export function foldBounds(settings: RebuildSettings): FoldBounds {
+  return {
+    partitions: settings.PARTITIONS,
+    routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,
+    heldMax: settings.HELD_ORDERS_PER_PARTITION_MAX,
+    batchFactsMax: settings.BATCH_FACTS_MAX,
+    commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
+    commitFactsMax: settings.COMMIT_FACTS_MAX,
+    quarantinedMakersMax: settings.QUARANTINED_MAKERS_MAX,
+    commits: createSemaphore(settings.COMMITS_AT_ONCE_MAX),
+  };
+}

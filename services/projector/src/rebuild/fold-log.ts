@@ -1,0 +1,75 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TopicNames } from '@makerbook/contracts-events';
+import type { FencedPublisher, Log } from '@makerbook/kafka';
+import { openProjectionStore, type Postgres } from '@makerbook/postgres';
+import { createSemaphore } from '../commit/semaphore.js';
+import type { RebuildSettings } from '../env.js';
+import { foldBounds } from '../own/fold-bounds.js';
+import { createProjector, type Projector } from '../own/project-log.js';
+
+/** What a fold of the log into rows of its own needs. */
+export interface FoldParts {
+  readonly log: Log;
+  /** Where the rows go; nobody else writes there. */
+  readonly postgres: Postgres;
+  readonly topics: TopicNames;
+  readonly settings: RebuildSettings;
+}
+
+/** Partitions that are folded at once: while one waits for Postgres another one computes. */
+const PARTITIONS_AT_ONCE = 4;
+
+/**
+ * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It publishes
+ * nothing, parks nothing and leaves Redis alone.
+ * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
+ * @param onProgress is given the number of facts of each commit
+ */
+export async function foldLog(
+  targets: readonly bigint[],
+  parts: FoldParts,
+  onProgress: (facts: number) => void = () => undefined,
+): Promise<void> {
+  const projector = createSilentProjector(parts, onProgress);
+  const hold = { heartbeat: () => undefined, park: async () => undefined };
+  const left = [...targets.entries()];
+  const foldNext = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [partition, to] = next;
+      // What is between the rows and the offset a projector reads from the log itself.
+      await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
+      await projector.onRevoked([partition]);
+    }
+  };
+  await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, foldNext));
+}
+
+function createSilentProjector(
+  { log, postgres, topics, settings }: FoldParts,
+  onProgress: (facts: number) => void,
+): Projector {
+  return createProjector({
+    store: openProjectionStore(postgres),
+    log,
+    createFencedPublisher: () => silentPublisher,
+    topics,
+    transactionalIdPrefix: '',
+    refreshCache: async () => undefined,
+    ...foldBounds(settings),
+    reads: createSemaphore(2),
+    committed: (_partition, { facts }) => onProgress(facts),
+    published: () => undefined,
+    fed: () => undefined,
+    taken: () => undefined,
+    nowMs: () => performance.now(),
+    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+  });
+}
+
+const silentPublisher: FencedPublisher = {
+  takeOver: async () => undefined,
+  publish: async () => {
+    throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
+  },
+  close: async () => undefined,
+};

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { connectPostgres } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
+import { silentLogger, startTelemetry } from '@makerbook/telemetry';
+import { projectorSettings, rebuildSettings } from '../env.js';
+import { type RunningProjector, runProjector } from '../run.js';
+import { drawStream, makersOf } from '../testing/generate-facts.js';
+import {
+  appendAll,
+  deploy,
+  testPartition as partition,
+  projectAll,
+  type TestDeployment,
+  testPartitions,
+  until,
+  withoutGaps,
+} from '../testing/test-projection.js';
+import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
+
+const makers = makersOf(partition, testPartitions, 3);
+const stream = withoutGaps(drawStream(11, makers, partition, { facts: 250, orders: 12 }));
+const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
+
+let here: TestDeployment;
+let running: RunningProjector | undefined;
+const lines: string[] = [];
+
+beforeEach(async () => {
+  here = await deploy();
+  lines.length = 0;
+});
+afterEach(async () => {
+  await running?.stop();
+  running = undefined;
+  await here.stop();
+});
+
+const options = () => ({
+  database: { url: here.databaseUrl },
+  log: here.log,
+  settings: readSettings(rebuildSettings, here.environment),
+  report: (line: string) => void lines.push(line),
+});
+
+async function leftovers(): Promise<number> {
+  const rows = await here.postgres.query(`select 1 from pg_namespace where nspname like 'makerbook_rebuild%'`);
+  return rows.length;
+}
+
+describe('verify', () => {
+  test('finds nothing where rows and book are those of a replay, and leaves nothing behind', async () => {
+    await projectAll(here, here.projector(), stream);
+    expect(await verifyReadModel(options())).toEqual([]);
+    expect(lines.at(-1)).toMatch(
+      new RegExp(`^\\[#{20}\\] ${stream.length} of ${stream.length} messages, .* 0 s left$`),
+    );
+    expect(await leftovers()).toBe(0);
+  });
+
+  test.each([
+    ['update orders set remaining = remaining - 1', /^orders: the read model has \(.*, a replay \(/],
+    ['delete from order_history where log_offset = (select max(log_offset) from order_history)', /^order_history: /],
+    [`update makers set nonce = nonce + 1`, /^makers: /],
+  ])('names what differs after %s', async (sql, difference) => {
+    await projectAll(here, here.projector(), stream.slice(0, 120));
+    await here.postgres.query(sql);
+    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(difference)]);
+  });
+
+  test('names an order that the book holds in another state', async () => {
+    await projectAll(here, here.projector(), stream);
+    const [wrong] = (await here.readFeed(here.topics.book)).filter(
+      ({ key, value }) => value !== null && !key.startsWith('clock:'),
+    );
+    if (wrong === undefined) throw new Error('the book is empty');
+    const appender = here.log.createAppender({ timeoutMs: 60_000 });
+    await appender.append([
+      {
+        topic: here.topics.book,
+        partition,
+        key: `0x${'7'.repeat(64)}`,
+        value: Buffer.from(wrong.value ?? ''),
+        headers: wrong.headers,
+      },
+    ]);
+    await appender.close();
+    expect(await verifyReadModel(options())).toEqual([
+      expect.stringMatching(/book.v1, partition 0, 0x7{64}: the feed has \w+ .*, a replay nothing$/),
+    ]);
+  });
+});
+
+describe('rebuild', () => {
+  test('puts rows that a replay leads to in the place of spoiled ones, while the projector goes on', async () => {
+    running = await runProjector(readSettings(projectorSettings, here.environment), telemetry);
+    const half = stream.length >> 1;
+    await appendAll(here, stream.slice(0, half));
+    await until(async () => (await here.position()) === BigInt(half));
+    const feed = await here.readFeed(here.topics.book);
+    await here.postgres.query('update funding set open_orders = open_orders + 1');
+    expect(await rebuildReadModel(options())).toEqual([expect.stringMatching(/^funding: /)]);
+    expect(await leftovers()).toBe(0);
+    expect(await here.readFeed(here.topics.book)).toEqual(feed);
+    await appendAll(here, stream);
+    await until(async () => (await here.position()) === BigInt(stream.length));
+    expect(await verifyReadModel(options())).toEqual([]);
+  });
+
+  test('keeps the rights that others have on the tables', async () => {
+    await projectAll(here, here.projector(), stream.slice(0, 50));
+    const reader = `reader_${here.prefix.replaceAll(/[^a-z0-9]/g, '')}`;
+    await here.postgres.query(`create role ${reader} login password 'reader'`);
+    await here.postgres.query(`grant select on orders to ${reader}`);
+    expect(await rebuildReadModel(options())).toEqual([]);
+    const url = new URL(here.databaseUrl);
+    url.username = reader;
+    url.password = 'reader';
+    const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
+    try {
+      await postgres.query('select count(*) from orders');
+      await expect(postgres.query('select count(*) from makers')).rejects.toThrow(/permission denied/);
+    } finally {
+      await postgres.close();
+      await here.postgres.query(`drop owned by ${reader}`);
+      await here.postgres.query(`drop role ${reader}`);
+    }
+  });
+});

@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import { info } from '@makerbook/contracts-http';
+import { describeService } from './describe-service.js';
+import { readEnvironment, settings } from './env.js';
+
+const environment = {
+  KAFKA_BROKERS: 'a:1',
+  DATABASE_URL: 'postgres://h/d',
+  REDIS_URL: 'redis://h',
+  SERVICE_NAME: 'Test',
+  LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'AB'.repeat(20)}`,
+};
+const moment = { nowSeconds: 1_800_000_000, block: { number: 7, timestamp: 1_799_999_999 } };
+const describe = (given: Record<string, string> = {}) =>
+  describeService(readEnvironment({ ...environment, ...given }), moment);
+
+test('the info holds to its schema, and names the domain that orders are signed in', () => {
+  expect(info.parse(describe())).toEqual(describe());
+  const domain = {
+    name: 'Test Limit Order Protocol',
+    version: 'v0',
+    chainId: 8217,
+    verifyingContract: `0x${'ab'.repeat(20)}`,
+  };
+  expect(describe().domains).toEqual({ order: domain, cancellation: domain, list: domain });
+  expect(describe()).toMatchObject({ serverTime: 1_800_000_000, block: moment.block });
+});
+
+test.each([
+  ['MAX_ORDERS_PER_POST', 'ordersPerPost'],
+  ['MAX_OPEN_ORDERS_PER_MAKER', 'openOrdersPerMaker'],
+  ['MAX_CANCELS_PER_DELETE', 'cancelsPerDelete'],
+  ['ORDER_BUDGET_PER_SECOND', 'orderBudget.perSecond'],
+  ['ORDER_BUDGET_BURST', 'orderBudget.burst'],
+  ['CANCEL_BUDGET_PER_SECOND', 'cancelBudget.perSecond'],
+  ['CANCEL_BUDGET_BURST', 'cancelBudget.burst'],
+  ['LIST_BUDGET_PER_SECOND', 'listBudget.perSecond'],
+  ['LIST_BUDGET_BURST', 'listBudget.burst'],
+  ['CLIENT_WINDOW_SECONDS', 'clientRequests.windowSeconds'],
+  ['CLIENT_REQUESTS_MAX', 'clientRequests.place'],
+  ['CLIENT_REQUESTS_MAX', 'clientRequests.list'],
+  ['CANCEL_REQUESTS_MAX', 'clientRequests.cancel'],
+  ['PATCH_REQUESTS_MAX', 'clientRequests.patch'],
+  ['REQUEST_TTL_SECONDS', 'requestTtlSeconds'],
+  ['CLOCK_SKEW_SECONDS', 'clockSkewSeconds'],
+  ['BODY_BYTES_MAX', 'bodyBytesMax'],
+  ['HEADER_BYTES_MAX', 'headerBytesMax'],
+  ['ROUTING_GRACE_SECONDS', 'gracePeriodSeconds'],
+] as const)('%s is %s of the limits', (name, path) => {
+  const other = Number(settings[name].fallback) + 1;
+  expect(describe().limits).toHaveProperty(path, other - 1);
+  expect(describe({ [name]: String(other) }).limits).toHaveProperty(path, other);
+});

@@ -1,0 +1,83 @@
+import { topicNames } from '@makerbook/contracts-events';
+import { typedDataDomain } from '@makerbook/contracts-evm';
+import { type Info, paths } from '@makerbook/contracts-http';
+import { createDocuments } from '@makerbook/docs';
+import { okJson, type Route, shareResult } from '@makerbook/http';
+import type { QuerySettings } from './env.js';
+
+const AGE_SECONDS_MAX = 1;
+
+/** What changes while the service runs: its clock, and the newest block of the read model where that is known. */
+export interface Moment {
+  readonly nowSeconds: number;
+  readonly block: Info['block'];
+}
+
+/** GET …/info. The block is read once a second at most, however many ask. */
+export function createInfoRoute(
+  settings: QuerySettings,
+  { readBlock, nowMs }: { readonly readBlock: () => Promise<Info['block']>; readonly nowMs: () => number },
+): Route {
+  const readShared = shareResult(readBlock, AGE_SECONDS_MAX * 1000);
+  return {
+    method: 'GET',
+    path: paths.info,
+    takesJson: false,
+    async handle() {
+      const block = await readShared();
+      const info = describeService(settings, { nowSeconds: Math.floor(nowMs() / 1000), block });
+      return okJson(JSON.stringify(info), { 'Cache-Control': `public, max-age=${AGE_SECONDS_MAX}` });
+    },
+  };
+}
+
+/** The routes of the documents: OpenAPI, AsyncAPI, and the page with its files. @throws where a file is missing */
+export function createDocumentRoutes(settings: QuerySettings): Route[] {
+  const { serverTime: _, block: __, ...info } = describeService(settings, { nowSeconds: 0, block: null });
+  const bookTopic = topicNames(settings.TOPIC_PREFIX).book;
+  const documents = createDocuments({ info, bookTopic, partitions: settings.PARTITIONS });
+  return documents.map(({ path, ...answer }) => ({
+    method: 'GET',
+    path,
+    takesJson: false,
+    handle: async () => answer,
+  }));
+}
+
+/** The answer to GET …/info (Interface 4.6): what a maker needs to sign and to call, out of the settings. */
+export function describeService(settings: QuerySettings, { nowSeconds, block }: Moment): Info {
+  const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, LIMIT_ORDER_PROTOCOL_ADDRESS: limitOrderProtocol } = settings;
+  const domain = { ...typedDataDomain({ serviceName, chainId, verifyingContract: limitOrderProtocol }), chainId };
+  return {
+    serviceName,
+    chainId,
+    contracts: { limitOrderProtocol, navigator: settings.NAVIGATOR_ADDRESS },
+    domains: { order: domain, cancellation: domain, list: domain },
+    limits: describeLimits(settings),
+    serverTime: nowSeconds,
+    block,
+  };
+}
+
+function describeLimits(settings: QuerySettings): Info['limits'] {
+  return {
+    ordersPerPost: settings.MAX_ORDERS_PER_POST,
+    openOrdersPerMaker: settings.MAX_OPEN_ORDERS_PER_MAKER,
+    cancelsPerDelete: settings.MAX_CANCELS_PER_DELETE,
+    orderBudget: { perSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
+    cancelBudget: { perSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
+    listBudget: { perSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST },
+    clientRequests: {
+      windowSeconds: settings.CLIENT_WINDOW_SECONDS,
+      place: settings.CLIENT_REQUESTS_MAX,
+      cancel: settings.CANCEL_REQUESTS_MAX,
+      list: settings.CLIENT_REQUESTS_MAX,
+      patch: settings.PATCH_REQUESTS_MAX,
+    },
+    requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
+    clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
+    bodyBytesMax: settings.BODY_BYTES_MAX,
+    headerBytesMax: settings.HEADER_BYTES_MAX,
+    gracePeriodSeconds: settings.ROUTING_GRACE_SECONDS,
+  };
+}

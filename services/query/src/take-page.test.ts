@@ -1,0 +1,55 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { takePage } from './take-page.js';
+
+const listOf = (offsets: Iterable<number>) =>
+  [...offsets].sort((a, b) => a - b).map((acceptedOffset) => ({ acceptedOffset }));
+
+describe('pages', () => {
+  test('without bounds are the whole list, and the very same array', () => {
+    const list = listOf([1, 2, 3]);
+    expect(takePage(list, { after: undefined, ordersMax: undefined })).toEqual({
+      records: list,
+      nextCursor: undefined,
+    });
+    expect(takePage(list, { after: undefined, ordersMax: 3 }).records).toBe(list);
+  });
+
+  test('are empty behind the last order, and of no orders', () => {
+    expect(takePage(listOf([1]), { after: 1, ordersMax: 5 })).toEqual({ records: [], nextCursor: undefined });
+    expect(takePage([], { after: undefined, ordersMax: 5 })).toEqual({ records: [], nextCursor: undefined });
+  });
+
+  test('hold each order that stays exactly once, whatever comes and goes between them', () => {
+    const offsets = fc.uniqueArray(fc.nat(60), { maxLength: 40 });
+    fc.assert(
+      fc.property(
+        offsets,
+        fc.integer({ min: 1, max: 7 }),
+        fc.array(fc.record({ goes: fc.nat(60), comes: fc.nat(3) })),
+        (first, ordersMax, changes) => {
+          const list = new Set(first);
+          const stays = new Set(first);
+          const seen: number[] = [];
+          let cursor: string | undefined;
+          for (let page = 0; page === 0 || cursor !== undefined; page += 1) {
+            const taken = takePage(listOf(list), {
+              after: cursor === undefined ? undefined : Number(cursor),
+              ordersMax,
+            });
+            expect(taken.records.length).toBeLessThanOrEqual(ordersMax);
+            seen.push(...taken.records.map(({ acceptedOffset }) => acceptedOffset));
+            cursor = taken.nextCursor;
+            const change = changes[page];
+            if (change === undefined) continue;
+            list.delete(change.goes);
+            stays.delete(change.goes);
+            for (let n = 0; n < change.comes; n += 1) list.add(Math.max(60, ...list) + 1);
+          }
+          expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b));
+          expect(seen).toEqual(expect.arrayContaining([...stays]));
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+/** A field of a schema, as a table has it. */
+export interface Field {
+  /** `order.making.token`; the items of a list have `[]`. */
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly description: string;
+  readonly example: unknown;
+}
+
+interface JsonSchema {
+  readonly type?: string;
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: JsonSchema;
+  readonly oneOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** The fields of a schema, depth first. @param io whether it is of what is sent to the service, or of what it answers */
+export function describeFields(schema: z.ZodType, io: 'input' | 'output'): Field[] {
+  const root = z.toJSONSchema(schema, { unrepresentable: 'any', io }) as JsonSchema;
+  return fieldsOf(root, '', root.$defs ?? {});
+}
+
+function fieldsOf(given: JsonSchema, prefix: string, named: Readonly<Record<string, JsonSchema>>): Field[] {
+  const schema = resolve(given, named);
+  if (schema.items !== undefined) return fieldsOf(schema.items, `${prefix}[]`, named);
+  return Object.entries(schema.properties ?? {}).flatMap(([key, property]) => {
+    const name = prefix === '' ? key : `${prefix}.${key}`;
+    const inner = resolve(property, named);
+    const described = property.description ?? inner.description;
+    const within = fieldsOf(inner, name, named);
+    // Of an object without words of its own its fields say enough.
+    if (described === undefined && within.length > 0) return within;
+    const isRequired = schema.required?.includes(key) === true;
+    const description = described ?? wordsOf(inner);
+    return [{ name, isRequired, description, example: property.examples?.[0] }, ...within];
+  });
+}
+
+function resolve(schema: JsonSchema, named: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  const name = schema.$ref?.replace('#/$defs/', '');
+  return name === undefined ? schema : { ...named[name], ...schema };
+}
+
+function wordsOf(schema: JsonSchema): string {
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
+  return schema.const === undefined ? (schema.type ?? '') : `\`${String(schema.const)}\``;
+}

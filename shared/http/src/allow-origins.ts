@@ -1,0 +1,33 @@
+import cors from 'cors';
+import type { RequestHandler } from 'express';
+
+/** Headers of answers that a page may read, beside those that any page may. */
+const exposedHeaders = [
+  'X-Request-Id',
+  'Retry-After',
+  'RateLimit',
+  'RateLimit-Policy',
+  'X-Read-Lag',
+  'X-Next-Cursor',
+  'ETag',
+];
+/** The most that browsers take. */
+const PREFLIGHT_SECONDS = 7_200;
+
+/**
+ * Lets the pages of these origins call the API and read its answers (CORS). No cookie and no credential is part of the API,
+ * so `*` is as safe as the API itself. Without origins no answer has headers of CORS.
+ */
+export function allowOrigins(origins: readonly string[]): RequestHandler[] {
+  if (origins.length === 0) return [];
+  return [
+    cors({
+      origin: origins.includes('*') ? '*' : [...origins],
+      methods: ['GET', 'HEAD', 'POST', 'DELETE', 'PATCH'],
+      exposedHeaders,
+      maxAge: PREFLIGHT_SECONDS,
+      // The route answers OPTIONS, and the client's limit counts it.
+      preflightContinue: true,
+    }),
+  ];
+}

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import type { ReplyHeaders } from './reply.js';
+
+/** A maker's budget: it fills at a steady rate up to its burst. */
+export interface MakerBudget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
+
+/**
+ * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), as the limit per
+ * client has them: `q` the burst, `w` the seconds in which an empty budget fills, `r` what is left, `t` the seconds until it
+ * is full, `pk` the budget's owner (hashed). Several makers in one request: the one with the least left.
+ * @param retryAfterMs when the refused request can succeed: `t` says the same as `Retry-After` then
+ */
+export function rateHeaders(
+  name: string,
+  makers: readonly { readonly maker: string; readonly budget: MakerBudget }[],
+  remaining: readonly number[],
+  retryAfterMs?: number,
+): ReplyHeaders {
+  let least = 0;
+  for (const [index, left] of remaining.entries()) if (left < (remaining[least] ?? left)) least = index;
+  const left = remaining[least] ?? 0;
+  const owner = makers[least];
+  if (owner === undefined) return {};
+  const { maker, budget } = owner;
+  const fullInSeconds = Math.ceil((budget.burst - left) / budget.ratePerSecond);
+  const retryInSeconds = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
+  const windowSeconds = Math.ceil(budget.burst / budget.ratePerSecond);
+  return {
+    RateLimit: `"${name}"; r=${left}; t=${retryInSeconds ?? fullInSeconds}`,
+    'RateLimit-Policy': `"${name}"; q=${budget.burst}; w=${windowSeconds}; pk=:${ownerOf(maker)}:`,
+    ...(retryInSeconds === undefined ? {} : { 'Retry-After': String(retryInSeconds) }),
+  };
+}
+
+function ownerOf(maker: string): string {
+  return createHash('sha256').update(maker).digest().subarray(0, 9).toString('base64');
+}

@@ -1,0 +1,2 @@
+export { describeSchema } from './describe-schema.js';
+export { hashReadModel, type ReadModelHash } from './hash-read-model.js';

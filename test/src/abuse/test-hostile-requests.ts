@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { limits } from '../conformance/error-rows.js';
+import { findRoot } from '../conformance/find-root.js';
+import { codeOf, type OpenBed } from '../conformance/open-bed.js';
+import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
+import { type Exchange, openRaw, type RawConnection } from '../kit/raw-http.js';
+import { describeHostileRows, type HostileRow, hostileRows } from './hostile-requests.js';
+
+const ANSWER_MS_MAX = 120_000;
+/** More than the answers of any row. */
+const ANSWERS_MAX = 100;
+
+/** What a hostile client sends, to the gateway and to the services themselves; and that others are served meanwhile. */
+export function testHostileRequests(bedOf: () => OpenBed): void {
+  const slow: { readonly name: string; readonly outcome: Promise<Exchange> }[] = [];
+  let clients = 0;
+
+  const open = (port: number) => openRaw('127.0.0.1', port);
+  const gatewayPort = () => Number(new URL(bedOf().stack.addresses.baseUrl).port);
+  const portOf = (service: string) =>
+    bedOf()
+      .stack.processes()
+      .find(({ name }) => name === service)?.port ?? 0;
+
+  async function outcomeOf({ bytes, answered }: HostileRow, port: number): Promise<readonly string[]> {
+    clients += 1;
+    const client = `198.18.${clients >> 8}.${clients & 255}`;
+    const connection = await open(port);
+    const fields = `Host: a\r\nX-Forwarded-For: ${client}, ${client}\r\n`;
+    connection.socket.write(Buffer.from(bytes({ fields }), 'latin1'));
+    try {
+      const isClosed = answered.at(-1) === 'closed';
+      const wanted = isClosed ? ANSWERS_MAX : answered.length;
+      return describeExchange(await connection.read({ answers: wanted, timeoutMs: ANSWER_MS_MAX }));
+    } finally {
+      connection.close();
+    }
+  }
+
+  beforeAll(async () => {
+    // They are let go by their time alone: the other tests run meanwhile.
+    for (const [name, text] of Object.entries(slowRequests))
+      slow.push({ name, outcome: sendSlowly(await open(gatewayPort()), text) });
+    for (const { outcome } of slow) outcome.catch(() => undefined);
+  });
+
+  test('each has a row in the README', () => {
+    expect(readFileSync(join(findRoot(), 'test/src/abuse/README.md'), 'utf8')).toContain(
+      `${describeHostileRows()}\n\n`,
+    );
+  });
+
+  describe.each(['gateway', 'service'] as const)('to the %s', (where) => {
+    test.each(hostileRows.map((row) => [row.sends, row] as const))('%s', async (_sends, row) => {
+      const port = where === 'gateway' ? gatewayPort() : portOf(row.service);
+      expect(await outcomeOf(row, port)).toEqual((where === 'service' && row.direct) || row.answered);
+    });
+  });
+
+  test('no prototype is polluted, and no request but its own was understood', async () => {
+    const { make, makers, send } = bedOf();
+    const item = make.order(makers.maker);
+    expect(codeOf(await send(make.post([item])))).toBe('200');
+    expect(codeOf(await send(make.cancel([item], makers.maker)))).toBe('200');
+  });
+
+  test('idle connections of one address: so many are held, the rest is told so, and those that are open are served', async () => {
+    const early = await open(gatewayPort());
+    const ask = async () => {
+      early.socket.write(`GET ${PATH} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      return describeExchange(await early.read({ answers: 1, timeoutMs: ANSWER_MS_MAX }));
+    };
+    expect(await ask()).toEqual(['400 invalid_request']);
+    const idle = await Promise.all(Array.from({ length: limits.connections + 44 }, () => open(gatewayPort())));
+    const told = new Set<RawConnection>();
+    const outcomes = idle.map(async (connection) => {
+      const said = describeExchange(await connection.read({ answers: ANSWERS_MAX, timeoutMs: ANSWER_MS_MAX }));
+      if (said[0] === '429 rate_limited' && said[1] === 'closed') told.add(connection);
+    });
+    // All but those that fit beside the early one.
+    while (told.size < 44 + 1) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await ask()).toEqual(['400 invalid_request']);
+    for (const connection of [early, ...idle]) connection.close();
+    await Promise.all(outcomes);
+    // The slow ones hold places too, and some that were closed just now.
+    expect(told.size).toBeLessThan(150);
+  });
+
+  test('slow heads and bodies are let go after 10 s', async () => {
+    for (const { name, outcome } of slow) {
+      const exchange = await outcome;
+      expect([name, ...describeExchange(exchange)]).toEqual([name, '400 invalid_request', 'closed']);
+      expect(exchange.answers[0]?.body.toString()).toContain('did not arrive in time');
+    }
+  });
+}
+
+const slowRequests = {
+  head: `POST ${PATH} HTTP/1.1\r\nHost: a\r\nX-Slow: `,
+  'Content-Length': `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n[`,
+  chunks: `POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n[`,
+};
+
+/** A text, and then a byte a second. */
+async function sendSlowly(connection: RawConnection, text: string): Promise<Exchange> {
+  connection.socket.write(text);
+  const timer = setInterval(() => connection.socket.writable && connection.socket.write(' '), 1000);
+  try {
+    return await connection.read({ answers: ANSWERS_MAX, timeoutMs: ANSWER_MS_MAX });
+  } finally {
+    clearInterval(timer);
+    connection.close();
+  }
+}
+
+/** Status and code of each answer, and `closed` where the connection is. */
+function describeExchange({ answers, rest, end }: Exchange): readonly string[] {
+  const said = answers.map((answer) => `${answer.status} ${codeOf(answer)}`);
+  if (rest.length > 0) return [...said, `and more: ${rest.toString('latin1', 0, 100)}`];
+  return end === 'answered' ? said : [...said, end];
+}

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectLog, type Log } from '@makerbook/kafka';
+import { findFreePort, startKafka, startPostgres } from '@makerbook/parts';
+import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { silentLogger } from '@makerbook/telemetry';
+import { runServices, type Services } from '../kit/run-services.js';
+
+/** As many as in production. */
+export const PARTITIONS = 48;
+const SEED_MS_MAX = 600_000;
+
+/** A log and a migrated database of a bench's own, for single services. */
+export interface OwnParts {
+  readonly log: Log;
+  readonly postgres: Postgres;
+  /** Of all that the parts store, and of the services' logs. */
+  readonly folder: string;
+  /** Services on these parts, with more settings. */
+  readonly services: (settings: Readonly<Record<string, string>>) => Services;
+  /** Called in reverse order at the end, also where the bench breaks off. */
+  readonly closing: (() => unknown)[];
+}
+
+/** Starts the parts for the work, and ends all of it after. */
+export async function withOwnParts(work: (parts: OwnParts) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
+  const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => void close().finally(() => process.exit(1)));
+  }
+  try {
+    const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
+    closing.push(() => kafka.stop());
+    const log = connectLog({ brokers: [kafka.brokers], clientId: 'makerbook-bench', logger: silentLogger });
+    closing.push(() => log.close());
+    const database = await startPostgres({ dataDir: join(folder, 'postgres'), port: await findFreePort() });
+    closing.push(() => database.stop());
+    await migrate({ url: database.url });
+    const postgres = connectPostgres({ url: database.url, statementTimeoutMs: SEED_MS_MAX });
+    closing.push(() => postgres.close());
+    const services = (settings: Readonly<Record<string, string>>) => {
+      const shared = { KAFKA_BROKERS: kafka.brokers, PARTITIONS: String(PARTITIONS), DATABASE_URL: database.url };
+      const started = runServices(folder, { ...shared, ...settings });
+      closing.push(() => started.stop());
+      return started;
+    };
+    await work({ log, postgres, folder, services, closing });
+  } finally {
+    await close();
+  }
+}

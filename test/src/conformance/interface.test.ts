@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import {
+  getLimitOrdersRequestTypes,
+  orderCancellationRequestTypes,
+  orderTypes,
+  quoteV0Types,
+  quoteV1Types,
+  saltedDomainTypes,
+  typeString,
+} from '@makerbook/contracts-evm';
+import { examples } from '@makerbook/contracts-http';
+import { findRoot } from './find-root.js';
+
+const root = findRoot();
+const text = readFileSync(join(root, 'contracts/http/README.md'), 'utf8');
+
+/** Code and documents that people write, by path. */
+const sources = ['contracts', 'shared', 'services', 'deploy', 'test'].flatMap((layer) =>
+  readdirSync(join(root, layer), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && /\.(ts|mjs|md|sol)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !/\/(node_modules|dist)\//.test(path)),
+);
+
+test('every reference to a section of the interface has its heading', () => {
+  const headings = new Set([...text.matchAll(/^##+ (\d(?:\.\d+)?)/gm)].map(([, number]) => number));
+  // `Interface 4.3, 4.4 and 5.2` refers to three sections.
+  const references = sources.flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/Interface (\d(?:\.\d+)?(?:(?:, | and )\d\.\d+)*)/g)].flatMap(
+      ([, sections = '']) => sections.split(/, | and /).map((section) => ({ path, section })),
+    ),
+  );
+  expect(references.length).toBeGreaterThan(80);
+  expect(references.filter(({ section }) => !headings.has(section))).toEqual([]);
+});
+
+test('the type strings are those that are hashed', () => {
+  const types = [
+    orderTypes,
+    getLimitOrdersRequestTypes,
+    orderCancellationRequestTypes,
+    quoteV0Types,
+    quoteV1Types,
+    saltedDomainTypes('bytes32'),
+    saltedDomainTypes('uint256'),
+  ];
+  const lines = text.split('\n');
+  for (const type of types) expect(lines).toContain(typeString(type));
+});
+
+test('the limits are those of the settings, and of the example of /info', async () => {
+  const fallbacks = new Map<string, string | undefined>();
+  for (const [service, name] of [
+    ['ingress', 'settings'],
+    ['query', 'settings'],
+    ['projector', 'projectorSettings'],
+  ] as const) {
+    const module = (await import(join(root, `services/${service}/dist/env.js`))) as Record<string, unknown>;
+    const settings = module[name] as Record<string, { readonly fallback: string | undefined }>;
+    for (const [setting, { fallback }] of Object.entries(settings)) fallbacks.set(setting, fallback);
+  }
+  const rows = [...text.matchAll(/^\| .+ \| `([\w.]+)` \| `([A-Z_]+)` \| (\d+) \|$/gm)];
+  expect(rows.length).toBeGreaterThan(12);
+  for (const [, field = '', setting = '', value] of rows) {
+    expect({ setting, value: fallbacks.get(setting) }).toEqual({ setting, value });
+    const shown = field.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], {
+      ...examples.info.limits,
+    });
+    expect({ field, value: String(shown) }).toEqual({ field, value });
+  }
+});

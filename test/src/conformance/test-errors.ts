@@ -1,0 +1,178 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { errorsOfAnyRequest, type OperationId, operations, problemKinds } from '@makerbook/contracts-http';
+import { eventually } from '../kit/eventually.js';
+import { type FollowedTopics, followTopics } from '../kit/follow-topics.js';
+import type { RawAnswer } from '../kit/raw-http.js';
+import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenElsewhere } from './error-rows.js';
+import { findRoot } from './find-root.js';
+import { codeOf, type OpenBed } from './open-bed.js';
+
+/** Status of each code, and whether it is worth a retry: as the interface has them, and not as the code has. */
+const codes: Readonly<Record<string, readonly [status: number, isRetryable: boolean]>> = {
+  invalid_request: [400, false],
+  too_many_orders: [400, false],
+  unsupported_permitted_taker: [400, false],
+  valid_until_passed: [400, false],
+  order_expired: [400, false],
+  order_cancelled: [400, false],
+  duplicate: [400, false],
+  no_changes: [400, false],
+  invalid_date: [400, false],
+  invalid_signature: [403, false],
+  maker_not_whitelisted: [403, false],
+  request_expired: [403, false],
+  request_replayed: [403, false],
+  not_found: [404, false],
+  field_not_exists: [404, false],
+  method_not_allowed: [405, false],
+  payload_too_large: [413, false],
+  unsupported_media_type: [415, false],
+  rate_limited: [429, true],
+  internal: [500, true],
+  unavailable: [503, true],
+};
+
+const PARTITIONS = 8;
+
+/** The answer is the problem document of the code (RFC 9457). */
+function expectProblem({ status, headers, body }: RawAnswer, code: string, row: Partial<ErrorRow>): string {
+  const text = body.toString();
+  expect(`${status} ${text.slice(0, 500)}`).toMatch(new RegExp(`^${codes[code]?.[0]} .*"code":"${code}"`));
+  expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+  const problem = JSON.parse(text) as Record<string, unknown> & { requestId: string };
+  const { title, detail, requestId, errors, index, ...rest } = problem;
+  expect(rest).toEqual({ type: `urn:makerbook:problem:${code}`, status, code, retryable: codes[code]?.[1] });
+  expect(title).toMatch(/^[A-Z].+/);
+  // A sentence for its reader, without a word of where it was written.
+  expect(detail).toMatch(/^\S.{5,}/);
+  expect(text).not.toMatch(/Error:|\.[jt]s:|node_modules|<html/i);
+  if (row.index === 'some') expect(index).toEqual(expect.any(Number));
+  else expect(index).toBe(row.index);
+  const pointers = (errors as { pointer: string; detail: string }[] | undefined)?.map(({ pointer }) => pointer);
+  if (row.pointers !== undefined) expect(pointers).toEqual(row.pointers);
+  expect(headers.get('x-request-id')).toBe(requestId);
+  if (codes[code]?.[1]) expect(headers.get('retry-after')).toMatch(/^[1-9][0-9]*$/);
+  for (const [name, pattern] of Object.entries(row.headers ?? {})) expect(headers.get(name)).toMatch(pattern);
+  return requestId;
+}
+
+/** Each error, at each endpoint where it can occur; and that nothing of what was refused is stored. */
+export function testErrors(bedOf: () => OpenBed): void {
+  let topics: FollowedTopics;
+  let served: readonly OperationId[] = [];
+  const refused = new Set<string>();
+
+  beforeAll(async () => {
+    served = await findServed(bedOf());
+    const { addresses, topicPrefix } = bedOf().stack;
+    topics = followTopics({ kafkaBrokers: addresses.kafkaBrokers, topicPrefix, partitions: PARTITIONS });
+  });
+  afterAll(() => topics?.close());
+
+  describe.each(Object.entries(Object.groupBy(errorRows, ({ operation }) => operation)))(
+    '%s',
+    (_operation, rows = []) => {
+      test.each(rows.map((row) => [row.code, row.when, row] as const))('%s: %s', async (code, _when, row) => {
+        const bed = bedOf();
+        const asked = await row.ask(bed);
+        const answer = 'status' in asked ? asked : await bed.send(asked, row.client);
+        const isThere = row.operation === 'any' || served.includes(row.operation);
+        refused.add(isThere ? expectProblem(answer, code, row) : expectProblem(answer, codeOf(answer), {}));
+      });
+    },
+  );
+
+  test('what is not refused is answered in the same stack', async () => {
+    const { make, makers, send } = bedOf();
+    const item = make.order(makers.maker);
+    expect(codeOf(await send(make.post([item])))).toBe('200');
+    const list = async () => (await send(make.list(makers.maker))).body.toString();
+    await eventually(async () => (await list()).includes(item.orderHash), true);
+    const [patched, cancelled] = [
+      await send(make.patch(make.quote(), '2')),
+      await send(make.cancel([item], makers.maker)),
+    ];
+    expect(patched.body.toString()).toMatch(/^0x/);
+    expect(JSON.parse(cancelled.body.toString())).toEqual([{ orderHash: item.orderHash, status: 'CANCELLED' }]);
+  });
+
+  test('a request at a limit is not refused for it', async () => {
+    const { make, makers, send } = bedOf();
+    const hashes = Array.from({ length: limits.cancelsPerDelete }, () => make.order(makers.stranger));
+    // In the first seconds of a Redis it is not known of a hash that it is unknown.
+    await eventually(async () => codeOf(await send(make.cancel(hashes, makers.stranger))), '200');
+    const full = make.post([make.order(makers.maker)]);
+    const padding = ' '.repeat(BODY_BYTES_MAX - String(full.body).length);
+    const item = JSON.parse((await send({ ...full, body: `${full.body}${padding}` })).body.toString()) as unknown[];
+    expect(item).toHaveLength(1);
+    // The eighth level is no order.
+    const deep = await send({ ...full, body: '['.repeat(8) + ']'.repeat(8) });
+    expect(deep.body.toString()).toContain('"pointer":"/0"');
+  });
+
+  test('nothing of a refused request is in the log', async () => {
+    const bed = bedOf();
+    const item = bed.make.order(bed.makers.maker);
+    const last = JSON.parse((await bed.send(bed.make.post([item]))).body.toString()) as unknown[];
+    expect(last).toHaveLength(1);
+    const requests = () =>
+      Array.from({ length: PARTITIONS }, (_, partition) => [...topics.facts(partition).values()])
+        .flat()
+        .flatMap((fact) =>
+          'cause' in fact && fact.cause.kind === 'request' ? [{ fact, id: fact.cause.requestId }] : [],
+        );
+    const hashes = () => requests().flatMap(({ fact }) => ('orderHash' in fact ? [fact.orderHash] : []));
+    // The fact of the last order; and in every partition a block that was made after it.
+    await eventually(async () => hashes().includes(item.orderHash as `0x${string}`), true);
+    const block = topics.block() + 2;
+    await eventually(async () => topics.block() >= block, true);
+    expect(refused.size).toBe(errorRows.length);
+    expect(requests().filter(({ id }) => refused.has(id))).toEqual([]);
+  });
+}
+
+/** The rows are complete. */
+export function testCompleteness(): void {
+  test('there is a row for every error of every operation', () => {
+    const known = new Set(errorRows.map(({ operation, code }) => `${code} of ${operation}`));
+    const wanted = Object.entries({ ...operations, any: { errors: errorsOfAnyRequest } }).flatMap(
+      ([operation, { errors }]) => Object.keys(errors).map((code) => `${code} of ${operation}`),
+    );
+    const isProven = (name: string) =>
+      [...known, ...Object.keys(provenElsewhere)].some((proof) => proof === name || name.startsWith(`${proof} of`));
+    expect(wanted.filter((name) => !isProven(name))).toEqual([]);
+    expect(Object.keys(codes).sort()).toEqual(Object.keys(problemKinds).sort());
+  });
+
+  test('what a row cannot provoke is proven where parts are broken', () => {
+    for (const [file, title] of Object.values(provenElsewhere)) {
+      const path = join(findRoot(), file);
+      expect([file, existsSync(path) && readFileSync(path, 'utf8').includes(title)]).toEqual([file, true]);
+    }
+  });
+}
+
+/** What is answered while the services are away. */
+export function testAbsence(bedOf: () => OpenBed): void {
+  test('every operation is unavailable while its service is away', async () => {
+    const bed = bedOf();
+    const asked = (await findServed(bed)).map((operation) => goodRequests[operation](bed));
+    bed.stack.signal('SIGKILL', 'ingress', 'query');
+    const answers = await Promise.all(asked.map((each) => bed.send(each)));
+    for (const answer of answers) expectProblem(answer, 'unavailable', {});
+  });
+}
+
+/** The operations at whose path there is something: they may be described before. */
+async function findServed(bed: OpenBed): Promise<readonly OperationId[]> {
+  const served: OperationId[] = ['placeOrders'];
+  for (const operation of Object.keys(goodRequests) as OperationId[]) {
+    // It would be stored.
+    if (operation === 'placeOrders') continue;
+    const code = codeOf(await bed.send(goodRequests[operation](bed)));
+    if (code !== 'not_found' && code !== 'method_not_allowed') served.push(operation);
+  }
+  return served;
+}

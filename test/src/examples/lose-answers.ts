@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { problemBody } from '@makerbook/contracts-http';
+
+/** What a maker meets on a bad day, in front of the service. */
+export interface BadGateway {
+  readonly url: string;
+  /** Method and status of each answer, in order; `lost` where the service answered and the maker heard nothing. */
+  readonly answers: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Passes requests on, but loses the answer of the first POST, and refuses the first GET with 429, the first DELETE with 503. */
+export async function openBadGateway(baseUrl: string): Promise<BadGateway> {
+  const answers: string[] = [];
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '' } = request;
+    const body = await text(request);
+    const isFirst = !answers.some((one) => one.startsWith(method));
+    const refusal = { GET: 'rate_limited', DELETE: 'unavailable' } as const;
+    if (isFirst && (method === 'GET' || method === 'DELETE')) {
+      const problem = problemBody(refusal[method], { detail: 'not now' }, 'request-1');
+      answers.push(`${method} ${problem.status}`);
+      const headers = {
+        'Content-Type': 'application/problem+json',
+        ...(method === 'GET' ? { 'Retry-After': '1' } : {}),
+      };
+      response.writeHead(problem.status, headers).end(JSON.stringify(problem));
+      return;
+    }
+    const headers = { 'Content-Type': 'application/json' };
+    const real = await fetch(`${baseUrl}${url}`, { method, headers, ...(body === '' ? {} : { body }) });
+    const answered = await real.text();
+    answers.push(`${method} ${isFirst && method === 'POST' ? 'lost' : real.status}`);
+    if (isFirst && method === 'POST') request.socket.destroy();
+    else response.writeHead(real.status, { 'Content-Type': real.headers.get('content-type') ?? '' }).end(answered);
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    answers,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

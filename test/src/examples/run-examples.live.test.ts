@@ -1,0 +1,182 @@
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { getLimitOrdersRequestTypes, orderCancellationRequestTypes, orderTypes } from '@makerbook/contracts-evm';
+import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { writeStackFile } from '@makerbook/local-stack';
+import { hexlify, Wallet } from 'ethers';
+import { findRoot } from '../conformance/find-root.js';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { openBadGateway } from './lose-answers.js';
+import { commandsIn, type Environment, outputOf, type RunningCommand, startCommand } from './run-commands.js';
+
+const standIn = {
+  PYTHONPATH: [join(findRoot(), 'examples/testing/python'), process.env['PYTHONPATH'] ?? []].flat().join(':'),
+  PYTHONDONTWRITEBYTECODE: '1',
+};
+const succeeds = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
+const hasPython = succeeds('python3', '--version');
+const hasEthAccount = succeeds('python3', '-c', 'import eth_account');
+const hasConfluentKafka = succeeds('python3', '-c', 'import confluent_kafka');
+const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler');
+
+const makers = commandsIn('examples/README.md', '').filter((command) => command.includes('maker'));
+const routers = commandsIn('examples/README.md', '').filter((command) => command.includes('outer'));
+/** Why an example cannot run here. */
+function lackOf(command: string): string | undefined {
+  if (command.startsWith('java') && !hasJdk) return 'there is no JDK';
+  if (command.startsWith('python3') && !hasPython) return 'there is no Python';
+  if (command.endsWith('router.py') && !hasConfluentKafka) return 'the Python here has no confluent_kafka';
+  return undefined;
+}
+const left = [...makers, ...routers].flatMap((command) => {
+  const lack = lackOf(command);
+  return lack === undefined ? [] : [`left out: ${command}: ${lack}`];
+});
+if (hasPython && !hasEthAccount) left.push('maker.py signs with the stand-in: the Python here has no eth_account');
+if (left.length > 0) console.warn(left.join('\n'));
+
+/** Signs what is on its standard input with the stand-in, and prints the signatures. */
+const SIGN = `
+import json, sys
+from eth_account import Account
+for key, *data in json.load(sys.stdin):
+    print('0x' + Account.sign_typed_data(key, *data).signature.hex())`;
+
+const readmeOrder = '0x94da6a3499aabcba37e0b10f5a21b8e2d83d8d2c01c7dc36f84677ceddd8828b';
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-examples-'));
+let stack: OpenStack;
+let environment: Environment;
+let following: RunningCommand[] = [];
+
+beforeAll(async () => {
+  stack = await openStack({ ownParts: false });
+  writeStackFile(folder, stack.addresses);
+  environment = {
+    MAKERBOOK_DATA: folder,
+    TOPIC_PREFIX: stack.topicPrefix,
+    ...(hasEthAccount ? {} : standIn),
+  };
+});
+afterAll(async () => {
+  await Promise.all(following.map((router) => router.stop()));
+  await stack?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What a maker prints though it has to do each thing twice. */
+async function outputOnBadDay(command: string, index: number): Promise<string> {
+  const gateway = await openBadGateway(stack.addresses.baseUrl);
+  const own = join(folder, String(index));
+  mkdirSync(own);
+  writeStackFile(own, { ...stack.addresses, baseUrl: gateway.url });
+  try {
+    const output = await outputOf(command, { ...environment, MAKERBOOK_DATA: own });
+    const posts = ['POST lost', 'POST 400', 'GET 429', 'GET 200'];
+    expect([command, ...gateway.answers.slice(0, 4)]).toEqual([command, ...posts]);
+    expect([command, ...gateway.answers.slice(-2)]).toEqual([command, 'DELETE 503', 'DELETE 200']);
+    return output;
+  } finally {
+    await gateway.close();
+  }
+}
+
+/** Each line that a router should have printed, and has not. */
+const missing = (wanted: readonly string[]) =>
+  following.map((router) => wanted.filter((line) => !router.lines().includes(line)));
+const nothing = () => following.map(() => []);
+
+if (hasPython) {
+  test('the stand-in for eth_account signs as ethers does, in one block of its hash function and in several', async () => {
+    const random = (bytes: number) => hexlify(randomBytes(bytes));
+    const domain = { version: 'v0', chainId: 8217, verifyingContract: random(20) };
+    const cases = [0, 1, 100, 135, 136, 137, 271, 272, 300, 1000].flatMap((length) => {
+      const named = { ...domain, name: 'x'.repeat(length) };
+      const [making, taking] = [0, 1].map(() => ({ token: random(20), amount: random(32) }));
+      const terms = { salt: random(32), nonce: '0x0', expiresAt: random(8), making, taking };
+      const order = { ...terms, maker: random(20), permittedTaker: ZERO_ADDRESS };
+      return [
+        { domain: named, types: orderTypes, message: order },
+        { domain: { ...named, salt: random(32) }, types: getLimitOrdersRequestTypes, message: { issuedAt: length } },
+        {
+          domain: { ...named, salt: random(32) },
+          types: orderCancellationRequestTypes,
+          message: { orderHash: random(32) },
+        },
+      ].map((data) => ({ ...data, wallet: Wallet.createRandom() }));
+    });
+    const input = JSON.stringify(
+      cases.map(({ wallet, domain, types, message }) => [wallet.privateKey, domain, types, message]),
+    );
+    const { stdout } = spawnSync('python3', ['-c', SIGN], {
+      input,
+      env: { ...process.env, ...standIn },
+      encoding: 'utf8',
+    });
+    const signing = cases.map(({ wallet, domain, types, message }) => wallet.signTypedData(domain, types, message));
+    expect(stdout.trim().split('\n')).toEqual(await Promise.all(signing));
+  });
+}
+
+test('the first order of the README is stored, and refused when it is posted again', async () => {
+  const [command = ''] = commandsIn('README.md', 'curl');
+  const here = command.replace('http://127.0.0.1:8080', stack.addresses.baseUrl);
+  expect(here).not.toBe(command);
+  const stored = await outputOf(here, {});
+  expect(stored).toMatch(/^HTTP\/1\.1 200 /);
+  expect(stored).toContain(`"orderHash":"${readmeOrder}"`);
+  const refused = await outputOf(here, {});
+  expect(refused).toMatch(/^HTTP\/1\.1 400 /);
+  expect(refused).toContain('"code":"duplicate"');
+});
+
+test('what the makers post and cancel is in the book of every router, and so is what was there before', async () => {
+  following = routers
+    .filter((command) => lackOf(command) === undefined)
+    .map((router) => startCommand(router, environment));
+  const sold = 'fillOrder(order, signature, 100000000, 40000000000000000) by anyone';
+  await eventually(async () => missing(['FRESH', `ACTIVE ${readmeOrder} ${sold}`]), nothing());
+  for (const router of following)
+    expect(router.lines()).toContainEqual(expect.stringMatching(/^snapshot: [01] open orders$/));
+
+  const runnable = makers.filter((command) => lackOf(command) === undefined);
+  expect(runnable.length).toBeGreaterThanOrEqual(2);
+  const outputs = await Promise.all(runnable.map(outputOnBadDay));
+  const wanted: string[] = [];
+  for (const output of outputs) {
+    const [first = '', second = ''] = [...output.matchAll(/^listed (0x[0-9a-f]{64}) ACTIVE$/gm)].map(
+      ([, hash = '']) => hash,
+    );
+    expect(output.trimEnd().split('\n').at(-1)).toBe(`cancelled ${first} CANCELLED`);
+    wanted.push(
+      `VALIDATING ${first}`,
+      `ACTIVE ${second} fillOrder(order, signature, 50000000, 20000000000000000) by anyone`,
+    );
+    wanted.push(`ACTIVE ${first} ${sold}`, `GONE ${first} CANCELLED`);
+  }
+  expect(new Set(wanted).size).toBe(4 * runnable.length);
+  await eventually(async () => missing(wanted), nothing());
+});
+
+test('every router says that the feed is dead while the projector hangs, and when it goes on', async () => {
+  const last = (router: RunningCommand) => router.lines().findLast((line) => /^(STALE|FRESH)/.test(line)) ?? '';
+  const said = async () => following.map((router) => last(router).slice(0, 5));
+  expect(following.length).toBeGreaterThan(0);
+  await stack.freeze('projector');
+  try {
+    await eventually(
+      said,
+      following.map(() => 'STALE'),
+    );
+  } finally {
+    stack.signal('SIGCONT', 'projector');
+  }
+  await eventually(
+    said,
+    following.map(() => 'FRESH'),
+  );
+});

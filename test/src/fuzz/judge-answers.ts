@@ -1,0 +1,146 @@
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { hexToBytes } from '@makerbook/contracts-evm';
+import { problemKinds } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { recoverAddress, Signature } from 'ethers';
+import type { Asked, RequestMaker } from '../kit/make-requests.js';
+import type { Exchange, RawAnswer } from '../kit/raw-http.js';
+import type { OrderTerms } from '../kit/sign-with-ethers.js';
+import type { WireRequest } from './mutate-requests.js';
+import { differs } from './patch-quote.js';
+
+/** An operation that is fuzzed, with the codes that it may answer. */
+export interface FuzzedOperation {
+  readonly name: string;
+  readonly codes: ReadonlySet<string>;
+  /** What is wrong with a 200; undefined where nothing is. */
+  readonly judge: (request: WireRequest, body: string) => string | undefined;
+}
+
+/** What was answered, in a word for the report, and what is wrong with it. */
+export interface Verdict {
+  readonly outcome: string;
+  readonly fault: string | undefined;
+}
+
+/** A whole request of an operation has one answer: a right 200, or a problem with a code of that operation. */
+export function judgeExchange(
+  request: WireRequest,
+  { answers, rest, end }: Exchange,
+  operation: FuzzedOperation,
+): Verdict {
+  const fault = (text: string): Verdict => ({ outcome: 'fault', fault: text });
+  if (end === 'timeout') return fault('no answer in time');
+  // Where its head cannot be read, the answer to a HEAD has a body.
+  if (rest.length > 0 && request.asked.method !== 'HEAD')
+    return fault(`what is no answer: ${rest.toString('latin1', 0, 200)}`);
+  const [answer] = answers;
+  if (request.isFramed && (answer === undefined || answers.length > 1)) return fault(`${answers.length} answers`);
+  const isOwn = request.isFramed && request.isOfOperation;
+  for (const each of answers) {
+    const wrong = faultOfAnswer(each, request, isOwn ? operation : undefined);
+    if (wrong !== undefined) return fault(wrong);
+  }
+  return { outcome: answer === undefined ? 'closed' : outcomeOf(answer), fault: undefined };
+}
+
+function unpack(body: Buffer, encoding: string | undefined): Buffer {
+  if (encoding === 'gzip') return gunzipSync(body);
+  return encoding === 'br' ? brotliDecompressSync(body) : body;
+}
+
+function outcomeOf({ status, body }: RawAnswer): string {
+  if (status < 400 || body.length === 0) return String(status);
+  return (JSON.parse(body.toString()) as { code: string }).code;
+}
+
+function faultOfAnswer(
+  { status, headers, body }: RawAnswer,
+  request: WireRequest,
+  operation: FuzzedOperation | undefined,
+): string | undefined {
+  if (headers.get('x-request-id') === undefined) return 'there is no X-Request-Id';
+  if (request.asked.method === 'HEAD') return status >= 500 && status !== 503 ? `status ${status}` : undefined;
+  const text = unpack(body, headers.get('content-encoding')).toString();
+  if (status === 200) return operation?.judge(request, text);
+  if (status === 204 || status === 304) return operation !== undefined && status === 204 ? '204' : undefined;
+  if (headers.get('content-type') !== 'application/problem+json; charset=utf-8')
+    return `${status} is no problem document: ${text.slice(0, 200)}`;
+  const problem = JSON.parse(text) as { code: keyof typeof problemKinds; status: number; requestId: string };
+  const said = `${status} ${text.slice(0, 300)}`;
+  if (problemKinds[problem.code]?.status !== status || problem.status !== status) return `not its status: ${said}`;
+  if (problem.requestId !== headers.get('x-request-id')) return `not its request id: ${said}`;
+  if (problem.code === 'internal') return said;
+  const isKnown = operation?.codes.has(problem.code) ?? true;
+  return isKnown ? undefined : `not a code of ${operation?.name}: ${said}`;
+}
+
+/** A record for each order that was sent, by a maker who is on the whitelist and has signed it. */
+export function judgePlaced({ sign }: RequestMaker, makers: ReadonlySet<string>) {
+  return ({ asked }: WireRequest, body: string): string | undefined => {
+    const sent = parseBody(asked) as { order: OrderTerms; signature: string }[];
+    const records = JSON.parse(body) as { orderHash: string; status: string; signature: string }[];
+    if (records.length !== sent.length) return `${records.length} records for ${sent.length} orders`;
+    for (const [index, { order, signature }] of sent.entries()) {
+      const record = records[index];
+      const orderHash = sign.hashOrder(order);
+      const maker = recoverAddress(orderHash, Signature.from(withV(signature))).toLowerCase();
+      if (maker !== order.maker.toLowerCase()) return `order ${index} is signed by ${maker}`;
+      if (!makers.has(maker)) return `${maker} is not on the whitelist`;
+      if (record?.orderHash !== orderHash || record.status !== 'VALIDATING') return `record ${index} is not its own`;
+    }
+    return undefined;
+  };
+}
+
+/** An item for each hash in its order; only what was placed can be cancelled. */
+export function judgeCancelled(wasPlaced: (orderHash: string) => boolean) {
+  return ({ asked }: WireRequest, body: string): string | undefined => {
+    const items = JSON.parse(body) as { orderHash: string; status: string }[];
+    const hashes = hashesOf(asked).map((hash) => hash.toLowerCase());
+    if (items.map(({ orderHash }) => orderHash).join() !== hashes.join())
+      return `not the hashes of the request: ${body}`;
+    const strange = items.find(({ orderHash, status }) =>
+      status === 'CANCELLED' ? !wasPlaced(orderHash) : status !== 'NOT_FOUND',
+    );
+    return strange === undefined ? undefined : `${strange.orderHash} is ${strange.status}`;
+  };
+}
+
+/** Records of the signer alone. */
+export function judgeListed(makerOf: (r: string) => string | undefined) {
+  return ({ asked }: WireRequest, body: string): string | undefined => {
+    const records = JSON.parse(body) as { order: OrderTerms }[];
+    const signature = queryOf(asked).get('signature') ?? '';
+    const maker = makerOf(signature.toLowerCase().slice(0, 66));
+    const others = records.filter(({ order }) => order.maker !== maker);
+    return others.length === 0 ? undefined : `a list of ${maker} shows ${JSON.stringify(others[0])}`;
+  };
+}
+
+/** Minimum and signature alone are changed. */
+export function judgePatched({ asked }: WireRequest, body: string): string | undefined {
+  const sent = parseBody(asked) as { data: Hex; minOutput: { amount: string } };
+  return hexToBytes(body as Hex).length === 0 ? 'nothing came back' : differs(sent, body);
+}
+
+function hashesOf(asked: Asked): string[] {
+  if (asked.method === 'POST') return (parseBody(asked) as { orderHash: string }[]).map(({ orderHash }) => orderHash);
+  return queryOf(asked).get('orderHashes')?.split(',') ?? [];
+}
+
+function queryOf({ target }: Asked): URLSearchParams {
+  return new URLSearchParams(target.slice(target.indexOf('?')));
+}
+
+/** A byte order mark is passed over, as by the service. */
+function parseBody({ body }: Asked): unknown {
+  return JSON.parse(String(body).replace(/^\ufeff/, ''));
+}
+
+/** Ethers takes v as 27 or 28 alone. */
+function withV(signature: string): string {
+  if (signature.length !== 132) return signature;
+  const v = Number.parseInt(signature.slice(-2), 16);
+  return v < 2 ? `${signature.slice(0, -2)}${(v + 27).toString(16)}` : signature;
+}

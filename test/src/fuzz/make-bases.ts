@@ -1,0 +1,177 @@
+import { type BaseWallet, hexlify, id, toBeHex, Wallet } from 'ethers';
+import {
+  type Asked,
+  asCancellations,
+  nowSeconds,
+  ORDERS_PATH,
+  type RequestMaker,
+  type SignedItem,
+} from '../kit/make-requests.js';
+import { type FuzzedOperation, judgeCancelled, judgeListed, judgePatched, judgePlaced } from './judge-answers.js';
+import { type Mutation, mutations } from './mutate-quotes.js';
+import type { Random } from './random.js';
+
+/** Requests that are valid, or wrong in their signature alone, for each operation: what is mutated. */
+export interface Bases {
+  readonly makers: readonly BaseWallet[];
+  readonly operations: readonly Base[];
+  readonly request: RequestMaker;
+  /** From now on it can be cancelled. */
+  notePlaced(item: SignedItem): void;
+}
+
+export interface Base extends FuzzedOperation {
+  make(random: Random): Asked;
+}
+
+const LIST_SECONDS_MAX = 15;
+const POOL = 40;
+
+/**
+ * @param seed of the keys: the same seed has the same makers
+ * @param codesOf the codes of an operation
+ */
+export function makeBases(
+  make: RequestMaker,
+  seed: string,
+  makerCount: number,
+  codesOf: (name: string) => readonly string[],
+): Bases {
+  const makers = Array.from({ length: makerCount }, (_, n) => new Wallet(id(`fuzz ${seed} ${n}`)));
+  const stranger = new Wallet(id(`fuzz ${seed} stranger`));
+  const addresses = new Set(makers.map(({ address }) => address.toLowerCase()));
+  const placed = new Map<string, SignedItem>();
+  const signers = new Map<string, string>();
+  const { lists, orders, quotes, cancels } = openPools(make, makers, stranger, { placed, signers });
+  const base = (name: string, makeOne: Base['make'], judge: FuzzedOperation['judge']): Base => ({
+    name,
+    codes: new Set(codesOf(name)),
+    make: makeOne,
+    judge,
+  });
+  return {
+    makers,
+    request: make,
+    notePlaced(item) {
+      placed.set(item.orderHash, item);
+      // The oldest were cancelled long ago.
+      for (const orderHash of placed.keys()) if (placed.size > 5_000) placed.delete(orderHash);
+    },
+    operations: [
+      base(
+        'placeOrders',
+        (random) => make.post(Array.from({ length: random.oneIn(3) ? 1 + random.below(3) : 1 }, () => orders(random))),
+        judgePlaced(make, addresses),
+      ),
+      base(
+        'listOrders',
+        (random) => lists(random),
+        judgeListed((r) => signers.get(r)),
+      ),
+      base(
+        'cancelOrders',
+        (random) => cancels(random),
+        judgeCancelled((orderHash) => placed.has(orderHash)),
+      ),
+      base(
+        'cancelOrdersByPost',
+        (random) => asCancellations(cancels(random)),
+        judgeCancelled((orderHash) => placed.has(orderHash)),
+      ),
+      ...Object.entries(documents).map(([name, target]) =>
+        base(
+          name,
+          () => ({ method: 'GET', target }),
+          (_request, body) => (body.length === 0 ? 'it is empty' : undefined),
+        ),
+      ),
+      base('patchQuote', (random) => make.patch(mutateQuote(quotes(random), random), amountOf(random)), judgePatched),
+    ],
+  };
+}
+
+/** What is signed. */
+function openPools(
+  make: RequestMaker,
+  makers: readonly BaseWallet[],
+  stranger: BaseWallet,
+  known: { readonly placed: ReadonlyMap<string, SignedItem>; readonly signers: Map<string, string> },
+) {
+  const lists = createPool((random) => {
+    const maker = random.oneIn(10) ? stranger : random.pick(asMany(makers));
+    const asked = make.list(maker, nowSeconds() - (random.oneIn(10) ? 3_000 : 1));
+    known.signers.set(
+      new URLSearchParams(asked.target.split('?')[1]).get('signature')?.slice(0, 66) ?? '',
+      maker.address.toLowerCase(),
+    );
+    return asked;
+  }, LIST_SECONDS_MAX);
+  const orders = createPool((random) => {
+    const maker = random.oneIn(10) ? stranger : random.pick(asMany(makers));
+    const change = random.oneIn(4) ? random.pick(oddTerms)() : {};
+    const item = make.order(maker, { salt: hexlify(random.bytes(32)), ...change });
+    return random.oneIn(10) ? { ...item, signature: make.sign.signOrder(stranger, item.order) } : item;
+  });
+  const quotes = createPool((random) =>
+    make.quote({
+      deadline: random.oneIn(10) ? 1n : 4_000_000_000n,
+      minOutput: random.oneIn(10) ? undefined : BigInt(random.below(1_000_000)),
+      ...(random.oneIn(10) ? { signer: stranger } : {}),
+    }),
+  );
+  const cancels = createPool((random) => {
+    const open = [...known.placed.values()];
+    const item = random.oneIn(3) || open.length === 0 ? make.order(stranger) : open[random.below(open.length)];
+    const signer = makers.find(({ address }) => address.toLowerCase() === item?.order.maker) ?? stranger;
+    return make.cancel(item === undefined ? [] : [item], random.oneIn(5) ? stranger : signer);
+  }, 5);
+  return { lists, orders, quotes, cancels };
+}
+
+const documents = {
+  describeService: `${ORDERS_PATH}/info?a=b`,
+  readOpenApi: '/openapi.json?a=b',
+  readAsyncApi: '/asyncapi.json?a=b',
+  readDocs: '/docs?a=b',
+};
+
+const oddTerms: readonly [() => object, ...(() => object)[]] = [
+  () => ({ expiresAt: '0x1' }),
+  () => ({ expiresAt: toBeHex(nowSeconds() + 1) }),
+  () => ({ expiresAt: `0x${'f'.repeat(64)}` }),
+  () => ({ nonce: `0x${'f'.repeat(64)}` }),
+  () => ({ salt: '0x0' }),
+  () => ({ permittedTaker: `0x${'1'.repeat(40)}` }),
+  () => ({ making: { token: `0x${'2'.repeat(40)}`, amount: '0x0' } }),
+  () => ({ making: { token: `0x${'2'.repeat(40)}`, amount: `0x${'f'.repeat(64)}` } }),
+];
+
+function amountOf(random: Random): unknown {
+  return random.oneIn(8) ? random.pick<unknown>([7, null, '-1', '0x', '1e9']) : String(random.below(1_000_000));
+}
+
+/** Half of them are mutated inside of their calldata. */
+function mutateQuote(data: string, random: Random): string {
+  if (random.oneIn(2)) return data;
+  const all = Object.values(mutations) as [Mutation, ...Mutation[]];
+  return random.pick(all)(data as `0x${string}`, random, data as `0x${string}`);
+}
+
+/** Signing is dear: what is signed is used some times, and for so many seconds. */
+function createPool<T>(make: (random: Random) => T, seconds = 3_600): (random: Random) => T {
+  const pool: { readonly value: T; readonly untilMs: number }[] = [];
+  return (random) => {
+    const at = random.below(POOL);
+    const known = pool[at];
+    if (known !== undefined && performance.now() < known.untilMs && !random.oneIn(12)) return known.value;
+    const value = make(random);
+    pool[at] = { value, untilMs: performance.now() + seconds * 1000 };
+    return value;
+  };
+}
+
+function asMany<T>(items: readonly T[]): readonly [T, ...T[]] {
+  const [first, ...rest] = items;
+  if (first === undefined) throw new Error('there are none');
+  return [first, ...rest];
+}

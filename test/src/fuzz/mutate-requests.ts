@@ -1,0 +1,418 @@
+import { type Asked, bytesOf } from '../kit/make-requests.js';
+import type { Random } from './random.js';
+
+/** A request on the wire, and what may be expected of its answer. */
+export interface WireRequest {
+  readonly bytes: Buffer;
+  /** Method, target, fields and body before they became bytes. */
+  readonly asked: Asked;
+  /** Method and path are still those of the operation. */
+  readonly isOfOperation: boolean;
+  /** The bytes are one whole request: they have one answer. */
+  readonly isFramed: boolean;
+  /** What was done, for the report. */
+  readonly mutation: string;
+}
+
+type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** Values at which a field of another type, size or form is told apart. */
+const ODD_VALUES: readonly [Json, ...Json[]] = [
+  null,
+  true,
+  0,
+  -1,
+  1e308,
+  2 ** 53,
+  '',
+  '0x',
+  '0x0',
+  '0X1f',
+  '1',
+  ' 0x1',
+  '0x1 ',
+  `0x${'0'.repeat(64)}`,
+  `0x${'f'.repeat(64)}`,
+  `0x1${'0'.repeat(64)}`,
+  `0x${'0'.repeat(40)}`,
+  `0x${'11'.repeat(20)}`,
+  `0x${'ff'.repeat(65)}`,
+  String(2n ** 256n - 1n),
+  String(2n ** 256n),
+  '9'.repeat(400),
+  '\u0000',
+  '\ud800',
+  '０x１',
+  [],
+  {},
+  [[]],
+  { amount: '0x1' },
+  { __proto__: null, toString: 1, constructor: { prototype: 1 } },
+];
+const ODD_KEYS = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  '',
+  '0',
+  'a/b~c',
+  'SALT',
+  'order ',
+  'ключ',
+  '\u0000',
+] as const;
+/** More than a body may have. */
+const BODY_CHARACTERS_MAX = 300_000;
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'SEARCH'] as const;
+type Field = readonly [name: string, value: string];
+const ODD_FIELDS: readonly [Field, ...Field[]] = [
+  ['Content-Type', 'text/plain'],
+  ['Content-Type', 'application/json; charset=utf-16'],
+  ['Content-Type', 'application/json;;;'],
+  ['Content-Type', 'multipart/form-data; boundary=x'],
+  ['Content-Encoding', 'gzip'],
+  ['Content-Encoding', 'identity'],
+  ['Accept', 'text/html;q=0'],
+  ['Accept-Encoding', 'gzip, br;q=1, *;q=0'],
+  ['Accept-Encoding', 'identity;q=0'],
+  ['If-None-Match', '*, "x", W/"y'],
+  ['If-Modified-Since', 'never'],
+  ['Range', 'bytes=0-1,5-2'],
+  ['Expect', '100-continue'],
+  ['X-Request-Id', '"<\x7f>'],
+  ['X-Request-Id', 'x'.repeat(129)],
+  ['X-Forwarded-For', '::ffff:1.2.3.4, 2001:db8::1, junk'],
+  ['X-Forwarded-Host', 'other.test'],
+  ['Forwarded', 'for="[::1]";proto=https'],
+  ['X-HTTP-Method-Override', 'DELETE'],
+  ['Valid-Until', '-1'],
+  ['Valid-Until', '9'.repeat(40)],
+  ['Origin', 'null'],
+  ['Access-Control-Request-Method', 'DELETE'],
+  ['Cookie', 'a=b; __proto__=c'],
+  ['Authorization', 'Bearer x'],
+  ['traceparent', '00-ffffffffffffffffffffffffffffffff-ffffffffffffffff-ff'],
+  ['tracestate', 'a=b,'.repeat(100)],
+  ['baggage', '%ff=%00'],
+  ['Connection', 'close'],
+  ['Upgrade', 'h2c'],
+  ['TE', 'trailers, deflate'],
+  ['Padding', 'p'.repeat(12_000)],
+];
+const ODD_TARGETS: readonly [(target: string) => string, ...((target: string) => string)[]] = [
+  (target) => `${target}/`,
+  (target) => target.replace('?', '/?'),
+  (target) => target.toUpperCase(),
+  (target) => `/${target}`,
+  (target) => `http://other.test${target}`,
+  (target) => target.replace('/v0', '/v0/%2e%2e/v0'),
+  (target) => target.replace('-', '%2D'),
+  (target) => target.replace('/v0', '/v9'),
+  (target) => target.slice(0, 1 + (target.length >> 2)),
+  () => '*',
+  () => '/',
+];
+
+/** Changes a request in one way; some twice. The same source of chance gives the same change. */
+export function mutateRequest(asked: Asked, random: Random, fields: Readonly<Record<string, string>>): WireRequest {
+  const applicable = Object.entries(mutations).filter(([, { fits }]) => fits(asked));
+  const [first, ...rest] = applicable;
+  if (first === undefined) throw new Error('there are no mutations');
+  let mutated = asked;
+  const names: string[] = [];
+  for (let times = random.oneIn(4) ? 2 : 1; times > 0; times -= 1) {
+    const [name, { change, fits }] = random.pick([first, ...rest]);
+    if (!fits(mutated)) continue;
+    names.push(name);
+    mutated = change(mutated, random);
+  }
+  const isOfOperation = mutated.method === asked.method && pathOf(mutated) === pathOf(asked);
+  const whole = bytesOf(mutated, { ...fields, ...mutated.headers });
+  // To a HEAD that cannot be read the answer has a body, to one that can it has none.
+  const bytes = mutated.method !== 'HEAD' && random.oneIn(8) ? breakBytes(whole, random, names) : whole;
+  const isFramed = bytes === whole && isPlain(mutated);
+  return { bytes, asked: mutated, isOfOperation, isFramed, mutation: names.join(', ') };
+}
+
+interface RequestMutation {
+  readonly fits: (asked: Asked) => boolean;
+  readonly change: (asked: Asked, random: Random) => Asked;
+}
+
+const hasJson = ({ body }: Asked) => typeof body === 'string' && parse(body) !== undefined;
+const hasBody = ({ body }: Asked) => body !== undefined && body.length > 0;
+const hasQuery = ({ target }: Asked) => target.includes('?');
+const always = () => true;
+
+/** Each by the name under which a failure is reported. */
+const mutations: Readonly<Record<string, RequestMutation>> = {
+  'another value': inJson((at, random) =>
+    at.set(random.oneIn(2) ? random.pick(ODD_VALUES) : oddText(at.value, random)),
+  ),
+  'a field less': inJson((at) => at.drop()),
+  'a field more': inJson((at, random) => at.add(random.pick(ODD_KEYS), random.pick(ODD_VALUES))),
+  'a field renamed': inJson((at, random) => at.rename(random.pick(ODD_KEYS))),
+  'a value within another': inJson((at, random) => at.set(random.oneIn(2) ? [at.value] : { order: at.value })),
+  'many of a value': inJson((at, random) => {
+    const most = BODY_CHARACTERS_MAX / (JSON.stringify(at.value).length + 1);
+    at.set(Array(Math.ceil(Math.min(random.pick([2, 10, 59, 61, 101, 5_000]), most))).fill(at.value));
+  }),
+  'deep nesting': inJson((at, random) => {
+    let value = at.value;
+    for (let depth = random.pick([2, 6, 9, 500]); depth > 0; depth -= 1) value = [value];
+    at.set(value);
+  }),
+  'two values exchanged': inJson((at, random, all) => {
+    const other = random.pick(all);
+    const { value } = at;
+    if (isWithin(other.value, value) || isWithin(value, other.value)) return;
+    at.set(other.value);
+    other.set(value);
+  }),
+  'a key twice': inText((text, random) => {
+    const keys = [...text.matchAll(/"(\w+)":/g)];
+    const key = keys[random.below(keys.length)];
+    if (key === undefined) return text;
+    return `${text.slice(0, key.index)}"${key[1]}":${JSON.stringify(random.pick(ODD_VALUES))},${text.slice(key.index)}`;
+  }),
+  'text replaced': inText((text, random) => spliceText(text, random)),
+  'text cut': inText((text, random) => text.slice(0, random.below(text.length))),
+  'space around': inText((text, random) => `${random.pick([' ', '\n\t', '\ufeff', '\v', '/**/'])}${text}\r\n`),
+  'bytes replaced': {
+    fits: hasBody,
+    change: (asked, random) => {
+      const bytes = Buffer.from(asked.body as string);
+      const count = Math.min(bytes.length, 1 + random.below(4));
+      bytes.set(random.bytes(count), random.below(bytes.length - count + 1));
+      return { ...asked, body: bytes };
+    },
+  },
+  'no body': { fits: hasBody, change: ({ method, target, headers = {} }) => ({ method, target, headers }) },
+  'a body more': {
+    fits: (asked) => !hasBody(asked),
+    change: (asked, random) => ({ ...asked, body: random.pick(['{}', '[', ' '.repeat(2_000)]) }),
+  },
+  'another parameter value': inQuery((pairs, random) => {
+    const pair = pairs[random.below(pairs.length)];
+    if (pair !== undefined) pair[1] = random.oneIn(2) ? textOf(random.pick(ODD_VALUES)) : spliceText(pair[1], random);
+  }),
+  'a parameter less': inQuery((pairs, random) => pairs.splice(random.below(pairs.length), 1)),
+  'a parameter twice': inQuery((pairs, random) => {
+    const pair = pairs[random.below(pairs.length)];
+    if (pair !== undefined) pairs.push([...pair]);
+  }),
+  'a parameter renamed': inQuery((pairs, random) => {
+    const pair = pairs[random.below(pairs.length)];
+    if (pair !== undefined) pair[0] = random.pick([`${pair[0]}[]`, `${pair[0]}[__proto__]`, ...ODD_KEYS]);
+  }),
+  'a parameter more': inQuery((pairs, random) =>
+    pairs.push([random.pick(['salt', 'limit', 'cursor', 'signature', '__proto__']), textOf(random.pick(ODD_VALUES))]),
+  ),
+  'a list longer or shorter': inQuery((pairs, random) => {
+    const pair = pairs[random.below(pairs.length)];
+    if (pair !== undefined)
+      pair[1] = random.pick([`${pair[1]},${pair[1]}`, `${pair[1]},`, `,${pair[1]}`, Array(101).fill(pair[1]).join()]);
+  }),
+  'query text replaced': {
+    fits: hasQuery,
+    change: (asked, random) => {
+      const [path = '', query = ''] = asked.target.split('?', 2);
+      const odd = random.pick(['%', '%ff', '%00', '%zz', '&', '=', '?', ';', '+', '%0d%0a', '#', '\\', '"']);
+      const at = random.below(query.length);
+      return { ...asked, target: `${path}?${query.slice(0, at)}${odd}${query.slice(at + random.below(2))}` };
+    },
+  },
+  'another field of the head': {
+    fits: always,
+    change: (asked, random) => {
+      const [name, value] = random.pick(ODD_FIELDS);
+      return { ...asked, headers: { ...asked.headers, [name]: value } };
+    },
+  },
+  'a field of the head less': {
+    fits: ({ headers }) => headers !== undefined,
+    change: ({ headers: _, ...rest }) => rest,
+  },
+  'another method': { fits: always, change: (asked, random) => ({ ...asked, method: random.pick(METHODS) }) },
+  'another target': {
+    fits: always,
+    change: (asked, random) => ({ ...asked, target: random.pick(ODD_TARGETS)(asked.target) }),
+  },
+  'nothing at all': { fits: always, change: (asked) => asked },
+};
+
+/** One value of a JSON text, and what can be done where it is. */
+interface Place {
+  readonly value: Json;
+  set(value: Json): void;
+  drop(): void;
+  /** Beside it. */
+  add(key: string, value: Json): void;
+  rename(key: string): void;
+}
+
+function inJson(change: (at: Place, random: Random, all: readonly [Place, ...Place[]]) => void): RequestMutation {
+  return {
+    fits: hasJson,
+    change: (asked, random) => {
+      const root = { body: parse(asked.body as string) as Json };
+      const [first, ...rest] = placesIn(root);
+      if (first === undefined) return asked;
+      const all = [first, ...rest] as const;
+      change(random.pick([...all]), random, [...all]);
+      return { ...asked, body: JSON.stringify(root.body) ?? '' };
+    },
+  };
+}
+
+function placesIn(holder: { [key: string]: Json } | Json[]): Place[] {
+  return Object.entries(holder).flatMap(([key, value]) => {
+    const target = holder as { [key: string]: Json };
+    // A key such as __proto__ has to become one of its own.
+    const define = (name: string, content: Json) =>
+      Object.defineProperty(target, name, { value: content, enumerable: true, configurable: true, writable: true });
+    const place: Place = {
+      value,
+      set: (content) => void define(key, content),
+      drop: () => void (Array.isArray(holder) ? holder.splice(Number(key), 1) : delete target[key]),
+      add: (name, content) => void define(name, content),
+      rename: (name) => {
+        delete target[key];
+        define(name, value);
+      },
+    };
+    return [place, ...(typeof value === 'object' && value !== null ? placesIn(value) : [])];
+  });
+}
+
+function isWithin(inner: Json, outer: Json): boolean {
+  if (inner === outer) return true;
+  return typeof outer === 'object' && outer !== null && Object.values(outer).some((value) => isWithin(inner, value));
+}
+
+function inText(change: (text: string, random: Random) => string): RequestMutation {
+  return {
+    fits: ({ body }) => typeof body === 'string' && body.length > 0,
+    change: (asked, random) => ({ ...asked, body: change(asked.body as string, random) }),
+  };
+}
+
+function inQuery(change: (pairs: [string, string][], random: Random) => void): RequestMutation {
+  return {
+    fits: hasQuery,
+    change: (asked, random) => {
+      const [path = '', query = ''] = asked.target.split('?', 2);
+      const pairs = query.split('&').map((pair): [string, string] => {
+        const [name = '', value = ''] = pair.split('=', 2);
+        return [decode(name), decode(value)];
+      });
+      change(pairs, random);
+      const again = pairs.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');
+      return { ...asked, target: `${path}?${again}` };
+    },
+  };
+}
+
+function textOf(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed()).replaceAll('%2C', ',');
+}
+
+/** Digits changed, cut, doubled, or something else among them. */
+function oddText(value: Json, random: Random): Json {
+  return typeof value === 'string' && value.length > 0 ? spliceText(value, random) : random.pick(ODD_VALUES);
+}
+
+function spliceText(text: string, random: Random): string {
+  const at = random.below(text.length);
+  const odd = random.pick([
+    '0',
+    'f',
+    'F',
+    'g',
+    '',
+    '00',
+    'x',
+    '-',
+    ' ',
+    '"',
+    '\\',
+    ',',
+    '\u0000',
+    '😀',
+    text.slice(0, 70),
+  ]);
+  return text.slice(0, at) + odd + text.slice(at + random.below(3));
+}
+
+/** What is no longer one whole request. */
+function breakBytes(bytes: Buffer, random: Random, names: string[]): Buffer {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  const how = random.pick([
+    'bytes of the head replaced',
+    'cut',
+    'another length',
+    'doubled',
+    'line ends',
+    'noise',
+  ] as const);
+  names.push(how);
+  switch (how) {
+    case 'bytes of the head replaced': {
+      const changed = Buffer.from(bytes);
+      changed.set(random.bytes(1 + random.below(3)), random.below(Math.max(1, headEnd - 2)));
+      return changed;
+    }
+    case 'cut':
+      return Buffer.from(bytes.subarray(0, random.below(bytes.length)));
+    case 'another length': {
+      const length = random.pick(['0', '1', '-1', '99999', '1e3', '0x10', '', '4294967296', '1, 1']);
+      return Buffer.from(
+        bytes.toString('latin1').replace(/Content-Length: \d+/, `Content-Length: ${length}`),
+        'latin1',
+      );
+    }
+    case 'doubled':
+      return Buffer.concat([bytes, bytes]);
+    case 'line ends':
+      return Buffer.from(bytes.toString('latin1').replace('\r\n', random.pick(['\n', '\r', '\r\n ', '\0'])), 'latin1');
+    case 'noise':
+      return Buffer.from(random.bytes(1 + random.below(400)));
+  }
+}
+
+/** Whether nothing of the head ends the connection or changes where the request ends. */
+function isPlain({ method, target, headers = {} }: Asked): boolean {
+  const isClean = /^[!-~]+$/.test(target) && /^[/*]/.test(target);
+  return (
+    isClean &&
+    method !== 'SEARCH' &&
+    !('Connection' in headers) &&
+    !('Upgrade' in headers) &&
+    !Object.values(headers).some((value) => /[^ -~]/.test(value))
+  );
+}
+
+function pathOf({ target }: Asked): string {
+  return target.split(/[?#]/, 1)[0] ?? '';
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+import { type Exchange, openRaw, type RawConnection } from '../kit/raw-http.js';
+import type { WireRequest } from './mutate-requests.js';
+
+/** Longer than any answer takes: a request that is not whole has 10 s to become so. */
+const HANG_MS = 120_000;
+/** More than the bytes of any request are answered. */
+const ANSWERS_MAX = 8;
+
+/** Sends requests to one port; connections whose requests are whole are used again. */
+export interface WireSender {
+  send(request: Pick<WireRequest, 'bytes' | 'isFramed'>, isHead: boolean): Promise<Exchange>;
+  close(): void;
+}
+
+export function openWireSender(port: number): WireSender {
+  const idle: RawConnection[] = [];
+  return {
+    async send({ bytes, isFramed }, isHead) {
+      const kept = isFramed ? idle.pop() : undefined;
+      const connection = kept?.socket.writable ? kept : await openRaw('127.0.0.1', port);
+      if (!isFramed) {
+        // The other side then knows that no more is to come.
+        connection.socket.end(bytes);
+        const exchange = await connection.read({ answers: ANSWERS_MAX, timeoutMs: HANG_MS, isHead });
+        connection.close();
+        return exchange;
+      }
+      connection.socket.write(bytes);
+      const exchange = await connection.read({ answers: 1, timeoutMs: HANG_MS, isHead });
+      const isOver = exchange.end !== 'answered' || exchange.answers[0]?.headers.get('connection') === 'close';
+      if (isOver || exchange.rest.length > 0) connection.close();
+      else idle.push(connection);
+      return exchange;
+    },
+    close() {
+      for (const connection of idle) connection.close();
+    },
+  };
+}

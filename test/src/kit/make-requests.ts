@@ -1,0 +1,161 @@
+import { deployArtifacts } from '@makerbook/contracts-evm';
+import type { StackFile } from '@makerbook/local-stack';
+import {
+  type BaseWallet,
+  concat,
+  hexlify,
+  Interface,
+  randomBytes,
+  TypedDataEncoder,
+  toBeHex,
+  Wallet,
+  ZeroAddress,
+} from 'ethers';
+import { requestBytes } from './raw-http.js';
+import { type EthersSigner, type OrderTerms, signWithEthers } from './sign-with-ethers.js';
+
+/** A request that is not bytes yet. */
+export interface Asked {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/** An item of a POST, and the hash that it is to get. */
+export interface SignedItem {
+  readonly order: OrderTerms;
+  readonly signature: string;
+  readonly orderHash: string;
+}
+
+/** What a quote's call is made of, besides its route. */
+export interface QuoteTerms {
+  readonly deadline: bigint;
+  /** Undefined: the call has no such assertion. */
+  readonly minOutput: bigint | undefined;
+  readonly signer: BaseWallet;
+}
+
+export const ORDERS_PATH = '/v0alpha/limit-orders';
+export const CANCELLATIONS_PATH = '/v0alpha/limit-orders/cancellations';
+export const QUOTE_PATH = '/v0/quote/data';
+
+/** The account whose quotes the local stack takes: number 9 of the well-known test accounts of anvil. */
+export const quoteWallet = new Wallet('0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6');
+
+/** Requests of makers, made from the interface's words alone: with ethers, and with nothing of the service's own. */
+export interface RequestMaker {
+  readonly sign: EthersSigner;
+  /** An order of the maker with a salt of its own, good for an hour. */
+  order(maker: BaseWallet, change?: Partial<OrderTerms>): SignedItem;
+  post(items: readonly Pick<SignedItem, 'order' | 'signature'>[]): Asked;
+  /** @param signer signs instead of the maker */
+  cancel(items: readonly SignedItem[], signer: BaseWallet): Asked;
+  list(maker: BaseWallet, issuedAt?: number): Asked;
+  patch(data: string, amount: unknown): Asked;
+  /** `quote.tx.data` of a quote of version v0. */
+  quote(change?: Partial<QuoteTerms>): string;
+}
+
+export function requestMaker(stack: StackFile): RequestMaker {
+  const sign = signWithEthers(stack);
+  const [making = ZeroAddress, taking = ZeroAddress] = stack.tokens.map(({ address }) => address);
+  return {
+    sign,
+    order(maker, change = {}) {
+      const order = {
+        salt: hexlify(randomBytes(32)),
+        nonce: '0x0',
+        expiresAt: toBeHex(nowSeconds() + 3600),
+        making: { token: making, amount: '0x64' },
+        taking: { token: taking, amount: '0x32' },
+        maker: maker.address,
+        permittedTaker: ZeroAddress,
+        ...change,
+      };
+      return { order, signature: sign.signOrder(maker, order), orderHash: sign.hashOrder(order) };
+    },
+    post: (items) => ({
+      method: 'POST',
+      target: ORDERS_PATH,
+      headers: json,
+      body: JSON.stringify(items.map(({ order, signature }) => ({ order, signature }))),
+    }),
+    cancel: (items, signer) =>
+      cancelling(
+        items.map(({ orderHash, order }) => [orderHash, sign.signCancellation(signer, orderHash, order.salt)]),
+      ),
+    list(maker, issuedAt = nowSeconds() - 1) {
+      const salt = hexlify(randomBytes(32));
+      return listing({ issuedAt: String(issuedAt), salt, signature: sign.signList(maker, issuedAt, salt) });
+    },
+    patch: (data, amount) => ({
+      method: 'PATCH',
+      target: QUOTE_PATH,
+      headers: json,
+      body: JSON.stringify({ data, minOutput: { amount } }),
+    }),
+    quote: (change = {}) =>
+      quoteCall(stack, { deadline: 4_000_000_000n, minOutput: 1n, signer: quoteWallet, ...change }),
+  };
+}
+
+export const json = { 'Content-Type': 'application/json' };
+
+/** A DELETE of pairs of hash and signature. */
+export function cancelling(pairs: readonly (readonly [orderHash: string, signature: string])[], more = ''): Asked {
+  const [hashes, signatures] = [0, 1].map((at) => pairs.map((pair) => pair[at]).join(','));
+  return { method: 'DELETE', target: `${ORDERS_PATH}?orderHashes=${hashes}&signatures=${signatures}${more}` };
+}
+
+/** A DELETE as a POST: its lists in the body. */
+export function asCancellations({ target }: Asked): Asked {
+  const query = new URLSearchParams(target.split('?')[1]);
+  const [hashes = [], signatures = []] = ['orderHashes', 'signatures'].map((name) => query.get(name)?.split(','));
+  const items = hashes.map((orderHash, n) => ({ orderHash, signature: signatures[n] }));
+  return { method: 'POST', target: CANCELLATIONS_PATH, headers: json, body: JSON.stringify(items) };
+}
+
+export function listing(query: Readonly<Record<string, string>>): Asked {
+  return { method: 'GET', target: `${ORDERS_PATH}?${new URLSearchParams(query)}` };
+}
+
+export function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** @param headers besides its own */
+export function bytesOf({ method, target, headers, body }: Asked, more: Readonly<Record<string, string>> = {}): Buffer {
+  return requestBytes(method, target, { ...headers, ...more }, body);
+}
+
+const navigator = new Interface(deployArtifacts.Navigator.abi);
+const quoteTypes = {
+  QuoteV0: [
+    ...['tokenIn', 'amountIn', 'tokenOut', 'deadline'].map((name) => ({
+      name,
+      type: name.startsWith('token') ? 'address' : 'uint256',
+    })),
+    { name: 'route', type: 'bytes' },
+    { name: 'minOutput', type: 'uint256[]' },
+  ],
+};
+
+function quoteCall(stack: StackFile, { deadline, minOutput, signer }: QuoteTerms): string {
+  const [tokenIn = ZeroAddress, tokenOut = ZeroAddress] = stack.tokens.map(({ address }) => address);
+  const message = {
+    ...{ tokenIn, amountIn: 1000n, tokenOut, deadline },
+    route: concat([stack.pools[0]?.address ?? ZeroAddress]),
+    minOutput: minOutput === undefined ? [] : [minOutput],
+  };
+  const domain = {
+    name: `${stack.serviceName} Navigator`,
+    version: 'v0',
+    chainId: stack.chainId,
+    verifyingContract: stack.navigator,
+  };
+  const signature = signer.signingKey.sign(TypedDataEncoder.hash(domain, quoteTypes, message)).serialized;
+  return navigator.encodeFunctionData('swapQuoteV0', [message, message.route, message.minOutput, signature]);
+}

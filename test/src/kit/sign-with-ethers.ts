@@ -1,0 +1,97 @@
+import {
+  AbiCoder,
+  type BaseWallet,
+  concat,
+  id,
+  keccak256,
+  TypedDataEncoder,
+  toBeHex,
+  toUtf8Bytes,
+  zeroPadValue,
+} from 'ethers';
+
+/** What an order says (Interface 2.2), as JSON has it. */
+export interface OrderTerms {
+  readonly salt: string;
+  readonly nonce: string;
+  readonly expiresAt: string;
+  readonly making: { readonly token: string; readonly amount: string };
+  readonly taking: { readonly token: string; readonly amount: string };
+  readonly maker: string;
+  readonly permittedTaker: string;
+}
+
+/** Where signatures count. */
+export interface SigningPlace {
+  readonly serviceName: string;
+  readonly chainId: number;
+  readonly limitOrderProtocol: string;
+}
+
+const orderTypes = {
+  Order: [
+    ...['salt', 'nonce', 'expiresAt'].map((name) => ({ name, type: 'uint256' })),
+    ...['making', 'taking'].map((name) => ({ name, type: 'TokenAmount' })),
+    ...['maker', 'permittedTaker'].map((name) => ({ name, type: 'address' })),
+  ],
+  TokenAmount: [
+    { name: 'token', type: 'address' },
+    { name: 'amount', type: 'uint256' },
+  ],
+};
+const orderEncoder = TypedDataEncoder.from(orderTypes);
+const abi = AbiCoder.defaultAbiCoder();
+
+/** Signs what makers send, from the interface's words alone (Interface 5): with ethers, and with nothing of the service's own. */
+export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: SigningPlace) {
+  const domain = {
+    name: `${serviceName} Limit Order Protocol`,
+    version: 'v0',
+    chainId,
+    verifyingContract: limitOrderProtocol,
+  };
+  const orderDomain = TypedDataEncoder.hashDomain(domain);
+  const digestOf = (domainHash: string, structHash: string) => keccak256(concat(['0x1901', domainHash, structHash]));
+  const sign = (wallet: BaseWallet, digest: string) => wallet.signingKey.sign(digest).serialized;
+
+  /** A domain with a salt. Ethers types it as bytes32 alone: so the one of a cancellation is encoded by hand. */
+  function saltedDomain(salt: string, saltType: 'uint256' | 'bytes32'): string {
+    const type = `EIP712Domain(string name,string version,uint256 chainId,address verifyingContract,${saltType} salt)`;
+    const hashes = [type, domain.name, domain.version].map((text) => keccak256(toUtf8Bytes(text)));
+    return keccak256(
+      abi.encode(
+        ['bytes32', 'bytes32', 'bytes32', 'uint256', 'address', 'bytes32'],
+        [...hashes, chainId, limitOrderProtocol, zeroPadValue(toBeHex(BigInt(salt)), 32)],
+      ),
+    );
+  }
+
+  const hashOrder = (order: OrderTerms) => digestOf(orderDomain, orderEncoder.hash(lowercase(order)));
+  return {
+    /** EIP-712 digest of an order: its hash. @throws Error where it is none */
+    hashOrder,
+    signOrder: (wallet: BaseWallet, order: OrderTerms) => sign(wallet, hashOrder(order)),
+    signCancellation(wallet: BaseWallet, orderHash: string, salt: string, saltType: 'uint256' | 'bytes32' = 'uint256') {
+      const struct = abi.encode(['bytes32', 'bytes32'], [id('OrderCancellationRequest(bytes32 orderHash)'), orderHash]);
+      return sign(wallet, digestOf(saltedDomain(salt, saltType), keccak256(struct)));
+    },
+    signList(wallet: BaseWallet, issuedAt: number | bigint, salt: string) {
+      const struct = abi.encode(['bytes32', 'uint256'], [id('GetLimitOrdersRequest(uint256 issuedAt)'), issuedAt]);
+      return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));
+    },
+  };
+}
+
+export type EthersSigner = ReturnType<typeof signWithEthers>;
+
+/** Ethers would check the case of an address. */
+function lowercase({ making, taking, maker, permittedTaker, ...rest }: OrderTerms): OrderTerms {
+  const amountOf = ({ token, amount }: OrderTerms['making']) => ({ token: token.toLowerCase(), amount });
+  return {
+    ...rest,
+    making: amountOf(making),
+    taking: amountOf(taking),
+    maker: maker.toLowerCase(),
+    permittedTaker: permittedTaker.toLowerCase(),
+  };
+}
