@@ -15,6 +15,8 @@ export interface WatcherProcess {
   /** SIGSTOP: it goes on where it was with `goOn`. */
   freeze(): void;
   goOn(): void;
+  /** How many lines that hold this text it has written to its log so far. */
+  countLines(text: string): number;
 }
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -42,6 +44,7 @@ export function runWatcherProcess(stage: Stage, settings: Record<string, string>
     },
     freeze: () => child.kill('SIGSTOP'),
     goOn: () => child.kill('SIGCONT'),
+    countLines: (text) => written.stdout.split('\n').filter((line) => line.includes(text)).length,
   };
 }
 
