@@ -12,7 +12,7 @@ const LOCK_POLL_MS = 200;
 export const KAFKA_VERSION_VARIABLE = 'MAKERBOOK_KAFKA_VERSION';
 
 export type FetchedJars = {
-  /** Holds Kafka with everything that it needs, and the jar with Redis binaries. */
+  /** Holds Kafka with everything that it needs, and the jars with Redis binaries and with libsecp256k1. */
   readonly folder: string;
 };
 
@@ -36,7 +36,7 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
   const unlock = await lock(join(target, 'fetching.lock'));
   try {
     if (exists(folder)) return { folder };
-    onProgress('fetching Kafka with Maven (about 55 MB, once)');
+    onProgress('fetching Kafka with Maven (about 58 MB, once)');
     const unfinished = join(target, 'unfinished');
     rmSync(unfinished, { recursive: true, force: true });
     await copyDependencies(pom, unfinished, properties);

@@ -1,4 +1,5 @@
 export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
+export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
 export { type Lock, takeLock } from './lock-file.js';
 export { startTimeOf, untilFrozen } from './read-processes.js';

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { fetchJars, findJar } from './fetch-jars.js';
-import { readFileFromZip } from './read-zip.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
+import { unpackFile } from './unpack-file.js';
 
 const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 1_000;
@@ -74,12 +74,8 @@ async function unpackServer(onProgress?: (line: string) => void): Promise<string
   const jars = await fetchJars(onProgress);
   const jar = findJar(jars, 'embedded-redis-');
   const file = join(jars.folder, `${basename(jar, '.jar')}-server`);
-  if (!existsSync(file)) {
-    const content = platform && readFileFromZip(readFileSync(jar), (name) => name.endsWith(`-${platform}`));
-    if (!content) throw unusable(`there is none for ${process.platform}-${process.arch}`);
-    const unfinished = `${file}.${process.pid}`;
-    writeFileSync(unfinished, content, { mode: 0o755 });
-    renameSync(unfinished, file);
+  if (platform === undefined || !unpackFile(jar, (name) => name.endsWith(`-${platform}`), file)) {
+    throw unusable(`there is none for ${process.platform}-${process.arch}`);
   }
   const version = spawnSync(file, ['--version'], { encoding: 'utf8' });
   if (version.status !== 0) throw unusable((version.stderr ?? '').trim().split('\n')[0] ?? '');
