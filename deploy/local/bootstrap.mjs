@@ -10,6 +10,9 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const LOCK_FILE = join(ROOT, '.local', 'bootstrap.lock');
+/** A current libsecp256k1 lies here; it is of the version in the pom. */
+const LIBRARY = join(ROOT, 'shared', 'signatures', 'target', 'libsecp256k1.so');
+const POM = join(ROOT, 'deploy', 'parts', 'kafka', 'pom.xml');
 const NODE_MIN = [20, 0];
 /** Where the optional dependency with Node.js 24 has no binary, this one runs everything itself. */
 const NODE_ALONE_MIN = [22, 15];
@@ -20,13 +23,16 @@ let isStopping = false;
 /** The process that runs now: signals go to it. */
 let child;
 
-const [needs, [entry, ...words]] = readWords(process.argv.slice(2));
+const [given, [entry, ...words]] = readWords(process.argv.slice(2));
+/** Java and Maven run and fetch Kafka: where one is given, they are not needed. */
+const needs = process.env.KAFKA_BROKERS ? [] : given;
 listenForOrders();
 requireTools(needs);
 const unlock = await lock();
 try {
   await install();
   await build();
+  await placeLibrary();
 } finally {
   unlock();
 }
@@ -46,8 +52,7 @@ function requireTools(tools) {
       `Node.js ${NODE_MIN[0]} or later is needed, and this is ${process.versions.node}: get it from https://nodejs.org, or with \`nvm install 24\``,
     );
   }
-  const bringsKafka = process.env.KAFKA_BROKERS ? [] : tools;
-  if (bringsKafka.includes('java')) {
+  if (tools.includes('java')) {
     const version = javaVersion();
     if (version === undefined || version < JAVA_MIN) {
       const found = version === undefined ? 'there is none' : `this is ${version}`;
@@ -56,7 +61,7 @@ function requireTools(tools) {
       );
     }
   }
-  if (bringsKafka.includes('maven') && isMissing('mvn')) {
+  if (tools.includes('maven') && isMissing('mvn')) {
     missing.push(
       'Maven is needed to fetch Kafka, and there is none: install it, for example with `apt-get install -y maven` or `brew install maven`',
     );
@@ -101,17 +106,20 @@ async function build() {
   clearTimeout(notice);
 }
 
+/**
+ * Services verify orders in two thirds of the time with it, and do without it: so it is fetched where Maven fetches Kafka
+ * anyway, and where there is one.
+ */
+async function placeLibrary() {
+  if (!needs.includes('maven') || process.platform !== 'linux') return;
+  if (existsSync(LIBRARY) && statSync(LIBRARY).mtimeMs > statSync(POM).mtimeMs) return;
+  await run([findNode(), join(ROOT, 'deploy', 'local', 'dist', 'place-library.js'), LIBRARY], 'fetching failed');
+}
+
 async function handOver(file, args) {
   if (isStopping) process.exit(0);
-  const node = join(ROOT, 'node_modules', '.bin', 'node');
-  const isBundled = succeeds(node, ['--version']);
-  if (!isBundled && !isAtLeast(process.versions.node, NODE_ALONE_MIN)) {
-    fail(
-      `the bundled Node.js 24 does not run on ${process.platform}-${process.arch}, and this is ${process.versions.node}: install Node.js 24, for example with \`nvm install 24\``,
-    );
-  }
   // The channel lets the program notice when this process is killed.
-  child = spawn(isBundled ? node : process.execPath, [join(ROOT, file), ...args], {
+  child = spawn(findNode(), [join(ROOT, file), ...args], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
   child.once('error', (error) => fail(`${file} does not start: ${error.message}`));
@@ -119,6 +127,18 @@ async function handOver(file, args) {
     child = undefined;
     process.exit(code ?? (signal === 'SIGINT' ? 130 : 143));
   });
+}
+
+/** Node.js 24 of the packages, or this one where that has no binary. */
+function findNode() {
+  const node = join(ROOT, 'node_modules', '.bin', 'node');
+  if (succeeds(node, ['--version'])) return node;
+  if (!isAtLeast(process.versions.node, NODE_ALONE_MIN)) {
+    fail(
+      `the bundled Node.js 24 does not run on ${process.platform}-${process.arch}, and this is ${process.versions.node}: install Node.js 24, for example with \`nvm install 24\``,
+    );
+  }
+  return process.execPath;
 }
 
 /** Runs a step. With `isQuiet` its output is shown only when it fails. */

@@ -7,6 +7,7 @@ import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbo
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import { recoveryLibrary } from '@makerbook/signatures';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createProjection } from './await-projection.js';
@@ -96,7 +97,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
     closing.push(() => api.stop(settings.DRAIN_MS));
-    logger.info({ port: api.port, opsPort: ops.port }, 'ingress listens');
+    logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
     await Promise.all([redis.waitUntilReady(START_MS_MAX), withinMs(topics.firstTry, START_MS_MAX)]);
     return { port: api.port, opsPort: ops.port, failed, stop };
   } catch (error) {

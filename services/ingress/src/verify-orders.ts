@@ -16,7 +16,7 @@ export type VerifyOrders = (
 
 /**
  * Hashes each order and recovers its signer (Interface 5.3), up to the first that is not the maker: 403
- * `invalid_signature`. CPU alone, some 75 µs per order: libsecp256k1's recover is nearly all of it.
+ * `invalid_signature`. CPU alone: libsecp256k1's recover is nearly all of it.
  */
 export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
   const hasher = createOrderHasher(domain);

@@ -7,6 +7,7 @@ import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import { recoveryLibrary } from '@makerbook/signatures';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createBlockReader, createListSources, watchProjection } from './connect-sources.js';
@@ -80,7 +81,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
       clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
     });
     closing.push(() => api.stop(settings.DRAIN_MS));
-    logger.info({ port: api.port, opsPort: ops.port }, 'query listens');
+    logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
     return { port: api.port, opsPort: ops.port, failed, stop };
   } catch (error) {
     await stop();

@@ -5,5 +5,5 @@ export {
   type Signature,
   type SignatureRefusal,
 } from './parse-signature.js';
-export { recoverAddress } from './recover-address.js';
+export { type RecoveryLibrary, recoverAddress, recoveryLibrary } from './recover-address.js';
 export { addressOfKey, signDigest } from './sign-digest.js';

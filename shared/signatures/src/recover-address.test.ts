@@ -1,9 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import { type Hex, quantity } from '@makerbook/contracts-primitives';
 import { Signature as EthersSignature, recoverAddress as ethersRecover, SigningKey, Wallet } from 'ethers';
 import fc from 'fast-check';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from './index.js';
+import { chooseRecovery } from './recover-address.js';
+import { recoverKeyByPackage } from './recover-key.js';
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const digests = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -168,5 +171,16 @@ describe('a refused signature', () => {
   test('recovers no address when r is no point of the curve', () => {
     // There is no point with x = 5 on secp256k1.
     expect(recover(new Uint8Array(32), `${word(5n)}${s}1b`)).toBe('no_address');
+  });
+});
+
+describe('without a libsecp256k1 the package recovers, and says why', () => {
+  test.each([
+    ['is missing', '/there/is/none/libsecp256k1.so'],
+    ['is no library', fileURLToPath(import.meta.url)],
+  ])('where the file %s', async (_title, file) => {
+    const { library, recoverKey } = await chooseRecovery(file);
+    expect(library).toEqual({ name: 'secp256k1 (npm)', reason: expect.stringContaining(file) });
+    expect(recoverKey).toBe(recoverKeyByPackage);
   });
 });

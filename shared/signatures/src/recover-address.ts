@@ -1,27 +1,47 @@
 import assert from 'node:assert';
+import { join } from 'node:path';
 import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
-// The package's index falls back to slow JavaScript without a warning; the bindings throw.
-import secp256k1 from 'secp256k1/bindings.js';
+import { loadLibrary } from './load-library.js';
 import type { Signature } from './parse-signature.js';
+import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
+
+/** What recovers addresses in this process: a current libsecp256k1, or the slower npm package and why it is that. */
+export type RecoveryLibrary =
+  | { readonly name: 'libsecp256k1'; readonly file: string }
+  | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
+
+/** Where a current libsecp256k1 lies, if anywhere: `npm start` and its like fetch it, images are built with it. */
+const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
 
 // One buffer for the process: it is filled and read within one call.
 const publicKey = new Uint8Array(65);
 const point = publicKey.subarray(1);
+
+const { recoverKey, ...chosen } = await chooseRecovery(LIBRARY_FILE);
+
+/** What `recoverAddress` uses, for a line in the log of a service. */
+export const recoveryLibrary: RecoveryLibrary = chosen.library;
+
+/** The library of the file, or else the package, which every platform has. */
+export async function chooseRecovery(file: string): Promise<{ recoverKey: RecoverKey; library: RecoveryLibrary }> {
+  try {
+    return { recoverKey: await loadLibrary(file), library: { name: 'libsecp256k1', file } };
+  } catch (error) {
+    const reason = `${file}: ${error instanceof Error ? error.message : String(error)}`;
+    return { recoverKey: recoverKeyByPackage, library: { name: 'secp256k1 (npm)', reason } };
+  }
+}
 
 /**
  * The address whose key made the signature over the 32-byte digest, lowercase; undefined when no key can have made it.
  * The signature comes from `parseSignature`: libsecp256k1 itself would recover from a high s.
  */
 export function recoverAddress(digest: Uint8Array, signature: Signature): Address | undefined {
+  // C reads and writes behind these addresses whatever their length.
   assert(digest.length === 32, 'a digest has 32 bytes');
   assert(signature.compact.length === 64, 'a compact signature has 64 bytes');
-  try {
-    secp256k1.ecdsaRecover(signature.compact, signature.recovery, digest, false, publicKey);
-  } catch {
-    return undefined;
-  }
-  return addressOfPoint(point);
+  return recoverKey(digest, signature, publicKey) ? addressOfPoint(point) : undefined;
 }
 
 /** The address of an uncompressed public key without its leading 4: 64 bytes. */

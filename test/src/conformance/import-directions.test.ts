@@ -129,6 +129,7 @@ describe('the direction of imports', () => {
     ['ioredis', ['shared/redis']],
     ['express', ['shared/http', 'deploy/local']],
     ['secp256k1/bindings.js', ['shared/signatures']],
+    ['koffi', ['shared/signatures']],
     ['ethers', ['shared/client', 'deploy/local']],
   ])('%s is imported in %j alone', (module, allowed) => {
     const users = production.filter(({ imports }) => imports.includes(module)).map(({ workspace }) => workspace);

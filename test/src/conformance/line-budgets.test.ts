@@ -23,7 +23,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/postgres': 1290,
   'shared/redis': 1620,
   'shared/settings': 560,
-  'shared/signatures': 160,
+  'shared/signatures': 245,
   'shared/telemetry': 440,
   'shared/whitelist': 80,
 };

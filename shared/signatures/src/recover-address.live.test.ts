@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { fetchLibsecp256k1 } from '@makerbook/parts';
+import { recoverAddress as ethersRecover, SigningKey } from 'ethers';
+import fc from 'fast-check';
+import { isSignatureRefusal, parseSignature, type Signature } from './parse-signature.js';
+import { addressOfPoint, chooseRecovery, type RecoveryLibrary } from './recover-address.js';
+import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
+
+type Vector = { readonly title: string; readonly digest: Hex; readonly request: { readonly signature: string } };
+
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+/** The x of the curve's generator: with s equal to the digest it leads to the point at infinity, which is no key. */
+const GENERATOR_X = 0x79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798n;
+const words = [0n, 1n, 5n, GENERATOR_X, ORDER / 2n, ORDER / 2n + 1n, ORDER - 1n, ORDER, 2n ** 256n - 1n].map(word);
+
+let file: string | undefined;
+let library: RecoveryLibrary;
+let recoverKey: RecoverKey;
+
+beforeAll(async () => {
+  file = await fetchLibsecp256k1();
+  ({ library, recoverKey } = await chooseRecovery(file ?? ''));
+});
+
+test('on Linux the library is fetched and used', () => {
+  const isBuilt = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
+  expect(library).toEqual(
+    isBuilt ? { name: 'libsecp256k1', file } : expect.objectContaining({ name: 'secp256k1 (npm)' }),
+  );
+});
+
+describe('the library recovers what the package does', () => {
+  test('from valid signatures, and so does ethers', () => {
+    fc.assert(
+      fc.property(bytes(32), bytes(32), (digest, key) => {
+        const signer = new SigningKey(bytesToHex(key));
+        const signature = signer.sign(digest);
+        const { compact, recovery } = {
+          compact: hexToBytes((signature.r + signature.s.slice(2)) as Hex),
+          recovery: signature.yParity,
+        };
+        const found = recoverBy(recoverKey, digest, { compact, recovery });
+        expect(found).toBe(recoverBy(recoverKeyByPackage, digest, { compact, recovery }));
+        expect(found).toBe(ethersRecover(digest, signature).toLowerCase());
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('from random bytes, of which half are no signature', () => {
+    fc.assert(
+      fc.property(bytes(32), bytes(64), fc.constantFrom(0, 1), (digest, compact, recovery) => {
+        expectSame(digest, { compact, recovery });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('where r, s and the digest are at the edges of the curve, high s included', () => {
+    for (const digest of words)
+      for (const r of words)
+        for (const s of words)
+          for (const recovery of [0, 1] as const)
+            expectSame(digest, { compact: Uint8Array.from([...r, ...s]), recovery });
+  });
+
+  test('where the bytes lie in the midst of a larger buffer', () => {
+    const buffer = fc.sample(bytes(200), 1)[0] ?? new Uint8Array(200);
+    for (let at = 0; at < 100; at += 1) {
+      expectSame(buffer.subarray(at, at + 32), { compact: buffer.subarray(at + 35, at + 99), recovery: 0 });
+    }
+  });
+
+  test('from each signature of vectors.json that parses', () => {
+    const path = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
+    const { orders, cancellations, lists } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Vector[]>;
+    const parsed = [orders, cancellations, lists].flatMap((vectors = []) =>
+      vectors.flatMap(({ digest, request }) => {
+        const signature = parseSignature(request.signature);
+        return isSignatureRefusal(signature) ? [] : [{ digest: hexToBytes(digest), signature }];
+      }),
+    );
+    expect(parsed.length).toBeGreaterThan(20);
+    for (const { digest, signature } of parsed) expectSame(digest, signature);
+  });
+});
+
+function expectSame(digest: Uint8Array, signature: Signature): void {
+  expect(recoverBy(recoverKey, digest, signature)).toBe(recoverBy(recoverKeyByPackage, digest, signature));
+}
+
+function recoverBy(recover: RecoverKey, digest: Uint8Array, signature: Signature): string | undefined {
+  const key = new Uint8Array(65);
+  return recover(digest, signature, key) ? addressOfPoint(key.subarray(1)) : undefined;
+}
+
+function bytes(length: number) {
+  return fc.uint8Array({ minLength: length, maxLength: length });
+}
+
+function word(value: bigint): Uint8Array {
+  return hexToBytes(`0x${value.toString(16).padStart(64, '0')}`);
+}
