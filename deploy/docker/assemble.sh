@@ -30,9 +30,14 @@ if [ -d "$prebuilds" ]; then
 fi
 find . -type d -empty -delete
 
-# A service that lacks a module says so here, and not when it is first deployed.
+# A service that lacks a module says so here, and not when it is first deployed; and one that verifies has libsecp256k1.
 node --input-type=module -e "
   const { SettingsError } = await import('@makerbook/settings');
   try { await import('./services/$service/dist/run.js'); }
   catch (error) { if (!(error instanceof SettingsError)) throw error; }
+  const signatures = './shared/signatures/dist/index.js';
+  if ((await import('node:fs')).existsSync(signatures)) {
+    const { recoveryLibrary } = await import(signatures);
+    if (recoveryLibrary.name !== 'libsecp256k1') throw new Error(recoveryLibrary.reason);
+  }
   process.exit(0);"
