@@ -6,22 +6,22 @@ import { loadLibrary } from './load-library.js';
 import type { Signature } from './parse-signature.js';
 import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
 
-/** What recovers addresses in this process: a current libsecp256k1, or the slower npm package and why it is that. */
+/** What recovers addresses in this process: a current libsecp256k1, or the slower npm package and why. */
 export type RecoveryLibrary =
   | { readonly name: 'libsecp256k1'; readonly file: string }
   | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
 
-/** Where a current libsecp256k1 lies, if anywhere: `npm start` and its like fetch it, images are built with it. */
+/** Where a current libsecp256k1 lies, if anywhere: commands that need Maven fetch it, images are built with it. */
 const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
 
 // One buffer for the process: it is filled and read within one call.
 const publicKey = new Uint8Array(65);
 const point = publicKey.subarray(1);
 
-const { recoverKey, ...chosen } = await chooseRecovery(LIBRARY_FILE);
+const { recoverKey, library } = await chooseRecovery(LIBRARY_FILE);
 
 /** What `recoverAddress` uses, for a line in the log of a service. */
-export const recoveryLibrary: RecoveryLibrary = chosen.library;
+export const recoveryLibrary: RecoveryLibrary = library;
 
 /** The library of the file, or else the package, which every platform has. */
 export async function chooseRecovery(file: string): Promise<{ recoverKey: RecoverKey; library: RecoveryLibrary }> {
