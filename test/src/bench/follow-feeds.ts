@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type BookChange, followBook } from '@makerbook/book';
 import { ceType, topicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
@@ -19,6 +20,7 @@ export interface Feeds {
 const PARTITIONS = 8;
 /** Longer than anything that is worth a percentile. */
 const STATUS_MS_MAX = 30_000;
+const ACTIVE_MS_MAX = 120_000;
 
 /** Follows the book, and the log of facts where `withFacts` says so. Resolves when both are read up to now. */
 export async function followFeeds(
@@ -93,4 +95,13 @@ function createWaiters() {
       if (statuses?.size === 0) waiting.delete(orderHash);
     },
   };
+}
+
+/** Waits until the feed says ACTIVE of so many orders. */
+export async function untilActive(feeds: Feeds, count: number): Promise<void> {
+  const deadline = performance.now() + ACTIVE_MS_MAX;
+  while (feeds.activeCount() < count) {
+    if (performance.now() > deadline) throw new Error(`${count - feeds.activeCount()} orders did not become ACTIVE`);
+    await pause(20);
+  }
 }

@@ -3,9 +3,10 @@ import { paths } from '@makerbook/contracts-http';
 import { type Feeds, followFeeds } from './follow-feeds.js';
 import { type Bench, withBench } from './open-bench.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
+import { type BenchOptions, type Figure, state } from './report.js';
 import { type BenchRequest, openSender, type Sender } from './send-requests.js';
 import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
-import { describeLatency, printTable, round } from './summarise.js';
+import { percentile } from './summarise.js';
 
 const KNOWN_MAKERS = 8;
 const FLIPPED_MAKERS = 8;
@@ -30,10 +31,10 @@ interface Parts {
  * How long it takes until the router knows, from a POST and from a block, idle and under a steady load of POSTs. Under load
  * with more samples: there the slowest hundredth is far from the others.
  */
-export async function benchLatency(isQuick: boolean): Promise<void> {
+export async function benchLatency({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const samples = isQuick ? 20 : 200;
   const loadedSamples = isQuick ? 50 : 1000;
-  await withBench(async (bench) => {
+  return withBench(async (bench) => {
     const posting = await bench.openMakers(KNOWN_MAKERS, ORDERS_PER_MAKER);
     const fresh = await bench.openMakers(samples + WARMING_SAMPLES, 1);
     const flipped = await bench.openMakers(FLIPPED_MAKERS, 1);
@@ -45,44 +46,53 @@ export async function benchLatency(isQuick: boolean): Promise<void> {
     const again = await takeSamples(samples, nextPost(posting));
     const cancels = await takeSamples(samples, (index) => sampleCancel(parts, posting[index % posting.length]));
     const first = await takeSamples(samples, nextPost(fresh));
-    printTable(
-      'From sending a POST of one order to ingress, on an idle stack, until it is answered, and until the feed says ACTIVE here. A maker without open orders is unknown: funds and nonce are read from the chain first.',
-      {
-        'POST → acknowledged': describeLatency([...again, ...first].map(({ acknowledgedMs }) => acknowledgedMs)),
-        'POST → ACTIVE, maker with open orders': describeLatency(again.map(({ activeMs }) => activeMs)),
-        'POST → ACTIVE, first order of its maker': describeLatency(first.map(({ activeMs }) => activeMs)),
-      },
-    );
-    printTable(
-      'From sending a DELETE of one order, ACTIVE for a moment, to ingress, on an idle stack, until it is answered, and until its tombstone is read here from the feed.',
-      {
-        'DELETE → acknowledged': describeLatency(cancels.map(({ acknowledgedMs }) => acknowledgedMs)),
-        'DELETE → tombstone in the book': describeLatency(cancels.map(({ goneMs }) => goneMs)),
-        'acknowledged → tombstone': describeLatency(
-          cancels.map(({ acknowledgedMs, goneMs }) => Math.max(0, goneMs - acknowledgedMs)),
-        ),
-      },
-    );
-
     const flips: Flip[] = [];
     for (const maker of flipped) flips.push(await openFlip(parts, maker));
     const nextFlip = (index: number) => sampleFlip(parts, flips[index % flips.length]);
     const idleSteps = await watchSteps(bench);
-    printFlips('on an idle stack', await takeSamples(samples, nextFlip));
-    printSteps('The same time in the projector', await idleSteps());
+    const idle = await takeSamples(samples, nextFlip);
+    const steps = await idleSteps();
 
     const load = await signLoad(bench, loadedSamples);
     const stopLoad = startLoad(parts, load);
     await pause(LOAD_WARM_MS);
     const loadedSteps = await watchSteps(bench);
     const loaded = await takeSamples(loadedSamples, nextFlip);
-    const steps = await loadedSteps();
+    const underLoad = await loadedSteps();
     const ordersPerSecond = await stopLoad();
-    printFlips(`while ${ordersPerSecond} orders a second are posted and acknowledged`, loaded);
-    printSteps('The same time in the projector', steps);
     parts.sender.close();
     await feeds.stop();
+    return [
+      ...quantiles(
+        'POST → acknowledged',
+        [...again, ...first].map(({ acknowledgedMs }) => acknowledgedMs),
+      ),
+      ...quantiles(
+        'POST → ACTIVE, maker with open orders',
+        again.map(({ activeMs }) => activeMs),
+      ),
+      ...quantiles(
+        'POST → ACTIVE, first order of its maker',
+        first.map(({ activeMs }) => activeMs),
+      ),
+      ...quantiles(
+        'DELETE → acknowledged',
+        cancels.map(({ acknowledgedMs }) => acknowledgedMs),
+      ),
+      ...quantiles(
+        'DELETE → tombstone in the book',
+        cancels.map(({ goneMs }) => goneMs),
+      ),
+      ...ofFlips('idle', idle),
+      ...steps('idle'),
+      ...ofFlips(`${ordersPerSecond} orders a second`, loaded),
+      ...underLoad(`${ordersPerSecond} orders a second`),
+    ];
   });
+}
+
+function quantiles(name: string, samplesMs: readonly number[]): readonly Figure[] {
+  return [0.5, 0.99].map((share) => state(`${name}, p${share * 100}`, 'ms', percentile(samplesMs, share)));
 }
 
 async function takeSamples<T>(count: number, take: (index: number) => Promise<T>): Promise<T[]> {
@@ -164,40 +174,34 @@ async function sampleFlip({ bench, feeds }: Parts, sampled: Flip | undefined): P
   return { bookMs: saidAt - seenAt, factsMs: feeds.factsReadAt(maker, blockNumber) - seenAt };
 }
 
-function printFlips(when: string, samples: readonly FlipSample[]): void {
-  printTable(
-    `From a block with a transfer that flips one order, ${when}: from \`newHeads\` here until the facts are read here from the log, and until the feed tells the order's new status. The last row is the part of the projector.`,
-    {
-      'block → facts in the log': describeLatency(samples.map(({ factsMs }) => factsMs)),
-      'block → book': describeLatency(samples.map(({ bookMs }) => bookMs)),
-      'facts → book': describeLatency(samples.map(({ bookMs, factsMs }) => bookMs - factsMs)),
-    },
-  );
+/** A block with a transfer that flips one order: from `newHeads` here until the facts are read here, and the new status. */
+function ofFlips(when: string, samples: readonly FlipSample[]): readonly Figure[] {
+  return [
+    ...quantiles(
+      `block → facts in the log, ${when}`,
+      samples.map(({ factsMs }) => factsMs),
+    ),
+    ...quantiles(
+      `block → book, ${when}`,
+      samples.map(({ bookMs }) => bookMs),
+    ),
+  ];
 }
 
-/** Watches what the projector says of its own steps; the answer tells of the time in between. */
-async function watchSteps({ stack }: Bench): Promise<() => Promise<Record<string, object>>> {
+/** Watches what the projector says of its own steps: batches of all partitions, those of blocks alone too. */
+async function watchSteps({ stack }: Bench): Promise<() => Promise<(when: string) => readonly Figure[]>> {
   const read = () => readMetrics(stack.opsUrl('projector'));
   const before = await read();
-  const startedAt = performance.now();
   return async () => {
     const after = await read();
-    const seconds = (performance.now() - startedAt) / 1000;
     const grown = (name: string) => sumOfMetric(after, name) - sumOfMetric(before, name);
-    const row = (name: string, unit: number) => ({
-      'per second': round(grown(`${name}_count`) / seconds, 1),
-      mean: round((grown(`${name}_sum`) / grown(`${name}_count`)) * unit, 1),
-    });
-    return {
-      'commit of a batch, ms': row('projector_commit_duration_seconds', 1000),
-      'facts in it': row('projector_commit_facts', 1),
-      'publication of its feed messages, ms': row('projector_publish_duration_seconds', 1000),
-    };
+    const mean = (name: string) => grown(`${name}_sum`) / grown(`${name}_count`);
+    return (when) => [
+      state(`commit of a batch, mean, ${when}`, 'ms', mean('projector_commit_duration_seconds') * 1000),
+      state(`facts in it, mean, ${when}`, 'facts', mean('projector_commit_facts')),
+      state(`publication of its feed messages, mean, ${when}`, 'ms', mean('projector_publish_duration_seconds') * 1000),
+    ];
   };
-}
-
-function printSteps(what: string, steps: Record<string, object>): void {
-  printTable(`${what}, by its own metrics: batches of all partitions, those of blocks alone too.`, steps);
 }
 
 /** Requests for the whole time of the samples; makers hold what their orders sell. */

@@ -1,25 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { endWithUsage, readOptions } from '@makerbook/parts';
+import { type BenchOptions, type Figure, formatFigures, readReport, writeReport } from './report.js';
 
 /**
- * Runs one bench and prints its tables. The exit code tells of errors, and of a bench's own limits where it names some;
- * README.md says which.
+ * Runs one bench, or each in a process of its own so that none warms up or litters another; prints the figures and writes
+ * them to `.bench/`. The exit code tells of errors alone, never of a missed goal.
  */
-const benches: Readonly<Record<string, (isQuick: boolean) => Promise<unknown>>> = {
-  verify: async (isQuick) => (await import('./verify.js')).benchVerify(isQuick),
-  post: async (isQuick) => (await import('./post.js')).benchPost(isQuick),
-  latency: async (isQuick) => (await import('./latency.js')).benchLatency(isQuick),
-  list: async (isQuick) => (await import('./list.js')).benchList(isQuick),
-  memory: async (isQuick) => (await import('./memory.js')).benchMemory(isQuick),
-  tracing: async (isQuick) => (await import('./tracing.js')).benchTracing(isQuick),
-  'patch-quote': () => import('./patch-quote.js'),
-  rebuild: async (isQuick) => (await import('./rebuild.js')).benchRebuild(isQuick),
-  watcher: async (isQuick) => (await import('./watcher.js')).benchWatcher(isQuick),
-  'watch-pairs': () => import('./watch-pairs.js'),
+const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readonly Figure[]>>> = {
+  verify: async (options) => (await import('./verify.js')).benchVerify(options),
+  post: async (options) => (await import('./post.js')).benchPost(options),
+  list: async (options) => (await import('./list.js')).benchList(options),
+  latency: async (options) => (await import('./latency.js')).benchLatency(options),
+  memory: async (options) => (await import('./memory.js')).benchMemory(options),
+  tracing: async (options) => (await import('./tracing.js')).benchTracing(options),
+  'patch-quote': async (options) => (await import('./patch-quote.js')).benchPatchQuote(options),
+  rebuild: async (options) => (await import('./rebuild.js')).benchRebuild(options),
+  watcher: async (options) => (await import('./watcher.js')).benchWatcher(options),
+  'watch-pairs': async (options) => (await import('./watch-pairs.js')).benchWatchPairs(options),
 };
 
-const USAGE = `npm run bench -- <name> [--quick]
-  name: ${Object.keys(benches).join(', ')}; --quick: a tenth of the samples, to see that it works`;
+const USAGE = `npm run bench [-- <name>] [--quick]
+  name: ${Object.keys(benches).join(', ')}; all of them without one
+  --quick: a tenth of the samples, to see that it works`;
 const { values, name } = readOptions(USAGE, { quick: { type: 'boolean', default: false } }, true);
-const bench = name === undefined ? undefined : benches[name];
-if (bench === undefined) endWithUsage(USAGE, 'which bench?');
-await bench(values.quick);
+if (name === undefined) await runAll();
+else await runOne(name);
+
+async function runOne(wanted: string): Promise<void> {
+  const bench = benches[wanted];
+  if (bench === undefined) endWithUsage(USAGE, `there is no bench ${wanted}`);
+  const figures = await bench({ isQuick: values.quick });
+  writeReport(wanted, values.quick, figures);
+  console.log(`\n${formatFigures(figures)}`);
+}
+
+async function runAll(): Promise<void> {
+  const figures: Figure[] = [];
+  const failed: string[] = [];
+  let child: ChildProcess | undefined;
+  let isStopping = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      isStopping = true;
+      child?.kill(signal);
+    });
+  }
+  for (const bench of Object.keys(benches)) {
+    console.log(`\n== ${bench}`);
+    const words = [fileURLToPath(import.meta.url), bench, ...(values.quick ? ['--quick'] : [])];
+    child = spawn(process.execPath, words, { stdio: 'inherit' });
+    const [code] = await once(child, 'exit');
+    if (isStopping) process.exit(1);
+    if (code !== 0) failed.push(bench);
+    else figures.push(...readReport(bench).figures.map((each) => ({ ...each, name: `${bench}: ${each.name}` })));
+  }
+  console.log(`\n== all\n${formatFigures(figures)}`);
+  if (failed.length === 0) return;
+  console.error(`failed: ${failed.join(', ')}`);
+  process.exitCode = 1;
+}

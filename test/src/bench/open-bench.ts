@@ -49,11 +49,11 @@ const UNBOUNDED = {
  * Runs a bench on a stack of its own, and stops the stack, also when the bench fails or is stopped.
  * @param options.isBounded with the budgets that a deployment has by default
  */
-export async function withBench(
-  work: (bench: Bench) => Promise<void>,
+export async function withBench<T>(
+  work: (bench: Bench) => Promise<T>,
   settings: Readonly<Record<string, string>> = {},
   { isBounded = false }: { readonly isBounded?: boolean } = {},
-): Promise<void> {
+): Promise<T> {
   const stack = await openStack({ ownParts: true, settings: { ...(isBounded ? {} : UNBOUNDED), ...settings } });
   let chain: BenchChain | undefined;
   const stop = async () => {
@@ -64,7 +64,7 @@ export async function withBench(
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stopEarly);
   try {
     chain = await driveChain(stack.addresses.rpcUrl);
-    await work(describeBench(stack, chain));
+    return await work(describeBench(stack, chain));
   } finally {
     await stop();
   }

@@ -24,7 +24,7 @@ export interface OwnParts {
 }
 
 /** Starts the parts for the work, and ends all of it after. */
-export async function withOwnParts(work: (parts: OwnParts) => Promise<void>): Promise<void> {
+export async function withOwnParts<T>(work: (parts: OwnParts) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
   const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];
   const close = async () => {
@@ -49,7 +49,7 @@ export async function withOwnParts(work: (parts: OwnParts) => Promise<void>): Pr
       closing.push(() => started.stop());
       return started;
     };
-    await work({ log, postgres, folder, services, closing });
+    return await work({ log, postgres, folder, services, closing });
   } finally {
     await close();
   }

@@ -1,18 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { hexToBytes } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import { type Feeds, followFeeds } from './follow-feeds.js';
+import { type Feeds, followFeeds, untilActive } from './follow-feeds.js';
+import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { createNativeLimit, measureCpu } from './native-limit.js';
 import { type Bench, withBench } from './open-bench.js';
-import { type BenchRequest, openSender, type Sender } from './send-requests.js';
+import { type BenchOptions, compare, type Figure, state } from './report.js';
+import type { BenchRequest } from './send-requests.js';
 import { type BenchMaker, bodyOf } from './sign-orders.js';
-import { median, percentile, printTable, round } from './summarise.js';
+import { median } from './summarise.js';
 
 /** Open orders that a maker may have. */
 const ORDERS_PER_MAKER = 1000;
 const NATIVE_ORDERS = 1000;
 const IDLE_MS = 5_000;
-const DRAIN_MS_MAX = 120_000;
 
 const kinds = [
   { name: '100 orders', perRequest: 100, requests: 50, atOnce: 4 },
@@ -23,44 +24,43 @@ type Kind = (typeof kinds)[number];
 interface Round {
   readonly orders: number;
   readonly seconds: number;
-  readonly latencyMs: readonly number[];
   readonly nativeUs: number;
   /** CPU per order, by process; what it takes when idle is taken off. */
   readonly usPerOrder: ReadonlyMap<string, number>;
 }
 
 /** CPU per order of POST, of ingress and of everything behind it, against the native limit measured in between. */
-export async function benchPost(isQuick: boolean): Promise<void> {
+export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 5;
   const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);
-  await withBench(async (bench) => {
+  return withBench(async (bench) => {
     const makers = await bench.openMakers(
       Math.ceil(((rounds + 1) * perRound) / ORDERS_PER_MAKER) + 1,
       ORDERS_PER_MAKER,
     );
     const feeds = await followFeeds(bench.stack, { withFacts: false });
-    const sender = openSender(bench.portOf('ingress'));
-    const runner = createRunner(bench, { feeds, sender, makers, idle: await measureIdle(bench) });
+    const load = openLoadGenerator();
+    const runner = createRunner(bench, { feeds, load, makers, idle: await measureIdle(bench) });
     for (const kind of kinds) await runner(kind);
     const measured = new Map<Kind, Round[]>(kinds.map((kind) => [kind, []]));
     for (let count = 0; count < rounds; count += 1) {
       for (const kind of kinds) measured.get(kind)?.push(await runner(kind));
     }
-    sender.close();
+    load.close();
     await feeds.stop();
-    report(measured, rounds);
+    return report(measured);
   });
 }
 
 interface RunnerParts {
   readonly feeds: Feeds;
-  readonly sender: Sender;
+  readonly load: LoadGenerator;
   readonly makers: readonly BenchMaker[];
   readonly idle: ReadonlyMap<string, number>;
 }
 
 /** Makes the function that runs a round: signs, sends, and waits until the feed says that all orders can be filled. */
-function createRunner(bench: Bench, { feeds, sender, makers, idle }: RunnerParts): (kind: Kind) => Promise<Round> {
+function createRunner(bench: Bench, { feeds, load, makers, idle }: RunnerParts): (kind: Kind) => Promise<Round> {
   let placed = 0;
   const sign = (perRequest: number) => {
     // The orders of a request are one maker's; a maker is full after a thousand.
@@ -82,7 +82,7 @@ function createRunner(bench: Bench, { feeds, sender, makers, idle }: RunnerParts
     const nativeBefore = measureCpu(verifyNatively);
     const before = bench.cpu();
     const startedAt = performance.now();
-    const latencyMs = await sender.sendAll(ready, atOnce);
+    const { seconds } = await load.send(bench.portOf('ingress'), ready, { atOnce });
     const sentAt = performance.now();
     const sent = bench.cpu();
     const nativeUs = (nativeBefore + measureCpu(verifyNatively)) / 2 / NATIVE_ORDERS;
@@ -97,7 +97,7 @@ function createRunner(bench: Bench, { feeds, sender, makers, idle }: RunnerParts
       const idleUs = (idle.get(name) ?? 0) * (endedAt - startedAt);
       usPerOrder.set(name, ((end.get(name) ?? start) - start - idleUs) / orders);
     }
-    return { orders, seconds: (sentAt - startedAt) / 1000, latencyMs, nativeUs, usPerOrder };
+    return { orders, seconds, nativeUs, usPerOrder };
   };
 }
 
@@ -108,51 +108,19 @@ async function measureIdle(bench: Bench): Promise<ReadonlyMap<string, number>> {
   return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / IDLE_MS]));
 }
 
-/** Waits until the feed says ACTIVE of so many orders. */
-export async function untilActive(feeds: Feeds, count: number): Promise<void> {
-  const deadline = performance.now() + DRAIN_MS_MAX;
-  while (feeds.activeCount() < count) {
-    if (performance.now() > deadline) throw new Error(`${count - feeds.activeCount()} orders did not become ACTIVE`);
-    await pause(20);
-  }
-}
-
-function report(measured: ReadonlyMap<Kind, readonly Round[]>, rounds: number): void {
-  const perKind = (row: (runs: readonly Round[]) => object) =>
-    Object.fromEntries(
-      [...measured].map(([{ name, atOnce }, runs]) => [`${name} a request, ${atOnce} at once`, row(runs)]),
-    );
-  const ofIngress = (run: Round) => run.usPerOrder.get('ingress') ?? Number.NaN;
-  printTable(
-    `POST sent to ingress itself, over connections kept open, signed beforehand; median of ${rounds} rounds. CPU of ingress from /proc; the native limit (keccaks and recovery) is measured in this process before and after each round.`,
-    perKind((runs) => ({
-      'ingress, µs per order': round(median(runs.map(ofIngress)), 1),
-      'native limit, µs': round(median(runs.map(({ nativeUs }) => nativeUs)), 1),
-      ratio: round(median(runs.map((run) => ofIngress(run) / run.nativeUs)), 2),
-      'orders per s': round(median(runs.map(({ orders, seconds }) => orders / seconds))),
-      'answer p50, ms': round(
-        percentile(
-          runs.flatMap(({ latencyMs }) => latencyMs),
-          0.5,
-        ),
-        1,
+function report(measured: ReadonlyMap<Kind, readonly Round[]>): readonly Figure[] {
+  return [...measured].flatMap(([{ name, atOnce }, runs]) => {
+    const of = (process: string) => runs.map(({ usPerOrder }) => usPerOrder.get(process) ?? Number.NaN);
+    const others = [...(runs[0]?.usPerOrder.keys() ?? [])].filter((process) => process !== 'ingress');
+    const ingress = runs.map(({ nativeUs }, round) => ({ value: of('ingress')[round] ?? Number.NaN, floor: nativeUs }));
+    return [
+      compare(`POST of ${name}: ingress, by the native limit`, 'µs of CPU per order', ingress),
+      ...others.map((process) => state(`POST of ${name}: ${process}`, 'µs of CPU per order', median(of(process)))),
+      state(
+        `POST of ${name}, ${atOnce} at once`,
+        'orders per s',
+        median(runs.map(({ orders, seconds }) => orders / seconds)),
       ),
-      'answer p99, ms': round(
-        percentile(
-          runs.flatMap(({ latencyMs }) => latencyMs),
-          0.99,
-        ),
-        1,
-      ),
-    })),
-  );
-  printTable(
-    'CPU per order of every process, in µs, from the first request until the feed says ACTIVE of the last order (ingress: until the last answer); what each takes when idle is taken off.',
-    perKind((runs) => {
-      const names = [...(runs[0]?.usPerOrder.keys() ?? [])];
-      return Object.fromEntries(
-        names.map((name) => [name, round(median(runs.map(({ usPerOrder }) => usPerOrder.get(name) ?? Number.NaN)))]),
-      );
-    }),
-  );
+    ];
+  });
 }

@@ -11,8 +11,8 @@ import { deleteRows } from '../kit/save-rows.js';
 import { PARTITIONS, withOwnParts } from './open-parts.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
+import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { seedLog, TAIL_BLOCKS } from './seed-log.js';
-import { printTable, round } from './summarise.js';
 
 const ORDERS = 100_000;
 const BLOCKS = 10_000;
@@ -33,21 +33,26 @@ interface Parts {
  * One projector on a log of open orders, and on one of blocks: what both take on disk, how fast they are folded for the first
  * time, and how fast again on an empty database, where nothing is published.
  */
-export async function benchRebuild(isQuick: boolean): Promise<void> {
+export async function benchRebuild({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const scale = isQuick ? SCALE_QUICK : 1;
-  await withOwnParts(async ({ log, postgres, folder, services, closing }) => {
+  return withOwnParts(async ({ log, postgres, folder, services, closing }) => {
     const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort() });
     closing.push(() => redis.stop());
     const bytesOf = (topic: string) => bytesUnder(join(folder, 'kafka', 'log'), `${topic}-`);
     const parts = { log, postgres, bytesOf, services: services({ REDIS_URL: redis.url, LOG_LEVEL: 'warn' }) };
-    printTable(`A log of open orders and one of blocks in ${PARTITIONS} partitions, folded by one projector.`, {
-      orders: await measure(parts, ORDERS / scale, TAIL_BLOCKS + 1),
-      blocks: await measure(parts, 1, BLOCKS / scale),
-    });
+    return [
+      ...(await measure(parts, 'orders', ORDERS / scale, TAIL_BLOCKS + 1)),
+      ...(await measure(parts, 'blocks', 1, BLOCKS / scale)),
+    ];
   });
 }
 
-async function measure({ log, postgres, services, bytesOf }: Parts, orders: number, blocks: number): Promise<object> {
+async function measure(
+  { log, postgres, services, bytesOf }: Parts,
+  of: string,
+  orders: number,
+  blocks: number,
+): Promise<readonly Figure[]> {
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const head = { number: 10_000_000, hash: `0x${'f'.repeat(64)}`, timestamp: 1_790_000_000 } as const;
   const holds = { log: true, rows: false };
@@ -59,15 +64,15 @@ async function measure({ log, postgres, services, bytesOf }: Parts, orders: numb
   const stored = (await sizeOf(postgres)) - empty;
   await deleteRows(postgres);
   const again = await project(services, prefix, facts);
-  return {
-    facts,
-    'log, bytes per fact': round(bytesOf(topics.makerEvents) / facts),
-    'Postgres, bytes per order': orders > 1 ? round(stored / orders) : '',
-    'first time, facts per s': round(facts / first.seconds),
-    'again, facts per s': round(facts / again.seconds),
-    'again, µs of CPU per fact': round(again.cpu / facts, 1),
-    'RSS, MB': round(again.rssMb),
-  };
+  return [
+    state(`a log of ${of}, on the broker's disk`, 'bytes per fact', bytesOf(topics.makerEvents) / facts),
+    ...(orders > 1 ? [state(`a log of ${of}, in Postgres`, 'bytes per order', stored / orders)] : []),
+    compare(`a log of ${of}, folded and published, by folded again`, 'facts per s', [
+      { value: facts / first.seconds, floor: facts / again.seconds },
+    ]),
+    state(`a log of ${of}, folded again`, 'µs of CPU per fact', again.cpu / facts),
+    state(`a log of ${of}: RSS of the projector`, 'MB', again.rssMb),
+  ];
 }
 
 async function project(services: Services, prefix: string, facts: number) {

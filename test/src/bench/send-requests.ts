@@ -10,12 +10,10 @@ export interface BenchRequest {
 export interface Sender {
   /** Milliseconds from sending to the last byte of a 200. @throws Error with what else was answered */
   send(request: BenchRequest): Promise<number>;
-  /** Sends all of them, so many at a time. */
-  sendAll(requests: readonly BenchRequest[], atOnce: number): Promise<number[]>;
   close(): void;
 }
 
-/** Sends over connections that are kept open, with as little CPU as Node allows: it is taken from what is measured. */
+/** Sends over connections that are kept open, with as little CPU as Node allows. */
 export function openSender(port: number): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
   const send = ({ method, path, body }: BenchRequest) =>
@@ -38,15 +36,6 @@ export function openSender(port: number): Sender {
     });
   return {
     send,
-    async sendAll(requests, atOnce) {
-      const tookMs: number[] = [];
-      const left = requests.values();
-      const worker = async () => {
-        for (const each of left) tookMs.push(await send(each));
-      };
-      await Promise.all(Array.from({ length: atOnce }, worker));
-      return tookMs;
-    },
     close: () => agent.destroy(),
   };
 }

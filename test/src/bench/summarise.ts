@@ -13,19 +13,3 @@ export function percentile(values: readonly number[], share: number): number {
 export function round(value: number, digits = 0): number {
   return Number(value.toFixed(digits));
 }
-
-/** Milliseconds as the columns of a table. */
-export function describeLatency(samplesMs: readonly number[]): Record<string, number> {
-  return {
-    samples: samplesMs.length,
-    'p50, ms': round(percentile(samplesMs, 0.5), 1),
-    'p99, ms': round(percentile(samplesMs, 0.99), 1),
-    'most, ms': round(percentile(samplesMs, 1), 1),
-  };
-}
-
-/** Prints what is measured and how, and the rows under it by their names. */
-export function printTable(method: string, rows: Readonly<Record<string, object>>): void {
-  console.log(`\n${method}`);
-  console.table(rows);
-}

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { paths } from '@makerbook/contracts-http';
 import { type Environment, runServices } from '../kit/run-services.js';
-import { followFeeds } from './follow-feeds.js';
+import { followFeeds, untilActive } from './follow-feeds.js';
+import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
-import { untilActive } from './post.js';
 import { readCpu } from './read-processes.js';
-import { type BenchRequest, openSender } from './send-requests.js';
+import { type BenchOptions, compare, type Figure } from './report.js';
+import type { BenchRequest } from './send-requests.js';
 import { bodyOf } from './sign-orders.js';
-import { percentile, printTable, round } from './summarise.js';
 
 const ORDERS_PER_MAKER = 1000;
 const AT_ONCE = 16;
@@ -27,7 +27,7 @@ interface Variant {
  * CPU per POST of one order, of three processes of ingress that differ in their telemetry alone, in turn on one stack: without
  * a collector, with one, and with one that gets every trace.
  */
-export async function benchTracing(isQuick: boolean): Promise<void> {
+export async function benchTracing({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const [rounds, requests] = isQuick ? [2, 300] : [10, 2000];
   const collector = await openSink();
   const toCollector = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
@@ -38,7 +38,9 @@ export async function benchTracing(isQuick: boolean): Promise<void> {
   ];
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-tracing-'));
   try {
-    await withBench((bench) => compare(bench, folder, { variants, rounds, requests }), { REDIS_KEY_PREFIX: PREFIX });
+    return await withBench((bench) => measure(bench, folder, { variants, rounds, requests }), {
+      REDIS_KEY_PREFIX: PREFIX,
+    });
   } finally {
     await collector.stop();
     rmSync(folder, { recursive: true });
@@ -51,7 +53,7 @@ interface Plan {
   readonly requests: number;
 }
 
-async function compare(bench: Bench, folder: string, { variants, rounds, requests }: Plan): Promise<void> {
+async function measure(bench: Bench, folder: string, { variants, rounds, requests }: Plan): Promise<readonly Figure[]> {
   const services = runServices(folder, environmentOf(bench));
   try {
     for (const { name, settings } of variants) await services.start(name, 'ingress', settings);
@@ -59,6 +61,7 @@ async function compare(bench: Bench, folder: string, { variants, rounds, request
     const makers = await bench.openMakers(Math.ceil(orders / ORDERS_PER_MAKER), ORDERS_PER_MAKER);
     await services.ready();
     const feeds = await followFeeds(bench.stack, { withFacts: false });
+    const load = openLoadGenerator();
     const taken = new Map(variants.map(({ name }): [string, number[]] => [name, []]));
     let placed = 0;
     const sign = (): BenchRequest => {
@@ -72,19 +75,18 @@ async function compare(bench: Bench, folder: string, { variants, rounds, request
       const inTurn = variants.map((_, index) => variants[(index + count) % variants.length] as Variant);
       for (const { name } of inTurn) {
         const ready = Array.from({ length: requests }, sign);
-        const sender = openSender(Number(new URL(services.url(name)).port));
         const cpu = () => readCpu([services.processOf(name).pid])[0] ?? 0;
         const before = cpu();
-        await sender.sendAll(ready, AT_ONCE);
+        await load.send(Number(new URL(services.url(name)).port), ready, { atOnce: AT_ONCE });
         const used = cpu() - before;
-        sender.close();
         await untilActive(feeds, placed);
         // The first round warms up.
         if (count > 0) taken.get(name)?.push(used / requests);
       }
     }
+    load.close();
     await feeds.stop();
-    report(taken, rounds, requests);
+    return report(taken);
   } finally {
     await services.stop();
   }
@@ -109,26 +111,12 @@ function environmentOf({ stack }: Bench): Environment {
   };
 }
 
-function report(taken: ReadonlyMap<string, readonly number[]>, rounds: number, requests: number): void {
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  const [base = []] = taken.values();
-  printTable(
-    `POST of one order, ${AT_ONCE} at once, ${requests} to each ingress in each of ${rounds} rounds, in turn; CPU of ingress from /proc. The ratio is of the sums; p25 and p75 are of the ratios of single rounds.`,
-    Object.fromEntries(
-      [...taken].map(([name, usPerPost]) => {
-        const ratios = usPerPost.map((value, index) => value / (base[index] ?? Number.NaN));
-        return [
-          name,
-          {
-            'µs of CPU per POST': round(sum(usPerPost) / rounds),
-            ratio: round(sum(usPerPost) / sum(base), 3),
-            p25: round(percentile(ratios, 0.25), 3),
-            p75: round(percentile(ratios, 0.75), 3),
-          },
-        ];
-      }),
-    ),
-  );
+function report(taken: ReadonlyMap<string, readonly number[]>): readonly Figure[] {
+  const [[base, floors] = ['', []], ...others] = taken;
+  return others.map(([name, values]) => {
+    const samples = values.map((value, round) => ({ value, floor: floors[round] ?? Number.NaN }));
+    return compare(`POST of one order, ${name}, by ${base}`, 'µs of CPU of ingress', samples);
+  });
 }
 
 /** Takes whatever is sent to it. */

@@ -9,15 +9,15 @@ import {
 import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
 import { recoverAddress as recoverWithEthers, TypedDataEncoder } from 'ethers';
 import { createNativeLimit, measureCpu } from './native-limit.js';
+import { type BenchOptions, compare, type Figure } from './report.js';
 import { type BenchOrder, createMakers, createOrderSigner } from './sign-orders.js';
-import { median, printTable, round } from './summarise.js';
 
 const ORDERS_PER_ROUND = 500;
 /** ethers takes some twenty times as long: fewer orders give as long a measurement. */
 const ETHERS_ORDERS_PER_ROUND = 50;
 
 /** CPU of verifying one order, in turns in one process: ours as in ingress, that of ethers, and the native limit. */
-export async function benchVerify(isQuick: boolean): Promise<void> {
+export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 5 : 40;
   const domain: SigningDomain = {
     serviceName: 'Makerbook',
@@ -61,16 +61,9 @@ export async function benchVerify(isQuick: boolean): Promise<void> {
   });
   for (let warming = 0; warming < 3; warming += 1) measureRound();
   const measured = Array.from({ length: rounds }, measureRound);
-  const row = (name: keyof ReturnType<typeof measureRound>) => ({
-    'µs per order': round(median(measured.map((one) => one[name])), 1),
-    'by the native limit': round(median(measured.map((one) => one[name] / one.native)), 2),
-  });
-  printTable(
-    `Verifying one order: CPU of this process, median of ${rounds} rounds, ours, native and ethers in turn in each.`,
-    {
-      'ours: parse the signature, hash, recover': row('ours'),
-      'native limit: keccaks and recovery alone': row('native'),
-      'ethers: TypedDataEncoder.hash and recoverAddress': row('ethers'),
-    },
-  );
+  const against = (value: 'ours' | 'ethers') => measured.map((one) => ({ value: one[value], floor: one.native }));
+  return [
+    compare('verify an order, by the native limit', 'µs of CPU', against('ours'), { ratioMax: 1.25 }),
+    compare('the same by ethers', 'µs of CPU', against('ethers')),
+  ];
 }

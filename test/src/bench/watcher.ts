@@ -12,8 +12,8 @@ import { erc20 } from './drive-chain.js';
 import { PARTITIONS, withOwnParts } from './open-parts.js';
 import { readMetrics, sumOfMetric } from './read-metrics.js';
 import { readCpu, readMemory } from './read-processes.js';
+import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { type SeededLog, seedLog, TAIL_BLOCKS } from './seed-log.js';
-import { printTable, round } from './summarise.js';
 
 const OLD_RECORDS = 1_000_000;
 const OLD_ORDERS = 1_000;
@@ -37,32 +37,41 @@ interface Parts {
  * The chain-watcher as a process of its own, on a log with so many open orders: what its start takes, what memory it
  * needs, and what a block costs that touches none of them.
  */
-export async function benchWatcher(isQuick: boolean): Promise<void> {
+export async function benchWatcher({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const scale = isQuick ? 50 : 1;
-  await withChain(async (parts) => {
-    const rows: Record<string, object> = {};
-    for (const pairs of [10_000, 1_000_000]) {
-      rows[`${pairs / scale} pairs`] = await measurePairs(parts, pairs / scale, isQuick ? 50 : 300);
-    }
-    printTable(
-      `A watcher with open orders of so many makers, started from the rows of the projection. Of each block CPU above that of an idle process, and requests to the node; ${STRANGERS_TRANSFERS} transfers are of the watched token, between strangers.`,
-      rows,
-    );
-    const blocks = Math.ceil(OLD_RECORDS / scale / PARTITIONS);
-    const old = { orders: OLD_ORDERS, blocks };
-    printTable(
-      `A start, until it is ready, with ${OLD_ORDERS} open orders and a log of ${blocks * PARTITIONS} blocks' records.`,
-      {
-        'from the rows': await measureStart(parts, { ...old, holds: { log: true, rows: true } }),
-        'from the beginning of the log': await measureStart(parts, { ...old, holds: { log: true, rows: false } }),
-      },
-    );
+  return withChain(async (parts) => {
+    const [few, many] = [10_000 / scale, 1_000_000 / scale];
+    const blocks = isQuick ? 50 : 300;
+    const ofFew = await measureOrders(parts, few, blocks);
+    const ofMany = await measureOrders(parts, many, blocks);
+    const lateMs = await measureMissed(parts, few);
+    const old = { orders: OLD_ORDERS, blocks: Math.ceil(OLD_RECORDS / scale / PARTITIONS) };
+    const fromRows = await measureStart(parts, { ...old, holds: { log: true, rows: true } });
+    const fromLog = await measureStart(parts, { ...old, holds: { log: true, rows: false } });
+    return [
+      ...by(`${many} open orders, by ${few}`, ofMany, ofFew),
+      state(`${few} open orders: start ${MISSED_BLOCKS} blocks later`, 's', lateMs / 1000),
+      ...by(
+        `${OLD_ORDERS} open orders, start from a log of ${old.blocks * PARTITIONS} records, by from the rows`,
+        fromLog,
+        fromRows,
+      ),
+    ];
   });
 }
 
-async function measurePairs(parts: Parts, pairs: number, blocks: number): Promise<object> {
-  const { services, chain } = parts;
-  const settings = await seed(parts, { orders: pairs, blocks: 2 * TAIL_BLOCKS, holds: { log: false, rows: true } });
+/** What was measured of a watcher, by unit and name. */
+type Measured = Readonly<Record<string, { readonly unit: string; readonly value: number }>>;
+
+function by(what: string, values: Measured, floors: Measured): readonly Figure[] {
+  return Object.entries(values).map(([name, { unit, value }]) =>
+    compare(`${what}: ${name}`, unit, [{ value, floor: floors[name]?.value ?? Number.NaN }]),
+  );
+}
+
+async function measureOrders(parts: Parts, orders: number, blocks: number): Promise<Measured> {
+  const { services } = parts;
+  const settings = await seed(parts, { orders, blocks: 2 * TAIL_BLOCKS, holds: { log: false, rows: true } });
   const startMs = await startWatcher(services, settings);
   const { pid } = services.processOf(WATCHER);
   const started = readMemory(pid);
@@ -73,20 +82,27 @@ async function measurePairs(parts: Parts, pairs: number, blocks: number): Promis
   const strange = await measureBlocks(parts, blocks, STRANGERS_TRANSFERS, idlePerMs);
   const { rssMb } = readMemory(pid);
   await services.end(WATCHER, 'SIGTERM');
-  const canCatchUp = pairs * 3 < MISSED_BLOCKS * 2 * 100;
-  if (canCatchUp) for (let missed = 0; missed < MISSED_BLOCKS; missed += 1) await chain.mine(1);
-  const caughtUpMs = canCatchUp ? await startWatcher(services, settings) : undefined;
-  await services.end(WATCHER, 'SIGTERM');
   return {
-    'start, s': round(startMs / 1000, 1),
-    'RSS then, MB': round(started.rssMb),
-    'RSS later, MB': round(rssMb),
-    'idle, ms of CPU per s': round(idlePerMs, 1),
-    'empty block, ms of CPU': round(empty.cpuMs, 2),
-    [`block of ${STRANGERS_TRANSFERS} transfers, ms of CPU`]: round(strange.cpuMs, 2),
-    'requests per block': round(empty.requests, 1),
-    [`start ${MISSED_BLOCKS} blocks later, s`]: caughtUpMs === undefined ? '' : round(caughtUpMs / 1000, 1),
+    start: { unit: 's', value: startMs / 1000 },
+    'RSS when ready': { unit: 'MB', value: started.rssMb },
+    'RSS after the blocks': { unit: 'MB', value: rssMb },
+    idle: { unit: 'ms of CPU per s', value: idlePerMs },
+    'empty block': { unit: 'ms of CPU', value: empty.cpuMs },
+    [`block of ${STRANGERS_TRANSFERS} transfers of strangers`]: { unit: 'ms of CPU', value: strange.cpuMs },
+    'empty block, at the node': { unit: 'requests', value: empty.requests },
   };
+}
+
+/** Milliseconds of a start that finds blocks which it has missed. */
+async function measureMissed(parts: Parts, orders: number): Promise<number> {
+  const { services, chain } = parts;
+  const settings = await seed(parts, { orders, blocks: 2 * TAIL_BLOCKS, holds: { log: false, rows: true } });
+  await startWatcher(services, settings);
+  await services.end(WATCHER, 'SIGTERM');
+  for (let missed = 0; missed < MISSED_BLOCKS; missed += 1) await chain.mine(1);
+  const startMs = await startWatcher(services, settings);
+  await services.end(WATCHER, 'SIGTERM');
+  return startMs;
 }
 
 async function measureBlocks(
@@ -117,20 +133,20 @@ async function measureBlocks(
   };
 }
 
-async function measureStart(parts: Parts, seeded: Pick<SeededLog, 'orders' | 'blocks' | 'holds'>): Promise<object> {
+async function measureStart(parts: Parts, seeded: Pick<SeededLog, 'orders' | 'blocks' | 'holds'>): Promise<Measured> {
   const { services } = parts;
   const settings = await seed(parts, seeded);
   const startMs = await startWatcher(services, settings);
   const { pid, opsUrl } = services.processOf(WATCHER);
   const [cpu = 0] = readCpu([pid]);
-  const row = {
-    'start, s': round(startMs / 1000, 1),
-    'ms of CPU': round(cpu / 1000),
-    'facts read': await readMetric(opsUrl, 'log_records_total'),
-    'RSS, MB': round(readMemory(pid).rssMb),
+  const measured = {
+    start: { unit: 's', value: startMs / 1000 },
+    'CPU of the start': { unit: 'ms of CPU', value: cpu / 1000 },
+    'records of the log read': { unit: 'records', value: await readMetric(opsUrl, 'log_records_total') },
+    'RSS when ready': { unit: 'MB', value: readMemory(pid).rssMb },
   };
   await services.end(WATCHER, 'SIGTERM');
-  return row;
+  return measured;
 }
 
 /** @returns the settings of a watcher for this log */
@@ -152,8 +168,8 @@ async function startWatcher(services: Services, settings: Record<string, string>
   return performance.now() - startedAt;
 }
 
-async function withChain(work: (parts: Parts) => Promise<void>): Promise<void> {
-  await withOwnParts(async ({ log, postgres, services, closing }) => {
+async function withChain<T>(work: (parts: Parts) => Promise<T>): Promise<T> {
+  return withOwnParts(async ({ log, postgres, services, closing }) => {
     let contracts: DeployedContracts | undefined;
     const chain = await openChain(async (rpcUrl) => {
       contracts = await deployContracts({ rpcUrl, serviceName: 'Bench', quoteSigners: [] });
@@ -176,7 +192,7 @@ async function withChain(work: (parts: Parts) => Promise<void>): Promise<void> {
       READY_LAG_SECONDS_MAX: '0',
       SWEEP_PAIRS_PER_SECOND: '0',
     });
-    await work({ log, postgres, chain, services: started, token });
+    return work({ log, postgres, chain, services: started, token });
   });
 }
 

@@ -1,0 +1,116 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type BenchRequest, openSender } from './send-requests.js';
+
+/** What became of requests that were all answered with 200. */
+export interface Sent {
+  /** Milliseconds of each, from when it was to be sent until the last byte of its answer. */
+  readonly latencyMs: readonly number[];
+  /** From the first of them until the last answer. */
+  readonly seconds: number;
+}
+
+/** So many at a time, each as soon as one before is answered: what a service can do, and no latency to go by. */
+type AtOnce = { readonly atOnce: number };
+/** Each at its time, whether answers come or not: a slow answer delays none of the next, and counts in full. */
+type AtPace = { readonly perSecond: number };
+
+/** Sends requests, signed beforehand, from a process of its own. */
+export interface LoadGenerator {
+  /** @throws Error with the first answer that is not 200 */
+  send(port: number, requests: readonly BenchRequest[], how: AtOnce | AtPace): Promise<Sent>;
+  close(): void;
+}
+
+interface Job {
+  readonly id: number;
+  readonly port: number;
+  readonly requests: readonly BenchRequest[];
+  readonly how: AtOnce | AtPace;
+}
+type Outcome = { readonly id: number } & (Sent | { readonly failure: string });
+
+/** It ends with the process that opens it. */
+export function openLoadGenerator(): LoadGenerator {
+  const waiting = new Map<number, (outcome: Outcome) => void>();
+  // Bodies cross as they are; a terminal's signals are for the bench, which closes it.
+  const child: ChildProcess = fork(fileURLToPath(import.meta.url), { serialization: 'advanced', detached: true });
+  const end = (failure: string) => {
+    for (const [id, settle] of waiting) settle({ id, failure });
+    waiting.clear();
+  };
+  child.on('message', (outcome: Outcome) => {
+    waiting.get(outcome.id)?.(outcome);
+    waiting.delete(outcome.id);
+  });
+  child.once('exit', (code) => end(`the load generator has ended (${code})`));
+  let jobs = 0;
+  return {
+    send(port, requests, how) {
+      jobs += 1;
+      const job: Job = { id: jobs, port, requests, how };
+      return new Promise((resolve, reject) => {
+        waiting.set(job.id, (outcome) => {
+          if ('failure' in outcome) reject(new Error(outcome.failure));
+          else resolve(outcome);
+        });
+        child.send(job);
+      });
+    },
+    close: () => child.disconnect(),
+  };
+}
+
+async function run({ port, requests, how }: Job): Promise<Sent> {
+  const sender = openSender(port);
+  const startedAt = performance.now();
+  try {
+    const latencyMs =
+      'atOnce' in how
+        ? await sendAtOnce(requests, how.atOnce, sender.send)
+        : await sendAtPace(requests, how.perSecond, sender.send);
+    return { latencyMs, seconds: (performance.now() - startedAt) / 1000 };
+  } finally {
+    sender.close();
+  }
+}
+
+type Send = (request: BenchRequest) => Promise<number>;
+
+async function sendAtOnce(requests: readonly BenchRequest[], atOnce: number, send: Send): Promise<number[]> {
+  const tookMs: number[] = [];
+  const left = requests.values();
+  const worker = async () => {
+    for (const each of left) tookMs.push(await send(each));
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return tookMs;
+}
+
+/** The n-th request is due n / perSecond after the first. That this process was late, by a millisecond or so, counts too. */
+async function sendAtPace(requests: readonly BenchRequest[], perSecond: number, send: Send): Promise<number[]> {
+  const startedAt = performance.now();
+  const answers: Promise<number>[] = [];
+  for (const [index, request] of requests.entries()) {
+    const dueAt = startedAt + (index * 1000) / perSecond;
+    while (performance.now() < dueAt) await pause(1);
+    const lateMs = performance.now() - dueAt;
+    const answer = send(request).then((tookMs) => tookMs + lateMs);
+    // Seen to when all are sent.
+    answer.catch(() => undefined);
+    answers.push(answer);
+  }
+  return Promise.all(answers);
+}
+
+// In the process of its own.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.on('message', (job: Job) => {
+    void run(job).then(
+      (sent) => process.send?.({ id: job.id, ...sent } satisfies Outcome),
+      (error: unknown) => process.send?.({ id: job.id, failure: String(error) } satisfies Outcome),
+    );
+  });
+  process.once('disconnect', () => process.exit());
+}
