@@ -1,74 +1,87 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { paths } from '@makerbook/contracts-http';
-import { findFreePort, startRedis } from '@makerbook/parts';
-import { followFeeds, untilActive } from './follow-feeds.js';
+import { type Contender, createRounds, inTurn, measureRequests, withBefore, withVariants } from './compare-services.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
+import { placeOrders } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import { openSender } from './send-requests.js';
-import { type BenchMaker, bodyOf } from './sign-orders.js';
+import { openFloor } from './serve-floor.js';
+import type { BenchMaker } from './sign-orders.js';
 
-const ORDERS = 1000;
+const MAKERS = 20;
 const AT_ONCE = 4;
-const REQUESTS_PER_ROUND = 200;
+const QUERY = 'query';
+const COLD = 'without Redis';
+const FLOOR = 'express';
+/** Nothing listens there. */
+const NO_REDIS = 'redis://127.0.0.1:1';
 
-/** CPU per GET of a list of 1,000 orders: from Redis, and from Postgres while Redis is gone. */
-export async function benchList({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const rounds = isQuick ? 1 : 10;
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-bench-'));
-  // A Redis that nobody starts again when it has gone.
-  const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort() });
-  const measure = async (bench: Bench) => {
-    const [maker] = await bench.openMakers(1, ORDERS);
-    if (maker === undefined) throw new Error('there is no maker');
-    await placeOrders(bench, maker);
-    const load = openLoadGenerator();
-    const fromRedis = await measureRounds(bench, { load, maker, rounds });
-    await redis.stop();
-    const fromPostgres = await measureRounds(bench, { load, maker, rounds });
-    load.close();
-    const samples = fromPostgres.map((value, round) => ({ value, floor: fromRedis[round] ?? Number.NaN }));
-    return [
-      compare(`GET of ${ORDERS} orders from Postgres, Redis gone, by that from Redis`, 'µs of CPU', samples, {
-        ratioMax: 5,
-      }),
-    ];
-  };
-  try {
-    return await withBench(measure, { REDIS_URL: redis.url });
-  } finally {
-    await redis.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
+const sizes = [
+  { orders: 100, requests: 1000 },
+  { orders: 1000, requests: 300 },
+] as const;
+type Size = (typeof sizes)[number];
+
+interface Parts {
+  readonly bench: Bench;
+  readonly load: LoadGenerator;
+  readonly services: readonly Contender[];
+  readonly rounds: number;
 }
 
-async function placeOrders(bench: Bench, maker: BenchMaker): Promise<void> {
-  const feeds = await followFeeds(bench.stack, { withFacts: false });
-  const ingress = openSender(bench.portOf('ingress'));
-  for (let placed = 0; placed < ORDERS; placed += 100) {
-    const body = bodyOf(Array.from({ length: 100 }, () => bench.signOrder(maker)));
-    await ingress.send({ method: 'POST', path: paths.limitOrders, body });
-  }
-  ingress.close();
-  await untilActive(feeds, ORDERS);
-  await feeds.stop();
+/**
+ * CPU of query per GET of the lists of several makers: from Redis against an express app that recovers a signer and sends as many
+ * bytes, and from Postgres, where Redis is gone, against that from Redis.
+ */
+export async function benchList({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
+  const variants = [...withBefore(QUERY, against), { name: COLD, settings: { REDIS_URL: NO_REDIS } }];
+  return withBench((bench) =>
+    withVariants(bench, 'query', variants, async (services) => {
+      const load = openLoadGenerator();
+      const figures: Figure[] = [];
+      for (const size of sizes) {
+        figures.push(...(await measure({ bench, load, services, rounds: isQuick ? 2 : 10 }, size)));
+      }
+      load.close();
+      return figures;
+    }),
+  );
 }
 
-/** CPU of query per GET, in each round. */
-async function measureRounds(
-  bench: Bench,
-  { load, maker, rounds }: { load: LoadGenerator; maker: BenchMaker; rounds: number },
-): Promise<readonly number[]> {
-  const usPerRequest: number[] = [];
-  for (let count = 0; count <= rounds; count += 1) {
-    const requests = Array.from({ length: REQUESTS_PER_ROUND }, () => bench.signList(maker));
-    const before = bench.cpu().get('query') ?? 0;
-    await load.send(bench.portOf('query'), requests, { atOnce: AT_ONCE });
-    const used = (bench.cpu().get('query') ?? 0) - before;
-    // The first round warms up.
-    if (count > 0) usPerRequest.push(used / REQUESTS_PER_ROUND);
+async function measure({ bench, load, services, rounds }: Parts, size: Size): Promise<readonly Figure[]> {
+  const makers = await bench.openMakers(MAKERS, size.orders);
+  await placeOrders(bench, load, makers, size.orders);
+  const sign = (count: number) =>
+    Array.from({ length: count }, (_, index) => bench.signList(makers[index % MAKERS] as BenchMaker));
+  const { addresses } = bench.stack;
+  const floor = await openFloor({
+    kafkaBrokers: addresses.kafkaBrokers,
+    topic: 'bench-floor',
+    partitions: 1,
+    domain: bench.domain,
+    bytes: await sizeOf(bench, sign(1)[0]?.path ?? ''),
+  });
+  const taken = createRounds();
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const contender of inTurn([...services, floor], round)) {
+      // Signed here, for they are good for half a minute.
+      const us = await measureRequests(load, contender, sign(size.requests), AT_ONCE);
+      // The first round warms up.
+      if (round > 0) taken.add(contender.name, us);
+    }
   }
-  return usPerRequest;
+  await floor.stop();
+  const get = `GET of ${size.orders}`;
+  const unit = 'µs of CPU';
+  return [
+    compare(`${get}: query, by express`, unit, taken.compare(QUERY, FLOOR), { ratioMax: 1.5 }),
+    compare(`${get}: query without Redis, by query`, unit, taken.compare(COLD, QUERY), { ratioMax: 5 }),
+    ...services
+      .filter(({ name }) => name === 'before')
+      .map(({ name }) => compare(`${get}: query, by ${name}`, unit, taken.compare(QUERY, name))),
+  ];
+}
+
+/** Bytes of the list that the request is answered with. */
+async function sizeOf(bench: Bench, path: string): Promise<number> {
+  const response = await fetch(`http://127.0.0.1:${bench.portOf('query')}${path}`);
+  return (await response.arrayBuffer()).byteLength;
 }

@@ -11,6 +11,7 @@ import { type BenchOptions, type Figure, formatFigures, readReport, writeReport 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readonly Figure[]>>> = {
   verify: async (options) => (await import('./verify.js')).benchVerify(options),
   post: async (options) => (await import('./post.js')).benchPost(options),
+  cancel: async (options) => (await import('./cancel.js')).benchCancel(options),
   list: async (options) => (await import('./list.js')).benchList(options),
   latency: async (options) => (await import('./latency.js')).benchLatency(options),
   memory: async (options) => (await import('./memory.js')).benchMemory(options),
@@ -23,15 +24,20 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readon
 
 const USAGE = `npm run bench [-- <name>] [--quick]
   name: ${Object.keys(benches).join(', ')}; all of them without one
-  --quick: a tenth of the samples, to see that it works`;
-const { values, name } = readOptions(USAGE, { quick: { type: 'boolean', default: false } }, true);
+  --quick: a tenth of the samples, to see that it works
+  --against <folder>: another checkout, built; post, cancel and list measure its services in turn with these`;
+const { values, name } = readOptions(
+  USAGE,
+  { quick: { type: 'boolean', default: false }, against: { type: 'string' } },
+  true,
+);
 if (name === undefined) await runAll();
 else await runOne(name);
 
 async function runOne(wanted: string): Promise<void> {
   const bench = benches[wanted];
   if (bench === undefined) endWithUsage(USAGE, `there is no bench ${wanted}`);
-  const figures = await bench({ isQuick: values.quick });
+  const figures = await bench({ isQuick: values.quick, against: values.against });
   writeReport(wanted, values.quick, figures);
   console.log(`\n${formatFigures(figures)}`);
 }
@@ -40,6 +46,7 @@ async function runAll(): Promise<void> {
   const figures: Figure[] = [];
   const failed: string[] = [];
   let child: ChildProcess | undefined;
+  const entry = fileURLToPath(import.meta.url);
   let isStopping = false;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -49,8 +56,7 @@ async function runAll(): Promise<void> {
   }
   for (const bench of Object.keys(benches)) {
     console.log(`\n== ${bench}`);
-    const words = [fileURLToPath(import.meta.url), bench, ...(values.quick ? ['--quick'] : [])];
-    child = spawn(process.execPath, words, { stdio: 'inherit' });
+    child = spawn(process.execPath, [entry, bench, ...process.argv.slice(2)], { stdio: 'inherit' });
     const [code] = await once(child, 'exit');
     if (isStopping) process.exit(1);
     if (code !== 0) failed.push(bench);

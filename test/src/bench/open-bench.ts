@@ -2,6 +2,7 @@ import type { SigningDomain } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { admitMaker } from '../kit/admit-maker.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
+import type { Environment } from '../kit/run-services.js';
 import { type BenchChain, driveChain } from './drive-chain.js';
 import { readCpu } from './read-processes.js';
 import type { BenchRequest } from './send-requests.js';
@@ -29,8 +30,12 @@ export interface Bench {
   signOrder(maker: BenchMaker): BenchOrder;
   /** The GET of the maker's list, good for one use within half a minute. */
   signList(maker: BenchMaker): BenchRequest;
-  /** The DELETE of one order. */
-  signCancel(maker: BenchMaker, order: BenchOrder): BenchRequest;
+  /** The DELETE of orders. */
+  signCancel(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest;
+  /** The same as a POST with a body. */
+  signCancelInBody(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest;
+  /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
+  readonly serviceEnvironment: Environment;
   /** The port of a service's API. */
   portOf(name: string): number;
   /** CPU of every process of the stack since its start, in microseconds, by name. */
@@ -41,8 +46,12 @@ export interface Bench {
 const UNBOUNDED = {
   ORDER_BUDGET_PER_SECOND: '1000000',
   ORDER_BUDGET_BURST: '1000000',
+  LIST_BUDGET_PER_SECOND: '1000000',
   LIST_BUDGET_BURST: '1000000',
+  CANCEL_BUDGET_PER_SECOND: '1000000',
+  CANCEL_BUDGET_BURST: '1000000',
   CLIENT_REQUESTS_MAX: '10000000',
+  CANCEL_REQUESTS_MAX: '10000000',
 };
 
 /**
@@ -106,6 +115,17 @@ function describeBench(stack: OpenStack, chain: BenchChain): Bench {
       expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
     }),
     ...createRequestSigner(domain),
+    serviceEnvironment: {
+      ...stack.operatorEnvironment,
+      DATABASE_URL: addresses.databaseUrl,
+      REDIS_URL: addresses.redisUrl,
+      SERVICE_NAME: addresses.serviceName,
+      CHAIN_ID: String(addresses.chainId),
+      LIMIT_ORDER_PROTOCOL_ADDRESS: addresses.limitOrderProtocol,
+      NAVIGATOR_ADDRESS: addresses.navigator,
+      LOG_LEVEL: 'warn',
+      ...UNBOUNDED,
+    },
     portOf(name) {
       const port = stack.processes().find((process) => process.name === name)?.port;
       if (port === undefined) throw new Error(`the stack runs no ${name} with a port`);

@@ -3,8 +3,8 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { createPatchQuote } from '@makerbook/ingress';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from '@makerbook/signatures';
 import { createQuoteIssuer } from '../quotes/issue-quotes.js';
-import { measureCpu } from './native-limit.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
+import { measureCpu } from './verify-floor.js';
 
 const PER_ROUND = 500;
 

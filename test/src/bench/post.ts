@@ -1,103 +1,106 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { hexToBytes } from '@makerbook/contracts-evm';
-import { paths } from '@makerbook/contracts-http';
+import {
+  type Contender,
+  createRounds,
+  inTurn,
+  measureRequests,
+  type Rounds,
+  withBefore,
+  withVariants,
+} from './compare-services.js';
 import { type Feeds, followFeeds, untilActive } from './follow-feeds.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
-import { createNativeLimit, measureCpu } from './native-limit.js';
 import { type Bench, withBench } from './open-bench.js';
+import { openOrders, postOf } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
-import type { BenchRequest } from './send-requests.js';
-import { type BenchMaker, bodyOf } from './sign-orders.js';
+import { openFloor } from './serve-floor.js';
+import type { BenchOrder } from './sign-orders.js';
 import { median } from './summarise.js';
+import { createVerification } from './verify.js';
 
-/** Open orders that a maker may have. */
-const ORDERS_PER_MAKER = 1000;
-const NATIVE_ORDERS = 1000;
+const VERIFIED_ORDERS = 500;
 const IDLE_MS = 5_000;
+const INGRESS = 'ingress';
+const FLOOR = 'express';
+const VERIFY = 'verify';
 
 const kinds = [
-  { name: '100 orders', perRequest: 100, requests: 50, atOnce: 4 },
-  { name: '1 order', perRequest: 1, requests: 1500, atOnce: 16 },
+  { perRequest: 100, requests: 50, atOnce: 4 },
+  { perRequest: 1, requests: 2000, atOnce: 64 },
 ] as const;
 type Kind = (typeof kinds)[number];
 
-interface Round {
-  readonly orders: number;
-  readonly seconds: number;
-  readonly nativeUs: number;
-  /** CPU per order, by process; what it takes when idle is taken off. */
-  readonly usPerOrder: ReadonlyMap<string, number>;
-}
-
-/** CPU per order of POST, of ingress and of everything behind it, against the native limit measured in between. */
-export async function benchPost({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const rounds = isQuick ? 1 : 5;
-  const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);
-  return withBench(async (bench) => {
-    const makers = await bench.openMakers(
-      Math.ceil(((rounds + 1) * perRound) / ORDERS_PER_MAKER) + 1,
-      ORDERS_PER_MAKER,
-    );
-    const feeds = await followFeeds(bench.stack, { withFacts: false });
-    const load = openLoadGenerator();
-    const runner = createRunner(bench, { feeds, load, makers, idle: await measureIdle(bench) });
-    for (const kind of kinds) await runner(kind);
-    const measured = new Map<Kind, Round[]>(kinds.map((kind) => [kind, []]));
-    for (let count = 0; count < rounds; count += 1) {
-      for (const kind of kinds) measured.get(kind)?.push(await runner(kind));
-    }
-    load.close();
-    await feeds.stop();
-    return report(measured);
-  });
+/**
+ * CPU of ingress per order of a POST: of 100 orders against verifying one, of 1 order against an express app that parses, verifies
+ * and appends. Beside it what every other process takes for an order.
+ */
+export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
+  const rounds = isQuick ? 2 : 10;
+  return withBench((bench) =>
+    withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
+      const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);
+      const nextOrders = await openOrders(bench, (rounds + 1) * (services.length + 1) * perRound);
+      const feeds = await followFeeds(bench.stack, { withFacts: false });
+      const load = openLoadGenerator();
+      const { addresses } = bench.stack;
+      const floor = await openFloor({
+        kafkaBrokers: addresses.kafkaBrokers,
+        topic: 'bench-floor',
+        partitions: Number(bench.serviceEnvironment['PARTITIONS']),
+        domain: bench.domain,
+        bytes: 0,
+      });
+      const run = createRunner(bench, { services, floor, feeds, load, nextOrders });
+      const figures: Figure[] = [];
+      for (const kind of kinds) figures.push(...(await run(kind, rounds)));
+      load.close();
+      await floor.stop();
+      await feeds.stop();
+      return figures;
+    }),
+  );
 }
 
 interface RunnerParts {
+  readonly services: readonly Contender[];
+  readonly floor: Contender;
   readonly feeds: Feeds;
   readonly load: LoadGenerator;
-  readonly makers: readonly BenchMaker[];
-  readonly idle: ReadonlyMap<string, number>;
+  readonly nextOrders: (count: number) => BenchOrder[];
 }
 
-/** Makes the function that runs a round: signs, sends, and waits until the feed says that all orders can be filled. */
-function createRunner(bench: Bench, { feeds, load, makers, idle }: RunnerParts): (kind: Kind) => Promise<Round> {
+/** Makes the function that measures one kind of request, in so many rounds after one to warm up. */
+function createRunner(bench: Bench, { services, floor, feeds, load, nextOrders }: RunnerParts) {
+  const sample = nextOrders(VERIFIED_ORDERS);
+  const verify = createVerification(bench.domain, sample);
   let placed = 0;
-  const sign = (perRequest: number) => {
-    // The orders of a request are one maker's; a maker is full after a thousand.
-    const maker = makers[Math.floor((placed + perRequest - 1) / ORDERS_PER_MAKER)];
-    if (maker === undefined) throw new Error('the bench has too few makers');
-    placed += perRequest;
-    return Array.from({ length: perRequest }, () => bench.signOrder(maker));
-  };
-  const sample = Array.from({ length: NATIVE_ORDERS }, () => bench.signOrder(makers[0] as BenchMaker));
-  const verifyNatively = createNativeLimit(sample, ({ orderHash }) => hexToBytes(orderHash));
-
-  return async ({ perRequest, requests, atOnce }) => {
-    const ready = Array.from(
-      { length: requests },
-      (): BenchRequest => ({ method: 'POST', path: paths.limitOrders, body: bodyOf(sign(perRequest)) }),
-    );
+  return async (kind: Kind, rounds: number): Promise<readonly Figure[]> => {
+    const { perRequest, requests, atOnce } = kind;
     const orders = perRequest * requests;
-    const activeBefore = feeds.activeCount();
-    const nativeBefore = measureCpu(verifyNatively);
-    const before = bench.cpu();
-    const startedAt = performance.now();
-    const { seconds } = await load.send(bench.portOf('ingress'), ready, { atOnce });
-    const sentAt = performance.now();
-    const sent = bench.cpu();
-    const nativeUs = (nativeBefore + measureCpu(verifyNatively)) / 2 / NATIVE_ORDERS;
-    await untilActive(feeds, activeBefore + orders);
-    const drainedAt = performance.now();
-    const drained = bench.cpu();
-
-    const usPerOrder = new Map<string, number>();
-    for (const [name, start] of before) {
-      // What ingress does ends with its answers.
-      const [end, endedAt] = name === 'ingress' ? [sent, sentAt] : [drained, drainedAt];
-      const idleUs = (idle.get(name) ?? 0) * (endedAt - startedAt);
-      usPerOrder.set(name, ((end.get(name) ?? start) - start - idleUs) / orders);
+    const ofIngress = createRounds();
+    const ofOthers = createRounds();
+    const idle = await measureIdle(bench);
+    for (let round = 0; round <= rounds; round += 1) {
+      const taken = new Map<string, number>([[VERIFY, await verify()]]);
+      for (const contender of inTurn([...services, floor], round)) {
+        const ready = Array.from({ length: requests }, () => postOf(nextOrders(perRequest)));
+        const before = bench.cpu();
+        const startedAt = performance.now();
+        taken.set(contender.name, (await measureRequests(load, contender, ready, atOnce)) / perRequest);
+        if (contender === floor) continue;
+        placed += orders;
+        await untilActive(feeds, placed);
+        if (round === 0 || contender.name !== INGRESS) continue;
+        const tookMs = performance.now() - startedAt;
+        for (const [name, used] of bench.cpu()) {
+          const idleUs = (idle.get(name) ?? 0) * tookMs;
+          ofOthers.add(name, (used - (before.get(name) ?? 0) - idleUs) / orders);
+        }
+      }
+      // The first round warms up.
+      if (round > 0) for (const [name, us] of taken) ofIngress.add(name, us);
     }
-    return { orders, seconds, nativeUs, usPerOrder };
+    return describe(kind, ofIngress, ofOthers, [...idle.keys()]);
   };
 }
 
@@ -108,19 +111,26 @@ async function measureIdle(bench: Bench): Promise<ReadonlyMap<string, number>> {
   return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / IDLE_MS]));
 }
 
-function report(measured: ReadonlyMap<Kind, readonly Round[]>): readonly Figure[] {
-  return [...measured].flatMap(([{ name, atOnce }, runs]) => {
-    const of = (process: string) => runs.map(({ usPerOrder }) => usPerOrder.get(process) ?? Number.NaN);
-    const others = [...(runs[0]?.usPerOrder.keys() ?? [])].filter((process) => process !== 'ingress');
-    const ingress = runs.map(({ nativeUs }, round) => ({ value: of('ingress')[round] ?? Number.NaN, floor: nativeUs }));
-    return [
-      compare(`POST of ${name}: ingress, by the native limit`, 'µs of CPU per order', ingress),
-      ...others.map((process) => state(`POST of ${name}: ${process}`, 'µs of CPU per order', median(of(process)))),
-      state(
-        `POST of ${name}, ${atOnce} at once`,
-        'orders per s',
-        median(runs.map(({ orders, seconds }) => orders / seconds)),
-      ),
-    ];
-  });
+function describe(
+  { perRequest, atOnce }: Kind,
+  ofIngress: Rounds,
+  ofOthers: Rounds,
+  others: readonly string[],
+): readonly Figure[] {
+  const post = `POST of ${perRequest}, ${atOnce} at once`;
+  const unit = 'µs of CPU per order';
+  const goal = { ratioMax: 1.5 };
+  const byVerify = ofIngress.compare(INGRESS, VERIFY);
+  const byFloor = ofIngress.compare(INGRESS, FLOOR);
+  return [
+    perRequest === 1
+      ? compare(`${post}: ingress, by express`, unit, byFloor, goal)
+      : compare(`${post}: ingress, by verify`, unit, byVerify, goal),
+    ...(ofIngress.of('before').length === 0
+      ? []
+      : [compare(`${post}: ingress, by before`, unit, ofIngress.compare(INGRESS, 'before'))]),
+    ...others
+      .filter((name) => name !== INGRESS)
+      .map((name) => state(`${post}: ${name}`, unit, median(ofOthers.of(name)))),
+  ];
 }

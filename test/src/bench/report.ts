@@ -8,6 +8,8 @@ import { median, round } from './summarise.js';
 export interface BenchOptions {
   /** A tenth of the samples or so, to see that it works. */
   readonly isQuick: boolean;
+  /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
+  readonly against?: string | undefined;
 }
 
 /** What one round measured, beside what it is compared with in the same round. */
@@ -73,11 +75,12 @@ function judge(figure: Omit<Figure, 'reached'>): Figure {
   return { ...figure, reached };
 }
 
-const FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
+/** Ignored by git. */
+export const BENCH_FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
 
 /** Writes `.bench/<name>.json` for whoever compares runs. */
 export function writeReport(bench: string, isQuick: boolean, figures: readonly Figure[]): void {
-  mkdirSync(FOLDER, { recursive: true });
+  mkdirSync(BENCH_FOLDER, { recursive: true });
   const machine = {
     node: process.version,
     cores: availableParallelism(),
@@ -85,12 +88,12 @@ export function writeReport(bench: string, isQuick: boolean, figures: readonly F
     load: round(loadavg()[0] ?? 0, 1),
   };
   const report: Report = { bench, finishedAt: new Date().toISOString(), isQuick, machine, figures };
-  writeFileSync(join(FOLDER, `${bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(BENCH_FOLDER, `${bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
 }
 
 /** @throws Error where the bench has not been run */
 export function readReport(bench: string): Report {
-  return JSON.parse(readFileSync(join(FOLDER, `${bench}.json`), 'utf8')) as Report;
+  return JSON.parse(readFileSync(join(BENCH_FOLDER, `${bench}.json`), 'utf8')) as Report;
 }
 
 /** The figures as a table in Markdown, as README.md has it. */

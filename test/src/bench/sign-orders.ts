@@ -66,6 +66,10 @@ export function createOrderSigner(
 /** Signs what lists and cancels (Interface 5.1, 5.2). */
 export function createRequestSigner(domain: SigningDomain) {
   const hashers = createRequestHashers(domain);
+  const signCancellation = ({ key }: BenchMaker, { order, orderHash }: BenchOrder) => {
+    const salt = hexToBytes(`0x${order.salt.toString(16).padStart(64, '0')}`);
+    return signDigest(hashers.hashCancellation({ orderHash: hexToBytes(orderHash), salt }, 'uint256'), key);
+  };
   return {
     signList({ key }: BenchMaker): BenchRequest {
       const salt = randomBytes(32);
@@ -74,11 +78,15 @@ export function createRequestSigner(domain: SigningDomain) {
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt: bytesToHex(salt), signature });
       return { method: 'GET', path: `${paths.limitOrders}?${query}` };
     },
-    signCancel({ key }: BenchMaker, { order, orderHash }: BenchOrder): BenchRequest {
-      const salt = hexToBytes(`0x${order.salt.toString(16).padStart(64, '0')}`);
-      const digest = hashers.hashCancellation({ orderHash: hexToBytes(orderHash), salt }, 'uint256');
-      const query = `orderHashes=${orderHash}&signatures=${signDigest(digest, key)}`;
-      return { method: 'DELETE', path: `${paths.limitOrders}?${query}` };
+    signCancel(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest {
+      const hashes = orders.map(({ orderHash }) => orderHash);
+      const signatures = orders.map((order) => signCancellation(maker, order));
+      return { method: 'DELETE', path: `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}` };
+    },
+    /** The same as a POST with a body. */
+    signCancelInBody(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest {
+      const items = orders.map((order) => ({ orderHash: order.orderHash, signature: signCancellation(maker, order) }));
+      return { method: 'POST', path: paths.cancellations, body: Buffer.from(JSON.stringify(items)) };
     },
   };
 }

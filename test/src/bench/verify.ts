@@ -1,22 +1,17 @@
-import {
-  bytesToHex,
-  createOrderHasher,
-  hexToBytes,
-  orderTypes,
-  type SigningDomain,
-  typedDataDomain,
-} from '@makerbook/contracts-evm';
-import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { orderTypes, type SigningDomain, typedDataDomain } from '@makerbook/contracts-evm';
+import { createOrderVerifier } from '@makerbook/ingress';
 import { recoverAddress as recoverWithEthers, TypedDataEncoder } from 'ethers';
-import { createNativeLimit, measureCpu } from './native-limit.js';
+import { createRounds } from './compare-services.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
 import { type BenchOrder, createMakers, createOrderSigner } from './sign-orders.js';
+import { measureCpu, openVerifyFloor } from './verify-floor.js';
 
 const ORDERS_PER_ROUND = 500;
+const WARMING_ROUNDS = 3;
 /** ethers takes some twenty times as long: fewer orders give as long a measurement. */
 const ETHERS_ORDERS_PER_ROUND = 50;
 
-/** CPU of verifying one order, in turns in one process: ours as in ingress, that of ethers, and the native limit. */
+/** CPU of verifying one order, in turn: as ingress does it, as ethers does it, and what nobody can do without. */
 export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 5 : 40;
   const domain: SigningDomain = {
@@ -32,38 +27,43 @@ export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly F
     expiresAtSeconds: 4_000_000_000,
   });
   const orders = Array.from({ length: ORDERS_PER_ROUND }, () => sign(maker));
+  const floor = await openVerifyFloor(orders);
+  const measureOurs = createVerification(domain, orders);
   const few = orders.slice(0, ETHERS_ORDERS_PER_ROUND);
-  const hasher = createOrderHasher(domain);
-  const verifyNatively = createNativeLimit(orders, ({ orderHash }) => hexToBytes(orderHash));
-
-  /** As `verify-orders.ts` of ingress does it: the signature's text, the hash, the signer, the hash as text. */
-  const verifyOurs = () => {
-    for (const { order, signature: text, orderHash } of orders) {
-      const signature = parseSignature(text);
-      if (isSignatureRefusal(signature)) throw new Error(signature.code);
-      const digest = hasher.hashOrder(order);
-      if (recoverAddress(digest, signature) !== order.maker) throw new Error('the signer is another');
-      if (bytesToHex(digest) !== orderHash) throw new Error('the hash is another');
+  const ethersDomain = typedDataDomain(domain);
+  const verifyWithEthers = () => {
+    for (const { order, signature, orderHash } of few) {
+      const digest = TypedDataEncoder.hash(ethersDomain, orderTypes, order);
+      if (digest !== orderHash) throw new Error('the hash is another');
+      if (recoverWithEthers(digest, signature).toLowerCase() !== order.maker) throw new Error('the signer is another');
     }
   };
-  const ethersDomain = typedDataDomain(domain);
-  const verifyWithEthers = () => few.forEach(verifyOneWithEthers);
-  const verifyOneWithEthers = ({ order, signature, orderHash }: BenchOrder) => {
-    const digest = TypedDataEncoder.hash(ethersDomain, orderTypes, order);
-    if (digest !== orderHash) throw new Error('the hash is another');
-    if (recoverWithEthers(digest, signature).toLowerCase() !== order.maker) throw new Error('the signer is another');
-  };
 
-  const measureRound = () => ({
-    ours: measureCpu(verifyOurs) / orders.length,
-    native: measureCpu(verifyNatively) / orders.length,
-    ethers: measureCpu(verifyWithEthers) / few.length,
-  });
-  for (let warming = 0; warming < 3; warming += 1) measureRound();
-  const measured = Array.from({ length: rounds }, measureRound);
-  const against = (value: 'ours' | 'ethers') => measured.map((one) => ({ value: one[value], floor: one.native }));
+  const taken = createRounds();
+  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
+    const measured = {
+      ours: await measureOurs(),
+      ethers: measureCpu(verifyWithEthers) / few.length,
+      floor: await floor.measure(),
+    };
+    if (round >= 0) for (const [name, us] of Object.entries(measured)) taken.add(name, us);
+  }
+  floor.close();
   return [
-    compare('verify an order, by the native limit', 'µs of CPU', against('ours'), { ratioMax: 1.25 }),
-    compare('the same by ethers', 'µs of CPU', against('ethers')),
+    compare(`verify an order, by ${floor.name}`, 'µs of CPU', taken.compare('ours', 'floor'), { ratioMax: 1.25 }),
+    compare('the same by ethers', 'µs of CPU', taken.compare('ethers', 'floor')),
   ];
+}
+
+/** CPU of this process for each order that is verified as ingress does it, in microseconds. */
+export function createVerification(domain: SigningDomain, orders: readonly BenchOrder[]): () => Promise<number> {
+  const verify = createOrderVerifier(domain);
+  const atOnce = async () => undefined;
+  return async () => {
+    const before = process.cpuUsage();
+    const proven = await verify(orders, atOnce);
+    const { user, system } = process.cpuUsage(before);
+    if ('code' in proven) throw new Error(proven.detail);
+    return (user + system) / orders.length;
+  };
 }

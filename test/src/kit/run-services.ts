@@ -9,8 +9,11 @@ export type Environment = Readonly<Record<string, string>>;
 
 /** Services as processes of their own, started, frozen and ended on request. */
 export interface Services {
-  /** Starts `services/<service>` under a name, on the ports that it had before. It becomes ready later. */
-  start(name: string, service: string, settings?: Environment): Promise<void>;
+  /**
+   * Starts `services/<service>` under a name, on the ports that it had before. It becomes ready later.
+   * @param checkout the root of another checkout, built, whose code it runs
+   */
+  start(name: string, service: string, settings?: Environment, checkout?: string): Promise<void>;
   /** Sends the signal and waits until the process has ended. */
   end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Sends SIGSTOP and waits until the process is stopped. It goes on with `resume`, and by nothing else. */
@@ -84,12 +87,12 @@ export function runServices(folder: string, environment: Environment): Services 
   };
 
   return {
-    async start(name, service, settings = {}) {
+    async start(name, service, settings = {}, checkout = root) {
       const own = ports.get(name) ?? (await findFreePorts(2));
       ports.set(name, own);
       const [port = 0, opsPort = 0] = own;
       const log = openSync(logFile(name), 'a');
-      const entry = join(root, 'services', service, 'dist', 'main.js');
+      const entry = join(checkout, 'services', service, 'dist', 'main.js');
       const env = {
         PATH: process.env['PATH'],
         NODE_ENV: 'production',

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Environment, runServices } from '../kit/run-services.js';
+import type { LoadGenerator } from './generate-load.js';
+import type { Bench } from './open-bench.js';
+import { readCpu } from './read-processes.js';
+import type { Sample } from './report.js';
+import type { BenchRequest } from './send-requests.js';
+
+/** A process that answers requests, to be measured in turn with others. */
+export interface Contender {
+  readonly name: string;
+  readonly port: number;
+  readonly pid: number;
+}
+
+/** A service to run beside the stack's own, on its log, rows and cache. */
+export interface Variant {
+  readonly name: string;
+  readonly settings?: Environment;
+  /** The root of a checkout that is built; this one where it is left out. */
+  readonly checkout?: string | undefined;
+}
+
+/** Runs the variants of a service beside those of the stack for the work, and ends them after. */
+export async function withVariants<T>(
+  bench: Bench,
+  service: 'ingress' | 'query',
+  variants: readonly Variant[],
+  work: (contenders: readonly Contender[]) => Promise<T>,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-variants-'));
+  const services = runServices(folder, bench.serviceEnvironment);
+  try {
+    for (const { name, settings, checkout } of variants) await services.start(name, service, settings, checkout);
+    await services.ready();
+    const contenders = variants.map(({ name }) => ({
+      name,
+      port: Number(new URL(services.url(name)).port),
+      pid: services.processOf(name).pid,
+    }));
+    return await work(contenders);
+  } finally {
+    await services.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** This code, and that of another checkout where the bench is asked to compare with it. */
+export function withBefore(service: string, against: string | undefined): readonly Variant[] {
+  return [{ name: service }, ...(against === undefined ? [] : [{ name: 'before', checkout: against }])];
+}
+
+/** Each goes first, second and last equally often. */
+export function inTurn<T>(all: readonly T[], round: number): readonly T[] {
+  return all.map((_, index) => all[(index + round) % all.length] as T);
+}
+
+/** Microseconds of CPU, of all threads, that the process takes for each of the requests. */
+export async function measureRequests(
+  load: LoadGenerator,
+  { port, pid }: Contender,
+  requests: readonly BenchRequest[],
+  atOnce: number,
+): Promise<number> {
+  const [before = 0] = readCpu([pid]);
+  await load.send(port, requests, { atOnce });
+  const [after = 0] = readCpu([pid]);
+  return (after - before) / requests.length;
+}
+
+/** What each of several things took, round by round. */
+export interface Rounds {
+  readonly add: (name: string, taken: number) => void;
+  readonly of: (name: string) => readonly number[];
+  /** The one beside the other, of the same rounds. */
+  readonly compare: (name: string, floor: string) => readonly Sample[];
+}
+
+export function createRounds(): Rounds {
+  const rounds = new Map<string, number[]>();
+  const of = (name: string) => rounds.get(name) ?? [];
+  return {
+    add: (name, taken) => void rounds.set(name, [...of(name), taken]),
+    of,
+    compare: (name, floor) => of(name).map((value, round) => ({ value, floor: of(floor)[round] ?? Number.NaN })),
+  };
+}
