@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type BenchRequest, openSender } from './send-requests.js';
 
-/** What became of requests that were all answered with 200. */
+/** What became of requests that were all answered as they were to be. */
 export interface Sent {
   /** Milliseconds of each, from when it was to be sent until the last byte of its answer. */
   readonly latencyMs: readonly number[];
@@ -18,7 +18,7 @@ type AtPace = { readonly perSecond: number };
 
 /** Sends requests, signed beforehand, from a process of its own. */
 export interface LoadGenerator {
-  /** @throws Error with the first answer that is not 200 */
+  /** @throws Error with the first answer of another status */
   send(port: number, requests: readonly BenchRequest[], how: AtOnce | AtPace): Promise<Sent>;
   close(): void;
 }

@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readon
   post: async (options) => (await import('./post.js')).benchPost(options),
   cancel: async (options) => (await import('./cancel.js')).benchCancel(options),
   list: async (options) => (await import('./list.js')).benchList(options),
+  cores: async (options) => (await import('./cores.js')).benchCores(options),
   latency: async (options) => (await import('./latency.js')).benchLatency(options),
   memory: async (options) => (await import('./memory.js')).benchMemory(options),
   tracing: async (options) => (await import('./tracing.js')).benchTracing(options),

@@ -35,7 +35,7 @@ type Kind = (typeof kinds)[number];
  * and appends. Beside it what every other process takes for an order.
  */
 export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
-  const rounds = isQuick ? 2 : 10;
+  const rounds = isQuick ? 1 : 10;
   return withBench((bench) =>
     withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
       const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);

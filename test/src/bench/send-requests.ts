@@ -5,10 +5,12 @@ export interface BenchRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: Buffer;
+  /** What it is to be answered with; 200 where it is left out. */
+  readonly status?: number;
 }
 
 export interface Sender {
-  /** Milliseconds from sending to the last byte of a 200. @throws Error with what else was answered */
+  /** Milliseconds from sending to the last byte of the answer. @throws Error where that has another status */
   send(request: BenchRequest): Promise<number>;
   close(): void;
 }
@@ -16,18 +18,18 @@ export interface Sender {
 /** Sends over connections that are kept open, with as little CPU as Node allows. */
 export function openSender(port: number): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const send = ({ method, path, body }: BenchRequest) =>
+  const send = ({ method, path, body, status = 200 }: BenchRequest) =>
     new Promise<number>((resolve, reject) => {
       const headers = body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': body.length };
       const sentAt = performance.now();
       const outgoing = request({ agent, host: '127.0.0.1', port, method, path, headers }, (response) => {
         const failed: Buffer[] = [];
         response.on('data', (chunk: Buffer) => {
-          if (response.statusCode !== 200) failed.push(chunk);
+          if (response.statusCode !== status) failed.push(chunk);
         });
         response.on('error', reject);
         response.on('end', () => {
-          if (response.statusCode === 200) resolve(performance.now() - sentAt);
+          if (response.statusCode === status) resolve(performance.now() - sentAt);
           else reject(new Error(`${method} answered ${response.statusCode}: ${Buffer.concat(failed).toString()}`));
         });
       });
