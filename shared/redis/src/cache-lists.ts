@@ -2,16 +2,16 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
 import { holdLists } from './hold-lists.js';
 import { DERIVED_TTL_SECONDS } from './keys.js';
-import { encodeListEntry, type ListedOrder, type ListedRecord, nextExpiryOf, recordsOf } from './list-entry.js';
+import { encodeListEntry, type JoinedRecords, joinEntries, type ListedOrder, nextExpiryOf } from './list-entry.js';
 
 /**
  * What Redis holds of a maker's list.
- * `list`: the records as of position `pos`, without the expired ones, oldest acceptance first.
+ * `list`: as of position `pos`, without the expired ones, oldest acceptance first.
  * `cold`: Redis is at `pos` and does not hold this list; `epoch` is what a fill must name.
  * `forgotten`: it has no position of the partition until the projector's next refresh.
  */
 export type ListReading =
-  | { readonly kind: 'list'; readonly pos: bigint; readonly records: readonly ListedRecord[] }
+  | { readonly kind: 'list'; readonly pos: bigint; readonly list: JoinedRecords }
   | { readonly kind: 'cold'; readonly pos: bigint; readonly epoch: string }
   | { readonly kind: 'forgotten' };
 
@@ -41,17 +41,17 @@ export interface ListCache {
 export interface ListCacheOptions {
   /** A longer list stays in Postgres: one fill must not hold Redis up. Default 5000. */
   readonly fillOrdersMax?: number;
-  /** Bound on the lists that this process holds to spare their transfer. Default 32 MiB. */
+  /** Bound on the lists that this process holds to spare their transfer. Default 64 MiB. */
   readonly heldBytesMax?: number;
 }
 
 /**
  * The lists of makers in Redis. They are whole or absent, and never older than the position that is read with them.
  * A list is held in memory until its version in Redis changes: polling an unchanged list costs one round trip and returns
- * the same records.
+ * the same list.
  */
 export function createListCache(redis: RedisConnection, options: ListCacheOptions = {}): ListCache {
-  const { fillOrdersMax = 5000, heldBytesMax = 32 * 1024 * 1024 } = options;
+  const { fillOrdersMax = 5000, heldBytesMax = 64 * 1024 * 1024 } = options;
   const { keys } = redis;
   /** The epoch seen last, by partition: the name of a list carries it, and it hardly ever changes. */
   const epochs = new Map<number, string>();
@@ -70,17 +70,12 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
     return { pos, current, version, values: isHeld ? [] : (answerOf(results[2]) as Buffer[]) };
   }
 
-  function readRecords(
-    maker: Hex,
-    epoch: string,
-    { version, values }: Raw,
-    nowSeconds: number,
-  ): readonly ListedRecord[] {
+  function joinValues(maker: Hex, epoch: string, { version, values }: Raw, nowSeconds: number): JoinedRecords {
     const entries = values.filter((value) => value[0] !== MARK);
-    const records = recordsOf(entries, nowSeconds);
+    const list = joinEntries(entries, nowSeconds);
     const untilSeconds = nextExpiryOf(entries, nowSeconds);
-    held.keep({ maker, epoch, version: version ?? '', records, sinceSeconds: nowSeconds, untilSeconds });
-    return records;
+    held.keep({ maker, epoch, version: version ?? '', list, sinceSeconds: nowSeconds, untilSeconds });
+    return list;
   }
 
   return {
@@ -94,7 +89,7 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
       const own = held.find(maker, epoch, nowSeconds);
       let reading = await readUnderEpoch(epoch, maker, partition, own !== undefined);
       if (own !== undefined && reading.pos !== null && reading.current === epoch && reading.version === own.version) {
-        return { kind: 'list', pos: BigInt(reading.pos), records: own.records };
+        return { kind: 'list', pos: BigInt(reading.pos), list: own.list };
       }
       if (reading.current !== null && (own !== undefined || reading.current !== epoch)) {
         epoch = reading.current;
@@ -105,7 +100,7 @@ export function createListCache(redis: RedisConnection, options: ListCacheOption
       if (reading.pos === null || reading.current !== epoch) return { kind: 'forgotten' };
       const pos = BigInt(reading.pos);
       if (reading.values.length === 0) return { kind: 'cold', pos, epoch };
-      return { kind: 'list', pos, records: readRecords(maker, epoch, reading, nowSeconds) };
+      return { kind: 'list', pos, list: joinValues(maker, epoch, reading, nowSeconds) };
     },
 
     async fillList({ maker, partition, epoch, snapshotPos, orders }) {

@@ -125,7 +125,7 @@ async function live(seed: number): Promise<{ warm: number; resets: number; refus
       const reading = await cache.readList(maker, partition, 0);
       if (reading.kind !== 'list') continue;
       seen.warm += 1;
-      const records = reading.records.map(({ record }) => String(record));
+      const records = reading.list.records.map(({ record }) => String(record));
       const possible = [...store.versions.keys()]
         .filter((pos) => pos >= reading.pos)
         .map((pos) => store.listAt(pos, maker).map(({ json }) => json));
@@ -201,7 +201,10 @@ async function live(seed: number): Promise<{ warm: number; resets: number; refus
     const reading = await cache.readList(maker, partition, 0);
     if (reading.kind === 'list') {
       const now = store.listAt(store.pos, maker).map(({ json }) => json);
-      expect({ seed, records: reading.records.map(({ record }) => String(record)) }).toEqual({ seed, records: now });
+      expect({ seed, records: reading.list.records.map(({ record }) => String(record)) }).toEqual({
+        seed,
+        records: now,
+      });
     }
   }
   await flush();

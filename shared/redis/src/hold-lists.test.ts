@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { type HeldList, holdLists } from './hold-lists.js';
+import { joinRecords } from './list-entry.js';
 
 const list = (maker: string, bytes = 10, overrides: Partial<HeldList> = {}): HeldList => ({
   maker,
   epoch: 'e',
   version: '@1',
-  records: [{ acceptedOffset: 0, record: Buffer.alloc(bytes) }],
+  list: joinRecords([{ acceptedOffset: 0, record: Buffer.alloc(bytes) }]),
   sinceSeconds: 100,
   untilSeconds: 200,
   ...overrides,
@@ -36,7 +37,7 @@ describe('a list held in memory', () => {
   });
 
   test('makes room when it was not used for longest', () => {
-    const held = holdLists(3 * (2_500 + 650));
+    const held = holdLists(3 * (1_503 + 650));
     for (const maker of ['a', 'b', 'c']) held.keep(list(maker, 1000));
     expect(held.find('a', 'e', 150)).toBeDefined();
     held.keep(list('d', 1000));
@@ -49,7 +50,7 @@ describe('a list held in memory', () => {
   });
 
   test('never takes more than its room, and one that is larger is not held at all', () => {
-    const held = holdLists(6_500);
+    const held = holdLists(4_400);
     held.keep(list('a', 1000));
     held.keep(list('b', 1_000_000));
     expect(held.find('b', 'e', 150)).toBeUndefined();

@@ -1,11 +1,11 @@
-import type { ListedRecord } from './list-entry.js';
+import type { JoinedRecords } from './list-entry.js';
 
-/** The records of a list as Redis held them under an epoch and a version. They are valid until one of them expires. */
+/** A list as Redis held it under an epoch and a version. It is valid until one of its records expires. */
 export interface HeldList {
   readonly maker: string;
   readonly epoch: string;
   readonly version: string;
-  readonly records: readonly ListedRecord[];
+  readonly list: JoinedRecords;
   /** The clock at which the expired ones were left out. */
   readonly sinceSeconds: number;
   /** The second at which the next one expires. */
@@ -48,9 +48,9 @@ export function holdLists(bytesMax: number): HeldLists {
 
     keep(list) {
       drop(list.maker);
-      // A server may keep the joined list beside the records, and its packed forms, which are half as large together.
-      const own = list.records.reduce((sum, { record }) => sum + 2.5 * record.length + RECORD_OVERHEAD_BYTES, 0);
-      const bytes = own + LIST_OVERHEAD_BYTES;
+      const { body, records } = list.list;
+      // A server may keep packed forms of the body, which are half as large together.
+      const bytes = 1.5 * body.length + RECORD_OVERHEAD_BYTES * records.length + LIST_OVERHEAD_BYTES;
       if (bytes > bytesMax) return;
       lists.set(list.maker, { list, bytes });
       bytesHeld += bytes;

@@ -3,7 +3,7 @@ export * from './cancel-orders.js';
 export * from './connect.js';
 export * from './guard-replays.js';
 export * from './keys.js';
-export type { ListedOrder, ListedRecord } from './list-entry.js';
+export { type JoinedRecords, joinRecords, type ListedOrder } from './list-entry.js';
 export * from './load-reservations.js';
 export * from './refresh-partition.js';
 export {

@@ -3,6 +3,9 @@ import type { Hex } from '@makerbook/contracts-primitives';
 const OFFSET_DIGITS = 20;
 const SECONDS_DIGITS = 16;
 const HEADER_BYTES = OFFSET_DIGITS + SECONDS_DIGITS;
+const OPEN = '['.charCodeAt(0);
+const COMMA = ','.charCodeAt(0);
+const CLOSE = ']'.charCodeAt(0);
 
 /** One order of a maker's list. */
 export interface ListedOrder {
@@ -26,15 +29,35 @@ export interface ListedRecord {
   readonly record: Buffer;
 }
 
-/**
- * The records of the entries that are not expired at `nowSeconds`, oldest acceptance first. The buffers share the memory
- * of the entries.
- */
-export function recordsOf(entries: readonly Buffer[], nowSeconds: number): ListedRecord[] {
-  return entries
+/** A JSON array of records that were serialised before; `records` are parts of `body`, and take no memory of their own. */
+export interface JoinedRecords {
+  readonly body: Buffer;
+  readonly records: readonly ListedRecord[];
+}
+
+/** The records of the entries that are not expired at `nowSeconds`, oldest acceptance first. */
+export function joinEntries(entries: readonly Buffer[], nowSeconds: number): JoinedRecords {
+  const records = entries
     .filter((entry) => readDigits(entry, OFFSET_DIGITS, HEADER_BYTES) > nowSeconds)
     .map((entry) => ({ acceptedOffset: readDigits(entry, 0, OFFSET_DIGITS), record: entry.subarray(HEADER_BYTES) }))
     .sort((a, b) => a.acceptedOffset - b.acceptedOffset);
+  return joinRecords(records);
+}
+
+/** Joins records in their order: one allocation, one copy of each. */
+export function joinRecords(records: readonly ListedRecord[]): JoinedRecords {
+  const separators = Math.max(0, records.length - 1);
+  const body = Buffer.allocUnsafe(records.reduce((sum, { record }) => sum + record.length, 2 + separators));
+  body[0] = OPEN;
+  let at = 1;
+  const parts = records.map(({ acceptedOffset, record }, index) => {
+    if (index > 0) body[at++] = COMMA;
+    const from = at;
+    at += record.copy(body, at);
+    return { acceptedOffset, record: body.subarray(from, at) };
+  });
+  body[at] = CLOSE;
+  return { body, records: parts };
 }
 
 /** The second at which the next of the entries expires; Infinity when none will. */

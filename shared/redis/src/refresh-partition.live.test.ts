@@ -57,7 +57,7 @@ const refresh = (prevPos: bigint, newPos: bigint, changes: OrderChange[]) =>
 
 async function recordsNow(nowSeconds = 1_000): Promise<string[] | string> {
   const reading = await lists.readList(maker, partition, nowSeconds);
-  return reading.kind === 'list' ? reading.records.map(({ record }) => String(record)) : reading.kind;
+  return reading.kind === 'list' ? reading.list.records.map(({ record }) => String(record)) : reading.kind;
 }
 
 async function fill(snapshotPos: bigint, numbers: number[]): Promise<string> {

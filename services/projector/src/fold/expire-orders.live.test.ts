@@ -120,7 +120,7 @@ describe('a block at which many orders expire', () => {
     const [first] = makers as [Hex];
     const cached = async () => {
       const reading = await lists.readList(first, partition, startSeconds);
-      return reading.kind === 'list' ? reading.records.length : reading.kind;
+      return reading.kind === 'list' ? reading.list.records.length : reading.kind;
     };
     const fill = async () => {
       const reading = await lists.readList(first, partition, startSeconds);
