@@ -1,11 +1,11 @@
 import { type Contender, createRounds, inTurn, measureRequests, withBefore, withVariants } from './compare-services.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
+import { createStages } from './measure-stages.js';
 import { type Bench, withBench } from './open-bench.js';
 import { ORDERS_PER_MAKER, placeOrders } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
 import type { BenchRequest } from './send-requests.js';
 import type { BenchMaker, BenchOrder } from './sign-orders.js';
-import { createVerification } from './verify.js';
 
 const PER_REQUEST = 100;
 const AT_ONCE = 4;
@@ -53,10 +53,10 @@ async function measure(
   const count = (rounds + 1) * services.length * MAKERS_PER_ROUND;
   const makers = await bench.openMakers(count, ORDERS_PER_MAKER);
   const verified = Array.from({ length: VERIFIED_ORDERS }, () => bench.signOrder(makers[0] as BenchMaker));
-  const verify = createVerification(bench.domain, verified);
+  const measureStages = createStages(bench.domain, verified);
   const taken = createRounds();
   for (let round = 0; round <= rounds; round += 1) {
-    const us = new Map([[VERIFY, await verify()]]);
+    const us = new Map([[VERIFY, (await measureStages()).verify]]);
     for (const contender of inTurn(services, round)) {
       const placed = await placeOrders(bench, load, makers.splice(0, MAKERS_PER_ROUND), ORDERS_PER_MAKER);
       const ready = [...placed].flatMap(([maker, orders]) =>

@@ -10,19 +10,18 @@ import {
 } from './compare-services.js';
 import { type Feeds, followFeeds, untilActive } from './follow-feeds.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
+import { createStages } from './measure-stages.js';
 import { type Bench, withBench } from './open-bench.js';
 import { openOrders, postOf } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
 import type { BenchOrder } from './sign-orders.js';
 import { median } from './summarise.js';
-import { createVerification } from './verify.js';
 
-const VERIFIED_ORDERS = 500;
+const STAGED_ORDERS = 500;
 const IDLE_MS = 5_000;
 const INGRESS = 'ingress';
 const FLOOR = 'express';
-const VERIFY = 'verify';
 
 const kinds = [
   { perRequest: 100, requests: 50, atOnce: 4 },
@@ -71,8 +70,7 @@ interface RunnerParts {
 
 /** Makes the function that measures one kind of request, in so many rounds after one to warm up. */
 function createRunner(bench: Bench, { services, floor, feeds, load, nextOrders }: RunnerParts) {
-  const sample = nextOrders(VERIFIED_ORDERS);
-  const verify = createVerification(bench.domain, sample);
+  const measureStages = createStages(bench.domain, nextOrders(STAGED_ORDERS));
   let placed = 0;
   return async (kind: Kind, rounds: number): Promise<readonly Figure[]> => {
     const { perRequest, requests, atOnce } = kind;
@@ -81,7 +79,7 @@ function createRunner(bench: Bench, { services, floor, feeds, load, nextOrders }
     const ofOthers = createRounds();
     const idle = await measureIdle(bench);
     for (let round = 0; round <= rounds; round += 1) {
-      const taken = new Map<string, number>([[VERIFY, await verify()]]);
+      const taken = new Map<string, number>(Object.entries(await measureStages()));
       for (const contender of inTurn([...services, floor], round)) {
         const ready = Array.from({ length: requests }, () => postOf(nextOrders(perRequest)));
         const before = bench.cpu();
@@ -120,12 +118,17 @@ function describe(
   const post = `POST of ${perRequest}, ${atOnce} at once`;
   const unit = 'µs of CPU per order';
   const goal = { ratioMax: 1.5 };
-  const byVerify = ofIngress.compare(INGRESS, VERIFY);
+  const byVerify = ofIngress.compare(INGRESS, 'verify');
   const byFloor = ofIngress.compare(INGRESS, FLOOR);
   return [
-    perRequest === 1
-      ? compare(`${post}: ingress, by express`, unit, byFloor, goal)
-      : compare(`${post}: ingress, by verify`, unit, byVerify, goal),
+    ...(perRequest === 1
+      ? [compare(`${post}: ingress, by express`, unit, byFloor, goal)]
+      : [
+          compare(`${post}: ingress, by verify`, unit, byVerify, goal),
+          ...(['parse', 'verify', 'describe'] as const).map((stage) =>
+            compare(`${post}: ${stage}, by ingress`, unit, ofIngress.compare(stage, INGRESS)),
+          ),
+        ]),
     ...(ofIngress.of('before').length === 0
       ? []
       : [compare(`${post}: ingress, by before`, unit, ofIngress.compare(INGRESS, 'before'))]),

@@ -1,9 +1,9 @@
 import { orderTypes, type SigningDomain, typedDataDomain } from '@makerbook/contracts-evm';
-import { createOrderVerifier } from '@makerbook/ingress';
 import { recoverAddress as recoverWithEthers, TypedDataEncoder } from 'ethers';
 import { createRounds } from './compare-services.js';
+import { createStages } from './measure-stages.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import { type BenchOrder, createMakers, createOrderSigner } from './sign-orders.js';
+import { createMakers, createOrderSigner } from './sign-orders.js';
 import { measureCpu, openVerifyFloor } from './verify-floor.js';
 
 const ORDERS_PER_ROUND = 500;
@@ -28,7 +28,7 @@ export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly F
   });
   const orders = Array.from({ length: ORDERS_PER_ROUND }, () => sign(maker));
   const floor = await openVerifyFloor(orders);
-  const measureOurs = createVerification(domain, orders);
+  const measureStages = createStages(domain, orders);
   const few = orders.slice(0, ETHERS_ORDERS_PER_ROUND);
   const ethersDomain = typedDataDomain(domain);
   const verifyWithEthers = () => {
@@ -42,7 +42,7 @@ export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly F
   const taken = createRounds();
   for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
     const measured = {
-      ours: await measureOurs(),
+      ours: (await measureStages()).verify,
       ethers: measureCpu(verifyWithEthers) / few.length,
       floor: await floor.measure(),
     };
@@ -53,17 +53,4 @@ export async function benchVerify({ isQuick }: BenchOptions): Promise<readonly F
     compare(`verify an order, by ${floor.name}`, 'µs of CPU', taken.compare('ours', 'floor'), { ratioMax: 1.25 }),
     compare('the same by ethers', 'µs of CPU', taken.compare('ethers', 'floor')),
   ];
-}
-
-/** CPU of this process for each order that is verified as ingress does it, in microseconds. */
-export function createVerification(domain: SigningDomain, orders: readonly BenchOrder[]): () => Promise<number> {
-  const verify = createOrderVerifier(domain);
-  const atOnce = async () => undefined;
-  return async () => {
-    const before = process.cpuUsage();
-    const proven = await verify(orders, atOnce);
-    const { user, system } = process.cpuUsage(before);
-    if ('code' in proven) throw new Error(proven.detail);
-    return (user + system) / orders.length;
-  };
 }
