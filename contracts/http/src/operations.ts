@@ -214,7 +214,7 @@ const list: Operation = {
   },
   errors: {
     invalid_request: {
-      cause: 'A parameter is missing, given twice or malformed.',
+      cause: 'A parameter is missing, given twice, unknown or malformed.',
       remedy: 'Mend the parameters that `errors` names.',
     },
     request_expired: {
@@ -283,7 +283,7 @@ const cancel: Operation = {
   errors: {
     invalid_request: {
       cause:
-        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, or `salt` is no hex quantity.',
+        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, `salt` is no hex quantity, or a parameter is unknown.',
       remedy: 'Mend the parameters that `errors` names.',
     },
     ...cancelErrors,
@@ -302,7 +302,7 @@ const cancelByPost: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of `orderHash` and `signature`, has no item or more than `cancelsPerDelete`, or `salt` is no hex quantity.',
+        'The body is no JSON array of `orderHash` and `signature`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
       remedy: 'Mend the places that `errors` names.',
     },
     ...cancelErrors,

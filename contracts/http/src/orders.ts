@@ -54,7 +54,7 @@ export const cancellationInput = z
 /** The body of POST …/cancellations. How many items it may have is a setting. */
 export const cancellationInputs = z
   .array(cancellationInput, { error: 'must be an array of `orderHash` and `signature`' })
-  .min(1);
+  .min(1, { error: 'must hold at least one item' });
 
 /** A uint256 as it is sent: minimal lowercase hex. */
 export const sentQuantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in minimal lowercase hex');

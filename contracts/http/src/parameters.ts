@@ -3,21 +3,23 @@ import { examples } from './examples.js';
 import { orderHashInput, quantityInput, signatureInput } from './orders.js';
 
 const list = { style: 'form', explode: false } as const;
-const unixSeconds = (description: string, example: number) =>
+/** A whole number as a query or a header has it: decimal digits. It is published as an integer. */
+const digits = (pattern: RegExp, error: string, examples: readonly number[] = []) =>
   z
-    .int()
-    .nonnegative()
-    .meta({ description, examples: [example] });
-
+    .custom<string>((text) => typeof text === 'string' && pattern.test(text), { error })
+    .meta({ type: 'integer', ...(examples.length === 0 ? {} : { examples }) });
 /** Orders of one page of a list. */
-export const PAGE_ORDERS_MAX = 1000;
+const PAGE_ORDERS_MAX = 1000;
 
 /** The query of GET (Interface 4.2). */
 export const listQuery = z.object({
-  issuedAt: unixSeconds(
-    'When the request was signed: Unix seconds, and the `issuedAt` of the signed message',
-    examples.listQuery.issuedAt,
-  ),
+  issuedAt: digits(/^[0-9]{1,78}$/, 'must be an integer of Unix seconds', [examples.listQuery.issuedAt])
+    .transform(BigInt)
+    .refine((value) => value >> 256n === 0n, { error: 'must fit into a uint256' })
+    .meta({
+      description: 'When the request was signed: Unix seconds, and the `issuedAt` of the signed message',
+      minimum: 0,
+    }),
   salt: quantityInput.meta({
     description: 'The salt of the signed domain, used once. Fewer than 32 bytes are padded with zeros on the left',
     examples: [examples.listQuery.salt],
@@ -26,15 +28,19 @@ export const listQuery = z.object({
     description: 'Over `GetLimitOrdersRequest`, in the domain that has `salt`',
     examples: [examples.listQuery.signature],
   }),
-  limit: z
-    .int()
-    .min(1)
-    .max(PAGE_ORDERS_MAX)
+  limit: digits(/^[1-9][0-9]{0,3}$/, `must be a whole number from 1 to ${PAGE_ORDERS_MAX}`)
+    .transform(Number)
+    .refine((value) => value <= PAGE_ORDERS_MAX, { error: `must be at most ${PAGE_ORDERS_MAX}` })
     .optional()
-    .meta({ description: 'At most so many orders. Without it and `cursor`: the whole list' }),
+    .meta({
+      description: 'At most so many orders. Without it and `cursor`: the whole list',
+      minimum: 1,
+      maximum: PAGE_ORDERS_MAX,
+    }),
   cursor: z
     .string()
-    .regex(/^[0-9]{1,15}$/)
+    .regex(/^[0-9]{1,15}$/, { error: 'must be the X-Next-Cursor of the page before' })
+    .transform(Number)
     .optional()
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
 });
@@ -51,11 +57,11 @@ export const listHeaders = z.object({
 export const cancelQuery = z.object({
   orderHashes: z
     .array(orderHashInput)
-    .min(1)
+    .min(1, { error: 'must hold at least one hash' })
     .meta({ description: 'The orders to cancel', examples: [examples.cancelQuery.orderHashes], param: list }),
   signatures: z
     .array(signatureInput)
-    .min(1)
+    .min(1, { error: 'must hold at least one signature' })
     .meta({
       description: 'The n-th belongs to the n-th hash: over `OrderCancellationRequest`',
       examples: [examples.cancelQuery.signatures],
@@ -72,8 +78,12 @@ export const cancellationsQuery = cancelQuery.pick({ salt: true });
 
 /** The headers of POST that mean something (Interface 4.3). */
 export const placeHeaders = z.object({
-  'Valid-Until': unixSeconds(
-    'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
-    examples.listQuery.issuedAt,
-  ).optional(),
+  'Valid-Until': digits(/^[0-9]{1,12}$/, 'must be Unix seconds, given once', [examples.listQuery.issuedAt])
+    .transform(Number)
+    .optional()
+    .meta({
+      description:
+        'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
+      minimum: 0,
+    }),
 });

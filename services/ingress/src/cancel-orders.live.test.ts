@@ -261,10 +261,11 @@ describe('a DELETE is refused', () => {
   });
 
   const sig = `0x${'11'.repeat(64)}1b`;
-  test.each<[string, string, string]>([
-    ['no query', '', '/orderHashes'],
+  test.each<[string, string, ...string[]]>([
+    ['no query', '', '/orderHashes', '/signatures'],
     ['no signatures', `?orderHashes=${unknownHash}`, '/signatures'],
-    ['empty lists', '?orderHashes=&signatures=', '/orderHashes'],
+    ['empty lists', '?orderHashes=&signatures=', '/orderHashes', '/signatures'],
+    ['a misspelt name', `?orderHashes=${unknownHash}&signatures=${sig}&sallt=0x1`, '/sallt'],
     ['lists of unequal length', `?orderHashes=${unknownHash},${unknownHash}&signatures=${sig}`, '/signatures'],
     ['a list given twice', `?orderHashes=${unknownHash}&orderHashes=${unknownHash}&signatures=${sig}`, '/orderHashes'],
     ['a trailing comma', `?orderHashes=${unknownHash},&signatures=${sig}`, '/orderHashes/1'],
@@ -273,9 +274,10 @@ describe('a DELETE is refused', () => {
     ['a signature that is not hex', `?orderHashes=${unknownHash}&signatures=0xzz`, '/signatures/0'],
     ['a salt that is not hex', `?orderHashes=${unknownHash}&signatures=${sig}&salt=12`, '/salt'],
     ['a salt of 33 bytes', `?orderHashes=${unknownHash}&signatures=${sig}&salt=0x${'1'.repeat(66)}`, '/salt'],
-  ])('for its shape: %s', async (_name, query, pointer) => {
+  ])('for its shape: %s', async (_name, query, ...pointers) => {
     const response = await fetch(`${ingress.url}${query}`, { method: 'DELETE' });
-    expect(await refused(response)).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer }] });
+    const errors = pointers.map((pointer) => ({ pointer }));
+    expect(await refused(response)).toMatchObject({ status: 400, code: 'invalid_request', errors });
   });
 });
 

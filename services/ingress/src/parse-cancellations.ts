@@ -1,14 +1,7 @@
-import {
-  cancellationInputs,
-  type FieldProblem,
-  orderHashInput,
-  quantityInput,
-  signatureInput,
-} from '@makerbook/contracts-http';
+import { cancellationInputs, cancellationsQuery, cancelQuery } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, type Refusal } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
 import { describeSignatureRefusal, isSignatureRefusal, parseSignature, type Signature } from '@makerbook/signatures';
-import { fieldProblems } from './field-problems.js';
 
 export interface AskedCancellation {
   /** Lowercase. */
@@ -32,42 +25,33 @@ type Asking = Pick<ApiRequest, 'body' | 'query'>;
  * A text that is not a signature is refused here with `invalid_signature`.
  */
 export function parseCancellationQuery({ query }: Asking, hashesMax: number): AskedCancellations | Refusal {
-  const hashes = takeList(query, 'orderHashes', orderHashInput, hashesMax);
-  if (isRefusal(hashes)) return hashes;
-  const signatures = takeList(query, 'signatures', signatureInput, hashesMax);
-  if (isRefusal(signatures)) return signatures;
-  if (hashes.length !== signatures.length) {
-    const detail = `there are ${hashes.length} order hashes and ${signatures.length} signatures`;
-    return refuse([{ pointer: '/signatures', detail }]);
+  const asked = readQuery(query, cancelQuery, hashesMax);
+  if (isRefusal(asked)) return asked;
+  const { orderHashes, signatures, salt } = asked;
+  if (orderHashes.length !== signatures.length) {
+    const message = `holds ${signatures.length} signatures for ${orderHashes.length} order hashes`;
+    return refuseFields([{ path: ['signatures'], message }]);
   }
-  const items = hashes.map((orderHash, index) => ({ orderHash, signature: signatures[index] ?? '' }));
-  return readItems(items, query, (index) => `/signatures/${index}`);
+  const items = orderHashes.map((orderHash, index) => ({ orderHash, signature: signatures[index] ?? '' }));
+  return readItems(items, salt, (index) => `/signatures/${index}`);
 }
 
 /** The same from the body of a POST: an array of `orderHash` and `signature`. The salt is in the query, as that of a DELETE. */
 export function parseCancellationBody({ body, query }: Asking, hashesMax: number): AskedCancellations | Refusal {
   if (Array.isArray(body) && body.length > hashesMax) {
-    return refuse([{ pointer: '', detail: `holds more than ${hashesMax} items` }]);
+    return refuseFields([{ path: [], message: `holds more than ${hashesMax} items` }]);
   }
   const parsed = cancellationInputs.safeParse(body);
-  if (!parsed.success) {
-    const [first] = parsed.error.issues;
-    const index = first?.path[0];
-    return { ...refuse(fieldProblems(parsed.error)), ...(typeof index === 'number' ? { index } : {}) };
-  }
-  return readItems(parsed.data, query, (index) => `/${index}/signature`);
+  if (!parsed.success) return refuseFields(parsed.error.issues);
+  const asked = readQuery(query, cancellationsQuery);
+  return isRefusal(asked) ? asked : readItems(parsed.data, asked.salt, (index) => `/${index}/signature`);
 }
 
 function readItems(
-  items: readonly { readonly orderHash: string; readonly signature: string }[],
-  query: URLSearchParams,
+  items: readonly { readonly orderHash: Hex; readonly signature: string }[],
+  salt: Hex | undefined,
   signatureAt: AskedCancellations['signatureAt'],
 ): AskedCancellations | Refusal {
-  const salts = query.getAll('salt');
-  const [salt] = salts;
-  if (salts.length > 1 || (salt !== undefined && !quantityInput.safeParse(salt).success)) {
-    return refuse([{ pointer: '/salt', detail: 'must be a hex quantity of at most 32 bytes, given once' }]);
-  }
   const cancellations: AskedCancellation[] = [];
   for (const [index, { orderHash, signature: text }] of items.entries()) {
     const signature = parseSignature(text);
@@ -78,31 +62,5 @@ function readItems(
     }
     cancellations.push({ orderHash: orderHash.toLowerCase() as Hex, signature });
   }
-  return { cancellations, salt: salt as Hex | undefined, signatureAt };
-}
-
-function takeList(
-  query: URLSearchParams,
-  name: string,
-  schema: typeof orderHashInput,
-  lengthMax: number,
-): readonly Hex[] | Refusal {
-  const [text, ...more] = query.getAll(name);
-  if (text === undefined || text === '' || more.length > 0) {
-    return refuse([{ pointer: `/${name}`, detail: 'must be given once, as a comma-separated list' }]);
-  }
-  const items = text.split(',', lengthMax + 1);
-  if (items.length > lengthMax) return refuse([{ pointer: `/${name}`, detail: `holds more than ${lengthMax} items` }]);
-  for (const [index, item] of items.entries()) {
-    const parsed = schema.safeParse(item);
-    if (!parsed.success) {
-      const detail = parsed.error.issues[0]?.message ?? 'is not well-formed';
-      return { ...refuse([{ pointer: `/${name}/${index}`, detail }]), index };
-    }
-  }
-  return items as Hex[];
-}
-
-function refuse(errors: FieldProblem[]): Refusal {
-  return { code: 'invalid_request', detail: 'the request is not well-formed', errors };
+  return { cancellations, salt, signatureAt };
 }

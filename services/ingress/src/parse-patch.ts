@@ -1,6 +1,5 @@
 import { quotePatchInput } from '@makerbook/contracts-http';
-import type { Refusal } from '@makerbook/http';
-import { fieldProblems } from './field-problems.js';
+import { type Refusal, refuseFields } from '@makerbook/http';
 
 /** What a PATCH asks for. `data` is any text: whether it is a swap call is checked later. */
 export interface AskedPatch {
@@ -12,12 +11,7 @@ export interface AskedPatch {
 /** Parses the body of PATCH /v0/quote/data (Interface 4.1). An unknown field is refused: its change would not be made. */
 export function parsePatch(body: unknown): AskedPatch | Refusal {
   const parsed = quotePatchInput.safeParse(body);
-  if (!parsed.success) {
-    const errors = fieldProblems(parsed.error);
-    const [first] = errors;
-    const where = first === undefined || first.pointer === '' ? 'the body' : first.pointer;
-    return { code: 'invalid_request', detail: `${where} ${first?.detail ?? 'is not well-formed'}`, errors };
-  }
+  if (!parsed.success) return refuseFields(parsed.error.issues);
   const { data, minOutput } = parsed.data;
   return { data, minOutput: minOutput === undefined ? undefined : BigInt(minOutput.amount) };
 }

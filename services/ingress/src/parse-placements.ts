@@ -1,8 +1,7 @@
-import { type FieldProblem, type PlacementInput, placementInput } from '@makerbook/contracts-http';
+import { type PlacementInput, placementInput } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Order } from '@makerbook/domain';
-import type { Refusal } from '@makerbook/http';
-import { FIELD_PROBLEMS_MAX, fieldProblems } from './field-problems.js';
+import { FIELD_PROBLEMS_MAX, type Issue, type Refusal, refuseFields } from '@makerbook/http';
 
 /** An order as it was posted, parsed; its signature in lowercase hex, not verified. */
 export interface Placement {
@@ -15,26 +14,24 @@ export interface Placement {
  * sign. Amounts are bigint and hex is lowercase from here on. 4 µs per order, of which the schema takes three quarters.
  */
 export function parsePlacements(body: unknown, ordersMax: number): readonly Placement[] | Refusal {
-  if (!Array.isArray(body)) return refuse([{ pointer: '', detail: 'must be an array of orders' }]);
+  if (!Array.isArray(body)) return refuseFields([{ path: [], message: 'must be an array of orders' }]);
   if (body.length > ordersMax) {
     const detail = `a request places at most ${ordersMax} orders, not ${body.length}`;
     return { code: 'too_many_orders', detail, index: ordersMax };
   }
-  if (body.length === 0) return refuse([{ pointer: '', detail: 'must hold at least one order' }]);
+  if (body.length === 0) return refuseFields([{ path: [], message: 'must hold at least one order' }]);
   const placements: Placement[] = [];
-  const errors: FieldProblem[] = [];
-  let firstWrong: number | undefined;
+  const issues: Issue[] = [];
   for (const [index, item] of body.entries()) {
     const parsed = placementInput.safeParse(item);
     if (parsed.success) {
       placements.push(toPlacement(parsed.data));
       continue;
     }
-    firstWrong ??= index;
-    errors.push(...fieldProblems(parsed.error, [index]));
-    if (errors.length > FIELD_PROBLEMS_MAX) break;
+    issues.push(...parsed.error.issues.map((issue) => ({ ...issue, path: [index, ...issue.path] })));
+    if (issues.length > FIELD_PROBLEMS_MAX) break;
   }
-  return errors.length === 0 ? placements : refuse(errors, firstWrong);
+  return issues.length === 0 ? placements : refuseFields(issues);
 }
 
 function toPlacement({ order, signature }: PlacementInput): Placement {
@@ -54,15 +51,4 @@ function toPlacement({ order, signature }: PlacementInput): Placement {
 
 function lowercase(hex: Hex): Hex {
   return hex.toLowerCase() as Hex;
-}
-
-function refuse(errors: FieldProblem[], index?: number): Refusal {
-  const named = errors.slice(0, FIELD_PROBLEMS_MAX);
-  const count = errors.length > named.length ? `${named.length} fields and more` : `${named.length} fields`;
-  return {
-    code: 'invalid_request',
-    detail: `${named.length === 1 ? 'one field is' : `${count} are`} not well-formed`,
-    errors: named,
-    ...(index === undefined ? {} : { index }),
-  };
 }

@@ -3,6 +3,8 @@ export { type ClientLimit, limitClients } from './limit-clients.js';
 export { type OpenServer, openServer, type ServerOptions } from './open-server.js';
 export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';
+export { readQuery } from './read-query.js';
+export { FIELD_PROBLEMS_MAX, type Issue, refuseFields } from './refuse-fields.js';
 export * from './reply.js';
 export * from './run-service.js';
 export { send } from './send.js';

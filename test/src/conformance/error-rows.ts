@@ -394,7 +394,10 @@ const listingRows: readonly ErrorRow[] = [
   get('invalid_request', 'issuedAt is no uint256', listWith({ issuedAt: '9'.repeat(78) }), { pointers: ['/issuedAt'] }),
   get('invalid_request', 'salt has 33 bytes', listWith({ salt: `0x${'0'.repeat(66)}` }), { pointers: ['/salt'] }),
   get('invalid_request', 'salt is given twice', listWith({}, '&salt=0x1'), { pointers: ['/salt'] }),
-  get('invalid_request', 'salt is an array', listWith({ salt: undefined, 'salt[]': '0x1' }), { pointers: ['/salt'] }),
+  get('invalid_request', 'salt is an array', listWith({ salt: undefined, 'salt[]': '0x1' }), {
+    pointers: ['/salt', '/salt[]'],
+  }),
+  get('invalid_request', 'a parameter is misspelt', listWith({ cursr: '1' }), { pointers: ['/cursr'] }),
   get('invalid_request', 'signature is no hex', listWith({ signature: 'x' }), { pointers: ['/signature'] }),
   get('invalid_signature', 'the signature has 66 bytes', listWith({ signature: `0x${'11'.repeat(66)}` })),
   get('invalid_signature', 'no key can have made the signature', listWith({ signature: `0x${'ff'.repeat(64)}1b` })),
@@ -457,7 +460,10 @@ const secondSignature: Details = { index: 1, pointers: ['/signatures/1'] };
 
 const cancellingRows: readonly ErrorRow[] = [
   remove('invalid_request', 'there are no parameters', () => ({ method: 'DELETE', target: ORDERS_PATH }), {
-    pointers: ['/orderHashes'],
+    pointers: ['/orderHashes', '/signatures'],
+  }),
+  remove('invalid_request', 'a parameter is misspelt', () => cancelling(pairs(1), '&sallt=0x1'), {
+    pointers: ['/sallt'],
   }),
   remove('invalid_request', 'there is no hash', () => cancelling([['', someSignature]]), {
     pointers: ['/orderHashes'],
@@ -484,7 +490,7 @@ const cancellingRows: readonly ErrorRow[] = [
     'there are more hashes than allowed',
     () => cancelling(pairs(limits.cancelsPerDelete + 1)),
     {
-      pointers: ['/orderHashes'],
+      pointers: ['/orderHashes', '/signatures'],
     },
   ),
   remove('invalid_request', 'the salt is no quantity', () => cancelling(pairs(1), '&salt=1'), { pointers: ['/salt'] }),
@@ -572,6 +578,9 @@ const cancellingByPost: readonly ErrorRow[] = [
   ),
   removeByPost('invalid_request', 'the salt is no quantity', () => removing([someItem], '?salt=1'), {
     pointers: ['/salt'],
+  }),
+  removeByPost('invalid_request', 'a parameter of DELETE is given', () => removing([someItem], '?signatures=0x'), {
+    pointers: ['/signatures'],
   }),
   ...cancellingRows
     .filter(({ code, index }) => code === 'invalid_signature' && index === 1)

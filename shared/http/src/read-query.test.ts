@@ -1,0 +1,82 @@
+import { describe, expect, test } from '@jest/globals';
+import { cancelQuery, listQuery } from '@makerbook/contracts-http';
+import { readQuery } from './read-query.js';
+
+const hash = `0x${'ab'.repeat(32)}`;
+const signature = `0x${'11'.repeat(65)}`;
+const list = { issuedAt: '1800000000', salt: '0x1', signature };
+
+describe('the parameters of a query', () => {
+  test('are read by their schema', () => {
+    const query = new URLSearchParams({ ...list, limit: '1000', cursor: '007' });
+    const salted = { issuedAt: 1_800_000_000n, salt: '0x1', signature };
+    expect(readQuery(query, listQuery)).toEqual({ ...salted, limit: 1000, cursor: 7 });
+    expect(readQuery(new URLSearchParams(list), listQuery)).toEqual(salted);
+  });
+
+  test('hold lists, separated by commas', () => {
+    const query = new URLSearchParams({ orderHashes: `${hash},${hash}`, signatures: signature });
+    expect(readQuery(query, cancelQuery, 2)).toEqual({ orderHashes: [hash, hash], signatures: [signature] });
+  });
+
+  test.each<[string, string, string[], string]>([
+    [
+      'all that are missing',
+      '',
+      ['/issuedAt', '/salt', '/signature'],
+      '/issuedAt is missing; `errors` names what else',
+    ],
+    [
+      'one that is given twice',
+      'issuedAt=1&salt=0x1&salt=0x1&signature=0x',
+      ['/salt'],
+      '/salt is given more than once',
+    ],
+    ['one that is unknown', 'issuedAt=1&salt=0x1&signature=0x&cursr=1', ['/cursr'], '/cursr is not a parameter of'],
+    [
+      'one named as a part of every object',
+      'issuedAt=1&salt=0x1&signature=0x&__proto__=1',
+      ['/__proto__'],
+      '/__proto__',
+    ],
+    [
+      'all that are wrong',
+      'issuedAt=0x1&salt=1&signature=x&limit=0&cursor=-1',
+      ['/issuedAt', '/salt', '/signature', '/limit', '/cursor'],
+      '/issuedAt must be an integer of Unix seconds',
+    ],
+    ['a time that is no uint256', `issuedAt=${'9'.repeat(78)}&salt=0x1&signature=0x`, ['/issuedAt'], 'uint256'],
+    [
+      'a page that is too large',
+      'issuedAt=1&salt=0x1&signature=0x&limit=1001',
+      ['/limit'],
+      '/limit must be at most 1000',
+    ],
+  ])('are refused, with %s', (_what, query, pointers, detail) => {
+    const refusal = readQuery(new URLSearchParams(query), listQuery);
+    expect(refusal).toMatchObject({ code: 'invalid_request', detail: expect.stringContaining(detail) });
+    expect(refusal).toHaveProperty(
+      'errors',
+      pointers.map((pointer) => expect.objectContaining({ pointer })),
+    );
+    expect(refusal).not.toHaveProperty('index');
+  });
+
+  test.each<[string, string, string[], number | undefined]>([
+    ['an item is wrong', `orderHashes=${hash},0x11&signatures=0x`, ['/orderHashes/1'], 1],
+    ['one is empty', `orderHashes=&signatures=0x`, ['/orderHashes'], undefined],
+    ['one is too long', `orderHashes=${'0,'.repeat(9)}&signatures=0x`, ['/orderHashes'], undefined],
+  ])('are refused, with the item, where of their lists %s', (_what, query, pointers, index) => {
+    const refusal = readQuery(new URLSearchParams(query), cancelQuery, 3);
+    expect(refusal).toHaveProperty(
+      'errors',
+      pointers.map((pointer) => expect.objectContaining({ pointer })),
+    );
+    expect(refusal).toEqual(expect.objectContaining(index === undefined ? {} : { index }));
+  });
+
+  test('that are wrong are named, the first twenty of them', () => {
+    const query = new URLSearchParams(Array.from({ length: 500 }, (_, n): [string, string] => [`p${n}`, '']));
+    expect(readQuery(query, listQuery)).toHaveProperty('errors.length', 20);
+  });
+});
