@@ -253,7 +253,7 @@ const cancelErrors = {
     cause:
       "A signature is not that of the order's maker, or has high `s` or a form that is not taken. Nothing was cancelled.",
     remedy:
-      "Compare domain, salt and types with what is said of signing cancellations: the salt is the order's own unless the query has one.",
+      "Compare domain, salt and types with what is said of signing cancellations: the salt is the order's own unless the query has one. `detail` names the recovered addresses.",
   },
   rate_limited: {
     cause: `${clientLimit('cancelling requests')}, or the maker has spent \`cancelBudget\`. Nothing was cancelled.`,

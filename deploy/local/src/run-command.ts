@@ -12,17 +12,19 @@ const words = process.argv.slice(2);
 const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);
 const stack = readStackFile(folder);
 const brokers = process.env['KAFKA_BROKERS'] || stack?.kafkaBrokers;
-if (brokers === undefined) {
+const isOfProjector = words[0] === 'verify' || words[0] === 'rebuild';
+// The operator prints its usage without a stack.
+const asksUsage = !isOfProjector && (words.includes('--help') || ['makers', 'parked'].includes(words.join(' ')));
+if (brokers === undefined && !asksUsage) {
   console.error(`no Makerbook runs on ${folder}: start it with \`npm start\`, or give KAFKA_BROKERS`);
   process.exit(1);
 }
-const isOfProjector = words[0] === 'verify' || words[0] === 'rebuild';
 const entry = isOfProjector ? entryOf('services/projector', 'rebuild/main.js') : entryOf('services/operator');
 const shared = { TOPIC_REPLICATION_FACTOR: '1', ...readProcessesFile(folder)?.settings };
 const database = stack === undefined ? {} : { DATABASE_URL: stack.databaseUrl };
 const command = spawn(process.execPath, [entry, ...words], {
   stdio: 'inherit',
-  env: { ...shared, ...database, ...process.env, KAFKA_BROKERS: brokers },
+  env: { ...shared, ...database, ...process.env, KAFKA_BROKERS: brokers ?? '' },
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => command.kill(signal));
 command.once('exit', (code) => process.exit(code ?? 1));

@@ -180,6 +180,9 @@ describe('POST …/cancellations', () => {
   test('takes a salt for all hashes from the query', async () => {
     const item = itemOf(cancelling(maker, await placeOne(), 'uint256', '0xabc'));
     expect(await refused(await post([item]))).toMatchObject({ status: 403, code: 'invalid_signature' });
+    expect(await refused(await post([item], '?salt=0xabd'))).toMatchObject({
+      detail: expect.stringContaining('that of the query parameter `salt`'),
+    });
     expect(await (await post([item], '?salt=0xabc')).json()).toMatchObject([{ status: 'CANCELLED' }]);
   });
 
@@ -230,6 +233,9 @@ describe('a DELETE is refused', () => {
       status: 403,
       code: 'invalid_signature',
       index: 1,
+      detail: expect.stringMatching(
+        /it recovers to 0x[0-9a-f]{40} .*; the salt of the domain has to be the order's own$/,
+      ),
       errors: [{ pointer: '/signatures/1' }],
     });
     await settle();

@@ -66,9 +66,9 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: Aske
   const [whose] = found.values();
   request.describe({ maker: whose?.maker, orders: orderHashes.length });
   metrics.took('look_up', foundAt - startedAt);
-  const unprovenAt = await findUnproven(parts, asked, found, request.client);
+  const unproven = await refuseUnproven(parts, asked, found, request.client);
   metrics.took('verify', performance.now() - foundAt);
-  if (unprovenAt !== undefined) return refuseSignature(unprovenAt, asked.signatureAt(unprovenAt));
+  if (unproven !== undefined) return unproven;
 
   let headers: ReplyHeaders | Refusal = {};
   if (found.size > 0) {
@@ -90,18 +90,22 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: Aske
   return okJson(JSON.stringify(statuses), headers);
 }
 
-/** The first signature that is not the maker's, if any. */
-async function findUnproven(
+/** Refuses the first signature that is not the maker's, if any. */
+async function refuseUnproven(
   { verify, fairQueue }: CancelOrdersParts,
-  { cancellations, salt }: AskedCancellations,
+  { cancellations, salt, signatureAt }: AskedCancellations,
   found: ReadonlyMap<Hex, FoundOrder>,
   client: string,
-): Promise<number | undefined> {
+): Promise<Refusal | undefined> {
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
       await fairQueue.enter(client);
     const order = found.get(cancellation.orderHash);
-    if (order !== undefined && !verify(cancellation, order.maker, salt ?? order.salt)) return index;
+    const fault = order && verify(cancellation, order.maker, salt ?? order.salt);
+    if (fault === undefined) continue;
+    const expected = salt === undefined ? "the order's own" : 'that of the query parameter `salt`';
+    const detail = `the signature is not the maker's: ${fault}; the salt of the domain has to be ${expected}`;
+    return { code: 'invalid_signature', detail, index, errors: [{ pointer: signatureAt(index), detail: fault }] };
   }
   return undefined;
 }
@@ -170,9 +174,4 @@ async function noteInRedis(
   } catch (error) {
     if (!(error instanceof RedisUnavailable)) throw error;
   }
-}
-
-function refuseSignature(index: number, pointer: string): Refusal {
-  const detail = `signature ${index} is not the maker's for this order; nothing was cancelled`;
-  return { code: 'invalid_signature', detail, index, errors: [{ pointer, detail }] };
 }

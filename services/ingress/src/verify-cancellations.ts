@@ -3,8 +3,11 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { recoverAddress } from '@makerbook/signatures';
 import type { AskedCancellation } from './parse-cancellations.js';
 
-/** Whether the maker signed the cancellation, in a domain with this salt. */
-export type VerifyCancellation = (cancellation: AskedCancellation, maker: Address, salt: Hex) => boolean;
+/**
+ * Whether the maker signed the cancellation, in a domain with this salt.
+ * @returns what is wrong with the signature; undefined where it is the maker's
+ */
+export type VerifyCancellation = (cancellation: AskedCancellation, maker: Address, salt: Hex) => string | undefined;
 
 /**
  * Proves a cancellation (Interface 5.2). The interface types the domain's salt as uint256; common wallets can only type
@@ -18,9 +21,12 @@ export function createCancellationVerifier(domain: SigningDomain): VerifyCancell
       orderHash: hexToBytes(orderHash),
       salt: hexToBytes(`0x${digits.length % 2 === 0 ? digits : `0${digits}`}`),
     };
-    return (
-      recoverAddress(hashCancellation(request, 'uint256'), signature) === maker ||
-      recoverAddress(hashCancellation(request, 'bytes32'), signature) === maker
-    );
+    const signer = recoverAddress(hashCancellation(request, 'uint256'), signature);
+    if (signer === maker) return undefined;
+    const walletSigner = recoverAddress(hashCancellation(request, 'bytes32'), signature);
+    if (walletSigner === maker) return undefined;
+    if (signer === undefined && walletSigner === undefined) return 'no key can have made it';
+    // The maker is not named: who asks need not be the one to know it.
+    return `it recovers to ${signer} with the salt typed uint256, and to ${walletSigner} with bytes32`;
   };
 }

@@ -52,17 +52,17 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
       return awaitShown(log, [[name, '', (shown) => shown.isCancelOnly === isOn]], options);
     }
     case 'set':
-      return setLimits(log, decision, options);
-    default: {
-      const { type, admission, word } = admissions[decision.do];
-      await appendFacts(log, eachOf(decision.makers, { type }, options), options);
-      const isShown = (maker: Hex) => (shown: ShownMakers) => shown.makers.get(maker)?.admission === admission;
-      return awaitShown(
-        log,
-        decision.makers.map((maker) => [maker, `: ${word}`, isShown(maker)]),
-        options,
-      );
+    case 'suspend':
+    case 'remove': {
+      const { makers } = await readMakers(log, options.prefix);
+      const strangers = decision.makers.filter((maker) => (makers.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
+      if (strangers.length > 0) return refuseStrangers(strangers);
+      return decision.do === 'set'
+        ? setLimits(log, decision, makers, options)
+        : setAdmission(log, decision.do, decision.makers, options);
     }
+    default:
+      return setAdmission(log, decision.do, decision.makers, options);
   }
 }
 
@@ -72,21 +72,35 @@ const admissions = {
   remove: { type: 'MakerRemoved', admission: 'REMOVED', word: 'removed' },
 } as const;
 
-/** The limits of a maker of whom nobody ever decided would mean nothing: that is a wrong address, and nothing is written. */
+async function setAdmission(
+  log: Log,
+  verb: keyof typeof admissions,
+  makers: readonly Hex[],
+  options: DecisionOptions,
+): Promise<Decided> {
+  const { type, admission, word } = admissions[verb];
+  await appendFacts(log, eachOf(makers, { type }, options), options);
+  const isShown = (maker: Hex) => (shown: ShownMakers) => shown.makers.get(maker)?.admission === admission;
+  return awaitShown(
+    log,
+    makers.map((maker) => [maker, `: ${word}`, isShown(maker)]),
+    options,
+  );
+}
+
+/** A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address, and nothing is written. */
+function refuseStrangers(strangers: readonly Hex[]): Decided {
+  const lines = strangers.map((maker) => `${maker} was never on the whitelist: add it first; nothing was written`);
+  return { lines, isInEffect: false };
+}
+
 async function setLimits(
   log: Log,
   { makers, limits, isReset }: Extract<Decision, { readonly do: 'set' }>,
+  shown: ShownMakers['makers'],
   options: DecisionOptions,
 ): Promise<Decided> {
-  const shown = await readMakers(log, options.prefix);
-  const unknown = makers.filter((maker) => (shown.makers.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
-  if (unknown.length > 0) {
-    const lines = unknown.map((maker) => `${maker} was never on the whitelist: add it first; nothing was set`);
-    return { lines, isInEffect: false };
-  }
-  const limitsOf = new Map(
-    makers.map((maker) => [maker, { ...(isReset ? {} : shown.makers.get(maker)?.limits), ...limits }]),
-  );
+  const limitsOf = new Map(makers.map((maker) => [maker, { ...(isReset ? {} : shown.get(maker)?.limits), ...limits }]));
   const facts = [...limitsOf].map(([maker, own]): MakerEvent => {
     return { type: 'MakerLimitsSet', maker, limits: own, cause: causeOf(options) };
   });

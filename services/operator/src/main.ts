@@ -6,12 +6,12 @@ import { createLogger } from '@makerbook/telemetry';
 import { migrateSettings, readEnvironment } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
-import { runCommand } from './run.js';
+import { answerWords, runCommand } from './run.js';
 
 try {
   const words = process.argv.slice(2);
   const isMigration = words.length === 1 && words[0] === 'migrate';
-  const { lines, exitCode } = await (isMigration ? runMigration() : runOnLog(words));
+  const { lines, exitCode } = isMigration ? await runMigration() : (answerWords(words) ?? (await runOnLog(words)));
   console.log(lines.join('\n'));
   process.exitCode = exitCode;
 } catch (error) {

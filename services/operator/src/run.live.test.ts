@@ -14,7 +14,7 @@ import { testParts } from '@makerbook/parts';
 import { settingsTable } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { migrateSettings, readEnvironment, settings as spec } from './env.js';
-import { runCommand } from './run.js';
+import { answerWords, runCommand } from './run.js';
 
 const prefix = `operator-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
@@ -125,15 +125,18 @@ describe('the operator', () => {
     expect((await readLog(maker)).at(-1)).toMatchObject([{}, {}, { limits: {} }]);
   });
 
-  test('refuses limits of a maker of whom nobody ever decided, and writes nothing', async () => {
-    const before = (await readLog()).length;
-    const stranger = `0x${randomBytes(20).toString('hex')}`;
-    expect(await run('makers', 'set', maker, stranger, '--burst', '7')).toEqual({
-      lines: [`${stranger} was never on the whitelist: add it first; nothing was set`],
-      exitCode: 1,
-    });
-    expect(await readLog()).toHaveLength(before);
-  });
+  test.each([['set', '--burst', '7'], ['suspend'], ['remove']])(
+    'refuses to %s a maker of whom nobody ever decided, and writes nothing',
+    async (verb, ...options) => {
+      const before = (await readLog()).length;
+      const stranger = `0x${randomBytes(20).toString('hex')}`;
+      expect(await run('makers', verb, maker, stranger, ...options)).toEqual({
+        lines: [`${stranger} was never on the whitelist: add it first; nothing was written`],
+        exitCode: 1,
+      });
+      expect(await readLog()).toHaveLength(before);
+    },
+  );
 
   test('has the whole service take no new orders, in partition 0, and take them again', async () => {
     const position = { partition: 0, offset: '0' };
@@ -195,10 +198,17 @@ describe('the operator', () => {
     [['makers', 'cancel-only', 'perhaps']],
     [['makers', 'history', maker, `0x${'0'.repeat(40)}`]],
     [['topics', '--json']],
-  ])('the words %j are answered with what there is', async (words) => {
+  ])('the words %j are answered with what there is, without the log', async (words) => {
     const { lines, exitCode } = await run(...words);
     expect(lines).toContainEqual(expect.stringMatching(/^makers list/));
     expect(exitCode).toBe(1);
+    expect(answerWords(words)).toEqual({ lines, exitCode });
+  });
+
+  test('who asks for the usage gets it, without the log; a command does need it', () => {
+    expect(answerWords(['makers', '--help'])).toMatchObject({ exitCode: 0 });
+    expect(answerWords(['makers', 'list'])).toBeUndefined();
+    expect(answerWords(['parked', 'list'])).toBeUndefined();
   });
 
   test.each([

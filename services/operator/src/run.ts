@@ -5,7 +5,7 @@ import type { OperatorSettings } from './env.js';
 import { readMakers } from './follow-makers.js';
 import type { Outcome } from './outcome.js';
 import { parkedUsage, runParked } from './parked-command.js';
-import { parseCommand } from './parse-command.js';
+import { type NoCommand, parseCommand } from './parse-command.js';
 import { type PastDecision, readHistory } from './read-history.js';
 
 const usage = [
@@ -32,6 +32,18 @@ export interface CommandContext {
   readonly user: string;
 }
 
+/** Answers words that need no log: those that ask for the usage, or are no command. Undefined for a command. */
+export function answerWords(words: readonly string[]): Outcome | undefined {
+  if (words.includes('--help')) return { lines: usage, exitCode: 0 };
+  if (words[0] === 'parked') return words.length > 1 ? undefined : refuse({ wrong: [] });
+  const command = parseCommand(words);
+  return 'wrong' in command ? refuse(command) : undefined;
+}
+
+function refuse({ wrong }: NoCommand): Outcome {
+  return { lines: wrong.length > 0 ? [...wrong] : usage, exitCode: 1 };
+}
+
 /** Runs one command of the operator. An unknown command prints the usage. */
 export async function runCommand(
   log: Log,
@@ -42,10 +54,10 @@ export async function runCommand(
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions } = settings;
   if (words[0] === 'parked') {
     const outcome = await runParked(log, words.slice(1), { prefix, partitions, commandId });
-    return outcome ?? { lines: usage, exitCode: 1 };
+    return outcome ?? refuse({ wrong: [] });
   }
   const command = parseCommand(words);
-  if ('wrong' in command) return { lines: command.wrong.length > 0 ? [...command.wrong] : usage, exitCode: 1 };
+  if ('wrong' in command) return refuse(command);
   switch (command.do) {
     case 'topics': {
       const replicationFactor = settings.TOPIC_REPLICATION_FACTOR;

@@ -10,7 +10,7 @@ import { findRoot } from './find-root.js';
 const budgets: Readonly<Record<string, number>> = {
   'services/chain-watcher': 3555,
   'services/ingress': 1840,
-  'services/operator': 865,
+  'services/operator': 890,
   'services/projector': 2981,
   'services/query': 850,
   'shared/book': 210,
