@@ -15,10 +15,14 @@ import {
 } from './primitives.js';
 
 /** The place in `limit-orders.maker-events.v1` of the fact that led to a record. `offset` is a decimal string. */
-export const logPosition = z.object({ partition: z.int().nonnegative(), offset });
+export const logPosition = z
+  .object({ partition: z.int().nonnegative().describe('a partition'), offset })
+  .describe('the place of a fact in `limit-orders.maker-events.v1`');
 
 /** The maker's funds in the making token as they were judged, and the block at which they were read. */
-export const fundingView = z.object({ balance: quantity, allowance: quantity, block: blockNumber });
+export const fundingView = z
+  .object({ balance: quantity, allowance: quantity, block: blockNumber })
+  .describe('the funds of the maker in the making token, as they were judged, and the block at which they were read');
 
 /**
  * Why a record of the book was published: `SUBMITTED` (the order is new), `OBSERVED` (it was read on the chain for the first
@@ -70,12 +74,16 @@ const bookEntryBase = {
  * filled. A tombstone takes the order out; its header `removal` is the reason. Each record is published exactly once.
  */
 export const bookEntry = z.discriminatedUnion('status', [
-  z.object({ ...bookEntryBase, status: z.literal('VALIDATING') }),
-  z.object({ ...bookEntryBase, status: z.literal('ACTIVE'), funding: fundingView }),
+  z.object({ ...bookEntryBase, status: z.literal('VALIDATING').describe('not read on the chain yet') }),
   z.object({
     ...bookEntryBase,
-    status: z.literal('INACTIVE'),
-    reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
+    status: z.literal('ACTIVE').describe('it could be filled at the last block'),
+    funding: fundingView,
+  }),
+  z.object({
+    ...bookEntryBase,
+    status: z.literal('INACTIVE').describe('the funds of the maker do not cover it'),
+    reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']).describe('what does not cover it'),
     funding: fundingView,
   }),
 ]);
@@ -88,9 +96,11 @@ export const bookEntry = z.discriminatedUnion('status', [
 export const makerView = z.object({
   type: z.literal('MakerView'),
   maker: address,
-  admission: z.enum(['UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED']),
-  nonce: quantity.nullable(),
-  limits: makerLimits.optional(),
+  admission: z
+    .enum(['UNKNOWN', 'ADMITTED', 'SUSPENDED', 'REMOVED'])
+    .describe('what was last decided; `UNKNOWN`: nothing'),
+  nonce: quantity.nullable().describe('the highest that the chain was seen to hold; null before the first reading'),
+  limits: makerLimits.optional().describe('where the maker has some of its own'),
   position: logPosition,
 });
 

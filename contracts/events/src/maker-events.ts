@@ -37,11 +37,10 @@ export const orderCancelled = z.object({
   cause,
 });
 
-/** Names the watcher that may publish facts about the chain: a number that only grows. 0 before the first. */
-const term = z.int().positive();
+/** 0 before the first. */
+const term = z.int().positive().describe('names the watcher that may publish facts about the chain; it only grows');
 
-/** Names a watcher process: random, and new with each start. */
-const holder = z.string().min(1).max(64);
+const holder = z.string().min(1).max(64).describe('names a process of the watcher: random, and new with each start');
 
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
 export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
@@ -50,7 +49,11 @@ export const observedFunds = z.object({ token: address, balance: quantity, allow
  * An order's own state on the chain. `filled` is the sum of all fills of its making amount; `cancelled`: by `cancelOrder`, or
  * by an amount that can never be filled again.
  */
-export const observedOrder = z.object({ orderHash: bytes32, filled: quantity, cancelled: z.boolean() });
+export const observedOrder = z.object({
+  orderHash: bytes32,
+  filled: quantity,
+  cancelled: z.boolean().describe('by `cancelOrder`, or by an amount that can never be filled again'),
+});
 
 /**
  * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as one, for
@@ -64,10 +67,11 @@ export const makerObserved = z.object({
   block: blockRef,
   term,
   cause,
-  /** The maker's cancel-all counter. Left out: not read. */
-  nonce: quantity.optional(),
-  funds: z.array(observedFunds),
-  orders: z.array(observedOrder),
+  nonce: quantity.optional().describe("the maker's cancel-all counter; left out where it was not read"),
+  funds: z
+    .array(observedFunds)
+    .describe('what the maker holds of each token that was read, and what the protocol may transfer'),
+  orders: z.array(observedOrder).describe('the state on the chain of each order that was read'),
 });
 
 /** `MakerAdmitted`: an operator put the maker on the whitelist. Open orders that are still valid come back into the book. */

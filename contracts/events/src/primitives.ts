@@ -19,7 +19,7 @@ export const quantity = hex(/^0x(0|[1-9a-f][0-9a-f]{0,63})$/, 'a uint256 in mini
 export const signature = hex(/^0x([0-9a-f]{128}|[0-9a-f]{130})$/, 'a 64 or 65 byte signature in lowercase hex');
 
 /** A block number. */
-export const blockNumber = z.int().nonnegative();
+export const blockNumber = z.int().nonnegative().describe('a block number');
 
 export const offset = z
   .string()
@@ -31,49 +31,74 @@ export const seconds = z.int().nonnegative().describe('seconds since 1970');
 export const milliseconds = z.int().nonnegative().describe('milliseconds since 1970');
 
 /** An amount of one token. `amount` is in the token's smallest unit. */
-export const tokenAmount = z.object({ token: address, amount: quantity });
+export const tokenAmount = z
+  .object({ token: address, amount: quantity })
+  .describe("an amount of one token, in the token's smallest unit");
 
 /** An order as the maker signed it, in the normal form of responses (Interface 2.2). */
-export const order = z.object({
-  salt: quantity,
-  nonce: quantity,
-  expiresAt: quantity,
-  making: tokenAmount,
-  taking: tokenAmount,
-  maker: address,
-  permittedTaker: address,
-});
+export const order = z
+  .object({
+    salt: quantity,
+    nonce: quantity,
+    expiresAt: quantity,
+    making: tokenAmount.describe('what the maker sells'),
+    taking: tokenAmount.describe('what the maker wants for all of it'),
+    maker: address,
+    permittedTaker: address,
+  })
+  .describe('an order as its maker signed it');
 
 /** The block at which a fact about the chain holds. */
-export const blockRef = z.object({ number: blockNumber, hash: bytes32, timestamp: seconds });
+export const blockRef = z.object({ number: blockNumber, hash: bytes32, timestamp: seconds }).describe('a block');
 
 /** What led to a fact: a maker's request, a log of a transaction, a read of the chain, or an operator's command. */
-export const cause = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('request'), requestId: z.string().min(1).max(128) }),
-  z.object({ kind: z.literal('log'), transactionHash: bytes32, logIndex: z.int().nonnegative() }),
-  z.object({ kind: z.literal('read'), occasion: z.enum(['ORDER', 'CATCH_UP', 'SWEEP']) }),
-  z.object({
-    kind: z.literal('operator'),
-    commandId: z.string().min(1).max(128),
-    /** Who decided it. */
-    by: z.string().min(1).max(128).optional(),
-    /** Why, in the operator's words. */
-    reason: z.string().min(1).max(500).optional(),
-  }),
-]);
+export const cause = z
+  .discriminatedUnion('kind', [
+    z.object({
+      kind: z.literal('request').describe('a request of the maker'),
+      requestId: z.string().min(1).max(128).describe('the `X-Request-Id` of its answer'),
+    }),
+    z.object({
+      kind: z.literal('log').describe('a log of a transaction'),
+      transactionHash: bytes32,
+      logIndex: z.int().nonnegative().describe('its place in the block'),
+    }),
+    z.object({
+      kind: z.literal('read').describe('a read of the chain'),
+      occasion: z
+        .enum(['ORDER', 'CATCH_UP', 'SWEEP'])
+        .describe('a new order, a watcher that was behind, or the regular sweep'),
+    }),
+    z.object({
+      kind: z.literal('operator').describe('a command of the operator'),
+      commandId: z.string().min(1).max(128).describe('names the command'),
+      by: z.string().min(1).max(128).optional().describe('who decided it'),
+      reason: z.string().min(1).max(500).optional().describe("why, in the operator's words"),
+    }),
+  ])
+  .describe('what led to the fact');
 
 /**
  * The limits of one maker, each in place of the service's own; what is left out is as the service has it. Open orders, and the
  * budget of POST: orders per second by which it fills, and orders that it holds when full.
  */
-export const makerLimits = z.object({
-  openOrdersMax: z.int().min(1).max(1_000_000).optional(),
-  ordersPerSecond: z.int().min(1).max(1_000_000).optional(),
-  ordersBurst: z.int().min(1).max(1_000_000).optional(),
-});
+export const makerLimits = z
+  .object({
+    openOrdersMax: z.int().min(1).max(1_000_000).optional().describe('open orders'),
+    ordersPerSecond: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .describe('orders per second, by which the budget of POST fills'),
+    ordersBurst: z.int().min(1).max(1_000_000).optional().describe('orders that the budget holds when it is full'),
+  })
+  .describe("limits of one maker in place of the service's own; what is left out is as the service has it");
 
 /** `CANCEL_ONLY`: no order is placed; cancelling, listing and patching go on. */
-export const serviceMode = z.enum(['NORMAL', 'CANCEL_ONLY']);
+export const serviceMode = z
+  .enum(['NORMAL', 'CANCEL_ONLY'])
+  .describe('`CANCEL_ONLY`: no order is placed; cancelling, listing and patching go on');
 
 export type OrderBody = z.infer<typeof order>;
 export type BlockRef = z.infer<typeof blockRef>;

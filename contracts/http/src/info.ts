@@ -5,59 +5,84 @@ const count = z.int().nonnegative();
 const unixSeconds = z.int().nonnegative().meta({ description: 'Unix seconds' });
 
 /** A budget that fills by `perSecond` up to `burst`. */
-const budget = z.object({ perSecond: z.int().positive(), burst: z.int().positive() });
+const budget = z.object({
+  perSecond: z.int().positive().describe('By how many it fills each second'),
+  burst: z.int().positive().describe('How many it holds when it is full'),
+});
+
+const chainId = z.int().positive().describe('The chain id: 8217 on the main network');
 
 /** An EIP-712 domain as wallets and libraries take it. */
 const domain = z.object({
-  name: z.string(),
-  version: z.string(),
-  chainId: z.int().positive(),
-  verifyingContract: sentAddress,
+  name: z.string().describe('`serviceName` and `Limit Order Protocol`'),
+  version: z.string().describe('`v0`'),
+  chainId,
+  verifyingContract: sentAddress.describe('The LimitOrderProtocol contract'),
 });
 
-const domains = z.object({
-  order: domain.meta({ description: 'Of the type `Order`; it has no salt' }),
-  cancellation: domain.meta({
-    description:
-      "Of the type `OrderCancellationRequest`. Add `salt`: the order's own, or that of the query parameter `salt`; typed `uint256`, or `bytes32` where a wallet can type it no other way",
-  }),
-  list: domain.meta({
-    description:
-      'Of the type `GetLimitOrdersRequest`. Add `salt`, typed `bytes32`: 32 random bytes, the same as the query parameter `salt`',
-  }),
-});
+const domains = z
+  .object({
+    order: domain.meta({ description: 'Of the type `Order`; it has no salt' }),
+    cancellation: domain.meta({
+      description:
+        "Of the type `OrderCancellationRequest`. Add `salt`: the order's own, or that of the query parameter `salt`; typed `uint256`, or `bytes32` where a wallet can type it no other way",
+    }),
+    list: domain.meta({
+      description:
+        'Of the type `GetLimitOrdersRequest`. Add `salt`, typed `bytes32`: 32 random bytes, the same as the query parameter `salt`',
+    }),
+  })
+  .describe('The EIP-712 domains, ready to sign with');
 
-const limits = z.object({
-  ordersPerPost: count.meta({ description: 'Orders in one POST' }),
-  openOrdersPerMaker: count.meta({ description: "A maker's open orders; an operator can give a maker another limit" }),
-  cancelsPerDelete: count.meta({ description: 'Order hashes in one DELETE, and in one POST of cancellations' }),
-  orderBudget: budget.meta({ description: "A maker's orders" }),
-  cancelBudget: budget.meta({ description: "A maker's cancellations" }),
-  listBudget: budget.meta({ description: "A maker's lists" }),
-  clientRequests: z
-    .object({ windowSeconds: count, place: count, cancel: count, list: count, patch: count })
-    .meta({ description: 'Requests of one client address in one window; each 8 KiB of one count as one more' }),
-  requestTtlSeconds: count.meta({ description: 'How old the `issuedAt` of a list request may be' }),
-  clockSkewSeconds: count.meta({ description: 'How far `issuedAt` may be ahead of the clock of the service' }),
-  bodyBytesMax: count,
-  headerBytesMax: count.meta({ description: 'Request line and headers together' }),
-  gracePeriodSeconds: count.meta({ description: 'An order leaves the feed of the router so long before it expires' }),
-});
+const limits = z
+  .object({
+    ordersPerPost: count.meta({ description: 'Orders in one POST' }),
+    openOrdersPerMaker: count.meta({
+      description: "A maker's open orders; an operator can give a maker another limit",
+    }),
+    cancelsPerDelete: count.meta({ description: 'Order hashes in one DELETE, and in one POST of cancellations' }),
+    orderBudget: budget.meta({ description: "A maker's orders" }),
+    cancelBudget: budget.meta({ description: "A maker's cancellations" }),
+    listBudget: budget.meta({ description: "A maker's lists" }),
+    clientRequests: z
+      .object({
+        windowSeconds: count.describe('Length of the window'),
+        place: count.describe('POSTs of orders'),
+        cancel: count.describe('DELETEs and POSTs of cancellations'),
+        list: count.describe('GETs, of lists and of all else'),
+        patch: count.describe('PATCHes'),
+      })
+      .meta({ description: 'Requests of one client address in one window; each 8 KiB of one count as one more' }),
+    requestTtlSeconds: count.meta({ description: 'How old the `issuedAt` of a list request may be' }),
+    clockSkewSeconds: count.meta({ description: 'How far `issuedAt` may be ahead of the clock of the service' }),
+    bodyBytesMax: count.meta({ description: 'Bytes of the body of one request' }),
+    headerBytesMax: count.meta({ description: 'Request line and headers together' }),
+    gracePeriodSeconds: count.meta({ description: 'An order leaves the feed of the router so long before it expires' }),
+  })
+  .describe('As they are configured');
 
 /** The answer to GET …/info: what a maker needs to sign and call, as this service is configured (Interface 4.6). */
 export const info = z
   .object({
-    serviceName: z.string(),
-    chainId: z.int().positive(),
-    contracts: z.object({
-      limitOrderProtocol: sentAddress.meta({ description: 'Approve it for what your orders sell' }),
-      navigator: sentAddress.meta({ description: 'The contract that quotes call; the zero address where none is set' }),
-    }),
+    serviceName: z.string().describe('The first word of the name of the signing domains'),
+    chainId,
+    contracts: z
+      .object({
+        limitOrderProtocol: sentAddress.meta({ description: 'Approve it for what your orders sell' }),
+        navigator: sentAddress.meta({
+          description: 'The contract that quotes call; the zero address where none is set',
+        }),
+      })
+      .describe('Addresses on the chain'),
     domains,
     limits,
     serverTime: unixSeconds,
     block: z
-      .object({ number: count, hash: z.string().optional(), timestamp: unixSeconds })
+      .object({
+        number: count.describe('Its number'),
+        hash: z.string().optional().describe('Its hash, where it is known'),
+        timestamp: unixSeconds,
+      })
       .nullable()
       .meta({ description: 'The newest block by which orders were judged; null before the first' }),
   })

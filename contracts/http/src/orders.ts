@@ -21,26 +21,36 @@ export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
  */
 export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes');
 
+/** An order of these types, each field with its meaning; that of `making` and `taking` is said of the order. */
+function orderShape<Q extends z.ZodType, A extends z.ZodType, T extends z.ZodType>(quantity: Q, address: A, amount: T) {
+  return {
+    salt: quantity.describe('A random number, in hex: it makes orders of the same terms different orders'),
+    nonce: quantity.describe("The maker's nonce on the chain, in hex. An order with another one is cancelled"),
+    expiresAt: quantity.describe('Unix seconds (not milliseconds), in hex. From then on the order is invalid for good'),
+    making: amount,
+    taking: amount,
+    maker: address.describe('The address that signs'),
+    permittedTaker: address.describe('The zero address: anyone may fill'),
+  };
+}
+
+const amounts = '`making` is what the maker sells, and `taking` what it wants for all of it';
+
 const tokenAmountInput = z
   .strictObject({ token: addressInput, amount: quantityInput })
-  .meta({ id: 'TokenAmountInput' });
+  .meta({ id: 'TokenAmountInput', description: 'An amount of an ERC-20 token, in its smallest unit' });
 
 /** An order as a maker posts it (Interface 2.2). Unknown fields are not allowed: they would not be signed. */
 export const orderInput = z
-  .strictObject({
-    salt: quantityInput,
-    nonce: quantityInput,
-    expiresAt: quantityInput,
-    making: tokenAmountInput,
-    taking: tokenAmountInput,
-    maker: addressInput,
-    permittedTaker: addressInput,
-  })
-  .meta({ id: 'OrderInput', description: 'The order as its maker signed it. `expiresAt` in Unix seconds' });
+  .strictObject(orderShape(quantityInput, addressInput, tokenAmountInput))
+  .meta({ id: 'OrderInput', description: `The order as its maker signed it. ${amounts}` });
 
 /** One item of a POST (Interface 4.3). */
 export const placementInput = z
-  .strictObject({ order: orderInput, signature: signatureInput })
+  .strictObject({
+    order: orderInput,
+    signature: signatureInput.describe("The maker's signature over the order, in hex"),
+  })
   .meta({ id: 'Placement' });
 
 /** The body of a POST. How many items it may have is a setting, and answered with `too_many_orders`. */
@@ -48,7 +58,10 @@ export const placementInputs = z.array(placementInput).min(1);
 
 /** One item of the body of POST …/cancellations (Interface 4.4). */
 export const cancellationInput = z
-  .strictObject({ orderHash: orderHashInput, signature: signatureInput })
+  .strictObject({
+    orderHash: orderHashInput.describe('The order to cancel: its hash, in hex'),
+    signature: signatureInput.describe("The maker's signature over `OrderCancellationRequest`, in hex"),
+  })
   .meta({ id: 'CancellationInput' });
 
 /** The body of POST …/cancellations. How many items it may have is a setting. */
@@ -63,23 +76,19 @@ export const sentAddress = hex(/^0x[0-9a-f]{40}$/, 'a 20-byte address in lowerca
 const orderHash = hex(/^0x[0-9a-f]{64}$/, 'the EIP-712 digest that the maker signed, in lowercase hex');
 const signature = hex(/^0x([0-9a-f]{2}){64,65}$/, "the maker's signature as it was posted, in lowercase hex");
 
-const tokenAmount = z.object({ token: sentAddress, amount: sentQuantity }).meta({ id: 'TokenAmount' });
+const tokenAmount = z
+  .object({ token: sentAddress, amount: sentQuantity })
+  .meta({ id: 'TokenAmount', description: 'An amount of an ERC-20 token, in its smallest unit' });
 
 const order = z
-  .object({
-    salt: sentQuantity,
-    nonce: sentQuantity,
-    expiresAt: sentQuantity,
-    making: tokenAmount,
-    taking: tokenAmount,
-    maker: sentAddress,
-    permittedTaker: sentAddress,
-  })
-  .meta({ id: 'Order', description: 'The order as it was posted. Partial fills do not change it' });
+  .object(orderShape(sentQuantity, sentAddress, tokenAmount))
+  .meta({ id: 'Order', description: `The order as it was posted. Partial fills do not change it. ${amounts}` });
 
 const recordBase = { order, orderHash, signature };
 
-const validatingRecord = z.object({ ...recordBase, status: z.literal('VALIDATING') }).meta({ id: 'ValidatingOrder' });
+const validatingRecord = z
+  .object({ ...recordBase, status: z.literal('VALIDATING').describe('Accepted, and not read on the chain yet') })
+  .meta({ id: 'ValidatingOrder' });
 
 /** The answer to POST: every order that was stored begins as VALIDATING (Interface 4.3). */
 export const validatingRecords = z.array(validatingRecord);
@@ -88,12 +97,16 @@ export const validatingRecords = z.array(validatingRecord);
 export const limitOrderRecord = z
   .discriminatedUnion('status', [
     validatingRecord,
-    z.object({ ...recordBase, status: z.literal('ACTIVE') }).meta({ id: 'ActiveOrder' }),
+    z
+      .object({ ...recordBase, status: z.literal('ACTIVE').describe('It could be filled at the last block') })
+      .meta({ id: 'ActiveOrder' }),
     z
       .object({
         ...recordBase,
-        status: z.literal('INACTIVE'),
-        reason: z.enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE']),
+        status: z.literal('INACTIVE').describe('The funds of the maker do not cover it; it waits for them'),
+        reason: z
+          .enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE'])
+          .describe('What does not cover it; the allowance where both do not'),
       })
       .meta({ id: 'InactiveOrder' }),
   ])
@@ -104,7 +117,14 @@ export const limitOrderRecords = z.array(limitOrderRecord);
 
 /** The answer to DELETE and to POST …/cancellations: one item per hash, in the order of the request. */
 export const cancellations = z.array(
-  z.object({ orderHash, status: z.enum(['CANCELLED', 'NOT_FOUND']) }).meta({ id: 'Cancellation' }),
+  z
+    .object({
+      orderHash,
+      status: z
+        .enum(['CANCELLED', 'NOT_FOUND'])
+        .describe('`NOT_FOUND`: no open order has the hash, and none can come to have it'),
+    })
+    .meta({ id: 'Cancellation' }),
 );
 
 export type PlacementInput = z.infer<typeof placementInput>;

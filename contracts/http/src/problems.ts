@@ -38,7 +38,14 @@ export const problemKinds = {
 export type ProblemCode = keyof typeof problemKinds;
 
 /** What is wrong at one place of the request. `pointer` is a JSON pointer (RFC 6901) into the body or the query. */
-export const fieldProblem = z.object({ pointer: z.string(), detail: z.string() }).meta({ id: 'FieldProblem' });
+export const fieldProblem = z
+  .object({
+    pointer: z
+      .string()
+      .describe('JSON pointer (RFC 6901) to the place in the body, or `/` and the name of a parameter or header'),
+    detail: z.string().describe('What is wrong there'),
+  })
+  .meta({ id: 'FieldProblem' });
 
 /** The body of every error, `application/problem+json` (RFC 9457). */
 export const problem = z

@@ -9,7 +9,8 @@ const amountError =
 export const amountInput = z
   .string({ error: amountError })
   .regex(/^(0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/, { error: amountError, abort: true })
-  .refine((text) => BigInt(text) < UINT256_LIMIT, { error: amountError });
+  .refine((text) => BigInt(text) < UINT256_LIMIT, { error: amountError })
+  .describe('The new minimum in the smallest unit of the token: hex, or decimal digits');
 
 /** The message for a value of another type; other issues keep their own. */
 const unlessObject = (error: string) => (issue: { readonly code: string }) =>
@@ -24,6 +25,7 @@ export const quotePatchInput = z.strictObject(
     data: z.string({ error: 'must be a hex string' }).meta({ description: '`quote.tx.data`: 0x-prefixed hex' }),
     minOutput: z
       .strictObject({ amount: amountInput }, { error: unlessObject('must be an object with `amount`') })
+      .describe('The guaranteed minimum output (slippage assertion) that is wanted')
       .optional(),
   },
   { error: unlessObject('must be an object') },

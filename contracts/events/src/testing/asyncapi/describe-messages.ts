@@ -7,8 +7,8 @@ import { type DataType, type Schema, schemaRef } from './describe-data.js';
 export type MessageName = DataType | 'BookEntryRemoved' | 'Parked' | 'ParkedResolved';
 
 const none: Schema = { type: 'null' };
-const text: Schema = { type: 'string' };
-const decimal: Schema = { type: 'string', pattern: '^(0|[1-9][0-9]*)$' };
+const text = (description: string): Schema => ({ type: 'string', description });
+const decimal = (description: string): Schema => ({ type: 'string', pattern: '^(0|[1-9][0-9]*)$', description });
 
 const makerKey: Schema = { allOf: [schemaRef('Address')], description: 'The maker.' };
 const orderKey: Schema = { allOf: [schemaRef('Bytes32')], description: 'The order hash.' };
@@ -76,7 +76,12 @@ const summaries: Readonly<Record<MessageName, string>> = {
 };
 
 const headersOfFeed = schemaRef('FeedEvent');
-const parkedOrigin = { 'parked-topic': text, 'parked-partition': decimal, 'parked-offset': decimal };
+const parkedOrigin = {
+  'parked-topic': text('The topic of the message that could not be handled.'),
+  'parked-partition': decimal('Its partition.'),
+  'parked-offset': decimal('Its offset.'),
+};
+const typeOf = (name: MessageName): Schema => ({ const: ceType(name), description: 'What the message is.' });
 
 /** The header schemas that several messages refer to. */
 export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>> = {
@@ -85,7 +90,7 @@ export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>>
     description: 'CloudEvents 1.0 in the binary mode of its Kafka binding: attributes and the W3C trace in headers.',
     required: ['ce_specversion', 'ce_id', 'ce_type', 'ce_source', 'ce_time', 'content-type'],
     properties: {
-      ce_specversion: { const: '1.0' },
+      ce_specversion: { const: '1.0', description: 'The version of CloudEvents.' },
       ce_id: { type: 'string', minLength: 1, description: 'Unique with `ce_source`; a repeat of a fact has the same.' },
       ce_type: { type: 'string', description: 'What the message is.' },
       ce_source: { type: 'string', pattern: '^/makerbook/', description: 'The service that wrote it.' },
@@ -94,10 +99,14 @@ export const headerSchemas: Readonly<Record<'CloudEvent' | 'FeedEvent', Schema>>
         pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
         description: 'When it happened; of a fact read at a block the time of the block.',
       },
-      'content-type': { const: 'application/json' },
-      traceparent: { type: 'string', pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' },
-      tracestate: text,
-      baggage: text,
+      'content-type': { const: 'application/json', description: 'Of the value.' },
+      traceparent: {
+        type: 'string',
+        pattern: '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$',
+        description: 'The trace that the message belongs to (W3C Trace Context).',
+      },
+      tracestate: text('What vendors add to the trace.'),
+      baggage: text('What the trace carries along (W3C Baggage).'),
     },
   },
   FeedEvent: {
@@ -164,25 +173,28 @@ function headersOf(name: MessageName): Schema {
   switch (name) {
     case 'BookEntryRemoved':
       return headersWith(headersOfFeed, {
-        ce_type: { const: ceType(name) },
+        ce_type: typeOf(name),
         removal: { enum: bookRemovalReason.options, description: 'Why the order left the book.' },
-        position_partition: { ...decimal, description: 'The fact that led to it, in the log.' },
-        position_offset: decimal,
+        position_partition: decimal('The partition of the log that holds the fact that led to it.'),
+        position_offset: decimal('The offset of that fact.'),
       });
     case 'BookEntry':
     case 'BookClock':
     case 'MakerView':
     case 'ServiceView':
-      return headersWith(headersOfFeed, { ce_type: { const: ceType(name) } });
+      return headersWith(headersOfFeed, { ce_type: typeOf(name) });
     case 'Parked':
       return {
-        ...headersWith(undefined, { ...parkedOrigin, 'parked-reason': text }),
+        ...headersWith(undefined, { ...parkedOrigin, 'parked-reason': text('Why it could not be handled.') }),
         not: { required: ['resolution'] },
       };
     case 'ParkedResolved':
-      return headersWith(undefined, { ...parkedOrigin, resolution: { enum: ['replayed', 'discarded'] } });
+      return headersWith(undefined, {
+        ...parkedOrigin,
+        resolution: { enum: ['replayed', 'discarded'], description: 'What the operator did.' },
+      });
     default:
-      return headersWith(schemaRef('CloudEvent'), { ce_type: { const: ceType(name) } });
+      return headersWith(schemaRef('CloudEvent'), { ce_type: typeOf(name) });
   }
 }
 
