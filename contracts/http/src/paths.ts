@@ -7,4 +7,6 @@ export const paths = {
   openApi: '/openapi.json',
   asyncApi: '/asyncapi.json',
   docs: '/docs',
+  /** Leads to the page. */
+  root: '/',
 } as const;

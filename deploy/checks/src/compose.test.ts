@@ -102,11 +102,13 @@ test('the gateway routes by method and path as deploy/routes.json says', () => {
     { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'exact', service: 'query' },
     { path: '/v0alpha', match: 'prefix', service: 'ingress' },
     { path: '/v0', match: 'prefix', service: 'ingress' },
+    { path: '/', match: 'exact', service: 'query' },
     { path: '/openapi.json', match: 'exact', service: 'query' },
     { path: '/asyncapi.json', match: 'exact', service: 'query' },
     { path: '/docs', match: 'prefix', service: 'query' },
   ]);
   expect(conf).toContain('location = /v0alpha/limit-orders/info { proxy_pass http://query; }');
+  expect(conf).toContain('location = / { proxy_pass http://query; }');
   expect(conf).toContain('location ~ ^/(docs(/|$)|(openapi|asyncapi)\\.json$) { proxy_pass http://query; }');
   expect(conf).toContain('map $request_method $orders { GET query; HEAD query; default ingress; }');
   expect(conf).toContain('location = /v0alpha/limit-orders { proxy_pass http://$orders; }');

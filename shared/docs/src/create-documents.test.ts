@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { bookEntry as bookEntrySchema } from '@makerbook/contracts-events';
+import { bookCause, bookEntry as bookEntrySchema, bookRemovalReason } from '@makerbook/contracts-events';
 import { examples, operations, problemKinds } from '@makerbook/contracts-http';
+import { Interface } from 'ethers';
 import { createDocuments } from './create-documents.js';
 import { bookEntry } from './render-page.js';
 
@@ -37,6 +38,31 @@ describe('the page', () => {
     expect(links.filter((id) => !ids.has(id))).toEqual([]);
   });
 
+  test('has the router’s guide, with every reason and cause of the feed', () => {
+    const guide = page.split('<section id="router">')[1]?.split('</section>')[0] ?? '';
+    for (const name of [...bookRemovalReason.options, ...bookCause.options])
+      expect(guide).toContain(`<code>${name}</code>`);
+    expect(guide).toContain('<h3 id="router-two-orders-one-balance">');
+    expect(guide).not.toMatch(/\]\(|\*\*\S|```/);
+    expect([...guide.matchAll(/href="(\/[^"]*)"/g)].map(([, path = '']) => [path, bodyOf(path) !== ''])).toEqual([
+      ['/asyncapi.json', true],
+    ]);
+  });
+
+  test('has the ABI of the contract, whole, to read and as JSON', () => {
+    const [, code = ''] = /<section id="contract">.*?<pre><code>(.*?)<\/code>/s.exec(page) ?? [];
+    const read = Interface.from(code.split('\n').filter((line) => line !== ''));
+    const whole = Interface.from(bodyOf('/docs/limit-order-protocol.json'));
+    const described = ({ fragments }: Interface) =>
+      fragments
+        .filter(({ type }) => type !== 'constructor')
+        .map((fragment) => fragment.format('full'))
+        .sort();
+    expect(described(read)).toEqual(described(whole));
+    for (const name of ['nonce', 'cancelOrder', 'cancelAllOrders', 'fillOrder'])
+      expect(whole.getFunction(name)).not.toBeNull();
+  });
+
   test('shows a record of the feed that is one', () => {
     expect(bookEntrySchema.safeParse({ type: 'BookEntry', ...bookEntry }).error).toBeUndefined();
   });
@@ -61,9 +87,9 @@ describe('what the page loads', () => {
         follow(mapped ?? new URL(name, `http://x${path}`).pathname);
       }
     }
-    expect(documents.map(({ path }) => path).filter((path) => path.startsWith('/docs/') && !seen.has(path))).toEqual(
-      [],
-    );
+    expect(documents.map(({ path }) => path).filter((path) => path.startsWith('/docs/') && !seen.has(path))).toEqual([
+      '/docs/limit-order-protocol.json',
+    ]);
   });
 
   test('is nothing of another host: the policy lets nothing else in', () => {
@@ -78,6 +104,10 @@ describe('what the page loads', () => {
     expect([...page.matchAll(/(?:src|action|<link[^>]* href)="(https?:[^"]*)"/g)]).toEqual([]);
     expect(bodyOf('/docs/style.css')).not.toMatch(/url\(|@import/);
   });
+});
+
+test('the root leads to the page', () => {
+  expect(documents.find(({ path }) => path === '/')?.headers).toMatchObject({ Location: '/docs' });
 });
 
 test('the documents are JSON of their kinds', () => {

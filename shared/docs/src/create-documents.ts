@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { paths } from '@makerbook/contracts-http';
 import type { Deployment } from './describe-interface.js';
-import { renderPage } from './render-page.js';
+import { protocolAbi, renderPage } from './render-page.js';
 
 /** A file of the documents as it is served. */
 export interface Document {
@@ -24,6 +24,7 @@ const published = (name: string, file: string) => join(dirname(resolve(name)), '
 const ownModules = ['page', 'panel', 'call-service', 'requests', 'sign', 'typed-data'];
 const hashModules = ['sha3', 'sha2', 'hmac', '_md', '_u64', 'utils'];
 const HASHES = `${paths.docs}/lib/hashes`;
+const ABI = `${paths.docs}/limit-order-protocol.json`;
 const CURVE = `${paths.docs}/lib/secp256k1.js`;
 
 /** Where the browser finds the packages that our modules import. */
@@ -47,7 +48,8 @@ const contentSecurityPolicy = [
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
   const asset = (name: string) => readFileSync(own(`assets/${name}`), 'utf8');
-  const assets = { template: asset('page.html'), order: asset('order.mjs'), fill: asset('fill.mjs') };
+  const guide = readFileSync(published('@makerbook/contracts-events', 'README.md'), 'utf8');
+  const assets = { template: asset('page.html'), order: asset('order.mjs'), fill: asset('fill.mjs'), guide };
   const page = renderPage(assets, deployment, importMap);
   const hashes = dirname(resolve('@noble/hashes/sha3.js'));
   return [
@@ -57,6 +59,8 @@ export function createDocuments(deployment: Deployment): readonly Document[] {
       'Content-Security-Policy': contentSecurityPolicy,
       'Referrer-Policy': 'no-referrer',
     }),
+    document(paths.root, Buffer.from(''), 'text/plain', { Location: paths.docs }),
+    document(ABI, Buffer.from(JSON.stringify(protocolAbi)), 'application/json'),
     document(`${paths.docs}/style.css`, readFileSync(own('assets/style.css')), 'text/css'),
     ...ownModules.map((name) => script(`${paths.docs}/browser/${name}.js`, own(`dist/browser/${name}.js`))),
     ...hashModules.map((name) => script(`${HASHES}/${name}.js`, join(hashes, `${name}.js`))),

@@ -1,9 +1,11 @@
-import { type BookEntry, type BookRemovalReason, bookRemovalReason } from '@makerbook/contracts-events';
-import type { Order } from '@makerbook/contracts-evm';
+import type { BookEntry } from '@makerbook/contracts-events';
+import { deployArtifacts, type Order } from '@makerbook/contracts-evm';
 import { info } from '@makerbook/contracts-http';
 import { type Types, typeString } from './browser/typed-data.js';
 import { describeFields } from './describe-fields.js';
 import { type Deployment, describeForBrowser, domainSeparatorOf, signedTypes } from './describe-interface.js';
+import { type AbiItem, describeAbi } from './render-abi.js';
+import { renderGuide } from './render-guide.js';
 import { codeBlock, escapeHtml, type Html, jsonBlock, prose, table } from './render-html.js';
 import {
   renderCodes,
@@ -20,7 +22,12 @@ export interface PageAssets {
   /** The programs that it shows. */
   readonly order: string;
   readonly fill: string;
+  /** The guide to the router's feed, in Markdown. */
+  readonly guide: string;
 }
+
+/** The ABI of the LimitOrderProtocol contract. */
+export const protocolAbi: readonly AbiItem[] = deployArtifacts.LimitOrderProtocol.abi;
 
 /**
  * The page: its template with this deployment's values, and with what the contracts say of operations, errors and types.
@@ -62,7 +69,8 @@ export function renderPage(assets: PageAssets, deployment: Deployment, importMap
     limits: renderLimits(limits),
     bookEntry: jsonBlock('The value of a record', bookEntry),
     fill: codeBlock('A fill, with ethers', assets.fill),
-    removals: renderRemovals(),
+    guide: renderGuide(assets.guide),
+    abi: codeBlock('The contract, as ethers and `parseAbi` of viem take it', describeAbi(protocolAbi)),
   });
 }
 
@@ -172,25 +180,6 @@ const cancels = [
     'The maker’s nonce grows by one: every order with a lower nonce is invalid for good.',
   ],
 ] as const;
-
-const removals: Readonly<Record<BookRemovalReason, string>> = {
-  CANCELLED: 'The maker cancelled it with the service.',
-  CANCELLED_ONCHAIN: 'The maker cancelled it on the chain.',
-  NONCE_CHANGED: 'The maker cancelled all on the chain, or its nonce is not the chain’s.',
-  FILLED: 'It is filled in full.',
-  EXPIRED: 'A block’s timestamp has reached its expiry.',
-  GRACE_PERIOD: 'It expires soon, and is routed no more. Nothing follows.',
-  QUARANTINED: 'The maker cannot be processed at the moment. The order may come back.',
-  SUSPENDED:
-    'The operator has suspended or removed the maker. The order comes back with the maker, if it is still valid.',
-};
-
-function renderRemovals(): Html {
-  return table(
-    ['removal', 'meaning'],
-    bookRemovalReason.options.map((reason) => [`<code>${reason}</code>`, prose(removals[reason])]),
-  );
-}
 
 /** A record of the feed, for example. */
 export const bookEntry: Omit<Extract<BookEntry, { status: 'ACTIVE' }>, 'type'> = {

@@ -20,7 +20,7 @@ export interface ApiRequest {
 /** Extra header fields. `RateLimit` and `RateLimit-Policy` join those of the limit per client. */
 export type ReplyHeaders = Readonly<Record<string, string>>;
 
-/** An answer with status 200. */
+/** An answer with status 200, or 302 where its headers have a `Location`. */
 export interface Success {
   readonly body: string | Buffer;
   readonly contentType: string;
@@ -64,7 +64,8 @@ export interface WireReply {
 /** Status, content type and body of a reply: the one place where a problem becomes bytes (RFC 9457). */
 export function toWire(reply: Reply, requestId: string): WireReply {
   if (!isRefusal(reply)) {
-    return { status: 200, contentType: reply.contentType, headers: reply.headers ?? {}, body: reply.body };
+    const { contentType, headers = {}, body } = reply;
+    return { status: headers['Location'] === undefined ? 200 : 302, contentType, headers, body };
   }
   const { code, headers = {}, ...text } = reply;
   const problem: Problem = problemBody(code, text, requestId);

@@ -63,6 +63,7 @@ function faultOfAnswer(
   if (request.asked.method === 'HEAD') return status >= 500 && status !== 503 ? `status ${status}` : undefined;
   const text = unpack(body, headers.get('content-encoding')).toString();
   if (status === 200) return operation?.judge(request, text);
+  if (status === 302) return headers.get('location') === '/docs' ? undefined : '302';
   if (status === 204 || status === 304) return operation !== undefined && status === 204 ? '204' : undefined;
   if (headers.get('content-type') !== 'application/problem+json; charset=utf-8')
     return `${status} is no problem document: ${text.slice(0, 200)}`;
