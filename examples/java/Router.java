@@ -4,6 +4,7 @@ import java.io.File;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -25,7 +26,9 @@ class Router {
 
   public static void main(String[] args) throws Exception {
     var environment = System.getenv();
-    var stack = JSON.readTree(new File(environment.getOrDefault("MAKERBOOK_DATA", ".local"), "stack.json"));
+    var file = new File(environment.getOrDefault("MAKERBOOK_DATA", ".local"), "stack.json");
+    if (!file.exists()) throw new Exception("there is no " + file + ": start the stack first, with `npm start`");
+    var stack = JSON.readTree(file);
     var topic = environment.getOrDefault("TOPIC_PREFIX", "") + "limit-orders.book.v1";
     // Without read_committed, records of a transaction that was given up would be seen.
     var settings = Map.<String, Object>of(
@@ -51,7 +54,7 @@ class Router {
       }
       // The oldest clock counts. It moves with each block, also when no order changes, unless the feed is dead.
       var complete = clocks.size() < partitions.size() ? 0 : clocks.values().stream().min(Long::compare).orElse(0L);
-      var age = nowSeconds() - complete;
+      var age = Instant.now().getEpochSecond() - complete;
       if (isComplete && (wasStale == null || wasStale != age > STALE_SECONDS_MAX)) {
         wasStale = age > STALE_SECONDS_MAX;
         System.out.println(wasStale ? "STALE: the last block is " + age + " s old, fill nothing" : "FRESH");
@@ -75,7 +78,7 @@ class Router {
 
   void print(JsonNode entry) {
     var named = entry.get("status").asText() + " " + entry.get("orderHash").asText();
-    var isFillable = named.startsWith("ACTIVE") && nowSeconds() < entry.get("routableUntil").asLong();
+    var isFillable = named.startsWith("ACTIVE") && Instant.now().getEpochSecond() < entry.get("routableUntil").asLong();
     System.out.println(named + (isFillable ? " " + howToFill(entry) : ""));
   }
 
@@ -91,9 +94,5 @@ class Router {
 
   static BigInteger amount(JsonNode hex) {
     return new BigInteger(hex.asText().substring(2), 16);
-  }
-
-  static long nowSeconds() {
-    return System.currentTimeMillis() / 1000;
   }
 }

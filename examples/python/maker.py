@@ -15,12 +15,13 @@ from eth_account import Account
 # Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d")
 MAKER = Account.from_key(KEY).address
-with open(os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json", encoding="utf-8") as file:
-    STACK = json.load(file)
+STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
+if not os.path.exists(STACK_FILE):
+    raise SystemExit(f"there is no {STACK_FILE}: start the stack first, with `npm start`")
+STACK = json.load(open(STACK_FILE, encoding="utf-8"))
 USDT, WETH = (token["address"] for token in STACK["tokens"][:2])
-PROTOCOL = STACK["limitOrderProtocol"]
 DOMAIN = {"name": f"{STACK['serviceName']} Limit Order Protocol", "version": "v0"}
-DOMAIN |= {"chainId": STACK["chainId"], "verifyingContract": PROTOCOL}
+DOMAIN |= {"chainId": STACK["chainId"], "verifyingContract": STACK["limitOrderProtocol"]}
 ORDER = (
     "uint256 salt, uint256 nonce, uint256 expiresAt, TokenAmount making, TokenAmount taking, "
     "address maker, address permittedTaker"
@@ -77,7 +78,7 @@ def list_query():
 
 
 # `nonce(address)` of the contract: an order with another nonce counts as cancelled.
-ask = [{"to": PROTOCOL, "data": "0x70ae92d2" + MAKER[2:].rjust(64, "0")}, "latest"]
+ask = [{"to": STACK["limitOrderProtocol"], "data": "0x70ae92d2" + MAKER[2:].rjust(64, "0")}, "latest"]
 nonce = send("POST", STACK["rpcUrl"], {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": ask})["result"]
 orders = [new_order(nonce, 100_000_000, 40 * 10**15), new_order(nonce, 50_000_000, 20 * 10**15)]
 call("POST", body=orders)  # all of them are stored, or none

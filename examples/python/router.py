@@ -65,7 +65,10 @@ def follow(consumer):
             print(f"STALE: the last block is {age:.0f} s old, fill nothing" if was_stale else "FRESH", flush=True)
 
 
-with open(os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json", encoding="utf-8") as file:
+stack_file = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
+if not os.path.exists(stack_file):
+    raise SystemExit(f"there is no {stack_file}: start the stack first, with `npm start`")
+with open(stack_file, encoding="utf-8") as file:
     brokers = json.load(file)["kafkaBrokers"]
 # Without read_committed, records of a transaction that was given up would be seen. No group: nothing is committed.
 settings = {"bootstrap.servers": brokers, "isolation.level": "read_committed", "enable.partition.eof": True}

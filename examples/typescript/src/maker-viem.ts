@@ -3,7 +3,7 @@
  * `npm run example:maker-viem`
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createPublicClient, type Hex, http, pad, parseAbi, toHex, zeroAddress } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
@@ -12,7 +12,9 @@ type LimitOrder = Record<'orderHash' | 'signature', Hex> & { order: { salt: Hex 
 type Problem = { code: string; detail?: string; retryable: boolean };
 type Query = Record<string, string>;
 
-const stack = JSON.parse(readFileSync(`${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`, 'utf8'));
+const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(stackFile)) throw new Error(`there is no ${stackFile}: start the stack first, with \`npm start\``);
+const stack = JSON.parse(readFileSync(stackFile, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 const account = privateKeyToAccount(key as Hex);

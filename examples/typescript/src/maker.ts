@@ -2,7 +2,7 @@
  * A maker's bot with the client of this repository: signs two orders, posts them, waits until they can be filled, and
  * cancels one. `npm run example:maker`
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '@makerbook/client';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
@@ -17,7 +17,9 @@ interface Stack {
   readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
 }
 
-const stack: Stack = JSON.parse(readFileSync(`${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`, 'utf8'));
+const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(stackFile)) throw new Error(`there is no ${stackFile}: start the stack first, with \`npm start\``);
+const stack: Stack = JSON.parse(readFileSync(stackFile, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 

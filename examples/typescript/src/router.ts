@@ -2,7 +2,7 @@
  * A router's reader in TypeScript, on the reference consumer of the feed (`shared/book`): holds the open orders, and
  * prints which can be filled, how, and when the feed is not to be used. `npm run example:router`, until Ctrl-C.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type BookChange, followBook } from '@makerbook/book';
 import type { BookEntry } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
@@ -10,7 +10,9 @@ import { silentLogger } from '@makerbook/telemetry';
 
 const STALE_SECONDS_MAX = 5;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
-const { kafkaBrokers } = JSON.parse(readFileSync(`${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`, 'utf8'));
+const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(stackFile)) throw new Error(`there is no ${stackFile}: start the stack first, with \`npm start\``);
+const { kafkaBrokers } = JSON.parse(readFileSync(stackFile, 'utf8'));
 
 const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'example-router', logger: silentLogger });
 let isComplete = false;

@@ -73,7 +73,7 @@ const CANCEL_ONLY_RETRY_SECONDS = 30;
 export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
     const reply = await place(parts, request);
-    if ('code' in reply) parts.metrics.refused('place', reply.code);
+    if ('code' in reply) parts.metrics.refused('place', reply.measuredAs ?? reply.code);
     return reply;
   };
 }
@@ -100,10 +100,13 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
 
   if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
   if (makers.isCancelOnly())
-    return unavailable(
-      'the service takes no new orders for now; cancelling and listing go on',
-      CANCEL_ONLY_RETRY_SECONDS,
-    );
+    return {
+      ...unavailable(
+        'the service takes no new orders for now; cancelling and listing go on',
+        CANCEL_ONLY_RETRY_SECONDS,
+      ),
+      measuredAs: 'cancel_only',
+    };
   if (parts.lag.seconds() > parts.lagSecondsMax)
     return unavailable('nothing was stored: the read model is behind the log');
   const notAdmitted = checkAdmission(orders, makers.admissionOf);

@@ -1,4 +1,5 @@
 import { problem } from '@makerbook/contracts-http';
+import { z } from 'zod';
 import { MakerbookError } from './errors.js';
 
 export interface CallOptions {
@@ -53,10 +54,13 @@ export function readAnswer<T>(text: string, schema: { parse: (value: unknown) =>
   }
 }
 
+/** A newer service may have codes that this client does not know. */
+const anyProblem = problem.extend({ code: z.string() });
+
 function errorOf(response: Response, text: string): MakerbookError {
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
-  const parsed = problem.safeParse(parseJson(text));
+  const parsed = anyProblem.safeParse(parseJson(text));
   if (parsed.success) return new MakerbookError({ ...parsed.data, retryAfterSeconds });
   // The answer of a gateway in front of a service that is away.
   const { status } = response;

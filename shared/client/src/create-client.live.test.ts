@@ -102,14 +102,20 @@ describe('the client', () => {
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
   });
 
-  test('cancels with lists of hashes and signatures in the same order', async () => {
+  test('cancels with hashes and signatures in a body', async () => {
     const orders = [1, 2].map((n) => ({ orderHash: `0x${`0${n}`.repeat(32)}`, salt: `0x${n}` }));
     const outcome = orders.map(({ orderHash }) => ({ orderHash, status: 'CANCELLED' }));
     answers = [ok(outcome)];
     expect(await clientOf().cancelOrders(orders)).toEqual(outcome);
-    const query = asked[0]?.url.searchParams;
-    expect(query?.get('orderHashes')).toBe(orders.map(({ orderHash }) => orderHash).join(','));
-    expect(query?.get('signatures')?.split(',')).toHaveLength(2);
+    expect(asked[0]).toMatchObject({ method: 'POST', url: { pathname: '/v0alpha/limit-orders/cancellations' } });
+    const signature = expect.stringMatching(/^0x[0-9a-f]{130}$/);
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual(orders.map(({ orderHash }) => ({ orderHash, signature })));
+  });
+
+  test('signs no order whose expiry is in milliseconds', async () => {
+    const amount = { token: `0x${'ab'.repeat(20)}`, amount: 1n };
+    const draft = { making: amount, taking: amount, expiresAt: 1_700_000_000_000 };
+    await expect(clientOf().signOrder(draft)).rejects.toThrow(RangeError);
   });
 
   test('patches a quote with the amount in decimal, and hands back bare hex', async () => {
@@ -132,6 +138,14 @@ describe('a failure', () => {
       index: 2,
       retryAfterSeconds: 4,
     });
+  });
+
+  test('with a code of a newer service carries that code, and what the service says', async () => {
+    const body = { ...problemBody('duplicate', { detail: 'no' }, 'request-1'), code: 'maker_asleep' };
+    answers = [(_, response) => response.writeHead(400).end(JSON.stringify(body))];
+    const failure = await failureOf(clientOf().listOrders());
+    expect(failure).toMatchObject({ code: 'maker_asleep', status: 400, detail: 'no', requestId: 'request-1' });
+    expect(failure.mayHaveHappened).toBe(false);
   });
 
   test.each([

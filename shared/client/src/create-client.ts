@@ -63,18 +63,25 @@ export interface OrderList {
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
   maker(): Promise<Address>;
+  /** @throws RangeError where `expiresAt` is in milliseconds */
   signOrder(draft: OrderDraft): Promise<SignedOrder>;
   /** POST (Interface 4.3): all of them are stored, or none. */
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
   /** GET (Interface 4.2): the maker's open orders, oldest first. */
   listOrders(): Promise<OrderList>;
-  /** DELETE (Interface 4.4): takes orders from the service; they stay valid on the chain. `salt` is the order's own. */
+  /**
+   * POST …/cancellations (Interface 4.4): takes orders from the service; they stay valid on the chain. `salt` is the
+   * order's own.
+   */
   cancelOrders(
     orders: readonly { readonly orderHash: string; readonly salt: string | bigint }[],
   ): Promise<Cancellation[]>;
   /** PATCH (Interface 4.1): the transaction data with another minimum output. */
   patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
 }
+
+/** From 1973 to 5138, taken as milliseconds. As seconds these are times that nobody means. */
+const isInMilliseconds = (time: number | bigint) => time >= 100_000_000_000 && time < 100_000_000_000_000;
 
 export function createClient(options: ClientOptions): MakerbookClient {
   const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000 } = options;
@@ -92,6 +99,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
     maker,
 
     async signOrder({ making, taking, expiresAt, nonce = 0n, salt }) {
+      if (isInMilliseconds(expiresAt)) throw new RangeError(`expiresAt is Unix seconds, not ${expiresAt}`);
       return signing.signOrder({
         salt: salt ?? BigInt(bytesToHex(randomSalt())),
         nonce,
@@ -138,18 +146,14 @@ export function createClient(options: ClientOptions): MakerbookClient {
     },
 
     async cancelOrders(orders) {
-      const signed = await Promise.all(
-        orders.map(async ({ orderHash, salt }) => {
-          const hash = lowerHex(orderHash, 32);
-          return { hash, signature: await signing.signCancellation({ orderHash: hash, salt: BigInt(salt) }) };
+      const body = await Promise.all(
+        orders.map(async ({ orderHash: given, salt }) => {
+          const orderHash = lowerHex(given, 32);
+          return { orderHash, signature: await signing.signCancellation({ orderHash, salt: BigInt(salt) }) };
         }),
       );
-      const query = new URLSearchParams({
-        orderHashes: signed.map(({ hash }) => hash).join(','),
-        signatures: signed.map(({ signature }) => signature).join(','),
-      });
       return again(async () => {
-        const { text } = await callService({ method: 'DELETE', path: paths.limitOrders, query }, calling);
+        const { text } = await callService({ method: 'POST', path: paths.cancellations, body }, calling);
         return readAnswer(text, cancellations);
       });
     },

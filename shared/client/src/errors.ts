@@ -2,9 +2,10 @@ import type { FieldProblem, Problem, ProblemCode } from '@makerbook/contracts-ht
 
 /**
  * Why a call failed: a code of the service (Interface 7), or one of the client's own.
- * `unreachable`: no answer came, in time or at all. `unreadable`: what came is no answer of the service.
+ * `unreachable`: no answer came, in time or at all. `unreadable`: what came is no answer of the service. A newer service may
+ * answer other codes.
  */
-export type MakerbookErrorCode = ProblemCode | 'unreachable' | 'unreadable';
+export type MakerbookErrorCode = ProblemCode | 'unreachable' | 'unreadable' | (string & {});
 
 /** A call that failed. Switch on `code`; `detail` is a sentence for a person. */
 export class MakerbookError extends Error {

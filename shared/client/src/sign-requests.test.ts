@@ -18,11 +18,12 @@ const domain = { serviceName: 'Test', chainId: 8217n, verifyingContract: `0x${'1
 const wallet = new Wallet(`0x${'07'.repeat(32)}`);
 const signing = createRequestSigner(wallet, domain);
 const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n });
+const expiry = uint256.filter((time) => time < 10n ** 11n || time >= 10n ** 14n);
 
 describe('an order is signed', () => {
   test('so that the typed data of the interface recovers to the maker, and its hash is what was signed', async () => {
     await fc.assert(
-      fc.asyncProperty(uint256, uint256, uint256, uint256, async (salt, nonce, expiresAt, amount) => {
+      fc.asyncProperty(uint256, uint256, expiry, uint256, async (salt, nonce, expiresAt, amount) => {
         const client = createClient({
           baseUrl: 'http://unused',
           signer: wallet,

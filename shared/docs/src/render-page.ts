@@ -138,7 +138,7 @@ const orderFields: Readonly<Record<keyof Order, string>> = {
   nonce:
     'The maker’s current nonce: `nonce(maker)` of the contract, 0 for a new maker. Another one means that the order is cancelled.',
   expiresAt:
-    'Unix seconds, not milliseconds. From then on the order is expired for good; in its last `gracePeriodSeconds` no router is given it.',
+    'Unix seconds, not milliseconds, which would be taken: nothing bounds it from above. From then on the order is expired for good; in its last `gracePeriodSeconds` no router is given it.',
   making: 'What the maker sells: `token` and `amount`, in the smallest unit of the token.',
   taking: 'What the maker buys for all of it. The price is `taking.amount` ÷ `making.amount`, also of a part.',
   maker: 'The maker: who signs, holds the token that is sold, and has approved the contract.',

@@ -5,7 +5,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 export interface RequestNotes {
   requestId: string;
   receivedAtMs: number;
-  /** The code of the problem that was answered. */
+  /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
   /** Who placed, cancelled or listed: where the signature was not proved, whom the request names. */
   maker?: string;

@@ -31,6 +31,8 @@ export interface Success {
 export interface Refusal extends ProblemText {
   readonly code: ProblemCode;
   readonly headers?: ReplyHeaders;
+  /** What metrics and spans have in place of the code, where it does not tell an intended refusal from a failure. */
+  readonly measuredAs?: string;
 }
 
 export type Reply = Success | Refusal;
@@ -67,7 +69,7 @@ export function toWire(reply: Reply, requestId: string): WireReply {
     const { contentType, headers = {}, body } = reply;
     return { status: headers['Location'] === undefined ? 200 : 302, contentType, headers, body };
   }
-  const { code, headers = {}, ...text } = reply;
+  const { code, headers = {}, measuredAs: _, ...text } = reply;
   const problem: Problem = problemBody(code, text, requestId);
   const { status } = problemKinds[code];
   return {

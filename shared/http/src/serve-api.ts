@@ -193,7 +193,7 @@ function answerAndLog(log: AnswerLog): Answer {
   return (request, response, reply) => {
     const notes = response.locals as RequestNotes;
     const refusal = isRefusal(reply) ? reply : undefined;
-    if (refusal !== undefined) notes.code = refusal.code;
+    if (refusal !== undefined) notes.code = refusal.measuredAs ?? refusal.code;
     send(request, response, reply, notes.requestId);
     // An internal error has its own line, with its stack.
     if (refusal?.code === 'internal') return;

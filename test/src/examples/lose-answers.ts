@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { problemBody } from '@makerbook/contracts-http';
+import { paths, problemBody } from '@makerbook/contracts-http';
 
 /** What a maker meets on a bad day, in front of the service. */
 export interface BadGateway {
@@ -11,20 +11,24 @@ export interface BadGateway {
   close(): Promise<void>;
 }
 
-/** Passes requests on, but loses the answer of the first POST, and refuses the first GET with 429, the first DELETE with 503. */
+/**
+ * Passes requests on, but loses the answer of the first POST of orders, and refuses the first GET with 429, the first
+ * cancellation with 503: a DELETE, or a POST …/cancellations, which is noted as one.
+ */
 export async function openBadGateway(baseUrl: string): Promise<BadGateway> {
   const answers: string[] = [];
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '' } = request;
+    const kind = url === paths.cancellations ? 'DELETE' : method;
     const body = await text(request);
-    const isFirst = !answers.some((one) => one.startsWith(method));
+    const isFirst = !answers.some((one) => one.startsWith(kind));
     const refusal = { GET: 'rate_limited', DELETE: 'unavailable' } as const;
-    if (isFirst && (method === 'GET' || method === 'DELETE')) {
-      const problem = problemBody(refusal[method], { detail: 'not now' }, 'request-1');
-      answers.push(`${method} ${problem.status}`);
+    if (isFirst && (kind === 'GET' || kind === 'DELETE')) {
+      const problem = problemBody(refusal[kind], { detail: 'not now' }, 'request-1');
+      answers.push(`${kind} ${problem.status}`);
       const headers = {
         'Content-Type': 'application/problem+json',
-        ...(method === 'GET' ? { 'Retry-After': '1' } : {}),
+        ...(kind === 'GET' ? { 'Retry-After': '1' } : {}),
       };
       response.writeHead(problem.status, headers).end(JSON.stringify(problem));
       return;
@@ -32,8 +36,8 @@ export async function openBadGateway(baseUrl: string): Promise<BadGateway> {
     const headers = { 'Content-Type': 'application/json' };
     const real = await fetch(`${baseUrl}${url}`, { method, headers, ...(body === '' ? {} : { body }) });
     const answered = await real.text();
-    answers.push(`${method} ${isFirst && method === 'POST' ? 'lost' : real.status}`);
-    if (isFirst && method === 'POST') request.socket.destroy();
+    answers.push(`${kind} ${isFirst && kind === 'POST' ? 'lost' : real.status}`);
+    if (isFirst && kind === 'POST') request.socket.destroy();
     else response.writeHead(real.status, { 'Content-Type': real.headers.get('content-type') ?? '' }).end(answered);
   }
   const server = createServer((request, response) => {

@@ -122,6 +122,16 @@ if (hasPython) {
   });
 }
 
+test.each([...makers, ...routers].filter((command) => lackOf(command) === undefined))(
+  '%s says how to start the stack where none runs',
+  async (command) => {
+    const nowhere = { ...environment, MAKERBOOK_DATA: join(folder, 'nowhere') };
+    await expect(outputOf(command, nowhere)).rejects.toThrow(
+      /there is no .*stack\.json: start the stack first, with `npm start`/,
+    );
+  },
+);
+
 test('the first order of the README is stored, and refused when it is posted again', async () => {
   const [command = ''] = commandsIn('README.md', 'curl');
   const here = command.replace('http://127.0.0.1:8080', stack.addresses.baseUrl);

@@ -24,15 +24,21 @@ type Measured = Pick<Objective, 'errors' | 'proof'>;
 function availability(job: string, method: string, route: string): Measured {
   const all = `job="${job}",http_request_method="${method}",${route}`;
   const sum = (labels: string, window: string) => `sum(rate(${requests}_count{${labels}}[${window}]))`;
-  const answered = (status: number) => `${requests}_count{${all},http_response_status_code="${status}"}`;
+  const answered = (status: number, more = '') =>
+    `${requests}_count{${all},http_response_status_code="${status}"${more}}`;
+  // An operator who has the service take no orders breaks no promise.
+  const failed = `${all},http_response_status_code=~"5..",makerbook_error_code!="cancel_only"`;
   return {
     errors: {
-      over: (window: string) =>
-        `(${sum(`${all},http_response_status_code=~"5.."`, window)} or vector(0)) / (${sum(all, window)} > 0)`,
+      over: (window: string) => `(${sum(failed, window)} or vector(0)) / (${sum(all, window)} > 0)`,
     },
     proof: {
       fires: { [answered(200)]: '0+97x130', [answered(503)]: '0+3x130' },
-      quiet: { [answered(400)]: '0+50000x130', [answered(503)]: '0+1x130' },
+      quiet: {
+        [answered(400)]: '0+50000x130',
+        [answered(503)]: '0+1x130',
+        [answered(503, ',makerbook_error_code="cancel_only"')]: '0+9000x130',
+      },
       atMinute: 125,
     },
   };
