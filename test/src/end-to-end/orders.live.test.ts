@@ -439,6 +439,7 @@ describe('the documents at the base URL', () => {
     expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
     expect(await typeOf('/asyncapi.json')).toMatch(/^application\/json/);
     expect(await typeOf('/docs/lib/secp256k1.js')).toMatch(/^text\/javascript/);
+    expect((await fetch(`${baseUrl}/`)).url).toBe(`${baseUrl}/docs`);
     expect((await readDocumentPage(baseUrl)).html).toContain(limitOrderProtocol.toLowerCase());
     const described = info.parse(await (await fetch(`${baseUrl}${paths.info}`)).json());
     const contracts = { limitOrderProtocol: limitOrderProtocol.toLowerCase(), navigator: navigator.toLowerCase() };

@@ -90,8 +90,8 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
   const { origin } = new URL(addresses.baseUrl);
-  // The files that the page /docs loads are no part of the interface, and neither is the readiness of the local stack.
-  const endTraffic = checkTraffic((url) => url.origin === origin && !/^\/(readyz$|docs\/)/.test(url.pathname));
+  // What leads to the page /docs, and what it loads, is no part of the interface; nor is the readiness of the local stack.
+  const endTraffic = checkTraffic((url) => url.origin === origin && !/^\/($|readyz$|docs\/)/.test(url.pathname));
   const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
     const entry = processes().find(({ name }) => name === wanted);
