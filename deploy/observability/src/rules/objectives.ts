@@ -18,20 +18,22 @@ export interface Objective {
 
 const requests = 'http_server_request_duration_seconds';
 const limitOrders = 'http_route="/v0alpha/limit-orders"';
+const cancellations = 'http_request_method="POST",http_route="/v0alpha/limit-orders/cancellations"';
 
 type Measured = Pick<Objective, 'errors' | 'proof'>;
 
-function availability(job: string, method: string, route: string): Measured {
-  const all = `job="${job}",http_request_method="${method}",${route}`;
-  const sum = (labels: string, window: string) => `sum(rate(${requests}_count{${labels}}[${window}]))`;
+/** @param selectors labels of the requests that count: those of each selector are added up */
+function availability(job: string, ...selectors: readonly string[]): Measured {
+  const sum = (more: string, window: string) =>
+    selectors
+      .map((labels) => `(sum(rate(${requests}_count{job="${job}",${labels}${more}}[${window}])) or vector(0))`)
+      .join(' + ');
   const answered = (status: number, more = '') =>
-    `${requests}_count{${all},http_response_status_code="${status}"${more}}`;
+    `${requests}_count{job="${job}",${selectors.at(-1)},http_response_status_code="${status}"${more}}`;
   // An operator who has the service take no orders breaks no promise.
-  const failed = `${all},http_response_status_code=~"5..",makerbook_error_code!="cancel_only"`;
+  const failed = ',http_response_status_code=~"5..",makerbook_error_code!="cancel_only"';
   return {
-    errors: {
-      over: (window: string) => `(${sum(failed, window)} or vector(0)) / (${sum(all, window)} > 0)`,
-    },
+    errors: { over: (window: string) => `(${sum(failed, window)}) / ((${sum('', window)}) > 0)` },
     proof: {
       fires: { [answered(200)]: '0+97x130', [answered(503)]: '0+3x130' },
       quiet: {
@@ -71,28 +73,29 @@ export const objectives: readonly Objective[] = [
     alert: 'PostAvailability',
     promise: 'A POST of limit orders is answered without a 5xx',
     target: 0.999,
-    ...availability('ingress', 'POST', limitOrders),
+    ...availability('ingress', `http_request_method="POST",${limitOrders}`),
   },
   {
     slo: 'delete-availability',
     alert: 'DeleteAvailability',
-    promise: 'A DELETE of limit orders is answered without a 5xx: a maker can always get out',
+    promise:
+      'A DELETE of limit orders, or a POST of cancellations, is answered without a 5xx: a maker can always get out',
     target: 0.9995,
-    ...availability('ingress', 'DELETE', limitOrders),
+    ...availability('ingress', `http_request_method="DELETE",${limitOrders}`, cancellations),
   },
   {
     slo: 'get-availability',
     alert: 'GetAvailability',
     promise: 'A GET of limit orders is answered without a 5xx',
     target: 0.999,
-    ...availability('query', 'GET', limitOrders),
+    ...availability('query', `http_request_method="GET",${limitOrders}`),
   },
   {
     slo: 'patch-availability',
     alert: 'PatchAvailability',
     promise: 'A PATCH of quote data is answered without a 5xx',
     target: 0.999,
-    ...availability('ingress', 'PATCH', 'http_route="/v0/quote/data"'),
+    ...availability('ingress', 'http_request_method="PATCH",http_route="/v0/quote/data"'),
   },
   {
     slo: 'post-latency',
