@@ -158,7 +158,7 @@ const targets: readonly HostileRow[] = [
   get('a target with an origin (absolute-form): as without it', [bad], `http://other.test${PATH}`),
   get('a target with an origin and a user', [bad], `http://user:word@other.test:1${PATH}?a=//b`),
   get('a target with an origin that is no URL', [bad], `http://o[her.test${PATH}`),
-  get('a target of an origin alone', notFound, 'http://other.test'),
+  get('a target of an origin alone: the root, which leads to the page', ['302'], 'http://other.test'),
   get('a target of a host and a port', refused, 'other.test:80'),
   get('a target of an asterisk', notFound, '*'),
   get('a target of two slashes and a host', notFound, `//other.test${PATH}`),

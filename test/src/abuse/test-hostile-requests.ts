@@ -117,7 +117,9 @@ async function sendSlowly(connection: RawConnection, text: string): Promise<Exch
 
 /** Status and code of each answer, and `closed` where the connection is. */
 function describeExchange({ answers, rest, end }: Exchange): readonly string[] {
-  const said = answers.map((answer) => `${answer.status} ${codeOf(answer)}`);
+  const said = answers.map((answer) =>
+    answer.status < 400 ? String(answer.status) : `${answer.status} ${codeOf(answer)}`,
+  );
   if (rest.length > 0) return [...said, `and more: ${rest.toString('latin1', 0, 100)}`];
   return end === 'answered' ? said : [...said, end];
 }

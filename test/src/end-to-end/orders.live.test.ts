@@ -401,6 +401,9 @@ describe('an order, from POST to the router', () => {
     await operate('cancel-only', 'on', '--reason', 'a test');
     try {
       await eventually(async () => codeOf(maker.client.placeOrders([await maker.sign()])), 'unavailable');
+      const scrape = async () => (await fetch(`${stack.opsUrl('ingress')}/metrics`)).text();
+      const measured = /^http_server_request_duration_seconds_count\{.*makerbook_error_code="cancel_only".*\} [1-9]/m;
+      await eventually(async () => measured.test(await scrape()), true);
       await check.both(maker, [order], ['ACTIVE']);
       await maker.client.cancelOrders([{ orderHash: order.orderHash, salt: order.order.salt }]);
       await check.both(maker, [order], ['gone'], ['gone CANCELLED']);
