@@ -5,6 +5,7 @@ import { TopicFollower } from './consume/follow-topic.js';
 import { Parking } from './consume/park-records.js';
 import type { ConnectOptions, Log } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
+import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
@@ -25,6 +26,8 @@ export function connectLog(options: ConnectOptions): Log {
   const offsets = { firstOffsets: offsetReader(queries, 'EARLIEST'), endOffsets: offsetReader(queries, 'LATEST') };
   const readers = new Set<() => Promise<void>>();
   const writers = new Set<() => Promise<void>>();
+  /** Batches of all publishers share requests. */
+  let batches: BatchStore | undefined;
 
   const log: Log = {
     createTopics: (specs) => createTopics(queries, specs),
@@ -39,7 +42,10 @@ export function connectLog(options: ConnectOptions): Log {
       writers.add(appender.close);
       return appender;
     },
-    createFencedPublisher: (publisherOptions) => new Transactor(clusters.forPublishing(), publisherOptions),
+    createFencedPublisher: (publisherOptions) => {
+      batches ??= new BatchStore(clusters.open());
+      return new Transactor(clusters.forPublishing(), publisherOptions, batches);
+    },
     followTopic: (followOptions) => {
       // Many are opened and stopped in the life of a process: nothing of them is kept.
       const onStop = () => readers.delete(follower.stop);

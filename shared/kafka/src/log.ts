@@ -2,10 +2,13 @@ import type { Logger } from '@makerbook/telemetry';
 
 export type { Logger };
 
-/** A record to write. `value: null` is a tombstone. Headers are UTF-8. */
-export interface LogRecord {
+export interface TopicPartition {
   readonly topic: string;
   readonly partition: number;
+}
+
+/** A record to write. `value: null` is a tombstone. Headers are UTF-8. */
+export interface LogRecord extends TopicPartition {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers: Readonly<Record<string, string>>;
@@ -58,7 +61,7 @@ export interface ConnectOptions {
 }
 
 export interface AppenderOptions {
-  /** How long the first call after an idle time waits for others to share its request. Default 2. */
+  /** Calls that come sooner than this after others wait for the rest of it, and share a request. Default 2. */
   readonly lingerMs?: number;
   /** A call is answered (or refused) within this time, whatever Kafka does. Default 5000. */
   readonly timeoutMs?: number;
@@ -83,6 +86,11 @@ export interface Appender {
 export interface FencedPublisherOptions {
   /** The latest publisher opened with this id is the only one that can publish. */
   readonly transactionalId: string;
+  /**
+   * Partitions to which nobody writes but who holds the id. Taking it over fences them: whatever an earlier holder has on
+   * its way to one is refused from then on. What is one record batch of one of them needs no transaction.
+   */
+  readonly ownPartitions?: readonly TopicPartition[];
   /** Default 5000. */
   readonly timeoutMs?: number;
   /** After this time the broker itself aborts a transaction whose publisher is gone. Default 10000. */
@@ -92,7 +100,7 @@ export interface FencedPublisherOptions {
 export interface FencedPublisher {
   /** Takes the id over now: fences its earlier holder and aborts what that left unfinished. Publishing does it too. */
   takeOver(): Promise<void>;
-  /** All records in one transaction. Throws PublisherFenced, LogUnavailable or RecordTooLarge. */
+  /** All records or none, as one record batch or one transaction. Throws PublisherFenced, LogUnavailable or RecordTooLarge. */
   publish(records: readonly LogRecord[]): Promise<void>;
   close(): Promise<void>;
 }

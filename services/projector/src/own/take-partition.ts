@@ -44,6 +44,7 @@ export async function takePartition(
   const { log, store, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
   const publisher = parts.createFencedPublisher({
     transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
+    ownPartitions: [topics.book, topics.makers].map((topic) => ({ topic, partition })),
   });
   try {
     await publisher.takeOver();

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
 import { Cluster } from '../cluster/cluster.js';
-import { PublisherFenced, unavailable } from '../failures.js';
-import type { Log } from '../log.js';
+import { deadlineIn } from '../cluster/deadline.js';
+import { LogUnavailable, PublisherFenced, unavailable } from '../failures.js';
+import type { FencedPublisher, Log } from '../log.js';
 import { makeTopic, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { GroupCommit } from './group-commit.js';
+import { BatchStore } from './store-batches.js';
 import { Transactor } from './transactions.js';
 
 /** The real one, except that its partitions can be without leaders. */
@@ -16,7 +18,21 @@ class LeaderlessCluster extends Cluster {
   }
 }
 
-describe('transactions', () => {
+/** The real one, except that a batch can reach the broker after its caller was told that there was no answer. */
+class SlowWire extends BatchStore {
+  isSlow = false;
+  arrive: () => Promise<bigint> = () => Promise.reject(new Error('nothing is on its way'));
+
+  override store(...batch: Parameters<BatchStore['store']>) {
+    if (!this.isSlow) return super.store(...batch);
+    const [topic, partition, , pack] = batch;
+    const packed = pack();
+    this.arrive = () => super.store(topic, partition, deadlineIn(60_000), () => packed);
+    return Promise.reject(new LogUnavailable('no answer', { mayHaveBeenAppended: true }));
+  }
+}
+
+describe('publishing', () => {
   let log: Log;
   beforeAll(() => {
     log = openTestLog();
@@ -125,6 +141,63 @@ describe('transactions', () => {
       ['first', 'next'],
     ]);
     await appender.close();
+    cluster.close();
+  });
+
+  test('a batch of an own partition needs no transaction, and an earlier holder cannot store one any more', async () => {
+    const topic = await makeTopic(log, 1);
+    const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }] };
+    const [first, second] = [1, 2].map(() => log.createFencedPublisher(options)) as [FencedPublisher, FencedPublisher];
+    await first.publish([recordOf(topic, 0, 'a'), recordOf(topic, 0, 'b')]);
+    await first.publish([recordOf(topic, 0, 'c')]);
+    // The three, and the marker of the fence.
+    expect(await log.endOffsets(topic)).toEqual([4n]);
+    await second.takeOver();
+    // Nothing but the partition itself can refuse it: no coordinator is asked, and its successor has published nothing.
+    await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
+    await second.publish([recordOf(topic, 0, 'd')]);
+    await expect(first.publish([recordOf(topic, 0, 'zombie')])).rejects.toBeInstanceOf(PublisherFenced);
+    expect(await readAll(log, topic)).toEqual([['a', 'b', 'c', 'd']]);
+  });
+
+  test('whoever has taken an own partition over finds all in it that earlier holders have stored', async () => {
+    const topic = await makeTopic(log, 1);
+    const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }] };
+    const markers: bigint[] = [];
+    for (let taken = 0; taken < 60; taken += 1) {
+      await log.createFencedPublisher(options).takeOver();
+      markers.push((await log.endOffsets(topic))[0] ?? -1n);
+    }
+    expect(markers).toEqual(markers.map((_, taken) => BigInt(taken + 1)));
+  });
+
+  test('batches and transactions of one publisher keep its order', async () => {
+    const [one, other] = [await makeTopic(log, 1), await makeTopic(log, 1)];
+    const ownPartitions = [one, other].map((topic) => ({ topic, partition: 0 }));
+    const publisher = log.createFencedPublisher({ transactionalId: one, ownPartitions });
+    const numbers = Array.from({ length: 40 }, (_, n) => `${n}`);
+    for (const [n, value] of numbers.entries()) {
+      const topics = n % 2 === 0 ? [one] : [one, other];
+      await publisher.publish(topics.map((topic) => recordOf(topic, 0, value)));
+    }
+    expect(await readAll(log, one)).toEqual([numbers]);
+    expect(await readAll(log, other)).toEqual([numbers.filter((_, n) => n % 2 === 1)]);
+  });
+
+  test('a publisher whose batch had no answer goes on, and what was on its way is refused', async () => {
+    const topic = await makeTopic(log, 1);
+    const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }], timeoutMs: 60_000 };
+    const batches = new SlowWire(cluster);
+    const publisher = new Transactor(cluster, options, batches);
+    await publisher.publish([recordOf(topic, 0, 'a')]);
+    batches.isSlow = true;
+    await expect(publisher.publish([recordOf(topic, 0, 'late')])).rejects.toMatchObject({ mayHaveBeenAppended: true });
+    batches.isSlow = false;
+    await publisher.takeOver();
+    await expect(batches.arrive()).rejects.toMatchObject({ cause: { reason: 'INVALID_PRODUCER_EPOCH' } });
+    await publisher.publish([recordOf(topic, 0, 'b')]);
+    expect(await readAll(log, topic)).toEqual([['a', 'b']]);
     cluster.close();
   });
 

@@ -4,7 +4,7 @@ import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
-import type { FencedPublisher, FencedPublisherOptions, LogRecord } from '../log.js';
+import type { FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
 import { bytesOf } from './encode-batch.js';
 import { type ProducerId, placeOf, sequenceAfter, takeProducerId } from './produce-request.js';
 import { BatchStore } from './store-batches.js';
@@ -14,26 +14,38 @@ const LATER_MS = 50;
 const ATTEMPT_MS_MIN = 500;
 /** What is sent at once to a partition: a record batch has a maximum size, a transaction has none. */
 const CHUNK_BYTES_MAX = 600_000;
+/** A coordinator forgets an id that it hears nothing of for a week, and with it whom to fence; batches do not ask it. */
+const HELD_MS_MAX = 24 * 3_600_000;
+/** The last epoch of a producer id. Nothing is published under it, for the next id that is given out would not fence it. */
+const EPOCH_MAX = 32_766;
 
 const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER_FENCED']);
 /** No transaction of the holder is open: none was begun, its commit was accepted, or the broker has forgotten the id. */
 const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
 
 /**
- * Transactions under one transactional id, one at a time, in the order of the calls; only the latest that was opened under
- * the id can publish. After a failure the transaction is aborted and a new epoch opened *as the same holder*, at once where
- * time is left, else before the next transaction: the broker refuses both if another has taken over, and whatever of the
- * former epoch is still on its way to it. So a fenced holder never fences its successor, whatever it retries, and readers
- * wait at a broken transaction no longer than it takes to abort it. Many of them share connections and cost a few hundred
- * bytes each.
+ * Publishes under one transactional id, one call at a time, in their order; only the latest that was opened under the id can
+ * publish. What is one record batch of an own partition is stored as such, all else as a transaction.
+ *
+ * A transaction is fenced by its coordinator, a batch by the leader of its partition, which refuses an older epoch than it has
+ * seen. So with each epoch the own partitions get the marker of an empty transaction, before anything else is done.
+ *
+ * After a failure the transaction is aborted and a new epoch opened *as the same holder*, at once where time is left, else
+ * before the next call: the broker refuses both if another has taken over, and whatever of the former epoch is still on its
+ * way to it. So a fenced holder never fences its successor, whatever it retries, and readers wait at a broken transaction no
+ * longer than it takes to abort it. Many of them share connections and cost a few hundred bytes each.
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
   readonly #options: Required<FencedPublisherOptions>;
   readonly #store: BatchStore;
+  readonly #batches: BatchStore;
   #held: ProducerId | undefined;
-  /** No transaction is open under the id, as far as is known. */
+  /** No transaction is open under the id and no batch is on its way, as far as is known. */
   #isClean = false;
+  /** The last transaction may lack its markers: until it has them, its partitions refuse what is in none. */
+  #isEnding = false;
+  #renewal = deadlineIn(HELD_MS_MAX);
   /** A new epoch was asked for without an answer: the held one may have been followed by another that is ours. */
   #mayBeFollowed = false;
   #sequences = new Map<string, number>();
@@ -41,10 +53,12 @@ export class Transactor implements FencedPublisher {
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(cluster: Cluster, options: FencedPublisherOptions) {
+  /** @param batches stores what is in no transaction: batches of several publishers share its requests */
+  constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
-    this.#options = { timeoutMs: 5_000, transactionTimeoutMs: 10_000, ...options };
+    this.#options = { timeoutMs: 5_000, transactionTimeoutMs: 10_000, ownPartitions: [], ...options };
     this.#store = new BatchStore(cluster, options.transactionalId);
+    this.#batches = batches;
   }
 
   readonly takeOver = (): Promise<void> =>
@@ -54,7 +68,9 @@ export class Transactor implements FencedPublisher {
 
   readonly publish = async (records: readonly LogRecord[]): Promise<void> => {
     if (records.length > 0) {
-      await this.#inTurn((deadline, progress) => this.#run(records, deadline, progress));
+      await this.#inTurn((deadline, progress) =>
+        this.#isOneBatch(records) ? this.#append(records, deadline, progress) : this.#run(records, deadline, progress),
+      );
     }
   };
 
@@ -73,7 +89,7 @@ export class Transactor implements FencedPublisher {
     const done = this.#last.then(async () => {
       try {
         if (deadline.passed()) {
-          throw unavailable('the transactions before this one took all its time');
+          throw unavailable('the calls before this one took all its time');
         }
         await work(deadline, progress);
       } catch (error) {
@@ -85,12 +101,11 @@ export class Transactor implements FencedPublisher {
   }
 
   async #run(records: readonly LogRecord[], deadline: Deadline, progress: { isCommitting: boolean }): Promise<void> {
-    const { transactionalId } = this.#options;
     const producer = await this.#hold(deadline);
     this.#isClean = false;
     try {
       await this.#addPartitions(producer, records, deadline);
-      await this.#write(producer, records, deadline);
+      await this.#write(this.#store, producer, records, deadline);
     } catch (error) {
       if (!deadline.passed()) {
         await this.#hold(deadline).catch(() => undefined);
@@ -98,23 +113,67 @@ export class Transactor implements FencedPublisher {
       throw error;
     }
     progress.isCommitting = true;
-    await this.#atCoordinator(deadline, async (broker, attempt) => {
-      const answer = await broker.call(endTxnV3.api, attempt, transactionalId, producer.id, producer.epoch, true);
-      assertAccepted('committing a transaction', answer.errorCode);
-    });
+    await this.#end(producer, true, deadline);
     this.#isClean = true;
+    this.#isEnding = true;
+  }
+
+  #isOneBatch(records: readonly LogRecord[]): boolean {
+    const [first] = records;
+    const isOfFirst = ({ topic, partition }: TopicPartition) => topic === first?.topic && partition === first.partition;
+    return this.#options.ownPartitions.some(isOfFirst) && records.every(isOfFirst) && cut(records).length === 1;
+  }
+
+  /** As atomic as a transaction, and fenced as well: one request instead of three, no marker, and none is left open. */
+  async #append(records: readonly LogRecord[], deadline: Deadline, progress: { isCommitting: boolean }): Promise<void> {
+    const producer = await this.#hold(deadline);
+    if (this.#isEnding) {
+      await this.#end(producer, true, deadline);
+      this.#isEnding = false;
+    }
+    this.#isClean = false;
+    progress.isCommitting = true;
+    await this.#write(this.#batches, producer, records, deadline);
+    this.#isClean = true;
+  }
+
+  /**
+   * Ends the transaction that is open under the id, if any. The coordinator answers before its partitions have their markers;
+   * to ask once more is harmless, and is answered when they have.
+   */
+  #end({ id, epoch }: ProducerId, isCommit: boolean, deadline: Deadline): Promise<void> {
+    const { transactionalId } = this.#options;
+    return this.#atCoordinator(deadline, async (broker, attempt) => {
+      const answer = await broker.call(endTxnV3.api, attempt, transactionalId, id, epoch, isCommit);
+      if (isCommit || !nothingToAbort.has(nameOfCode(answer.errorCode))) {
+        assertAccepted(`${isCommit ? 'committing' : 'aborting'} a transaction`, answer.errorCode);
+      }
+    });
   }
 
   async #hold(deadline: Deadline): Promise<ProducerId> {
     if (this.#fencedBy !== undefined) {
       throw this.#fencedBy;
     }
-    if (this.#held === undefined || !this.#isClean) {
+    while (this.#held === undefined || !this.#isClean || this.#renewal.passed()) {
+      this.#isClean = false;
       this.#held = await this.#takeId(deadline);
       this.#sequences = new Map();
-      this.#isClean = true;
+      await this.#fence(this.#held, deadline);
+      this.#renewal = deadlineIn(HELD_MS_MAX);
+      this.#isClean = this.#held.epoch < EPOCH_MAX;
     }
     return this.#held;
+  }
+
+  /** Until the markers are there, a batch of an earlier epoch may still be stored. */
+  async #fence(producer: ProducerId, deadline: Deadline): Promise<void> {
+    const { ownPartitions } = this.#options;
+    this.#isEnding = false;
+    if (ownPartitions.length === 0) return;
+    await this.#addPartitions(producer, ownPartitions, deadline);
+    await this.#end(producer, false, deadline);
+    await this.#end(producer, false, deadline);
   }
 
   /**
@@ -124,12 +183,12 @@ export class Transactor implements FencedPublisher {
    * The abort comes first: up to Kafka 3.9, who asks for an epoch while a transaction is open fences its holder, be it
    * himself or a successor. It is left out where the last such request had no answer: the held epoch may be over by it.
    */
-  #takeId(deadline: Deadline): Promise<ProducerId> {
+  async #takeId(deadline: Deadline): Promise<ProducerId> {
     const { transactionalId, transactionTimeoutMs: timeoutMs } = this.#options;
+    if (this.#held !== undefined && !this.#mayBeFollowed) {
+      await this.#end(this.#held, false, deadline);
+    }
     return this.#atCoordinator(deadline, async (broker, attempt) => {
-      if (this.#held !== undefined && !this.#mayBeFollowed) {
-        await this.#abort(this.#held, broker, attempt);
-      }
       try {
         const taken = await takeProducerId(broker, attempt, { transactionalId, timeoutMs }, this.#held);
         this.#mayBeFollowed = false;
@@ -139,13 +198,6 @@ export class Transactor implements FencedPublisher {
         throw error;
       }
     });
-  }
-
-  async #abort({ id, epoch }: ProducerId, broker: Broker, deadline: Deadline): Promise<void> {
-    const answer = await broker.call(endTxnV3.api, deadline, this.#options.transactionalId, id, epoch, false);
-    if (!nothingToAbort.has(nameOfCode(answer.errorCode))) {
-      assertAccepted('aborting a transaction', answer.errorCode);
-    }
   }
 
   #translate(error: unknown, isCommitting: boolean): Error {
@@ -161,11 +213,11 @@ export class Transactor implements FencedPublisher {
       return this.#fencedBy;
     }
     const options = { mayHaveBeenAppended: isCommitting, cause: error };
-    return new LogUnavailable(`a transaction of ${transactionalId} failed: ${message}`, options);
+    return new LogUnavailable(`publishing as ${transactionalId} failed: ${message}`, options);
   }
 
-  async #addPartitions(producer: ProducerId, records: readonly LogRecord[], deadline: Deadline): Promise<void> {
-    const topics = [...Map.groupBy(records, ({ topic }) => topic)].map(([name, ofTopic]) => ({
+  async #addPartitions(producer: ProducerId, places: readonly TopicPartition[], deadline: Deadline): Promise<void> {
+    const topics = [...Map.groupBy(places, ({ topic }) => topic)].map(([name, ofTopic]) => ({
       name,
       partitions: [...new Set(ofTopic.map(({ partition }) => partition))],
     }));
@@ -186,14 +238,19 @@ export class Transactor implements FencedPublisher {
   }
 
   /** Partitions side by side, and of each one record batch after the other. */
-  async #write(producer: ProducerId, records: readonly LogRecord[], deadline: Deadline): Promise<void> {
+  async #write(
+    store: BatchStore,
+    producer: ProducerId,
+    records: readonly LogRecord[],
+    deadline: Deadline,
+  ): Promise<void> {
     const byPlace = Map.groupBy(records, ({ topic, partition }) => placeOf(topic, partition));
     const written = await Promise.allSettled(
       Array.from(byPlace, async ([place, ofPlace]) => {
         const [{ topic, partition }] = ofPlace as [LogRecord];
         for (const chunk of cut(ofPlace)) {
           const batch = { producer, firstSequence: this.#sequences.get(place) ?? 0, records: chunk };
-          await this.#store.store(topic, partition, deadline, () => batch);
+          await store.store(topic, partition, deadline, () => batch);
           this.#sequences.set(place, sequenceAfter(batch.firstSequence, chunk.length));
         }
       }),
