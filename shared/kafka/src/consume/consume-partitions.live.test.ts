@@ -113,6 +113,28 @@ describe('consuming partitions', () => {
     ]);
   });
 
+  test('what comes while a batch is handled is read meanwhile, and handed over as one', async () => {
+    const topic = await makeTopic(log, 1);
+    const appender = log.createAppender();
+    const batches: string[][] = [];
+    const release = Promise.withResolvers<void>();
+    const consumer = consume({
+      topic,
+      positionOf: async () => 0n,
+      handleBatch: async ({ records }) => {
+        batches.push(records.map(({ value }) => String(value)));
+        await release.promise;
+      },
+    });
+    for (const [n, key] of ['a', 'b', 'c'].entries()) {
+      await appender.append([recordOf(topic, 0, key)]);
+      await until(`${key} is read`, () => consumer.lag().get(0) === BigInt(n + 1));
+    }
+    release.resolve();
+    await until('all are handed over', () => batches.flat().length === 3);
+    expect(batches).toEqual([['a'], ['b', 'c']]);
+  });
+
   test('positions move behind control records although no record follows', async () => {
     const topic = await makeTopic(log, 2);
     const store = openStore(2);

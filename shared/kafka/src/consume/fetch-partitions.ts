@@ -11,6 +11,8 @@ const POLL_MS_MAX = 500;
 const SHORT_POLL_MS = 20;
 const ANSWER_MS_MAX = 10_000;
 const RETRY_PAUSE_MS = 100;
+/** A partition is read ahead of its handler up to here. */
+const AHEAD_BYTES = 64 * 1024;
 
 /** Consecutive records of a partition: each range starts where the one before ended. */
 export interface RecordRange {
@@ -38,6 +40,8 @@ interface Reading {
   readonly partition: number;
   fetchFrom: bigint;
   readonly queue: RecordRange[];
+  /** Fetched since the queue was last empty. */
+  aheadBytes: number;
   handling: Promise<void> | undefined;
   highWatermark: bigint | undefined;
   /** Where a batch could not be decoded once: it is fetched a second time before it is given up. */
@@ -67,6 +71,7 @@ export class Fetcher {
       partition,
       fetchFrom,
       queue: [],
+      aheadBytes: 0,
       handling: undefined,
       highWatermark: undefined,
       suspectAt: undefined,
@@ -109,7 +114,7 @@ export class Fetcher {
     const layout = cluster.knownLayout(topic);
     const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? UNKNOWN_LEADER);
     for (const [leader, readings] of byLeader) {
-      const ready = readings.filter(({ queue }) => queue.length === 0);
+      const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
       if (!this.#polls.has(leader) && ready.length > 0) {
         const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
         const work = leader === UNKNOWN_LEADER ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
@@ -198,13 +203,16 @@ export class Fetcher {
       return;
     }
     reading.fetchFrom = nextOffset;
+    reading.aheadBytes += bytes.length;
     reading.handling ??= this.#handleQueue(reading);
   }
 
   async #handleQueue(reading: Reading): Promise<void> {
+    const take = () => takeRange(reading.queue, this.#options.recordsMax);
     try {
-      for (let next = reading.queue.shift(); next !== undefined; next = reading.queue.shift()) {
+      for (let next = take(); next !== undefined; next = take()) {
         if (reading.queue.length === 0) {
+          reading.aheadBytes = 0;
           this.#poll();
         }
         await this.#options.handle(reading.partition, next);
@@ -230,6 +238,21 @@ const UNKNOWN_LEADER = -1;
 function rotate<T>(items: readonly T[]): readonly T[] {
   const first = Math.floor(Math.random() * items.length);
   return [...items.slice(first), ...items.slice(0, first)];
+}
+
+/** The first range, with those behind it that came while it waited, as far as they fit into one. */
+function takeRange(queue: RecordRange[], recordsMax: number): RecordRange | undefined {
+  const first = queue.shift();
+  if (first === undefined || first.unreadable !== undefined) return first;
+  const records = [...first.records];
+  let { nextOffset } = first;
+  for (let [next] = queue; next !== undefined && next.unreadable === undefined; [next] = queue) {
+    if (records.length + next.records.length > recordsMax) break;
+    records.push(...next.records);
+    nextOffset = next.nextOffset;
+    queue.shift();
+  }
+  return { ...first, records, nextOffset };
 }
 
 /** The records in ranges of at most so many; one range where there are none. */

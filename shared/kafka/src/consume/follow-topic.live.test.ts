@@ -177,8 +177,8 @@ describe('following a topic', () => {
       onFatal: (error) => void fatal.push(error),
     });
     await until('it waits with the first', () => seen.length === 1);
-    // One is handled while the next are fetched: these are on the way already, those after them are not.
-    await appender.append([recordOf(topic, 0, 'second')]);
+    // One is handled while the next are fetched, up to a bound: what is behind so many bytes is not on its way.
+    await appender.append([recordOf(topic, 0, 'second', 'x'.repeat(100_000))]);
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     await appender.append([recordOf(topic, 0, 'third')]);
     await appender.append([recordOf(topic, 0, 'fourth')]);
