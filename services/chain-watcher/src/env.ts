@@ -57,7 +57,7 @@ export const watcherSettings = {
     3000,
     { min: 100 },
   ),
-  ORDER_GATHER_MS: integer('How long a new order waits for others, to be read with them', 5),
+  ORDER_GATHER_MS: integer('How long after a reading new orders wait for others, to be read together', 5),
   CATCH_UP_BLOCKS_MAX: integer(
     'A longer gap is caught up by reading all pairs at the head, where that is cheaper than following every block',
     120,

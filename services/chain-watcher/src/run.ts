@@ -116,7 +116,7 @@ class RunningWatcher implements Watcher {
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     closing.push(() => node.close());
     await log.verifyTopics(topicsToRead(names, settings.PARTITIONS));
-    const appender = log.createAppender({ lingerMs: 1, timeoutMs: settings.KAFKA_TIMEOUT_MS });
+    const appender = log.createAppender({ lingerMs: 0, timeoutMs: settings.KAFKA_TIMEOUT_MS });
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
       settings,

@@ -31,7 +31,7 @@ export const settings = {
     'The key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
     '',
   ),
-  APPEND_LINGER_MS: integer('How long an append waits for others to share its produce request', 2, { max: 100 }),
+  APPEND_LINGER_MS: integer('How long after an append others wait, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),
   REDIS_TIMEOUT_MS: integer(
     'A Redis that is connected has to answer within this time; one that is lost is an error at once',

@@ -15,10 +15,11 @@ import type { TermWork } from './term-work.js';
  * not count in the log is still unread, and is read anew.
  */
 export async function readNewOrders(work: TermWork): Promise<void> {
-  const { signal, wait, settings, retryFor, followed } = work;
+  const { signal, wait, settings, retryFor, followed, nowMs } = work;
   const retry = retryFor('orders');
   /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
   const appended = new Map<number, Appended>();
+  let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
   while (!signal.aborted) {
     if (!isThere()) {
@@ -27,8 +28,10 @@ export async function readNewOrders(work: TermWork): Promise<void> {
       idle.abort();
       continue;
     }
-    await wait(settings.ORDER_GATHER_MS);
+    const leftMs = readAtMs + settings.ORDER_GATHER_MS - nowMs();
+    if (leftMs > 0) await wait(leftMs);
     if (signal.aborted) return;
+    readAtMs = nowMs();
     await retry(() => work.mutex.run(() => readAndPublish(work, appended)));
   }
 }

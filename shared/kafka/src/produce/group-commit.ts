@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, pause, retryUntil } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
@@ -44,8 +45,8 @@ interface Lane {
 }
 
 /**
- * Group commit. Calls that arrive within `lingerMs`, or while the last batch of their partition or the last request of
- * its broker is under way, are gathered into one batch. Records of a partition keep the order of the calls, and the
+ * Group commit. Calls that arrive within `lingerMs` after others, or while the last batch of their partition or the last
+ * request of its broker is under way, are gathered into one batch. One that comes after an idle time waits for nothing. Records of a partition keep the order of the calls, and the
  * records of one call always lie in one batch.
  *
  * After a call was refused nothing of it is sent any more. What remains is a request that the broker has already
@@ -57,7 +58,8 @@ export class GroupCommit implements Appender {
   readonly #store: BatchStore;
   readonly #lanes = new Map<string, Lane>();
   #transactor: Transactor;
-  #lingering: Promise<void> | undefined;
+  #gathering: Promise<void> | undefined;
+  #begunAtMs = Number.NEGATIVE_INFINITY;
   #waitingBytes = 0;
   #isClosed = false;
 
@@ -137,14 +139,20 @@ export class GroupCommit implements Appender {
   }
 
   async #work(lane: Lane): Promise<void> {
-    this.#lingering ??= pause(this.#options.lingerMs).finally(() => {
-      this.#lingering = undefined;
-    });
-    await this.#lingering;
+    this.#gathering ??= this.#gather();
+    await this.#gathering;
     for (let [first] = lane.waiting; first !== undefined; [first] = lane.waiting) {
       await this.#storeNext(lane, lane.waiting, first.deadline);
     }
     lane.working = undefined;
+  }
+
+  /** Whoever begins in this turn, or while it is too soon after the last time, goes along. */
+  async #gather(): Promise<void> {
+    const leftMs = this.#begunAtMs + this.#options.lingerMs - performance.now();
+    await (leftMs > 0 ? pause(leftMs) : nextTurn());
+    this.#begunAtMs = performance.now();
+    this.#gathering = undefined;
   }
 
   /** Stores the first calls of a queue, which may grow until the request is sent, as one batch. */
