@@ -1,239 +1,233 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
-import { type Feeds, followFeeds } from './follow-feeds.js';
+import { followFeeds, untilActive } from './follow-feeds.js';
+import { followSteps } from './follow-steps.js';
+import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
+import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
-import { readMetrics, sumOfMetric } from './read-metrics.js';
-import { type BenchOptions, type Figure, state } from './report.js';
-import { type BenchRequest, openSender, type Sender } from './send-requests.js';
-import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
-import { percentile } from './summarise.js';
+import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
+import {
+  type Flip,
+  type Latency,
+  openFlip,
+  type SampleParts,
+  sampleCancel,
+  sampleFlip,
+  samplePost,
+} from './sample-latency.js';
+import { type BenchRequest, openSender } from './send-requests.js';
+import { type BenchMaker, bodyOf } from './sign-orders.js';
+import { median, percentile } from './summarise.js';
 
-const KNOWN_MAKERS = 8;
-const FLIPPED_MAKERS = 8;
+/** As a deployment has by default. */
+const PARTITIONS = 48;
 const WARMING_SAMPLES = 10;
-/** Takes tokens away from makers, and gives them back. */
-const FRIEND = '0x00000000000000000000000000000000000f41e0';
-
-const LOAD_REQUESTS_PER_SECOND = 30;
-const LOAD_ORDERS_PER_REQUEST = 10;
-const LOAD_WARM_MS = 3_000;
-/** A sample takes a quarter of a second or so; this much is signed for each. */
-const LOAD_MS_PER_SAMPLE = 600;
+const POSTING_MAKERS = 8;
 const ORDERS_PER_MAKER = 1000;
+const FLIPPED_MAKERS = 8;
+/** A block that touches a thousand orders. */
+const WIDE_FLIP = { makers: 10, ordersEach: 100 };
 
-interface Parts {
-  readonly bench: Bench;
-  readonly feeds: Feeds;
-  readonly sender: Sender;
+const LOAD_ORDERS_PER_REQUEST = 10;
+/** So that their orders lie in most of the partitions. */
+const LOAD_MAKERS_MIN = 100;
+const SATURATING_CONNECTIONS = 16;
+const LOAD_WARM_MS = 3_000;
+
+const POST_GOAL = { p50: { ratioMax: 2 }, p99: { ratioMax: 4 } } as const;
+const BLOCK_GOAL = { p99: { valueMax: 150 } } as const;
+
+/** How much is measured. */
+interface Size {
+  readonly rounds: number;
+  /** Of each kind, in each round of the idle stack. */
+  readonly samples: number;
+  readonly wideSamples: number;
+  readonly saturatingRequests: number;
+  readonly loadSeconds: number;
 }
+
+/** Of one kind, by rounds. */
+type Rounds = readonly { readonly taken: readonly Latency[]; readonly floorsMs: readonly number[] }[];
 
 /**
- * How long it takes until the router knows, from a POST and from a block, idle and under a steady load of POSTs. Under load
- * with more samples: there the slowest hundredth is far from the others.
+ * How long it takes until the router knows: of a POST, of a DELETE and of a block; idle, and at half of the load that saturates
+ * the services. The floor is what no path can do without, measured in turn with it on the idle stack.
  */
-export async function benchLatency({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const samples = isQuick ? 20 : 200;
-  const loadedSamples = isQuick ? 50 : 1000;
-  return withBench(async (bench) => {
-    const posting = await bench.openMakers(KNOWN_MAKERS, ORDERS_PER_MAKER);
-    const fresh = await bench.openMakers(samples + WARMING_SAMPLES, 1);
-    const flipped = await bench.openMakers(FLIPPED_MAKERS, 1);
-    const feeds = await followFeeds(bench.stack, { withFacts: true });
-    const parts: Parts = { bench, feeds, sender: openSender(bench.portOf('ingress')) };
+export function benchLatency({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
+  const size = isQuick
+    ? { rounds: 2, samples: 10, wideSamples: 4, saturatingRequests: 40, loadSeconds: 10 }
+    : { rounds: 5, samples: 40, wideSamples: 30, saturatingRequests: 300, loadSeconds: 90 };
+  return withBench((bench) => measure(bench, size), { PARTITIONS: String(PARTITIONS) });
+}
 
-    const nextPost = (makers: readonly BenchMaker[]) => (index: number) =>
-      samplePost(parts, makers[index % makers.length]);
-    const again = await takeSamples(samples, nextPost(posting));
-    const cancels = await takeSamples(samples, (index) => sampleCancel(parts, posting[index % posting.length]));
-    const first = await takeSamples(samples, nextPost(fresh));
+async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
+  const steps = await followSteps(bench.stack);
+  const parts: SampleParts = { bench, steps, sender: openSender(bench.portOf('ingress')) };
+  const floor = await openLatencyFloor(bench);
+  const load = openLoadGenerator();
+  try {
+    const posting = await bench.openMakers(POSTING_MAKERS, ORDERS_PER_MAKER);
     const flips: Flip[] = [];
-    for (const maker of flipped) flips.push(await openFlip(parts, maker));
-    const nextFlip = (index: number) => sampleFlip(parts, flips[index % flips.length]);
-    const idleSteps = await watchSteps(bench);
-    const idle = await takeSamples(samples, nextFlip);
-    const steps = await idleSteps();
+    for (const maker of await bench.openMakers(FLIPPED_MAKERS, 1)) flips.push(await openFlip(parts, [maker], 1));
+    const wide = await openFlip(parts, await bench.openMakers(WIDE_FLIP.makers, 1), WIDE_FLIP.ordersEach);
+    const post = (index: number) => samplePost(parts, itemAt(posting, index));
+    const flip = (index: number) => sampleFlip(parts, itemAt(flips, index));
+    const cancel = (index: number) => sampleCancel(parts, itemAt(posting, index));
+    for (const kind of [post, flip, cancel]) await takeSamples(WARMING_SAMPLES, kind);
 
-    const load = await signLoad(bench, loadedSamples);
-    const stopLoad = startLoad(parts, load);
-    await pause(LOAD_WARM_MS);
-    const loadedSteps = await watchSteps(bench);
-    const loaded = await takeSamples(loadedSamples, nextFlip);
-    const underLoad = await loadedSteps();
-    const ordersPerSecond = await stopLoad();
-    parts.sender.close();
-    await feeds.stop();
+    const idle = await measureIdle(floor, size, { post, cancel, flip });
+    const widely = await takeSamples(size.wideSamples, () => sampleFlip(parts, wide));
+    console.log('under load');
+    const saturating = await saturate(bench, load, size.saturatingRequests);
+    const loaded = await measureLoaded(bench, load, { ordersPerSecond: saturating / 2, size, post, flip });
+    const floors = idle.post.flatMap(({ floorsMs }) => floorsMs);
+    const atHalf = `at ${Math.round(saturating / 2)} orders/s`;
+    const ofLoaded = [{ taken: loaded.posts, floorsMs: floors }];
     return [
-      ...quantiles(
-        'POST → acknowledged',
-        [...again, ...first].map(({ acknowledgedMs }) => acknowledgedMs),
-      ),
-      ...quantiles(
-        'POST → ACTIVE, maker with open orders',
-        again.map(({ activeMs }) => activeMs),
-      ),
-      ...quantiles(
-        'POST → ACTIVE, first order of its maker',
-        first.map(({ activeMs }) => activeMs),
-      ),
-      ...quantiles(
-        'DELETE → acknowledged',
-        cancels.map(({ acknowledgedMs }) => acknowledgedMs),
-      ),
-      ...quantiles(
-        'DELETE → tombstone in the book',
-        cancels.map(({ goneMs }) => goneMs),
-      ),
-      ...ofFlips('idle', idle),
-      ...steps('idle'),
-      ...ofFlips(`${ordersPerSecond} orders a second`, loaded),
-      ...underLoad(`${ordersPerSecond} orders a second`),
+      ...quantiles('POST → ACTIVE, idle', idle.post, POST_GOAL),
+      ...quantiles(`POST → ACTIVE, ${atHalf}`, ofLoaded, POST_GOAL),
+      ...quantiles('DELETE → tombstone, idle', idle.cancel, POST_GOAL),
+      ...quantiles('block → status of one order, idle', idle.flip, BLOCK_GOAL),
+      ...quantiles(`block → status of one order, ${atHalf}`, [{ taken: loaded.flips, floorsMs: [] }], BLOCK_GOAL),
+      ...quantiles('block → status of 1,000 orders, idle', [{ taken: widely, floorsMs: [] }], BLOCK_GOAL),
+      ...answers('POST → answer, idle', idle.post),
+      ...answers(`POST → answer, ${atHalf}`, ofLoaded),
+      ...answers('DELETE → answer, idle', idle.cancel),
+      state('orders a second that saturate the services', 'orders/s', saturating),
+      ...budget('POST, idle', idle.post),
+      ...budget(`POST, ${atHalf}`, ofLoaded),
+      ...budget('DELETE, idle', idle.cancel),
+      ...budget('block, idle', idle.flip),
+      ...budget(`block, ${atHalf}`, [{ taken: loaded.flips, floorsMs: [] }]),
+      ...budget('block of 1,000 orders', [{ taken: widely, floorsMs: [] }]),
     ];
-  });
+  } finally {
+    load.close();
+    parts.sender.close();
+    await floor.stop();
+    await steps.stop();
+  }
 }
 
-function quantiles(name: string, samplesMs: readonly number[]): readonly Figure[] {
-  return [0.5, 0.99].map((share) => state(`${name}, p${share * 100}`, 'ms', percentile(samplesMs, share)));
-}
+type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<Latency>>>;
 
-async function takeSamples<T>(count: number, take: (index: number) => Promise<T>): Promise<T[]> {
-  const taken: T[] = [];
-  for (let index = 0; index < count + WARMING_SAMPLES; index += 1) {
-    // At no fixed distance from the blocks of the stack, nor from any poll.
-    await pause(50 + Math.random() * 150);
-    const sample = await take(index);
-    if (index >= WARMING_SAMPLES) taken.push(sample);
+/** Floors and samples in turn. */
+async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds: Kinds) {
+  const taken = { post: [] as Rounds[number][], cancel: [] as Rounds[number][], flip: [] as Rounds[number][] };
+  for (let round = 0; round < rounds; round += 1) {
+    console.log(`idle, round ${round + 1} of ${rounds}`);
+    const posts = await takeSamples(samples, floor.post);
+    taken.post.push({ floorsMs: posts, taken: await takeSamples(samples, kinds.post) });
+    const hops = await takeSamples(samples, floor.cancel);
+    taken.cancel.push({ floorsMs: hops, taken: await takeSamples(samples, kinds.cancel) });
+    taken.flip.push({ floorsMs: [], taken: await takeSamples(samples, kinds.flip) });
   }
   return taken;
 }
 
-interface PostSample {
-  readonly acknowledgedMs: number;
-  readonly activeMs: number;
+/** Orders a second that become ACTIVE where clients wait for nothing but their own answers. */
+async function saturate(bench: Bench, load: LoadGenerator, requests: number): Promise<number> {
+  const signed = await signLoad(bench, requests);
+  const feeds = await followFeeds(bench.stack, { withFacts: false });
+  const [before, startedAt] = [feeds.activeCount(), performance.now()];
+  await load.send(bench.portOf('ingress'), signed, { atOnce: SATURATING_CONNECTIONS });
+  await untilActive(feeds, before + requests * LOAD_ORDERS_PER_REQUEST);
+  const seconds = (performance.now() - startedAt) / 1000;
+  await feeds.stop();
+  return (requests * LOAD_ORDERS_PER_REQUEST) / seconds;
 }
 
-async function samplePost({ bench, feeds, sender }: Parts, maker: BenchMaker | undefined): Promise<PostSample> {
-  const order = bench.signOrder(known(maker));
-  const said = feeds.nextStatus(order.orderHash, 'ACTIVE');
-  const sentAt = performance.now();
-  const [acknowledgedMs, activeAt] = await Promise.all([
-    sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) }),
-    said,
-  ]);
-  return { acknowledgedMs, activeMs: activeAt - sentAt };
+interface Load extends Pick<Kinds, 'post' | 'flip'> {
+  readonly ordersPerSecond: number;
+  readonly size: Size;
 }
 
-interface CancelSample {
-  readonly acknowledgedMs: number;
-  readonly goneMs: number;
+/** Samples one after the other, of both kinds in turn, while the load is posted at its pace by a process of its own. */
+async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecond, size, post, flip }: Load) {
+  const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
+  const signed = await signLoad(bench, Math.ceil(perSecond * size.loadSeconds));
+  const sending = load.send(bench.portOf('ingress'), signed, { perSecond });
+  const posts: Latency[] = [];
+  const flips: Latency[] = [];
+  let hasEnded = false;
+  const ended = sending.finally(() => {
+    hasEnded = true;
+  });
+  ended.catch(() => undefined);
+  await pause(LOAD_WARM_MS);
+  for (let index = 0; !hasEnded; index += 1) {
+    posts.push(...(await takeSamples(1, () => post(index))));
+    flips.push(...(await takeSamples(1, () => flip(index))));
+  }
+  await ended;
+  return { posts, flips };
 }
 
-async function sampleCancel({ bench, feeds, sender }: Parts, sampled: BenchMaker | undefined): Promise<CancelSample> {
-  const maker = known(sampled);
-  const order = bench.signOrder(maker);
-  const isActive = feeds.nextStatus(order.orderHash, 'ACTIVE');
-  await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
-  await isActive;
-  await pause(50 + Math.random() * 100);
-  const said = feeds.nextStatus(order.orderHash, 'GONE');
-  const sentAt = performance.now();
-  const [acknowledgedMs, goneAt] = await Promise.all([sender.send(bench.signCancel(maker, order)), said]);
-  return { acknowledgedMs, goneMs: goneAt - sentAt };
-}
-
-/** A maker who holds exactly what the one order sells: a transfer of one unit decides whether it can be filled. */
-interface Flip {
-  readonly maker: BenchMaker;
-  readonly order: BenchOrder;
-  isActive: boolean;
-}
-
-async function openFlip({ bench, feeds, sender }: Parts, maker: BenchMaker): Promise<Flip> {
-  const order = bench.signOrder(maker);
-  const isActive = feeds.nextStatus(order.orderHash, 'ACTIVE');
-  await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
-  await isActive;
-  await bench.chain.giveGas(FRIEND);
-  return { maker, order, isActive: true };
-}
-
-interface FlipSample {
-  readonly bookMs: number;
-  readonly factsMs: number;
-}
-
-async function sampleFlip({ bench, feeds }: Parts, sampled: Flip | undefined): Promise<FlipSample> {
-  const flip = known(sampled);
-  const maker = flip.maker.address;
-  flip.isActive = !flip.isActive;
-  const said = feeds.nextStatus(flip.order.orderHash, flip.isActive ? 'ACTIVE' : 'INACTIVE');
-  const [from, to] = flip.isActive ? [FRIEND, maker] : [maker, FRIEND];
-  const transaction = await bench.chain.send(from, bench.token, 'transfer', to, 1n);
-  await bench.chain.mine();
-  const [saidAt, blockNumber] = await Promise.all([said, bench.chain.blockOf(transaction)]);
-  const seenAt = await bench.chain.seenAt(blockNumber);
-  return { bookMs: saidAt - seenAt, factsMs: feeds.factsReadAt(maker, blockNumber) - seenAt };
-}
-
-/** A block with a transfer that flips one order: from `newHeads` here until the facts are read here, and the new status. */
-function ofFlips(when: string, samples: readonly FlipSample[]): readonly Figure[] {
-  return [
-    ...quantiles(
-      `block → facts in the log, ${when}`,
-      samples.map(({ factsMs }) => factsMs),
-    ),
-    ...quantiles(
-      `block → book, ${when}`,
-      samples.map(({ bookMs }) => bookMs),
-    ),
-  ];
-}
-
-/** Watches what the projector says of its own steps: batches of all partitions, those of blocks alone too. */
-async function watchSteps({ stack }: Bench): Promise<() => Promise<(when: string) => readonly Figure[]>> {
-  const read = () => readMetrics(stack.opsUrl('projector'));
-  const before = await read();
-  return async () => {
-    const after = await read();
-    const grown = (name: string) => sumOfMetric(after, name) - sumOfMetric(before, name);
-    const mean = (name: string) => grown(`${name}_sum`) / grown(`${name}_count`);
-    return (when) => [
-      state(`commit of a batch, mean, ${when}`, 'ms', mean('projector_commit_duration_seconds') * 1000),
-      state(`facts in it, mean, ${when}`, 'facts', mean('projector_commit_facts')),
-      state(`publication of its feed messages, mean, ${when}`, 'ms', mean('projector_publish_duration_seconds') * 1000),
-    ];
-  };
-}
-
-/** Requests for the whole time of the samples; makers hold what their orders sell. */
-async function signLoad(bench: Bench, samples: number): Promise<readonly BenchRequest[]> {
-  const seconds = (LOAD_WARM_MS + (samples + WARMING_SAMPLES) * LOAD_MS_PER_SAMPLE) / 1000;
-  const requests = Math.ceil(seconds * LOAD_REQUESTS_PER_SECOND);
-  const makersCount = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);
-  const makers = await bench.openMakers(makersCount, ORDERS_PER_MAKER);
+/** Requests of makers who hold what their orders sell. */
+async function signLoad(bench: Bench, requests: number): Promise<readonly BenchRequest[]> {
+  const fewest = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);
+  const makers = await bench.openMakers(Math.max(LOAD_MAKERS_MIN, fewest), ORDERS_PER_MAKER);
   return Array.from({ length: requests }, (_, index) => {
-    const maker = known(makers[index % makersCount]);
+    const maker: BenchMaker = itemAt(makers, index);
     const orders = Array.from({ length: LOAD_ORDERS_PER_REQUEST }, () => bench.signOrder(maker));
     return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
   });
 }
 
-/** Posts at a steady pace, whether answers come or not. Stopping waits for them, and tells the orders per second. */
-function startLoad({ sender }: Parts, requests: readonly BenchRequest[]): () => Promise<number> {
-  const answers: Promise<number>[] = [];
-  const startedAt = performance.now();
-  const timer = setInterval(() => {
-    const due = Math.floor(((performance.now() - startedAt) * LOAD_REQUESTS_PER_SECOND) / 1000);
-    for (const request of requests.slice(answers.length, due)) answers.push(sender.send(request));
-  }, 1000 / LOAD_REQUESTS_PER_SECOND);
-  return async () => {
-    clearInterval(timer);
-    await Promise.all(answers);
-    if (answers.length === requests.length) throw new Error('the load ended before the samples: sign more of it');
-    return Math.round((answers.length * LOAD_ORDERS_PER_REQUEST * 1000) / (performance.now() - startedAt));
-  };
+/** At no fixed distance from the blocks of the stack, nor from any poll. */
+async function takeSamples<T>(count: number, take: (index: number) => Promise<T>): Promise<T[]> {
+  const taken: T[] = [];
+  for (let index = 0; index < count; index += 1) {
+    await pause(20 + Math.random() * 100);
+    taken.push(await take(index));
+  }
+  return taken;
 }
 
-function known<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('the bench has opened too few makers');
-  return value;
+/** The median by rounds; the slowest hundredth of all rounds together, for one of them has too few samples. */
+function quantiles(name: string, rounds: Rounds, goals: Readonly<Partial<Record<'p50' | 'p99', Goal>>>): Figure[] {
+  const all = [{ taken: rounds.flatMap(({ taken }) => taken), floorsMs: rounds.flatMap(({ floorsMs }) => floorsMs) }];
+  return [
+    figureOf(`${name}, p50`, atShare(rounds, 0.5), goals.p50),
+    figureOf(`${name}, p99`, atShare(all, 0.99), goals.p99),
+  ];
+}
+
+function atShare(rounds: Rounds, share: number): readonly Sample[] {
+  return rounds.map(({ taken, floorsMs }) => ({
+    value: percentile(
+      taken.map(({ totalMs }) => totalMs),
+      share,
+    ),
+    floor: percentile(floorsMs, share),
+  }));
+}
+
+function figureOf(name: string, samples: readonly Sample[], goal: Goal | undefined): Figure {
+  if (samples.some(({ floor }) => Number.isNaN(floor))) {
+    const values = samples.map(({ value }) => value);
+    return state(name, 'ms', median(values), goal !== undefined && 'valueMax' in goal ? goal : undefined);
+  }
+  return compare(name, 'ms', samples, goal);
+}
+
+function answers(name: string, rounds: Rounds): Figure[] {
+  const answered = rounds.flatMap(({ taken }) => taken.flatMap(({ answeredMs }) => answeredMs ?? []));
+  return [0.5, 0.99].map((share) => state(`${name}, p${share * 100}`, 'ms', percentile(answered, share)));
+}
+
+/** Where the time goes: the mean of each step, for means add up. */
+function budget(name: string, rounds: Rounds): Figure[] {
+  const taken = rounds.flatMap((round) => round.taken);
+  return Object.keys(taken[0]?.steps ?? {}).map((step) => {
+    const sum = taken.reduce((total, { steps }) => total + (steps[step] ?? 0), 0);
+    return state(`${name}: ${step}, mean`, 'ms', sum / taken.length);
+  });
+}
+
+function itemAt<T>(items: readonly T[], index: number): T {
+  const item = items[index % items.length];
+  if (item === undefined) throw new Error('the bench has opened too few makers');
+  return item;
 }

@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createNode } from '@makerbook/chain';
+import { connectLog } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
+import type { Bench } from './open-bench.js';
+
+/** What no order and no cancellation can do without, by the clients and on the parts of the services. */
+export interface LatencyFloor {
+  /** One Redis round trip, a hop through the log, one `eth_call`, and two more hops; in milliseconds. */
+  post(): Promise<number>;
+  /** Two hops. */
+  cancel(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const TOPIC = 'bench.latency-floor';
+
+/** A hop is a record that is appended to a topic of one partition, until a follower of it reads it. */
+export async function openLatencyFloor({ stack, token }: Bench): Promise<LatencyFloor> {
+  const { kafkaBrokers, redisUrl, rpcUrl } = stack.addresses;
+  const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'bench-floor', logger: silentLogger });
+  await log.createTopics([{ name: TOPIC, partitions: 1, config: {} }]);
+  const appender = log.createAppender({ lingerMs: 0 });
+  let onRead: () => void = () => undefined;
+  const following = log.followTopic({ topic: TOPIC, from: 'end', onRecords: () => onRead() });
+  await following.caughtUp;
+  const hop = async () => {
+    const isRead = new Promise<void>((resolve) => {
+      onRead = resolve;
+    });
+    const record = { topic: TOPIC, partition: 0, key: 'hop', value: Buffer.alloc(600), headers: {} };
+    await Promise.all([appender.append([record]), isRead]);
+  };
+
+  const { hostname, port } = new URL(redisUrl);
+  const redis = connect({ host: hostname, port: Number(port), noDelay: true });
+  await once(redis, 'connect');
+  const ping = async () => {
+    redis.write('PING\r\n');
+    await once(redis, 'data');
+  };
+
+  const node = createNode({ urls: [rpcUrl], nowMs: () => performance.now() });
+  // `balanceOf` of nobody.
+  const call = () => node.call('eth_call', [{ to: token, data: `0x70a08231${'0'.repeat(64)}` }, 'latest']);
+
+  return {
+    post: () => timeOf([ping, hop, call, hop, hop]),
+    cancel: () => timeOf([hop, hop]),
+    async stop() {
+      redis.destroy();
+      node.close();
+      await log.close();
+    },
+  };
+}
+
+async function timeOf(works: readonly (() => Promise<unknown>)[]): Promise<number> {
+  const startedAt = performance.now();
+  for (const work of works) await work();
+  return performance.now() - startedAt;
+}
