@@ -81,10 +81,12 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
   const isNonceNews = observeNonce(draft, fact);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
-  for (const order of [...draft.orders.values()]) {
+  // Where funds and nonce are the same, only orders that are named can change: a reading of one does not cost all of them.
+  const isForAll = isNonceNews || changedFunds.size > 0;
+  for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
+    if (own === undefined && draft.isJudged(order)) continue;
     const funds = changedFunds.get(order.order.making.token) ?? [];
-    if (own === undefined && funds.length === 0 && !isNonceNews) continue;
     const isRead = own !== undefined && fact.nonce !== undefined && funded.has(order.order.making.token);
     const next = { ...order, isObserved: order.isObserved || isRead, remaining: remainingOf(order, own) };
     draft.change(next, [
@@ -94,7 +96,13 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
       ...(isNonceNews ? ['NONCE_CHANGED' as const] : []),
     ]);
   }
-  if (fact.nonce !== undefined) removeAhead(draft, fact.block.timestamp);
+  if (fact.nonce !== undefined && fact.block.timestamp >= draft.dueAtSeconds) removeAhead(draft, fact.block.timestamp);
+}
+
+/** Those of the hashes that are open, oldest acceptance first. */
+function openOrders(draft: MakerDraft, hashes: Iterable<Hex>): OpenOrder[] {
+  const open = [...hashes].flatMap((orderHash) => draft.orders.get(orderHash) ?? []);
+  return open.sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
 }
 
 function removeDone(draft: MakerDraft, { orderHash, filled, cancelled }: ObservedOrder): void {
@@ -123,7 +131,7 @@ function observeNonce(draft: MakerDraft, { nonce, block }: MakerObserved): boole
 
 /** An order with a nonce above the chain's waits for a block that is not older than its acceptance. */
 function removeAhead(draft: MakerDraft, timestamp: number): void {
-  for (const order of [...draft.orders.values()]) {
+  for (const order of draft.orders.values()) {
     if (draft.isAhead(order) && timestamp * 1000 >= order.acceptedAtMs) draft.remove(order, 'NONCE_CHANGED');
   }
 }

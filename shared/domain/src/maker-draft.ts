@@ -127,6 +127,11 @@ export class MakerDraft implements Maker {
     return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
   }
 
+  /** Whether the order's state is what nonce and funds, as they are known now, make of it. */
+  isJudged(order: OpenOrder): boolean {
+    return sameState(order.state, judge(order, this.nonce?.value, this.#fundingOf(order).known));
+  }
+
   /**
    * The orders of a maker who is suspended or removed leave the book. They are watched and judged meanwhile, so those that
    * come back do so as they are by then.
