@@ -240,8 +240,6 @@ export class MakerDraft implements Maker {
 
   #change(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
     const { admission, limits, nonce, dueAtSeconds } = this;
-    this.#undo = [];
-    this.#transitions = [];
     this.#offset = offset;
     try {
       work();
@@ -254,6 +252,10 @@ export class MakerDraft implements Maker {
       this.dueAtSeconds = dueAtSeconds;
       this.#takeBack();
       throw error;
+    } finally {
+      // A maker that is held for long keeps nothing of its last change.
+      this.#undo = [];
+      this.#transitions = [];
     }
   }
 
