@@ -145,12 +145,12 @@ function readRecords(
     }
     const offset = baseOffset + BigInt(readVarint(content, cursor));
     if (offset >= fromOffset) {
-      const key = readBytes(content, cursor)?.toString('utf8') ?? '';
+      const key = readText(content, cursor, 'utf8');
       const value = readBytes(content, cursor);
       const headers: Record<string, string> = {};
       for (let left = readVarint(content, cursor); left > 0; left -= 1) {
-        const name = readBytes(content, cursor)?.toString('utf8') ?? '';
-        headers[name] = readBytes(content, cursor)?.toString(encoding) ?? '';
+        const name = readText(content, cursor, 'utf8');
+        headers[name] = readText(content, cursor, encoding);
       }
       records.push({ topic, partition, offset, timestampMs, key, value, headers });
     }
@@ -169,6 +169,12 @@ function readBytes(content: Buffer, cursor: { at: number }): Buffer | null {
   }
   cursor.at += length;
   return content.subarray(cursor.at - length, cursor.at);
+}
+
+function readText(content: Buffer, cursor: { at: number }, encoding: 'utf8' | 'latin1'): string {
+  const length = Math.max(0, readVarint(content, cursor));
+  cursor.at += length;
+  return content.toString(encoding, cursor.at - length, cursor.at);
 }
 
 /** Zigzag varint; by arithmetic beyond 28 bits, since timestamps take more than 32. */
