@@ -22,8 +22,11 @@ export interface PostgresOptions extends ServerConnection {
   readonly onConnectionLost?: (error: Error) => void;
 }
 
-/** Runs one statement. `bytea` comes back as 0x-prefixed hex, `bigint` as bigint, `numeric` as a decimal string. */
-export type Query = <Row extends object>(text: string, values?: readonly unknown[]) => Promise<Row[]>;
+/**
+ * Runs one statement. `bytea` comes back as 0x-prefixed hex, `bigint` as bigint, `numeric` as a decimal string.
+ * @param name of a text that is sent often, and is the same each time: each connection parses it once
+ */
+export type Query = <Row extends object>(text: string, values?: readonly unknown[], name?: string) => Promise<Row[]>;
 
 /** The read model. Every call throws PostgresUnavailable, InvariantBroken or PostgresRefused, and nothing else. */
 export interface Postgres {
@@ -62,7 +65,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
     return { idle, used: totalCount - idle, waiting };
   });
   return {
-    query: (text, values) => time(() => run(pool, text, values)),
+    query: (text, values, name) => time(() => run(pool, text, values, name)),
     transaction: (work) => time(() => inTransaction(pool, work)),
     check: () => check(pool, connectTimeoutMs),
     isThere: () => isThere(pool, connectTimeoutMs),
@@ -77,6 +80,8 @@ export function connectPostgres(options: PostgresOptions): Postgres {
 export function connectionOf(options: PostgresOptions): pg.ClientConfig {
   const { url, password, tls = false, applicationName, schema, synchronousCommit } = options;
   const settings = [
+    // A plan that was made while a table was small would read all of it when it has grown.
+    '-c plan_cache_mode=force_custom_plan',
     ...(schema === undefined ? [] : [`-c search_path=${schema}`]),
     ...(synchronousCommit === undefined ? [] : [`-c synchronous_commit=${synchronousCommit}`]),
   ];
@@ -86,7 +91,7 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
     ssl: tls,
     types: { getTypeParser },
     ...(applicationName === undefined ? {} : { application_name: applicationName }),
-    ...(settings.length === 0 ? {} : { options: settings.join(' ') }),
+    options: settings.join(' '),
   };
 }
 
@@ -103,7 +108,7 @@ function addressOf(url: string): pg.ClientConfig {
   };
 }
 
-/** A value of a `bytea` column inside a JSON parameter, or as a parameter of its own. */
+/** A value of a `bytea` column as a parameter. */
 export function byteaOf(hex: Hex): string {
   return `\\x${hex.slice(2)}`;
 }
@@ -111,7 +116,9 @@ export function byteaOf(hex: Hex): string {
 async function check(pool: pg.Pool, timeoutMs: number): Promise<void> {
   // Of one query too; the types have it for all alone.
   const query: pg.QueryConfig & pg.ClientConfig = { text: 'select 1', query_timeout: timeoutMs };
-  await run(pool, query);
+  await pool.query(query).catch((error: unknown) => {
+    throw classify(error);
+  });
 }
 
 async function isThere(pool: pg.Pool, timeoutMs: number): Promise<boolean> {
@@ -137,7 +144,7 @@ async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T
   let isBroken = false;
   try {
     await run(client, 'begin');
-    const result = await work((text, values) => run(client, text, values));
+    const result = await work((text, values, name) => run(client, text, values, name));
     await run(client, 'commit');
     return result;
   } catch (error) {
@@ -156,11 +163,12 @@ async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T
 
 async function run<Row extends object>(
   on: pg.Pool | pg.ClientBase,
-  text: string | pg.QueryConfig,
-  values?: readonly unknown[],
+  text: string,
+  values: readonly unknown[] = [],
+  name?: string,
 ): Promise<Row[]> {
   try {
-    return (await on.query<Row>(text, values === undefined ? undefined : [...values])).rows;
+    return (await on.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) })).rows;
   } catch (error) {
     throw classify(error);
   }

@@ -69,7 +69,8 @@ export function openProjectionStore(postgres: Postgres) {
 
 /** Reads how far the rows of a partition have come; a partition that was never projected is at 0. */
 export async function readProjection(postgres: Postgres, partition: number): Promise<Projection> {
-  const [row] = await postgres.query<StoredProjection>('select * from projections where partition = $1', [partition]);
+  const sql = 'select * from projections where partition = $1';
+  const [row] = await postgres.query<StoredProjection>(sql, [partition], 'read projection');
   return row === undefined ? projectionOf(neverProjected) : projectionOf(row);
 }
 
@@ -128,13 +129,14 @@ export async function readMakers(postgres: Postgres, makers: readonly Hex[]): Pr
 export async function findKnownHashes(postgres: Postgres, hashes: readonly HashKey[]): Promise<KnownHashes> {
   if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set() };
   const rows = await postgres.query<{ order_hash: Hex; is_accepted: boolean }>(
-    `with asked as (select * from ${shapes.hashKey.given('$1')})
+    `with asked as (select * from ${shapes.hashKey.given(1)})
      select order_hash, true as is_accepted
      from asked join order_history h using (maker, expires_at_seconds, order_hash)
      where h.happened = 'OPENED'
      union all
      select order_hash, false from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)`,
-    [shapes.hashKey.toJson(hashes)],
+    shapes.hashKey.toArrays(hashes),
+    'find known hashes',
   );
   const hashesOf = (isAccepted: boolean) =>
     new Set(rows.filter((row) => row.is_accepted === isAccepted).map((row) => row.order_hash));

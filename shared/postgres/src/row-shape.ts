@@ -1,8 +1,4 @@
-import type { Hex } from '@makerbook/contracts-primitives';
-import { byteaOf } from './connect-postgres.js';
-
-/** The type of a column. `number` is bigint in Postgres, and a number here; an amount is numeric, and a decimal string here. */
-type Kind = 'bytea' | 'bigint' | 'number' | 'integer' | 'numeric' | 'text' | 'boolean' | 'jsonb';
+import { encodeArray, encodings, type Kind } from './binary-array.js';
 
 interface Column {
   readonly field: string;
@@ -34,15 +30,22 @@ export class RowShape<Row extends object> {
     return read as Row;
   }
 
-  /** The rows as one JSON parameter, to be read by `given`. */
-  toJson(rows: readonly Row[]): string {
-    return JSON.stringify(rows.map((row) => this.#toJson(row as Record<string, unknown>)));
+  /** The rows as parameters, an array for each column, to be read by `given`. */
+  toArrays(rows: readonly Row[]): Buffer[] {
+    return this.#columns.map(({ field, kind }) => {
+      const values = rows.map((row) => (row as Record<string, unknown>)[field]);
+      return encodeArray(kind, kind === 'jsonb' ? values.map((value) => value && JSON.stringify(value)) : values);
+    });
   }
 
-  /** The rows of a JSON parameter, as a table with the name `given`. */
-  given(parameter: string): string {
-    const columns = this.#columns.map(({ column, kind }) => `${column} ${kind === 'number' ? 'bigint' : kind}`);
-    return `json_to_recordset(${parameter}) as given (${columns.join(', ')})`;
+  /**
+   * The rows of such parameters, as a table with the name `given`.
+   * @param first the number of the first parameter
+   */
+  given(first: number): string {
+    const arrays = this.#columns.map(({ kind }, index) => `$${first + index}::${encodings[kind].type}[]`);
+    const values = this.#columns.map(({ column, kind }) => (isCast(kind) ? `${column}::${kind}` : column));
+    return `(select ${values} from unnest(${arrays}) as sent (${this.list})) as given (${this.list})`;
   }
 
   /** `remaining = given.remaining, status = given.status`: of all columns but some. */
@@ -50,13 +53,8 @@ export class RowShape<Row extends object> {
     const columns = this.#columns.filter(({ column }) => !except.includes(column));
     return columns.map(({ column }) => `${column} = ${from}.${column}`).join(', ');
   }
+}
 
-  #toJson(row: Record<string, unknown>): object {
-    const json: Record<string, unknown> = {};
-    for (const { field, column, kind } of this.#columns) {
-      const value = row[field];
-      json[column] = kind === 'bytea' ? byteaOf(value as Hex) : typeof value === 'bigint' ? String(value) : value;
-    }
-    return json;
-  }
+function isCast(kind: Kind): boolean {
+  return kind === 'numeric' || kind === 'jsonb';
 }

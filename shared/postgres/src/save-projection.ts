@@ -46,25 +46,32 @@ export class PositionTaken extends Error {
  */
 export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
   const { partition, from, to, clock, version, isBlockBegun } = commit;
-  const writes = writesOf(commit).filter((write) => write !== undefined);
-  const steps = writes.map(({ sql }, index) => `write_${index} as (${sql(`$${index + 11}`)})`);
+  const values: unknown[] = [
+    partition,
+    from.offset,
+    from.index,
+    version,
+    to.offset,
+    to.index,
+    clock.term,
+    clock.block < 0 ? null : clock.block,
+    clock.seconds,
+    isBlockBegun,
+  ];
   // The row of the partition is locked first, for every write asks whether it has moved. A second owner waits for it, finds
   // another position, and writes nothing.
+  const steps = [`moved as (${movePositionSql})`];
+  let name = 'save';
+  for (const [index, write] of writesOf(commit).entries()) {
+    if (write === undefined) continue;
+    steps.push(`write_${index} as (${write.sql(values.length + 1)})`);
+    values.push(...write.arrays);
+    name += ` ${index}`;
+  }
   const moved = await postgres.query<{ partition: number }>(
-    `with ${[`moved as (${movePositionSql})`, ...steps].join(', ')} select partition from moved`,
-    [
-      partition,
-      from.offset,
-      from.index,
-      version,
-      to.offset,
-      to.index,
-      clock.term,
-      clock.block < 0 ? null : clock.block,
-      clock.seconds,
-      isBlockBegun,
-      ...writes.map(({ json }) => json),
-    ],
+    `with ${steps.join(', ')} select partition from moved`,
+    values,
+    name,
   );
   if (moved.length === 0) {
     throw new PositionTaken(
@@ -88,9 +95,9 @@ export async function tryProjection(postgres: Postgres, commit: ProjectionCommit
 
 /** One kind of change. None reads what another one writes: all of them see the tables as they were. */
 interface Write {
-  readonly json: string;
-  /** @param parameter the place of the JSON among the values */
-  readonly sql: (parameter: string) => string;
+  readonly arrays: readonly Buffer[];
+  /** @param first the number of the first array among the values */
+  readonly sql: (first: number) => string;
 }
 
 function writesOf(commit: ProjectionCommit): (Write | undefined)[] {
@@ -159,7 +166,7 @@ function write<Row extends object>(
   sql: (given: string) => string,
 ): Write | undefined {
   if (rows.length === 0) return undefined;
-  return { json: shape.toJson(rows), sql: (parameter) => sql(shape.given(parameter)) };
+  return { arrays: shape.toArrays(rows), sql: (first) => sql(shape.given(first)) };
 }
 
 function isSame(table: string, key: readonly string[]): string {

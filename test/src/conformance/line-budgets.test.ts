@@ -20,7 +20,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/domain': 940,
   'shared/http': 1380,
   'shared/kafka': 3515,
-  'shared/postgres': 1290,
+  'shared/postgres': 1330,
   'shared/redis': 1640,
   'shared/settings': 560,
   'shared/signatures': 245,
