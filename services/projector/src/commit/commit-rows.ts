@@ -9,7 +9,6 @@ import {
   type Projection,
   type ProjectionStore,
 } from '@makerbook/postgres';
-import type { OrderChange } from '@makerbook/redis';
 import type { PartitionState } from '../fold/partition-state.js';
 import { describeCacheChanges, describeRows } from './describe-rows.js';
 import { findRefused } from './find-refused.js';
@@ -22,7 +21,8 @@ export type Step = 'before publish' | 'after publish' | 'before commit' | 'after
 
 export interface CommitParts {
   readonly store: ProjectionStore;
-  readonly refreshCache: CacheRefresh;
+  /** Absent: a fold beside the one that serves. */
+  readonly refreshCache?: CacheRefresh;
   /** Commits of all partitions of the process. */
   readonly commits: Semaphore;
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
@@ -158,7 +158,6 @@ export class RowCommitter {
     const startedAtMs = nowMs();
     // All of it is described before anything is awaited: the fold goes on meanwhile.
     const rows = describeRows(changes, makers, quarantined);
-    const cacheChanges = describeCacheChanges(changes);
     for (const maker of changes.makers) {
       const held = makers.get(maker);
       if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
@@ -171,7 +170,7 @@ export class RowCommitter {
     this.#version += 1n;
     this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
     await onStep?.('after commit', rules.partition);
-    await this.#refresh(target, cacheChanges);
+    await this.#refresh(target, changes, rows);
   }
 
   async #save(rows: ChangedRows, target: Target, changes: Changes): Promise<void> {
@@ -201,11 +200,14 @@ export class RowCommitter {
   }
 
   /** Redis gets whole facts alone: its position cannot be in the middle of a block. */
-  async #refresh({ next, isBlockBegun }: Target, changes: readonly OrderChange[]): Promise<void> {
+  async #refresh({ next, isBlockBegun }: Target, changes: Changes, { opened }: ChangedRows): Promise<void> {
+    const { refreshCache } = this.#parts;
+    if (refreshCache === undefined) return;
     const prevPos = this.#cached ?? nowhere;
     this.#cached = isBlockBegun ? undefined : next.offset;
     if (isBlockBegun) return;
-    await this.#parts.refreshCache({ partition: this.#state.rules.partition, prevPos, newPos: next.offset, changes });
+    const { partition } = this.#state.rules;
+    await refreshCache({ partition, prevPos, newPos: next.offset, changes: describeCacheChanges(changes, opened) });
   }
 }
 

@@ -64,8 +64,12 @@ export function rowsOf(maker: Hex, changes: Changes, rows: ChangedRows): Changed
   };
 }
 
-/** What the caches have to know of it: the record as it is listed, for every order that opened, changed or went. */
-export function describeCacheChanges({ orders, cancelled }: Changes): OrderChange[] {
+/**
+ * What the caches have to know of it: the record as it is listed, for every order that opened, changed or went.
+ * @param opened the rows of the new ones, whose records are serialised
+ */
+export function describeCacheChanges({ orders, cancelled }: Changes, opened: readonly OrderRow[]): OrderChange[] {
+  const serialised = new Map(opened.map((row) => [row.orderHash, row.recordStart]));
   const changes: OrderChange[] = [];
   for (const { maker, orderHash, expiresAtSeconds } of cancelled.values()) {
     changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
@@ -82,7 +86,7 @@ export function describeCacheChanges({ orders, cancelled }: Changes): OrderChang
         salt: `0x${order.order.salt.toString(16)}`,
         acceptedOffset,
         expiresAtSeconds,
-        record: recordStart(order) + recordEnd(order.state),
+        record: (serialised.get(orderHash) ?? recordStart(order)) + recordEnd(order.state),
       });
     }
   }

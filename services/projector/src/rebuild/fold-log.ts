@@ -54,7 +54,6 @@ function createSilentProjector(
     createFencedPublisher: () => silentPublisher,
     topics,
     transactionalIdPrefix: '',
-    refreshCache: async () => undefined,
     ...foldBounds(settings),
     reads: createSemaphore(2),
     committed: (_partition, { facts }) => onProgress(facts),
