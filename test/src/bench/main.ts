@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { endWithUsage, readOptions } from '@makerbook/parts';
+import { endWithUsage, readOptions, readWhole } from '@makerbook/parts';
 import { type BenchOptions, type Figure, formatFigures, readReport, writeReport } from './report.js';
 
 /**
@@ -18,7 +18,11 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readon
   memory: async (options) => (await import('./memory.js')).benchMemory(options),
   tracing: async (options) => (await import('./tracing.js')).benchTracing(options),
   'patch-quote': async (options) => (await import('./patch-quote.js')).benchPatchQuote(options),
+  'catch-up': async (options) => (await import('./catch-up.js')).benchCatchUp(options),
   rebuild: async (options) => (await import('./rebuild.js')).benchRebuild(options),
+  scale: async (options) => (await import('./scale.js')).benchScale(options),
+  sustained: async (options) => (await import('./sustained.js')).benchSustained(options),
+  disk: async (options) => (await import('./disk.js')).benchDisk(options),
   watcher: async (options) => (await import('./watcher.js')).benchWatcher(options),
   'watch-pairs': async (options) => (await import('./watch-pairs.js')).benchWatchPairs(options),
 };
@@ -26,10 +30,15 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<readon
 const USAGE = `npm run bench [-- <name>] [--quick]
   name: ${Object.keys(benches).join(', ')}; all of them without one
   --quick: a tenth of the samples, to see that it works
-  --against <folder>: another checkout, built; post, cancel and list measure its services in turn with these`;
+  --against <folder>: another checkout, built; post, cancel and list measure its services in turn with these
+  --minutes <count>: how long sustained goes on, 30 by default`;
 const { values, name } = readOptions(
   USAGE,
-  { quick: { type: 'boolean', default: false }, against: { type: 'string' } },
+  {
+    quick: { type: 'boolean', default: false },
+    against: { type: 'string' },
+    minutes: { type: 'string', default: '30' },
+  },
   true,
 );
 if (name === undefined) await runAll();
@@ -38,7 +47,8 @@ else await runOne(name);
 async function runOne(wanted: string): Promise<void> {
   const bench = benches[wanted];
   if (bench === undefined) endWithUsage(USAGE, `there is no bench ${wanted}`);
-  const figures = await bench({ isQuick: values.quick, against: values.against });
+  const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
+  const figures = await bench({ isQuick: values.quick, against: values.against, minutes });
   writeReport(wanted, values.quick, figures);
   console.log(`\n${formatFigures(figures)}`);
 }

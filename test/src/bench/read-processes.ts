@@ -36,6 +36,11 @@ export function readMemory(pid: number): MemoryUse {
   return { rssMb: (rss * 1024) / 1e6, pssMb: (pss * 1024) / 1e6, processes };
 }
 
+/** The most memory (RSS) that a process has had so far, in megabytes (10^6 bytes). */
+export function readPeakMb(pid: number): number {
+  return (kilobytes(readIfThere(`/proc/${pid}/status`) ?? '', 'VmHWM') * 1024) / 1e6;
+}
+
 interface Stat {
   readonly pid: number;
   readonly parent: number;

@@ -1,105 +1,120 @@
-import { randomBytes } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { topicNames } from '@makerbook/contracts-events';
-import type { Log } from '@makerbook/kafka';
-import { findFreePort, startRedis } from '@makerbook/parts';
-import type { Postgres } from '@makerbook/postgres';
-import type { Services } from '../kit/run-services.js';
-import { deleteRows } from '../kit/save-rows.js';
-import { PARTITIONS, withOwnParts } from './open-parts.js';
-import { readMetrics, sumOfMetric } from './read-metrics.js';
-import { readCpu, readMemory } from './read-processes.js';
+import { fileURLToPath } from 'node:url';
+import { saveRows } from '../kit/save-rows.js';
+import { foldedBeyond } from './await-rows.js';
+import { insertRows } from './insert-rows.js';
+import { type MixedLogWriter, openMixedLog } from './mixed-log.js';
+import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
+import { readPeakMb } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
-import { seedLog, TAIL_BLOCKS } from './seed-log.js';
 
-const ORDERS = 100_000;
-const BLOCKS = 10_000;
-const SCALE_QUICK = 50;
-const PROJECTED_MS_MAX = 1_800_000;
-const PROJECTOR = 'projector';
-const TOKEN = '0x00000000000000000000000000000000000000c0';
+const FACTS = 1_000_000;
+/** What is appended while the commands run. */
+const FACTS_PER_SECOND = 500;
+const APPENDS_PER_SECOND = 5;
+const PEAK_POLL_MS = 100;
+const MAKERS = 1_000;
+const PREFIX = 'bench-rebuild.';
+const ENTRY = fileURLToPath(new URL('../../../services/projector/dist/rebuild/main.js', import.meta.url));
 
-interface Parts {
-  readonly log: Log;
-  readonly postgres: Postgres;
-  readonly services: Services;
-  /** Bytes that the partitions of a topic take on the broker's disk. */
-  readonly bytesOf: (topic: string) => number;
+interface Command {
+  readonly seconds: number;
+  readonly peakMb: number;
 }
 
 /**
- * One projector on a log of open orders, and on one of blocks: what both take on disk, how fast they are folded for the first
- * time, and how fast again on an empty database, where nothing is published.
+ * `rebuild` and `verify` of a mixed log, and the way back from an older backup, while a projector runs and more facts
+ * come; against a bulk insert of the same rows into the same Postgres.
  */
 export async function benchRebuild({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const scale = isQuick ? SCALE_QUICK : 1;
-  return withOwnParts(async ({ log, postgres, folder, services, closing }) => {
-    const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort() });
-    closing.push(() => redis.stop());
-    const bytesOf = (topic: string) => bytesUnder(join(folder, 'kafka', 'log'), `${topic}-`);
-    const parts = { log, postgres, bytesOf, services: services({ REDIS_URL: redis.url, LOG_LEVEL: 'warn' }) };
+  const facts = isQuick ? FACTS / 50 : FACTS;
+  return withOwnParts(async (parts) => {
+    const { log, postgres, databaseUrl } = parts;
+    const mixed = { prefix: PREFIX, partitions: PARTITIONS, makers: MAKERS };
+    const writer = await openMixedLog(log, mixed);
+    const services = parts.services({ LOG_LEVEL: 'warn', TOPIC_PREFIX: PREFIX });
+    await services.start('projector', 'projector');
+    const project = async (more: number) => {
+      const ends = await writer.append(more);
+      await foldedBeyond(total(ends) - 1, postgres, services);
+      return ends;
+    };
+    await project(facts / 4);
+    const ofQuarter = await underLoad(writer, () => run(parts, 'rebuild'));
+    await project(facts / 4);
+    const backup = await saveRows(postgres);
+    const ends = await project(facts / 2);
+    const floor = await insertRows(postgres, databaseUrl, mixed, ends);
+    const rebuilt = await underLoad(writer, () => run(parts, 'rebuild'));
+    const verified = await underLoad(writer, () => run(parts, 'verify'));
+    const restoredSeconds = await underLoad(writer, async () => {
+      const startedAtMs = performance.now();
+      await backup.restore();
+      await foldedBeyond(total(await log.endOffsets(`${PREFIX}limit-orders.maker-events.v1`)) - 1, postgres, services);
+      return (performance.now() - startedAtMs) / 1000;
+    });
+    const rate = (seconds: number) => total(ends) / seconds;
     return [
-      ...(await measure(parts, 'orders', ORDERS / scale, TAIL_BLOCKS + 1)),
-      ...(await measure(parts, 'blocks', 1, BLOCKS / scale)),
+      compare(
+        `rebuild of ${total(ends)} facts under load, by inserting the rows alone`,
+        'facts per s',
+        [{ value: rate(rebuilt.seconds), floor: rate(floor.seconds) }],
+        { ratioMin: 0.6 },
+      ),
+      compare('RSS of rebuild at most, by that for a quarter of the log', 'MB', [
+        { value: rebuilt.peakMb, floor: ofQuarter.peakMb },
+      ]),
+      state('rebuild', 's', rebuilt.seconds),
+      state('verify', 's', verified.seconds),
+      state('a backup of half of the log restored, until nothing is behind', 's', restoredSeconds),
     ];
   });
 }
 
-async function measure(
-  { log, postgres, services, bytesOf }: Parts,
-  of: string,
-  orders: number,
-  blocks: number,
-): Promise<readonly Figure[]> {
-  const prefix = `bench-${randomBytes(4).toString('hex')}.`;
-  const head = { number: 10_000_000, hash: `0x${'f'.repeat(64)}`, timestamp: 1_790_000_000 } as const;
-  const holds = { log: true, rows: false };
-  const empty = await sizeOf(postgres);
-  await seedLog(log, postgres, { orders, blocks, holds, prefix, partitions: PARTITIONS, token: TOKEN, head });
-  const topics = topicNames(prefix);
-  const facts = Number((await log.endOffsets(topics.makerEvents)).reduce((sum, end) => sum + end, 0n));
-  const first = await project(services, prefix, facts);
-  const stored = (await sizeOf(postgres)) - empty;
-  await deleteRows(postgres);
-  const again = await project(services, prefix, facts);
-  return [
-    state(`a log of ${of}, on the broker's disk`, 'bytes per fact', bytesOf(topics.makerEvents) / facts),
-    ...(orders > 1 ? [state(`a log of ${of}, in Postgres`, 'bytes per order', stored / orders)] : []),
-    compare(`a log of ${of}, folded and published, by folded again`, 'facts per s', [
-      { value: facts / first.seconds, floor: facts / again.seconds },
-    ]),
-    state(`a log of ${of}, folded again`, 'µs of CPU per fact', again.cpu / facts),
-    state(`a log of ${of}: RSS of the projector`, 'MB', again.rssMb),
-  ];
-}
-
-async function project(services: Services, prefix: string, facts: number) {
-  const startedAt = performance.now();
-  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix });
-  await services.ready([PROJECTOR]);
-  const { pid, opsUrl } = services.processOf(PROJECTOR);
-  while (sumOfMetric(await readMetrics(opsUrl), 'projector_facts_total') < facts) {
-    services.assertAlive();
-    if (performance.now() - startedAt > PROJECTED_MS_MAX) throw new Error('the log is not projected in time');
-    await pause(100);
+/** Does the work while facts come. */
+async function underLoad<T>(writer: MixedLogWriter, work: () => Promise<T>): Promise<T> {
+  let isDone = false;
+  const load = async () => {
+    while (!isDone) {
+      await writer.append(FACTS_PER_SECOND / APPENDS_PER_SECOND);
+      await pause(1000 / APPENDS_PER_SECOND);
+    }
+  };
+  const loading = load();
+  loading.catch(() => undefined);
+  try {
+    return await work();
+  } finally {
+    isDone = true;
+    await loading;
   }
-  const seconds = (performance.now() - startedAt) / 1000;
-  const [cpu = 0] = readCpu([pid]);
-  const { rssMb } = readMemory(pid);
-  await services.end(PROJECTOR, 'SIGTERM');
-  return { seconds, cpu, rssMb };
 }
 
-async function sizeOf(postgres: Postgres): Promise<number> {
-  const [row] = await postgres.query<{ bytes: string }>('select pg_database_size(current_database())::text as bytes');
-  return Number(row?.bytes);
+/** @throws Error where the command finds a difference, or fails */
+async function run({ environment, closing }: OwnParts, word: 'rebuild' | 'verify'): Promise<Command> {
+  const startedAtMs = performance.now();
+  const env = { PATH: process.env['PATH'], ...environment, TOPIC_PREFIX: PREFIX };
+  const child: ChildProcess = spawn(process.execPath, [ENTRY, word], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  closing.push(() => child.kill('SIGKILL'));
+  const lines: string[] = [];
+  child.stdout?.on('data', (line) => lines.push(String(line)));
+  let peakMb = 0;
+  const polling = setInterval(() => {
+    peakMb = Math.max(peakMb, readPeakMb(child.pid ?? 0));
+  }, PEAK_POLL_MS);
+  try {
+    const [code] = await once(child, 'exit');
+    const said = lines.join('');
+    if (code !== 0 || !said.includes('what a replay of the log leads to'))
+      throw new Error(`${word}: ${said.slice(-2000)}`);
+  } finally {
+    clearInterval(polling);
+  }
+  return { seconds: (performance.now() - startedAtMs) / 1000, peakMb };
 }
 
-function bytesUnder(folder: string, prefix: string): number {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  return files
-    .filter((file) => file.startsWith(prefix) && file.endsWith('.log'))
-    .reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+function total(ends: readonly bigint[]): number {
+  return Number(ends.reduce((sum, end) => sum + end, 0n));
 }

@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly isQuick: boolean;
   /** The root of another checkout, built: its services are measured beside these, by the benches that can. */
   readonly against?: string | undefined;
+  /** Of sustained load. */
+  readonly minutes: number;
 }
 
 /** What one round measured, beside what it is compared with in the same round. */

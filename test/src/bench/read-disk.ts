@@ -1,0 +1,9 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Bytes of all files in a folder whose path, seen from there, is wanted. Files that go meanwhile do not count. */
+export function bytesUnder(folder: string, isWanted: (path: string) => boolean = () => true): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(isWanted)
+    .reduce((sum, path) => sum + (statSync(join(folder, path), { throwIfNoEntry: false })?.size ?? 0), 0);
+}
