@@ -89,6 +89,7 @@ export const examples = {
       ordersPerPost: 100,
       openOrdersPerMaker: 1000,
       cancelsPerDelete: 100,
+      cancelWaitSeconds: 5,
       orderBudget: { perSecond: 100, burst: 1000 },
       cancelBudget: { perSecond: 500, burst: 5000 },
       listBudget: { perSecond: 50, burst: 500 },

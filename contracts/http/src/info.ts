@@ -41,6 +41,7 @@ const limits = z
       description: "A maker's open orders; an operator can give a maker another limit",
     }),
     cancelsPerDelete: count.meta({ description: 'Order hashes in one DELETE, and in one POST of cancellations' }),
+    cancelWaitSeconds: count.meta({ description: 'How long a cancelling request may wait by `Prefer: wait`' }),
     orderBudget: budget.meta({ description: "A maker's orders" }),
     cancelBudget: budget.meta({ description: "A maker's cancellations" }),
     listBudget: budget.meta({ description: "A maker's lists" }),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { examples } from './examples.js';
 import { info } from './info.js';
 import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
-import { cancellationsQuery, cancelQuery, listHeaders, listQuery, placeHeaders } from './parameters.js';
+import { cancelHeaders, cancellationsQuery, cancelQuery, listHeaders, listQuery, placeHeaders } from './parameters.js';
 import { paths } from './paths.js';
 import type { ProblemCode } from './problems.js';
 import { quotePatchAnswer, quotePatchInput } from './quotes.js';
@@ -68,6 +68,18 @@ export const retryHeaders = z.object({
   'Retry-After': header('Retry-After', z.int().positive().optional(), 'Seconds until the request can succeed'),
 });
 
+/** A header of answers that have stored something. */
+const storedHeaders = z.object({
+  'X-Log-Position': header(
+    'X-Log-Position',
+    z
+      .string()
+      .regex(/^[0-9]+:[0-9]+(, [0-9]+:[0-9]+)*$/)
+      .optional(),
+    'Where in the log the last fact of the request is, `<partition>:<offset>`; one for each partition of its makers',
+  ),
+});
+
 /** Errors that are answered before it is known which operation is meant. They can answer any request. */
 export const errorsOfAnyRequest = {
   invalid_request: {
@@ -127,6 +139,7 @@ const place: Operation = {
     schema: validatingRecords,
     example: examples.placed,
     description: 'The stored orders, in the order of the request',
+    headers: storedHeaders,
   },
   errors: {
     ...bodyErrors,
@@ -274,11 +287,22 @@ const cancel: Operation = {
   summary: 'Cancel orders by signature',
   description: `${cancelDescription} For many orders use POST …/cancellations: a URL of 100 hashes has 21 kB, which some proxies refuse.`,
   query: cancelQuery,
+  headers: cancelHeaders,
   answer: {
     type: 'application/json',
     schema: cancellations,
     example: examples.cancelled,
     description: 'What became of each hash, in the order of the request',
+    headers: storedHeaders.extend({
+      'Preference-Applied': header(
+        'Preference-Applied',
+        z
+          .string()
+          .regex(/^wait=[0-9]+$/)
+          .optional(),
+        "There when the request waited, and the orders are out of the router's feed",
+      ),
+    }),
   },
   errors: {
     invalid_request: {

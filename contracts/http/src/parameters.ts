@@ -76,6 +76,18 @@ export const cancelQuery = z.object({
 /** The query of POST …/cancellations (Interface 4.4). */
 export const cancellationsQuery = cancelQuery.pick({ salt: true });
 
+/** The headers of DELETE and POST …/cancellations that mean something (Interface 4.4). */
+export const cancelHeaders = z.object({
+  Prefer: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        "`wait=N` (RFC 7240): answer when the orders are out of the router's feed, or after N seconds, at most `cancelWaitSeconds`",
+      examples: ['wait=2'],
+    }),
+});
+
 /** The headers of POST that mean something (Interface 4.3). */
 export const placeHeaders = z.object({
   'Valid-Until': digits(/^[0-9]{1,12}$/, 'must be Unix seconds, given once', [examples.listQuery.issuedAt])

@@ -1,5 +1,6 @@
 import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
-import { type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
+import type { ReplyHeaders } from '@makerbook/http';
+import { type AppendedAt, type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { type Attributes, activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
 
 export interface AppendParts {
@@ -12,22 +13,34 @@ export interface AppendParts {
  * Appends the facts of one request, all or none: facts of one partition lie in one record batch, those of several are
  * one transaction. Resolves after all in-sync replicas have acknowledged. Throws LogUnavailable.
  * @param timeMs when they happened
+ * @returns where the last one of each partition is
  */
 export function appendFacts(
   parts: AppendParts,
   facts: readonly (OrderSubmitted | OrderCancelled)[],
   timeMs: number,
-): Promise<void> {
+): Promise<readonly AppendedAt[]> {
   return inSendSpan(parts.makerEventsTopic, facts.length, describeOrigin(facts[0]), async () => {
     const { appender } = parts;
     const records = describeFacts(parts, facts, timeMs);
     const partitions = new Set(records.map(({ partition }) => partition));
-    if (partitions.size > 1) return appender.appendAtomically(records);
-    const [first] = await appender.append(records);
-    if (first === undefined) return;
+    if (partitions.size > 1) return lastOfEach(await appender.appendAtomically(records));
+    const appended = await appender.append(records);
+    const [first] = appended;
+    if (first === undefined) return [];
     const { partition, offset } = first;
     describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
+    return lastOfEach(appended);
   });
+}
+
+function lastOfEach(appended: readonly AppendedAt[]): readonly AppendedAt[] {
+  return [...new Map(appended.map((at) => [at.partition, at])).values()];
+}
+
+/** The header by which an answer tells where in the log its facts are: `<partition>:<offset>`, one for each partition. */
+export function positionHeader(appended: readonly AppendedAt[]): ReplyHeaders {
+  return { 'X-Log-Position': appended.map(({ partition, offset }) => `${partition}:${offset}`).join(', ') };
 }
 
 function describeOrigin(first: OrderSubmitted | OrderCancelled | undefined): Attributes {

@@ -1,4 +1,4 @@
-import { type Log, LogUnavailable } from '@makerbook/kafka';
+import { type AppendedAt, type Log, LogUnavailable } from '@makerbook/kafka';
 import { createProjectionWatch, type Postgres, PostgresUnavailable, projectedPositions } from '@makerbook/postgres';
 import { Unavailable } from './refusal.js';
 
@@ -7,6 +7,8 @@ export interface Projection {
   reachEnd(partition: number): Promise<void>;
   /** The same for all partitions, for a hash of unknown maker. Throws Unavailable. */
   reachEndEverywhere(): Promise<void>;
+  /** Waits until the read model has passed these facts, at most so long. False: it has not, or does not answer. */
+  hasPassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean>;
 }
 
 export interface ProjectionParts {
@@ -41,6 +43,17 @@ export function createProjection({ log, postgres, makerEventsTopic, waitMs }: Pr
     },
     async reachEndEverywhere() {
       await Promise.all((await ends()).map((end, partition) => reach(partition, end)));
+    },
+    async hasPassed(facts, timeoutMs) {
+      try {
+        const positions = await Promise.all(
+          facts.map(({ partition, offset }) => watch.awaitPosition(partition, offset + 1n, timeoutMs)),
+        );
+        return positions.every(({ store = -1n }, n) => store > (facts[n]?.offset ?? store));
+      } catch (error) {
+        if (error instanceof PostgresUnavailable) return false;
+        throw error;
+      }
     },
   };
 }

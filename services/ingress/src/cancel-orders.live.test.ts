@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
-import { findKnownHashes, findOrders } from '@makerbook/postgres';
+import { findKnownHashes, findOrders, projectedPositions } from '@makerbook/postgres';
 import { settleReservation } from '@makerbook/redis';
 import { Signature, type Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
@@ -52,10 +52,10 @@ const cancelling = (
   hash: hashOf(order) as string,
   signature: signCancellation(wallet, hashOf(order), salt, saltType),
 });
-const remove = (items: { hash: string; signature: string }[], more = '') =>
+const remove = (items: { hash: string; signature: string }[], more = '', headers: Record<string, string> = {}) =>
   fetch(
     `${ingress.url}?orderHashes=${items.map(({ hash }) => hash).join(',')}&signatures=${items.map(({ signature }) => signature).join(',')}${more}`,
-    { method: 'DELETE' },
+    { method: 'DELETE', headers },
   );
 async function cancelled(items: { hash: string; signature: string }[], more = ''): Promise<string[]> {
   const response = await remove(items, more);
@@ -121,6 +121,34 @@ describe('DELETE', () => {
     ]);
     await isCancelledOnce(hashOf(order));
     await isCancelledOnce(hashOf(other));
+  });
+
+  test('says where in the log it is, and waits for the feed where it is asked to', async () => {
+    const [mine, late, other] = [await placeOne(), await placeOne(), await placeOne(sibling)];
+    const ask = async (wait: string, ...items: Parameters<typeof remove>[0]) => {
+      const { status, headers } = await remove(items, '', { Prefer: wait });
+      return [status, headers.get('x-log-position'), headers.get('preference-applied')];
+    };
+    const placeOf = async ({ orderHash }: { orderHash: string }) => {
+      await until('the cancellation is in the log', () => cancellationsOf(orderHash).length > 0);
+      const [{ partition, record }] = cancellationsOf(orderHash) as [(typeof ingress.facts)[number]];
+      return { partition, offset: record.offset, text: `${partition}:${record.offset}` };
+    };
+    const both = await ask('wait=60', cancelling(maker, mine), cancelling(sibling, other));
+    const [first, second] = [await placeOf({ orderHash: hashOf(mine) }), await placeOf({ orderHash: hashOf(other) })];
+    expect(both).toEqual([200, `${first.text}, ${second.text}`, 'wait=20']);
+    const positions = await projectedPositions(ingress.postgres);
+    for (const { partition, offset } of [first, second]) expect(positions.get(partition)).toBeGreaterThan(offset);
+
+    ingress.pauseProjection();
+    try {
+      const alone = await ask('wait=1', cancelling(maker, late));
+      expect(alone).toEqual([200, (await placeOf({ orderHash: hashOf(late) })).text, null]);
+    } finally {
+      ingress.resumeProjection();
+    }
+    // Nothing is cancelled, and nothing is waited for.
+    expect(await ask('wait=20', cancelling(maker, mine))).toEqual([200, null, null]);
   });
 
   test('takes 100 hashes at once, and frees the maker’s room', async () => {

@@ -9,15 +9,17 @@ import {
   type ReplyHeaders,
   rateHeaders,
 } from '@makerbook/http';
-import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import type { FoundOrder } from '@makerbook/postgres';
 import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import type { Logger } from '@makerbook/telemetry';
-import { type AppendParts, appendFacts } from './append-facts.js';
+import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
+import type { Projection } from './await-projection.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { LookUp } from './look-up-orders.js';
 import type { IngressMetrics } from './metrics.js';
 import type { AskedCancellations } from './parse-cancellations.js';
+import { parseWait } from './parse-wait.js';
 import { unavailable } from './refusal.js';
 import type { VerifyCancellation } from './verify-cancellations.js';
 
@@ -28,7 +30,9 @@ export interface CancelOrdersParts extends AppendParts {
   readonly redis: RedisConnection;
   readonly logger: Logger;
   readonly metrics: IngressMetrics;
+  readonly projection: Pick<Projection, 'hasPassed'>;
   readonly cancelsPerDeleteMax: number;
+  readonly waitSecondsMax: number;
   readonly budget: Budget;
   readonly now: () => number;
 }
@@ -42,7 +46,7 @@ export type ParseCancellations = (request: ApiRequest, hashesMax: number) => Ask
  * the rest; a repeated hash is cancelled once and answered twice. An order that is still being placed is cancelled like
  * any other: the log may hold its cancellation before it. If it is not known whether the order of a hash may still be
  * placed, the other orders are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always
- * cancel.
+ * cancel. With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
 export function createCancelOrders(
@@ -71,11 +75,12 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: Aske
   if (unproven !== undefined) return unproven;
 
   let headers: ReplyHeaders | Refusal = {};
+  let appended: readonly AppendedAt[] | Refusal = [];
   if (found.size > 0) {
     headers = await charge(parts, found, orderHashes);
     if (isRefusal(headers)) return headers;
-    const refusal = await append(parts, request, found);
-    if (refusal !== undefined) return refusal;
+    appended = await append(parts, request, found);
+    if (isRefusal(appended)) return appended;
   }
   if (unsure !== undefined) {
     const others = found.size === 0 ? 'nothing was cancelled' : `the ${found.size} other orders were cancelled`;
@@ -87,7 +92,20 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: Aske
     orderHash,
     status: found.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
-  return okJson(JSON.stringify(statuses), headers);
+  if (appended.length === 0) return okJson(JSON.stringify(statuses), headers);
+  const applied = await awaitFeed(parts, request, appended);
+  return okJson(JSON.stringify(statuses), { ...headers, ...positionHeader(appended), ...applied });
+}
+
+/** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
+async function awaitFeed(
+  { projection, waitSecondsMax }: CancelOrdersParts,
+  request: ApiRequest,
+  appended: readonly AppendedAt[],
+): Promise<ReplyHeaders> {
+  const seconds = parseWait(request.headers['prefer'], waitSecondsMax);
+  if (seconds === 0 || !(await projection.hasPassed(appended, seconds * 1000))) return {};
+  return { 'Preference-Applied': `wait=${seconds}` };
 }
 
 /** Refuses the first signature that is not the maker's, if any. */
@@ -110,20 +128,21 @@ async function refuseUnproven(
   return undefined;
 }
 
-/** @returns a refusal where the log has not confirmed the cancellations */
+/** @returns where the cancellations are; a refusal where the log has not confirmed them */
 async function append(
   parts: CancelOrdersParts,
   { requestId }: ApiRequest,
   found: ReadonlyMap<Hex, FoundOrder>,
-): Promise<Refusal | undefined> {
+): Promise<readonly AppendedAt[] | Refusal> {
   const { metrics } = parts;
   const timeMs = parts.now();
   const facts = [...found].map(([orderHash, { maker, expiresAtSeconds }]) =>
     cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
   );
   const appendingAt = performance.now();
+  let appended: readonly AppendedAt[];
   try {
-    await appendFacts(parts, facts, timeMs);
+    appended = await appendFacts(parts, facts, timeMs);
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
     parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
@@ -132,7 +151,7 @@ async function append(
   metrics.took('append', performance.now() - appendingAt);
   metrics.ordersCancelled(facts.length);
   await noteInRedis(parts, found);
-  return undefined;
+  return appended;
 }
 
 async function charge(

@@ -79,6 +79,8 @@ describe('POST', () => {
     await until('the order is read from the log', () => storedOf(hashOf(odd)).length > 0);
     const [stored] = storedOf(hashOf(odd));
     expect(stored?.partition).toBe(partitionOf(lower(maker), 4));
+    const { headers } = await post([await signOrder(maker)]);
+    expect(headers.get('x-log-position')).toMatch(new RegExp(`^${stored?.partition}:\\d+$`));
     const fact = decodeMakerEvent({ headers: { ...stored?.record.headers }, value: stored?.record.value ?? null });
     expect(fact).toMatchObject({ type: 'OrderSubmitted', maker: lower(maker), orderHash: hashOf(odd) });
   });

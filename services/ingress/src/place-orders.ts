@@ -20,7 +20,7 @@ import {
   type ReplyHeaders,
   rateHeaders,
 } from '@makerbook/http';
-import { LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type Budget,
   type RedisConnection,
@@ -32,7 +32,7 @@ import {
 } from '@makerbook/redis';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import { type AppendParts, appendFacts } from './append-facts.js';
+import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
 import type { FairQueue } from './fair-queue.js';
 import type { IngressMetrics } from './metrics.js';
 import { parsePlacements } from './parse-placements.js';
@@ -167,8 +167,9 @@ async function append(
   const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const startedAt = performance.now();
+  let appended: readonly AppendedAt[];
   try {
-    await appendFacts(parts, facts, acceptedAtMs);
+    appended = await appendFacts(parts, facts, acceptedAtMs);
   } catch (error) {
     const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
     await settle(parts, reservationId, at, isUnknown ? 'unknown' : 'not_appended');
@@ -181,7 +182,7 @@ async function append(
   metrics.took('append', performance.now() - startedAt);
   metrics.ordersAccepted(proven.length);
   void settle(parts, reservationId, at, 'appended');
-  return okJson(describeAccepted(proven), headers);
+  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
 }
 
 /** Best effort: a reservation that is not settled is resolved after its lease. */

@@ -206,7 +206,9 @@ function createRoutes(
     ...common,
     lookUp: createLookUp({ redis, postgres, projection, appendMsMax, now }),
     verify: createCancellationVerifier(domain),
+    projection,
     cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
+    waitSecondsMax: settings.CANCEL_WAIT_SECONDS_MAX,
     budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
   };
   const windowSeconds = settings.CLIENT_WINDOW_SECONDS;

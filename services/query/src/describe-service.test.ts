@@ -30,6 +30,7 @@ test.each([
   ['MAX_ORDERS_PER_POST', 'ordersPerPost'],
   ['MAX_OPEN_ORDERS_PER_MAKER', 'openOrdersPerMaker'],
   ['MAX_CANCELS_PER_DELETE', 'cancelsPerDelete'],
+  ['CANCEL_WAIT_SECONDS_MAX', 'cancelWaitSeconds'],
   ['ORDER_BUDGET_PER_SECOND', 'orderBudget.perSecond'],
   ['ORDER_BUDGET_BURST', 'orderBudget.burst'],
   ['CANCEL_BUDGET_PER_SECOND', 'cancelBudget.perSecond'],

@@ -64,6 +64,7 @@ function describeLimits(settings: QuerySettings): Info['limits'] {
     ordersPerPost: settings.MAX_ORDERS_PER_POST,
     openOrdersPerMaker: settings.MAX_OPEN_ORDERS_PER_MAKER,
     cancelsPerDelete: settings.MAX_CANCELS_PER_DELETE,
+    cancelWaitSeconds: settings.CANCEL_WAIT_SECONDS_MAX,
     orderBudget: { perSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
     cancelBudget: { perSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
     listBudget: { perSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST },

@@ -14,6 +14,7 @@ export interface Call {
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A successful answer, as text. */
@@ -24,7 +25,7 @@ export interface Answer {
 
 /** Sends one request. @throws MakerbookError for every answer but 200, and where none comes */
 export async function callService(call: Call, { baseUrl, timeoutMs }: CallOptions): Promise<Answer> {
-  const { method, path, query, body } = call;
+  const { method, path, query, body, headers = {} } = call;
   const url = `${baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
   let response: Response;
   let text: string;
@@ -32,7 +33,8 @@ export async function callService(call: Call, { baseUrl, timeoutMs }: CallOption
     response = await fetch(url, {
       method,
       signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+      headers: { ...headers, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     text = await response.text();
   } catch (cause) {

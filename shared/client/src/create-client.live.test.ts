@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { problemBody } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -11,7 +17,7 @@ import type { MakerbookError } from './errors.js';
 let server: Server;
 let baseUrl: string;
 let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
-let asked: { method: string; url: URL; body: string }[];
+let asked: { method: string; url: URL; body: string; headers: IncomingHttpHeaders }[];
 
 beforeEach(async () => {
   answers = [];
@@ -19,7 +25,8 @@ beforeEach(async () => {
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     let body = '';
     for await (const chunk of request) body += chunk;
-    asked.push({ method: request.method ?? '', url: new URL(request.url ?? '', 'http://x'), body });
+    const { method = '', url = '', headers } = request;
+    asked.push({ method, url: new URL(url, 'http://x'), body, headers });
     const answer = answers[asked.length - 1];
     if (answer === undefined) response.writeHead(500).end();
     else answer(request, response);
@@ -116,6 +123,16 @@ describe('the client', () => {
     const amount = { token: `0x${'ab'.repeat(20)}`, amount: 1n };
     const draft = { making: amount, taking: amount, expiresAt: 1_700_000_000_000 };
     await expect(clientOf().signOrder(draft)).rejects.toThrow(RangeError);
+  });
+
+  test('waits with a cancellation for the feed where it is asked to, and hands on what the answer says of it', async () => {
+    const order = await signed();
+    const answer = [{ orderHash: order.orderHash, status: 'CANCELLED' }];
+    answers = [ok(answer, { 'X-Log-Position': '3:17', 'Preference-Applied': 'wait=2' }), ok(answer)];
+    const ask = () => clientOf().cancelOrdersAndWait([{ orderHash: order.orderHash, salt: order.order.salt }], 2);
+    expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: true, position: '3:17' });
+    expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: false, position: undefined });
+    expect(asked[0]?.headers['prefer']).toBe('wait=2');
   });
 
   test('patches a quote with the amount in decimal, and hands back bare hex', async () => {

@@ -1,15 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { bytesToHex } from '@makerbook/contracts-evm';
-import {
-  type Cancellation,
-  cancellations,
-  type LimitOrderRecord,
-  limitOrderRecords,
-  paths,
-} from '@makerbook/contracts-http';
+import { type Cancellation, type LimitOrderRecord, limitOrderRecords, paths } from '@makerbook/contracts-http';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type Signer, Wallet } from 'ethers';
 import { callService, readAnswer } from './call-service.js';
+import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder } from './sign-requests.js';
@@ -73,9 +68,9 @@ export interface MakerbookClient {
    * POST …/cancellations (Interface 4.4): takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.
    */
-  cancelOrders(
-    orders: readonly { readonly orderHash: string; readonly salt: string | bigint }[],
-  ): Promise<Cancellation[]>;
+  cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
+  /** The same, answered when the orders are out of the router's feed, or after so many seconds. */
+  cancelOrdersAndWait(orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations>;
   /** PATCH (Interface 4.1): the transaction data with another minimum output. */
   patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
 }
@@ -94,6 +89,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const calling = { baseUrl: options.baseUrl.replace(/\/+$/, ''), timeoutMs };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const maker = async () => lowerHex(await signer.getAddress(), 20);
+  const cancel = createCancel({ signing, calling, again });
 
   return {
     maker,
@@ -145,18 +141,9 @@ export function createClient(options: ClientOptions): MakerbookClient {
       });
     },
 
-    async cancelOrders(orders) {
-      const body = await Promise.all(
-        orders.map(async ({ orderHash: given, salt }) => {
-          const orderHash = lowerHex(given, 32);
-          return { orderHash, signature: await signing.signCancellation({ orderHash, salt: BigInt(salt) }) };
-        }),
-      );
-      return again(async () => {
-        const { text } = await callService({ method: 'POST', path: paths.cancellations, body }, calling);
-        return readAnswer(text, cancellations);
-      });
-    },
+    cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
+
+    cancelOrdersAndWait: cancel,
 
     async patchQuote({ data, minOutput }) {
       const amount = typeof minOutput === 'bigint' ? minOutput.toString() : minOutput;

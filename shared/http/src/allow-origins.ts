@@ -9,6 +9,8 @@ const exposedHeaders = [
   'RateLimit-Policy',
   'X-Read-Lag',
   'X-Next-Cursor',
+  'X-Log-Position',
+  'Preference-Applied',
   'ETag',
 ];
 /** The most that browsers take. */

@@ -77,8 +77,8 @@ export interface Appender {
    * only a request that was already on the wire may still be stored (`mayHaveBeenAppended`).
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
-  /** Appends records of any partitions in one Kafka transaction: readers see all or none. Same errors. */
-  appendAtomically(records: readonly LogRecord[]): Promise<void>;
+  /** Appends records of any partitions in one Kafka transaction: readers see all or none. Same answer, same errors. */
+  appendAtomically(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Refuses new calls and waits for those under way. */
   close(): Promise<void>;
 }

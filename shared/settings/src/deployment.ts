@@ -125,6 +125,9 @@ export const limitSettings = {
     max: 1_000_000,
   }),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
+  CANCEL_WAIT_SECONDS_MAX: integer('How long a cancelling request may have its answer wait for the feed', 5, {
+    max: 20,
+  }),
   ORDER_BUDGET_PER_SECOND: integer("Orders per second by which a maker's budget fills, likewise", 100, { min: 1 }),
   ORDER_BUDGET_BURST: integer("Orders that a maker's full budget holds, likewise", 1000, { min: 1 }),
   CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),

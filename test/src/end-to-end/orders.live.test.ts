@@ -25,7 +25,10 @@ let check: OrderChecks;
 
 beforeAll(async () => {
   // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
-  stack = await openStack({ ownParts: false, settings: { SWEEP_PAIRS_PER_SECOND: '0' } });
+  stack = await openStack({
+    ownParts: false,
+    settings: { SWEEP_PAIRS_PER_SECOND: '0', CANCEL_WAIT_SECONDS_MAX: '20' },
+  });
   chain = openChain(stack);
   postgres = connectPostgres({ url: stack.addresses.databaseUrl, applicationName: 'test', onConnectionLost() {} });
   feed = followOrders(stack);
@@ -165,6 +168,28 @@ describe('an order, from POST to the router', () => {
     await eventually(async () => feed.steps(first).at(-1), last);
     expect(await maker.client.cancelOrders([ask])).toEqual([{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
+  });
+
+  test('cancelled by a DELETE that waits for the feed is in no book that is read from then on', async () => {
+    const maker = await funded();
+    const orders = await maker.place({}, {});
+    await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
+    const asks = orders.map(({ orderHash, order }) => ({ orderHash, salt: order.salt }));
+    const answer = await maker.client.cancelOrdersAndWait(asks, 20);
+    expect(answer.cancellations.map(({ status }) => status)).toEqual(['CANCELLED', 'CANCELLED']);
+    expect(answer.isOutOfFeed).toBe(true);
+    const late = followOrders(stack);
+    try {
+      await late.book().caughtUp;
+      for (const { orderHash } of orders) expect(late.book().entries.get(orderHash)).toBeUndefined();
+      const [partition, offset] = (answer.position ?? '').split(':').map(Number);
+      await eventually(async () => {
+        const fact = late.factAt(partition ?? -1, BigInt(offset ?? -1));
+        return fact?.type === 'OrderCancelled' ? fact.orderHash : fact?.type;
+      }, orders[1]?.orderHash);
+    } finally {
+      await late.close();
+    }
   });
 
   test('cancelled on the chain, one and all, is gone', async () => {

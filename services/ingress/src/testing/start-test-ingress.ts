@@ -70,6 +70,7 @@ const fixedSettings = {
   PROJECTION_WAIT_MS: String(SLOW_MS),
   COLD_WAIT_MS: String(SLOW_MS),
   APPEND_TIMEOUT_MS: String(SLOW_MS),
+  CANCEL_WAIT_SECONDS_MAX: '20',
 };
 
 /**

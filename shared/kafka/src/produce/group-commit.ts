@@ -92,13 +92,13 @@ export class GroupCommit implements Appender {
     return promise;
   };
 
-  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<void> => {
+  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     if (this.#isClosed) {
       throw unavailable('the appender is closed');
     }
     const transactor = this.#transactor;
     try {
-      await transactor.publish(records);
+      return await transactor.append(records);
     } catch (error) {
       if (!(error instanceof PublisherFenced)) {
         throw error;

@@ -39,11 +39,13 @@ describe('publishing', () => {
   });
   afterAll(() => log.close());
 
-  test('records of several partitions are stored in one transaction, each in its order', async () => {
+  test('records of several partitions are stored in one transaction, each in its order and at the offset of the answer', async () => {
     const topic = await makeTopic(log, 3);
     const appender = log.createAppender();
-    await appender.appendAtomically(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
+    const at = await appender.appendAtomically(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
     expect(await readAll(log, topic)).toEqual([['a', 'd'], ['b'], ['c']]);
+    const offsets = [0n, 0n, 0n, 1n];
+    expect(at).toEqual(offsets.map((offset, n) => ({ partition: n % 3, offset })));
   });
 
   test('a record that is refused takes the whole transaction with it, and the next one succeeds', async () => {

@@ -4,7 +4,7 @@ import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
-import type { FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
+import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
 import { bytesOf } from './encode-batch.js';
 import { type ProducerId, placeOf, sequenceAfter, takeProducerId } from './produce-request.js';
 import { BatchStore } from './store-batches.js';
@@ -67,11 +67,17 @@ export class Transactor implements FencedPublisher {
     });
 
   readonly publish = async (records: readonly LogRecord[]): Promise<void> => {
-    if (records.length > 0) {
-      await this.#inTurn((deadline, progress) =>
-        this.#isOneBatch(records) ? this.#append(records, deadline, progress) : this.#run(records, deadline, progress),
-      );
+    await this.append(records);
+  };
+
+  /** Publishes, and answers with the offsets of the records, in their order. */
+  readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
+    if (records.length === 0) {
+      return [];
     }
+    return this.#inTurn((deadline, progress) =>
+      this.#isOneBatch(records) ? this.#append(records, deadline, progress) : this.#run(records, deadline, progress),
+    );
   };
 
   readonly close = async (): Promise<void> => {
@@ -79,7 +85,7 @@ export class Transactor implements FencedPublisher {
     await this.#last;
   };
 
-  #inTurn(work: (deadline: Deadline, progress: { isCommitting: boolean }) => Promise<void>): Promise<void> {
+  #inTurn<T>(work: (deadline: Deadline, progress: { isCommitting: boolean }) => Promise<T>): Promise<T> {
     const { transactionalId, timeoutMs } = this.#options;
     if (this.#isClosed) {
       return Promise.reject(unavailable(`the publisher ${transactionalId} is closed`));
@@ -91,7 +97,7 @@ export class Transactor implements FencedPublisher {
         if (deadline.passed()) {
           throw unavailable('the calls before this one took all its time');
         }
-        await work(deadline, progress);
+        return await work(deadline, progress);
       } catch (error) {
         throw this.#translate(error, progress.isCommitting);
       }
@@ -100,12 +106,17 @@ export class Transactor implements FencedPublisher {
     return done;
   }
 
-  async #run(records: readonly LogRecord[], deadline: Deadline, progress: { isCommitting: boolean }): Promise<void> {
+  async #run(
+    records: readonly LogRecord[],
+    deadline: Deadline,
+    progress: { isCommitting: boolean },
+  ): Promise<readonly AppendedAt[]> {
     const producer = await this.#hold(deadline);
     this.#isClean = false;
+    let appended: readonly AppendedAt[];
     try {
       await this.#addPartitions(producer, records, deadline);
-      await this.#write(this.#store, producer, records, deadline);
+      appended = await this.#write(this.#store, producer, records, deadline);
     } catch (error) {
       if (!deadline.passed()) {
         await this.#hold(deadline).catch(() => undefined);
@@ -116,6 +127,7 @@ export class Transactor implements FencedPublisher {
     await this.#end(producer, true, deadline);
     this.#isClean = true;
     this.#isEnding = true;
+    return appended;
   }
 
   #isOneBatch(records: readonly LogRecord[]): boolean {
@@ -125,7 +137,11 @@ export class Transactor implements FencedPublisher {
   }
 
   /** As atomic as a transaction, and fenced as well: one request instead of three, no marker, and none is left open. */
-  async #append(records: readonly LogRecord[], deadline: Deadline, progress: { isCommitting: boolean }): Promise<void> {
+  async #append(
+    records: readonly LogRecord[],
+    deadline: Deadline,
+    progress: { isCommitting: boolean },
+  ): Promise<readonly AppendedAt[]> {
     const producer = await this.#hold(deadline);
     if (this.#isEnding) {
       await this.#end(producer, true, deadline);
@@ -133,8 +149,9 @@ export class Transactor implements FencedPublisher {
     }
     this.#isClean = false;
     progress.isCommitting = true;
-    await this.#write(this.#batches, producer, records, deadline);
+    const appended = await this.#write(this.#batches, producer, records, deadline);
     this.#isClean = true;
+    return appended;
   }
 
   /**
@@ -243,14 +260,16 @@ export class Transactor implements FencedPublisher {
     producer: ProducerId,
     records: readonly LogRecord[],
     deadline: Deadline,
-  ): Promise<void> {
+  ): Promise<readonly AppendedAt[]> {
+    const at = new Map<LogRecord, AppendedAt>();
     const byPlace = Map.groupBy(records, ({ topic, partition }) => placeOf(topic, partition));
     const written = await Promise.allSettled(
       Array.from(byPlace, async ([place, ofPlace]) => {
         const [{ topic, partition }] = ofPlace as [LogRecord];
         for (const chunk of cut(ofPlace)) {
           const batch = { producer, firstSequence: this.#sequences.get(place) ?? 0, records: chunk };
-          await store.store(topic, partition, deadline, () => batch);
+          const first = await store.store(topic, partition, deadline, () => batch);
+          for (const [n, record] of chunk.entries()) at.set(record, { partition, offset: first + BigInt(n) });
           this.#sequences.set(place, sequenceAfter(batch.firstSequence, chunk.length));
         }
       }),
@@ -260,6 +279,7 @@ export class Transactor implements FencedPublisher {
     if (failed !== undefined) {
       throw failed.reason;
     }
+    return records.flatMap((record) => at.get(record) ?? []);
   }
 
   /** Asks the coordinator, again and again until the deadline while it moves or finishes the last transaction. */

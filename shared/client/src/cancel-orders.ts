@@ -1,0 +1,49 @@
+import { type Cancellation, cancellations, paths } from '@makerbook/contracts-http';
+import { type CallOptions, callService, readAnswer } from './call-service.js';
+import { lowerHex, type RequestSigner } from './sign-requests.js';
+
+/** What is cancelled: an order by its hash, with its salt, by which it is signed. */
+export interface OrderToCancel {
+  readonly orderHash: string;
+  readonly salt: string | bigint;
+}
+
+export interface AwaitedCancellations {
+  readonly cancellations: Cancellation[];
+  /** Whether the cancelled orders are out of the router's feed; false where the time passed, or nothing was cancelled. */
+  readonly isOutOfFeed: boolean;
+  /** `<partition>:<offset>` in the log, one for each partition; undefined where nothing was cancelled. */
+  readonly position: string | undefined;
+}
+
+export interface CancelParts {
+  readonly signing: RequestSigner;
+  readonly calling: CallOptions;
+  /** Tries again what may be tried again. */
+  readonly again: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+/** POST …/cancellations (Interface 4.4). With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
+export function createCancel({ signing, calling, again }: CancelParts) {
+  return async (orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations> => {
+    const body = await Promise.all(
+      orders.map(async ({ orderHash: given, salt }) => {
+        const orderHash = lowerHex(given, 32);
+        return { orderHash, signature: await signing.signCancellation({ orderHash, salt: BigInt(salt) }) };
+      }),
+    );
+    const call = { method: 'POST', path: paths.cancellations, body } as const;
+    const asked = waitSeconds > 0 ? { ...call, headers: { Prefer: `wait=${waitSeconds}` } } : call;
+    return again(async () => {
+      const { text, headers } = await callService(asked, {
+        ...calling,
+        timeoutMs: calling.timeoutMs + waitSeconds * 1000,
+      });
+      return {
+        cancellations: readAnswer(text, cancellations),
+        isOutOfFeed: headers.has('preference-applied'),
+        position: headers.get('x-log-position') ?? undefined,
+      };
+    });
+  };
+}
