@@ -41,6 +41,10 @@ export const projectorSettings = {
   ...foldSettings,
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
   STATEMENT_TIMEOUT_MS: integer('A statement in Postgres is given up after this time', 10_000, { min: 100 }),
+  HISTORY_DAYS: integer('Days for which the history of orders is kept in Postgres; the log keeps it for ever', 30, {
+    min: 1,
+    max: 36_500,
+  }),
   LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
     min: 10_000,
   }),

@@ -7,6 +7,7 @@ import { connectRedis, createPartitionRefresher, type RedisConnection } from '@m
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
+import { startPruning } from './commit/prune-rows.js';
 import { createCacheRefresh } from './commit/refresh-cache.js';
 import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
@@ -75,6 +76,15 @@ export async function runProjector(
     });
     closing.push(consumer.stop);
     observe(projector, consumer, meters);
+    const pruning = startPruning({
+      ...connections,
+      makerEventsTopic: topics.makerEvents,
+      owned: () => projector.owned.keys(),
+      historyDays: settings.HISTORY_DAYS,
+      nowMs: Date.now,
+      logger,
+    });
+    closing.push(pruning.stop);
     const startedAtMs = Date.now();
     const signs = (): Signs => ({
       nowMs: Date.now(),

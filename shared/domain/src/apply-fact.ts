@@ -12,7 +12,7 @@ import { isSuperseded, type LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
 import type { MakerDraft } from './maker-draft.js';
 import { orderFromBody } from './order.js';
-import { expirySeconds } from './order-times.js';
+import { expirySeconds, isForgotten } from './order-times.js';
 
 /** What a fact does to its maker. `MakerDraft.apply` calls it, and takes back what it did where it throws. */
 export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
@@ -20,7 +20,7 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
     case 'OrderSubmitted':
       return open(draft, fact, clock, offset);
     case 'OrderCancelled':
-      return cancel(draft, fact);
+      return cancel(draft, fact, clock);
     case 'MakerObserved':
       return observe(draft, fact, clock);
     case 'MakerAdmitted':
@@ -42,6 +42,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   // Ingress has refused such an order: this is a bug's.
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
+  if (isForgotten(expirySeconds({ order }), clock)) return;
   if (draft.orders.has(orderHash) || draft.rules.wasRemoved(orderHash)) return;
   const isCancelled = draft.rules.wasCancelled(orderHash);
   const opened: OpenOrder = {
@@ -62,11 +63,11 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
 }
 
 /** A cancellation counts wherever it is: before its order it is remembered, so that the order is never open. */
-function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled): void {
+function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
   const order = draft.orders.get(orderHash);
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
   const { wasRemoved, wasCancelled } = draft.rules;
-  if (wasRemoved(orderHash) || wasCancelled(orderHash)) return;
+  if (wasRemoved(orderHash) || wasCancelled(orderHash) || isForgotten(expiresAtSeconds, clock)) return;
   draft.note({ kind: 'HashCancelled', orderHash, expiresAtSeconds });
 }
 

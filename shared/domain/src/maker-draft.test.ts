@@ -4,6 +4,7 @@ import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitive
 import { startOfLog } from './log-clock.js';
 import { type Maker, type Transition, unknownMaker } from './maker.js';
 import { MakerDraft } from './maker-draft.js';
+import { HASH_MEMORY_SECONDS } from './order-times.js';
 import { rememberHashes } from './remember-hashes.js';
 import { foldFacts, startFold } from './testing/fold-facts.js';
 
@@ -55,11 +56,11 @@ const observed = (reading: Reading = {}): MakerObserved => {
 /** A trigger touched the pair: funds alone. */
 const funds = (balance: bigint, allowance: bigint, at = 2, token = usd) =>
   observed({ at, balance, allowance, token, nonce: null });
-const cancelled = (orderHash: Hex): MakerEvent => ({
+const cancelled = (orderHash: Hex, expiresAtSeconds = 4_000_000_000): MakerEvent => ({
   type: 'OrderCancelled',
   maker,
   orderHash,
-  expiresAtSeconds: 4_000_000_000,
+  expiresAtSeconds,
   cause,
 });
 
@@ -402,6 +403,18 @@ describe('the clock', () => {
 
   test('removes an order at once that is expired by the chain’s clock', () => {
     given(mined(1000)).when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100', 'OrderRemoved 11 EXPIRED');
+    given(mined(1000 + HASH_MEMORY_SECONDS - 1))
+      .when(submitted(first))
+      .leadsTo('OrderOpened 11 VALIDATING 100', 'OrderRemoved 11 EXPIRED');
+  });
+
+  test('takes no notice of an order, or its cancellation, a day after it has expired: nothing is remembered then', () => {
+    given(mined(1000 + HASH_MEMORY_SECONDS))
+      .when(submitted(first), cancelled(second))
+      .leadsTo('HashCancelled 22');
+    given(mined(1000 + HASH_MEMORY_SECONDS))
+      .when(submitted(first), cancelled(second, start + 1000))
+      .leadsTo();
   });
 
   test('never runs back', () => {

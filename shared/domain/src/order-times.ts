@@ -1,3 +1,4 @@
+import type { LogClock } from './log-clock.js';
 import type { OpenOrder } from './maker.js';
 import type { Rules } from './maker-draft.js';
 import { boundedSeconds } from './order.js';
@@ -8,6 +9,14 @@ export function routableUntilSeconds(
   rules: Pick<Rules, 'routingGraceSeconds'>,
 ): number {
   return Math.max(0, expirySeconds(order) - rules.routingGraceSeconds);
+}
+
+/** A hash is remembered so long after its order has expired. What comes later is not folded, and the memory of it can go. */
+export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
+
+/** Whether an order that expires then may be forgotten, whatever became of it. */
+export function isForgotten(expiresAtSeconds: number, { seconds }: Pick<LogClock, 'seconds'>): boolean {
+  return seconds >= expiresAtSeconds + HASH_MEMORY_SECONDS;
 }
 
 /** The second from which the order is expired. */

@@ -9,9 +9,10 @@ import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
-import { offsetReader } from './topics/read-offsets.js';
+import { offsetReader, readOffsetsAt } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
+const OFFSETS_AT_TIMEOUT_MS = 10_000;
 const PUBLISHING_CLUSTERS_MAX = 4;
 
 /**
@@ -34,6 +35,8 @@ export function connectLog(options: ConnectOptions): Log {
     verifyTopics: (specs) => verifyTopics(queries, specs),
     partitionsOf: (topic, { timeoutMs } = {}) => countPartitions(queries, topic, timeoutMs),
     endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => offsets.endOffsets(topic, timeoutMs),
+    offsetsAt: (topic, timestampMs, { timeoutMs = OFFSETS_AT_TIMEOUT_MS } = {}) =>
+      readOffsetsAt(reading, topic, timestampMs, timeoutMs),
     readLastRecords: (topic, partition) => readLastRecords({ cluster: reading, ...offsets }, { topic, partition }),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;

@@ -220,6 +220,15 @@ export interface Log {
    */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
   /**
+   * Of each partition the first offset whose record is not older than a time, in milliseconds since the epoch; undefined
+   * where all are older, or none is there. Throws LogUnavailable after `timeoutMs` (default 10000).
+   */
+  offsetsAt(
+    topic: string,
+    timestampMs: number,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<readonly (bigint | undefined)[]>;
+  /**
    * The newest committed records of a partition, oldest first, at most 16: one at least, unless the partition holds none
    * or very much was aborted behind it. Throws LogUnavailable after ten seconds, and any other error where the records
    * cannot be read.

@@ -5,6 +5,7 @@ export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema }
 export * from './project-partition.js';
 export { projectedBlock, projectedPositions } from './projected-positions.js';
 export * from './projection-rows.js';
+export { type Pruned, pruneHashes, pruneHistory } from './prune-history.js';
 export * from './read-open-orders.js';
 export * from './read-orders.js';
 export * from './save-projection.js';

@@ -16,10 +16,7 @@ export interface OrderChecks {
   both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed?: string[]): Promise<void>;
   /** These are all messages about the order, each with the fact that it names. */
   story(order: SignedOrder | undefined, ...expected: ExpectedStep[]): Promise<void>;
-  /**
-   * The history, which nothing leaves, says why each was removed, by a fact that can be the reason; `open` for one that was
-   * not.
-   */
+  /** The history says why each was removed, by a fact that can be the reason; `open` for one that was not. */
   remembered(orders: readonly SignedOrder[], expected: string[]): Promise<void>;
 }
 

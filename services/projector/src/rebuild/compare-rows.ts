@@ -1,3 +1,4 @@
+import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import type { Postgres, Query } from '@makerbook/postgres';
 
 /** The tables of the read model and what their rows are ordered by. */
@@ -9,6 +10,13 @@ export const readModelTables = {
   cancelled_hashes: 'maker, expires_at_seconds, order_hash',
 } as const;
 
+/** Which rows count, where some may be pruned: on both sides those that the live one must still have. */
+const unpruned: Readonly<Partial<Record<string, string>>> = {
+  order_history: `log_offset >= history_from
+    or happened = 'OPENED' and expires_at_seconds >= block_timestamp - ${HASH_MEMORY_SECONDS}`,
+  cancelled_hashes: `expires_at_seconds >= block_timestamp - ${HASH_MEMORY_SECONDS}`,
+};
+
 const ROWS_PER_FETCH = 5_000;
 
 /**
@@ -18,16 +26,32 @@ const ROWS_PER_FETCH = 5_000;
  */
 export async function compareRows(live: Query, replayed: Postgres): Promise<string[]> {
   const differences: string[] = [];
+  const clocks = await readClocks(live);
   for (const [table, key] of Object.entries(readModelTables)) {
-    const difference = await replayed.transaction((query) => compareTable(table, key, live, query));
+    const condition = unpruned[table];
+    const rows =
+      condition === undefined ? `${table} t` : `${table} t join ${clocks} using (partition) where ${condition}`;
+    const difference = await replayed.transaction((query) =>
+      compareTable(table, `${rows} order by ${key}`, live, query),
+    );
     if (difference !== undefined) differences.push(difference);
   }
   return differences;
 }
 
-async function compareTable(table: string, key: string, live: Query, replayed: Query): Promise<string | undefined> {
+/** By partition the time, and from where on the live history is kept: the same for both, for a cursor takes no parameters. */
+async function readClocks(live: Query): Promise<string> {
+  const rows = await live<{ line: string }>(
+    `select format('(%s, %s::bigint, %s::bigint)', partition, history_from, block_timestamp) as line from projections`,
+  );
+  const lines = ['(-1, 0::bigint, 0::bigint)', ...rows.map(({ line }) => line)];
+  return `(values ${lines.join(', ')}) clocks (partition, history_from, block_timestamp)`;
+}
+
+/** @param rows what is compared, in a total order */
+async function compareTable(table: string, rows: string, live: Query, replayed: Query): Promise<string | undefined> {
   for (const query of [live, replayed]) {
-    await query(`declare compared no scroll cursor for select t::text as row from ${table} t order by ${key}`);
+    await query(`declare compared no scroll cursor for select t::text as row from ${rows}`);
   }
   try {
     for (;;) {

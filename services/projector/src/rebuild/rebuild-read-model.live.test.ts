@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { MakerEvent } from '@makerbook/contracts-events';
+import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { connectPostgres } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
+import { pruneOnce } from '../commit/prune-rows.js';
 import { projectorSettings, rebuildSettings } from '../env.js';
 import { type RunningProjector, runProjector } from '../run.js';
-import { drawStream, makersOf } from '../testing/generate-facts.js';
+import { drawStream, makersOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
 import {
   appendAll,
   deploy,
@@ -87,6 +90,58 @@ describe('verify', () => {
     expect(await verifyReadModel(options())).toEqual([
       expect.stringMatching(/book.v1, partition 0, 0x7{64}: the feed has \w+ .*, a replay nothing$/),
     ]);
+  });
+});
+
+describe('pruned rows', () => {
+  const prune = (before: bigint) =>
+    pruneOnce(
+      {
+        ...here,
+        log: { offsetsAt: async () => [before] },
+        makerEventsTopic: here.topics.makerEvents,
+        owned: () => [partition],
+        historyDays: 1,
+        nowMs: Date.now,
+        logger: silentLogger,
+      },
+      true,
+      new AbortController().signal,
+    );
+  const countOf = async (table: string) => (await here.postgres.query(`select 1 from ${table}`)).length;
+  const later: MakerEvent = {
+    type: 'BlockProcessed',
+    block: { number: 1_000_000, hash: `0x${'b'.repeat(64)}`, timestamp: startSeconds + 1_000 + HASH_MEMORY_SECONDS },
+    term: 1_000_000,
+  };
+  // Each hash once more: while it is remembered, and when its order has long expired.
+  const again = stream.filter(({ headers }) => /OrderSubmitted|OrderCancelled/.test(headers['ce_type'] ?? ''));
+  const whole = withoutGaps([...stream, ...again, storedRecord(later, { partition, offset: 0n }), ...again]);
+
+  test('are not missed: no hash is accepted twice, and the rest is what a replay leads to', async () => {
+    const half = stream.length >> 1;
+    await projectAll(here, here.projector(), whole.slice(0, half));
+    const before = await countOf('order_history');
+    await prune(BigInt(half));
+    expect(await countOf('order_history')).toBeLessThan(before);
+    await projectAll(here, here.projector(), whole.slice(0, stream.length + again.length));
+    expect(await verifyReadModel(options())).toEqual([]);
+
+    await projectAll(here, here.projector(), whole.slice(0, stream.length + again.length + 1));
+    await prune(BigInt(stream.length + again.length + 1));
+    await projectAll(here, here.projector(), whole);
+    for (const table of ['orders', 'order_history', 'cancelled_hashes'])
+      expect([table, await countOf(table)]).toEqual([table, 0]);
+    expect(await verifyReadModel(options())).toEqual([]);
+  });
+
+  test('are no excuse: a row that is not pruned, and is missing, is named', async () => {
+    await projectAll(here, here.projector(), stream);
+    await prune(BigInt(stream.length >> 1));
+    await here.postgres.query(
+      `delete from order_history where happened = 'OPENED' and log_offset = (select min(log_offset) from order_history)`,
+    );
+    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(/^order_history: /)]);
   });
 });
 

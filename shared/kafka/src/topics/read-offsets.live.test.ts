@@ -21,3 +21,17 @@ describe('end offsets', () => {
     }
   });
 });
+
+test('the offsets at a time are those of the first records that are not older, where there are any', async () => {
+  const log = openTestLog();
+  const topic = await makeTopic(log, 3);
+  const appender = log.createAppender();
+  for (const partition of [0, 0, 1]) await appender.append([recordOf(topic, partition, 'before')]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const betweenMs = Date.now();
+  await appender.append([recordOf(topic, 0, 'after')]);
+  expect(await log.offsetsAt(topic, betweenMs)).toEqual([2n, undefined, undefined]);
+  expect(await log.offsetsAt(topic, betweenMs - 86_400_000)).toEqual([0n, 0n, undefined]);
+  expect(await log.offsetsAt(topic, betweenMs + 86_400_000)).toEqual([undefined, undefined, undefined]);
+  await log.close();
+});

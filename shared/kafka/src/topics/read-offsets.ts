@@ -30,6 +30,23 @@ export function offsetReader(cluster: Cluster, which: 'EARLIEST' | 'LATEST'): Re
   };
 }
 
+/** The offsets by time: see `Log.offsetsAt`. One answer that fails is asked for again. */
+export async function readOffsetsAt(
+  cluster: Cluster,
+  topic: string,
+  timestampMs: number,
+  timeoutMs: number,
+): Promise<readonly (bigint | undefined)[]> {
+  const deadline = deadlineIn(timeoutMs);
+  const offsets = await retryUntil(deadline, RETRY_PAUSE_MS, () =>
+    listOnce(cluster, topic, BigInt(timestampMs), deadline).catch((error: unknown) => {
+      cluster.forgetLayout(topic);
+      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
+    }),
+  );
+  return offsets.map((offset) => (offset < 0n ? undefined : offset));
+}
+
 async function listOnce(
   cluster: Cluster,
   topic: string,
