@@ -24,6 +24,7 @@ export interface ProjectorMeters {
   readonly taken: () => void;
   readonly refreshed: (outcome: string) => void;
   readonly parked: () => void;
+  readonly pruned: (rows: number) => void;
   /** Starts the gauges. */
   readonly observe: (state: ProjectionState) => void;
 }
@@ -48,8 +49,9 @@ export function createMetrics(): ProjectorMeters {
   const parked = counter('projector_parked_messages_total', 'Messages set aside');
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const refreshed = counter('projector_cache_refreshes_total', 'Refreshes of Redis: applied, reset, skipped');
+  const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
-  for (const alerting of [parked, taken]) alerting.add(0);
+  for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
 
   return {
     committed: (partition, changes, tookMs) => {
@@ -66,6 +68,7 @@ export function createMetrics(): ProjectorMeters {
     taken: () => taken.add(1),
     refreshed: (outcome) => refreshed.add(1, { outcome }),
     parked: () => parked.add(1),
+    pruned: (rows) => pruned.add(rows),
     fed: (published, nowMs) => {
       for (const { fact, timeMs } of published) {
         if (fact.type !== 'OrderCancelled' && fact.type !== 'BlockProcessed') continue;

@@ -17,6 +17,8 @@ import { foldBounds } from './own/fold-bounds.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatches } from './own/trace-batches.js';
 
+const PRUNE_INTERVAL_MS = 60_000;
+
 /** What a test may reach into. */
 export interface TestHooks {
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
@@ -81,7 +83,9 @@ export async function runProjector(
       makerEventsTopic: topics.makerEvents,
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
+      intervalMs: PRUNE_INTERVAL_MS,
       nowMs: Date.now,
+      pruned: meters.pruned,
       logger,
     });
     closing.push(pruning.stop);

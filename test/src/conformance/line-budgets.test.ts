@@ -11,7 +11,7 @@ const budgets: Readonly<Record<string, number>> = {
   'services/chain-watcher': 3555,
   'services/ingress': 1880,
   'services/operator': 890,
-  'services/projector': 3090,
+  'services/projector': 3100,
   'services/query': 850,
   'shared/book': 210,
   'shared/chain': 1210,

@@ -111,6 +111,7 @@ const projector: DashboardSpec = {
         lines('Makers and orders in memory', 'short', query('projector_held_orders', '{{instance}}')),
         lines('Quarantined makers', 'short', query('sum(projector_quarantined_makers)', 'makers')),
         lines('Parked messages', 'short', query('sum(projector_parked_messages_total)', 'since the start')),
+        lines('Pruned rows', 'short', query(rate('projector_pruned_rows_total'), 'per s')),
       ],
     },
   ],

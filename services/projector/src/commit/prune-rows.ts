@@ -12,28 +12,32 @@ export interface PruneParts {
   /** The partitions that this process owns now. */
   readonly owned: () => Iterable<number>;
   readonly historyDays: number;
+  /** From one round to the next. */
+  readonly intervalMs: number;
   readonly nowMs: () => number;
+  readonly pruned: (rows: number) => void;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const INTERVAL_MS = 60_000;
 /** Hashes that outlive their history are looked for maker by maker. */
 const ROUNDS_PER_HASHES = 60;
 
 /**
- * Deletes rows that are too old, once a minute and partition by partition. The fold reads none of them, so nothing depends on
+ * Deletes rows that are too old, round by round and partition by partition. The fold reads none of them, so nothing depends on
  * when that happens, or whether it does.
  */
 export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const done = (async () => {
-    for (let round = 0; !signal.aborted; round += 1) {
+    for (let round = 0; ; round += 1) {
+      // The first round comes when the partitions have been taken.
+      await pause(parts.intervalMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
       await pruneOnce(parts, round % ROUNDS_PER_HASHES === 0, signal).catch((error: unknown) => {
-        parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again in a minute');
+        parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again with the next round');
       });
-      await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
     }
   })();
   return {
@@ -49,19 +53,22 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
  * @throws LogUnavailable, PostgresUnavailable
  */
 export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: AbortSignal): Promise<void> {
-  const { log, postgres, makerEventsTopic, owned, historyDays, nowMs } = parts;
+  const { log, postgres, makerEventsTopic, owned, historyDays, nowMs, pruned } = parts;
   const kept = await log.offsetsAt(makerEventsTopic, nowMs() - historyDays * DAY_MS);
   const hashSeconds = HASH_MEMORY_SECONDS;
+  const untilDone = async (prune: () => Promise<Pruned>) => {
+    for (let isDone = false; !isDone && !signal.aborted; ) {
+      const step = await prune();
+      pruned(step.rows);
+      isDone = step.isDone;
+    }
+  };
   for (const partition of owned()) {
     // Without a younger record all of the log is older.
     const before = kept[partition] ?? OFFSET_MAX;
-    await untilDone(signal, () => pruneHistory(postgres, partition, { before, hashSeconds }));
-    if (withHashes) await untilDone(signal, () => pruneHashes(postgres, partition, { hashSeconds }));
+    await untilDone(() => pruneHistory(postgres, partition, { before, hashSeconds }));
+    if (withHashes) await untilDone(() => pruneHashes(postgres, partition, { hashSeconds }));
   }
 }
 
 const OFFSET_MAX = 2n ** 63n - 1n;
-
-async function untilDone(signal: AbortSignal, prune: () => Promise<Pruned>): Promise<void> {
-  for (let isDone = false; !isDone && !signal.aborted; ) ({ isDone } = await prune());
-}

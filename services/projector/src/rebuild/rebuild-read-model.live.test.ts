@@ -4,7 +4,7 @@ import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import { connectPostgres } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
-import { pruneOnce } from '../commit/prune-rows.js';
+import { type PruneParts, pruneOnce, startPruning } from '../commit/prune-rows.js';
 import { projectorSettings, rebuildSettings } from '../env.js';
 import { type RunningProjector, runProjector } from '../run.js';
 import { drawStream, makersOf, startSeconds, storedRecord } from '../testing/generate-facts.js';
@@ -94,17 +94,20 @@ describe('verify', () => {
 });
 
 describe('pruned rows', () => {
+  const pruning = (offsetsAt: PruneParts['log']['offsetsAt']): PruneParts => ({
+    ...here,
+    log: { offsetsAt },
+    makerEventsTopic: here.topics.makerEvents,
+    owned: () => [partition],
+    historyDays: 1,
+    intervalMs: 10,
+    nowMs: Date.now,
+    pruned: () => undefined,
+    logger: silentLogger,
+  });
   const prune = (before: bigint) =>
     pruneOnce(
-      {
-        ...here,
-        log: { offsetsAt: async () => [before] },
-        makerEventsTopic: here.topics.makerEvents,
-        owned: () => [partition],
-        historyDays: 1,
-        nowMs: Date.now,
-        logger: silentLogger,
-      },
+      pruning(async () => [before]),
       true,
       new AbortController().signal,
     );
@@ -132,6 +135,23 @@ describe('pruned rows', () => {
     await projectAll(here, here.projector(), whole);
     for (const table of ['orders', 'order_history', 'cancelled_hashes'])
       expect([table, await countOf(table)]).toEqual([table, 0]);
+    expect(await verifyReadModel(options())).toEqual([]);
+  });
+
+  test('are those of facts that are older in the log, and go round by round, also after one that failed', async () => {
+    await projectAll(here, here.projector(), stream);
+    const before = await countOf('order_history');
+    let rounds = 0;
+    const { stop } = startPruning(
+      pruning(async (topic, timestampMs) => {
+        rounds += 1;
+        if (rounds === 1) throw new Error('no answer');
+        // What was appended a moment ago is a day old for the third round.
+        return here.log.offsetsAt(topic, timestampMs + (rounds === 2 ? 0 : 2 * 86_400_000));
+      }),
+    );
+    await until(async () => rounds >= 3 && (await countOf('order_history')) < before);
+    await stop();
     expect(await verifyReadModel(options())).toEqual([]);
   });
 
