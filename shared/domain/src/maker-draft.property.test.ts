@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { judge } from './judge.js';
 import { advanceLog, isSuperseded, startOfLog } from './log-clock.js';
 import { snapshotOf, type Transition, unknownMaker } from './maker.js';
-import { expirySeconds } from './order-times.js';
-import { rememberHashes } from './remember-hashes.js';
-import { foldFacts, startFold } from './testing/fold-facts.js';
+import { expirySeconds, HASH_MEMORY_SECONDS } from './order-times.js';
+import { type HashMemory, rememberHashes } from './remember-hashes.js';
+import { type Fold, foldFacts, startFold } from './testing/fold-facts.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const tokens: Hex[] = ['b2', 'c3'].map((byte): Hex => `0x${byte.repeat(20)}`);
@@ -122,6 +122,29 @@ function fold(events: readonly MakerEvent[], cuts: ReadonlySet<number> = new Set
   return { maker: snapshotOf(current.draft), transitions, clock: current.clock };
 }
 
+/** A hash names one expiry. */
+const expiryOf = (orderHash: Hex) => 20_000 * (1 + hashes.indexOf(orderHash));
+
+/** The same facts with blocks of half an hour, so that days pass. */
+function overDays(fact: MakerEvent): MakerEvent {
+  const slow = ({ number, ...block }: ReturnType<typeof blockAt>) => ({ ...block, number, timestamp: number * 2_000 });
+  if (fact.type === 'BlockProcessed' || fact.type === 'MakerObserved') return { ...fact, block: slow(fact.block) };
+  if (fact.type === 'OrderCancelled') return { ...fact, expiresAtSeconds: expiryOf(fact.orderHash) };
+  if (fact.type !== 'OrderSubmitted') return fact;
+  return { ...fact, order: { ...fact.order, expiresAt: quantity(BigInt(expiryOf(fact.orderHash))) } };
+}
+
+/** Knows nothing of a hash from a day after its expiry on, as rows that are pruned. */
+function forgetful(nowSeconds: () => number): HashMemory {
+  const memory = rememberHashes();
+  const isKept = (orderHash: Hex) => nowSeconds() < expiryOf(orderHash) + HASH_MEMORY_SECONDS;
+  return {
+    wasRemoved: (orderHash) => isKept(orderHash) && memory.wasRemoved(orderHash),
+    wasCancelled: (orderHash) => isKept(orderHash) && memory.wasCancelled(orderHash),
+    note: memory.note,
+  };
+}
+
 describe('for any stream of facts', () => {
   test('it makes no difference where the maker is stored and loaded again', () => {
     fc.assert(
@@ -207,6 +230,24 @@ describe('for any stream of facts', () => {
           expect(book.get(order.orderHash)).toEqual(order.inBook ? [order.state, order.remaining] : undefined);
         }
         expect([...book.keys()].filter((orderHash) => !state.orders.has(orderHash))).toEqual([]);
+      }),
+      runs,
+    );
+  });
+
+  test('a hash is accepted once, whether or not it is remembered for longer than a day beyond its expiry', () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const facts = events.map(overDays);
+        const remembers = startFold(unknownMaker(maker));
+        const forgets: Fold = startFold(
+          unknownMaker(maker),
+          forgetful(() => forgets.clock.seconds),
+        );
+        const transitions = foldFacts(remembers, facts);
+        expect(foldFacts(forgets, facts)).toEqual(transitions);
+        const opened = transitions.flatMap((one) => (one.kind === 'OrderOpened' ? one.order.orderHash : []));
+        expect(opened).toEqual([...new Set(opened)]);
       }),
       runs,
     );
