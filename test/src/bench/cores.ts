@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { type Contender, createRounds, withVariants } from './compare-services.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { withBench } from './open-bench.js';
@@ -31,13 +32,12 @@ export async function benchCores({ isQuick }: BenchOptions): Promise<readonly Fi
       };
       const requests = Array.from({ length: REQUESTS }, request);
       const load = openLoadGenerator();
-      const cores = execFileSync('nproc', { encoding: 'utf8' }).trim();
       const taken = createRounds();
       for (let round = 0; round <= rounds; round += 1) {
         const rates = new Map<string, number>();
         pin(first, '0');
         rates.set(ONE_CORE, await measureRate(load, [first], requests));
-        pin(first, `0-${Number(cores) - 1}`);
+        pin(first, `0-${availableParallelism() - 1}`);
         rates.set(FREE, await measureRate(load, [first], requests));
         rates.set(TWO, await measureRate(load, [first, second], requests));
         // The first round warms up.
