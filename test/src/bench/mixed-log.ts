@@ -51,12 +51,13 @@ export async function openMixedLog(log: Log, mixed: MixedLog): Promise<MixedLogW
   };
   return {
     async append(facts) {
-      for (const [partition, source] of sources.entries()) {
+      const ofPartition = async (source: Generator<DatedFact, never>, partition: number) => {
         for (let left = Math.ceil(facts / mixed.partitions); left > 0; left -= RECORDS_PER_APPEND) {
           const batch = take(source, Math.min(left, RECORDS_PER_APPEND));
           await appender.append(batch.map((dated) => recordOf(partition, dated)));
         }
-      }
+      };
+      await Promise.all(sources.map(ofPartition));
       return log.endOffsets(topics.makerEvents);
     },
   };

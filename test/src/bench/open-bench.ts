@@ -18,6 +18,8 @@ import {
 const DAY_SECONDS = 86_400;
 /** Makers in one command of the operator. */
 const ADMITTED_AT_ONCE = 100;
+/** Makers whose transactions a block has room for. */
+const FUNDED_AT_ONCE = 40;
 
 /** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
 export interface Bench {
@@ -100,14 +102,16 @@ function describeBench(stack: OpenStack, chain: BenchChain): Bench {
         await admitMaker([first, ...others], stack.operatorEnvironment);
       }
       const amount = MAKING_AMOUNT * BigInt(orders);
-      let last = '';
-      for (const { address } of makers) {
-        await chain.giveGas(address);
-        await chain.send(address, token, 'mint', address, amount);
-        last = await chain.send(address, token, 'approve', addresses.limitOrderProtocol, amount);
+      for (let from = 0; from < count; from += FUNDED_AT_ONCE) {
+        let last = '';
+        for (const { address } of makers.slice(from, from + FUNDED_AT_ONCE)) {
+          await chain.giveGas(address);
+          await chain.send(address, token, 'mint', address, amount);
+          last = await chain.send(address, token, 'approve', addresses.limitOrderProtocol, amount);
+        }
+        await chain.mine();
+        await chain.blockOf(last);
       }
-      await chain.mine();
-      await chain.blockOf(last);
       return makers;
     },
     signOrder: createOrderSigner(domain, {

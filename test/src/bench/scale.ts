@@ -115,7 +115,7 @@ async function measure(scaled: Scaled): Promise<Measured> {
     'select pg_database_size(current_database())::text as bytes',
   );
   note('Postgres on disk', 'MB', Number(row?.bytes) / 1e6);
-  note('Kafka on disk', 'MB', bytesUnder(join(bench.stack.folder, 'kafka')) / 1e6);
+  note('Kafka on disk', 'MB', bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log')) / 1e6);
   for (const name of ['projector', 'chain-watcher']) note(`start of ${name}`, 's', await measureStart(bench, name));
   return measured;
 }
