@@ -2,7 +2,7 @@ export { KAFKA_VERSION_VARIABLE } from './fetch-jars.js';
 export { fetchLibsecp256k1 } from './fetch-libsecp256k1.js';
 export { findFreePort, findFreePorts, isPortFree } from './find-free-ports.js';
 export { type Lock, takeLock } from './lock-file.js';
-export { startTimeOf, untilFrozen } from './read-processes.js';
+export { childrenOf, startTimeOf, untilFrozen } from './read-processes.js';
 export {
   type Exit,
   logTail,
@@ -13,7 +13,14 @@ export {
   stopLivingParts,
 } from './spawn-part.js';
 export { type AnvilOptions, type AnvilPart, startAnvil } from './start-anvil.js';
-export { type KafkaCluster, type KafkaOptions, type KafkaPart, startKafka, startKafkaCluster } from './start-kafka.js';
+export {
+  type KafkaCluster,
+  type KafkaOptions,
+  type KafkaPart,
+  planKafkaCluster,
+  startKafka,
+  startKafkaCluster,
+} from './start-kafka.js';
 export { type PostgresOptions, type PostgresPart, startPostgres } from './start-postgres.js';
 export { type RedisOptions, type RedisPart, startRedis } from './start-redis.js';
 export { type Authority, type CertificateFiles, createAuthority } from './testing/certificates.js';

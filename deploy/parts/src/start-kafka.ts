@@ -22,8 +22,6 @@ export type KafkaOptions = {
   /** Absolute path; created when missing. */
   readonly dataDir: string;
   readonly port: number;
-  /** Port of the KRaft controller; a free one unless given. It may differ from start to start. */
-  readonly controllerPort?: number;
   readonly logFile?: string;
   readonly onProgress?: (line: string) => void;
   /** As one of several brokers. */
@@ -34,8 +32,15 @@ export type KafkaOptions = {
   readonly formatArguments?: readonly string[];
 };
 
-/** A broker's place in its cluster. Node 1 is its only controller, at `controllerPort`. */
-export type ClusterNode = { readonly nodeId: number; readonly brokers: number; readonly clusterId: string };
+/** A broker's place in its cluster. */
+export type ClusterNode = {
+  /** From 1 on. */
+  readonly nodeId: number;
+  readonly brokers: number;
+  readonly clusterId: string;
+  /** Of the KRaft controllers: as many of the first nodes are controllers too. They may differ from start to start. */
+  readonly controllerPorts: readonly number[];
+};
 
 export type KafkaCluster = {
   /** By their node ids, from 1 on. */
@@ -44,18 +49,40 @@ export type KafkaCluster = {
   stop(): Promise<void>;
 };
 
+/** A majority of three controllers is left when one of them is killed. */
+const CONTROLLERS_MAX = 3;
+const IN_SYNC = 2;
+
 /**
- * Several brokers, of which the first is the controller. A follower that hangs is out of the in-sync replicas within 10 s.
+ * How to start each broker of a cluster in which any one may be lost: all of the first three are controllers, and with three
+ * brokers each write is on two. The same plan starts a broker again.
+ */
+export async function planKafkaCluster(
+  dataDir: (nodeId: number) => string,
+  brokers: number,
+): Promise<readonly KafkaOptions[]> {
+  const controllers = Math.min(CONTROLLERS_MAX, brokers);
+  const ports = await findFreePorts(controllers + brokers);
+  const controllerPorts = ports.splice(0, controllers);
+  const clusterId = randomBytes(16).toString('base64url');
+  const inSync = brokers > IN_SYNC ? IN_SYNC : 1;
+  const properties = {
+    'min.insync.replicas': String(inSync),
+    'transaction.state.log.min.isr': String(inSync),
+  };
+  return ports.map((port, index) => {
+    const nodeId = index + 1;
+    return { dataDir: dataDir(nodeId), port, cluster: { nodeId, brokers, clusterId, controllerPorts }, properties };
+  });
+}
+
+/**
+ * Starts all brokers of `planKafkaCluster`. A broker that hangs is out of the in-sync replicas when its session ends, after 9 s.
  * @throws PartError as `startKafka` does
  */
 export async function startKafkaCluster(dataDir: string, brokers: number): Promise<KafkaCluster> {
-  const [controllerPort = 0, ...ports] = await findFreePorts(brokers + 1);
-  const clusterId = randomBytes(16).toString('base64url');
-  const starting = ports.map((port, index) => {
-    const cluster = { nodeId: index + 1, brokers, clusterId };
-    return startKafka({ dataDir: join(dataDir, String(index + 1)), port, controllerPort, cluster });
-  });
-  const started = await Promise.allSettled(starting);
+  const plan = await planKafkaCluster((nodeId) => join(dataDir, String(nodeId)), brokers);
+  const started = await Promise.allSettled(plan.map(startKafka));
   const nodes = started.flatMap((node) => (node.status === 'fulfilled' ? node.value : []));
   const stop = async () => {
     // A frozen one would not get the signal.
@@ -76,17 +103,13 @@ export async function startKafkaCluster(dataDir: string, brokers: number): Promi
  * @throws PartError when Java or Maven is missing, or the data folder is not Kafka's
  */
 export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
-  const {
-    dataDir,
-    port,
-    cluster = { nodeId: 1, brokers: 1, clusterId: randomBytes(16).toString('base64url') },
-  } = options;
+  const { dataDir, port } = options;
   await requireFreePort('Kafka', port);
   const jars = await fetchJars(options.onProgress);
-  const controllerPort = options.controllerPort ?? (await findFreePort());
+  const cluster = options.cluster ?? (await aloneInCluster());
   mkdirSync(dataDir, { recursive: true });
   const properties = join(dataDir, 'server.properties');
-  writeFileSync(properties, serverProperties(dataDir, port, controllerPort, cluster, options.properties));
+  writeFileSync(properties, serverProperties(dataDir, port, cluster, options.properties));
   const log4j = join(dataDir, 'log4j2.yaml');
   writeFileSync(log4j, LOG4J);
   const java = [...JVM_OPTIONS, `-Dlog4j2.configurationFile=${log4j}`, '-cp', join(jars.folder, '*')];
@@ -109,6 +132,11 @@ export async function startKafka(options: KafkaOptions): Promise<KafkaPart> {
     throw error;
   }
   return { ...part, brokers: `127.0.0.1:${port}` };
+}
+
+async function aloneInCluster(): Promise<ClusterNode> {
+  const controllerPorts = [await findFreePort()];
+  return { nodeId: 1, brokers: 1, clusterId: randomBytes(16).toString('base64url'), controllerPorts };
 }
 
 async function formatStorage(
@@ -141,16 +169,16 @@ async function formatStorage(
 function serverProperties(
   dataDir: string,
   port: number,
-  controllerPort: number,
-  { nodeId, brokers }: ClusterNode,
+  { nodeId, brokers, controllerPorts }: ClusterNode,
   properties: Readonly<Record<string, string>> = {},
 ): string {
-  const isController = nodeId === 1;
+  const controllerPort = controllerPorts[nodeId - 1];
+  const isController = controllerPort !== undefined;
   const replicas = Math.min(3, brokers);
   const lines: Record<string, string | number> = {
     'process.roles': isController ? 'broker,controller' : 'broker',
     'node.id': nodeId,
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    'controller.quorum.voters': controllerPorts.map((at, index) => `${index + 1}@127.0.0.1:${at}`).join(','),
     'controller.listener.names': 'CONTROLLER',
     listeners: `PLAINTEXT://127.0.0.1:${port}${isController ? `,CONTROLLER://127.0.0.1:${controllerPort}` : ''}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,

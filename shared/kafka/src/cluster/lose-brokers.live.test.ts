@@ -27,8 +27,8 @@ let writing: ReturnType<typeof keepAppending> | undefined;
 
 /** Starts a broker, perhaps again and on another port. Broker 1 is the controller, and is left alone. */
 async function start(nodeId: number, port: number): Promise<void> {
-  const cluster = { nodeId, brokers: BROKERS, clusterId };
-  const options = { dataDir: join(folder, `${nodeId}`), port, controllerPort: ports[0] ?? 0, cluster };
+  const cluster = { nodeId, brokers: BROKERS, clusterId, controllerPorts: ports.slice(0, 1) };
+  const options = { dataDir: join(folder, `${nodeId}`), port, cluster };
   nodes[nodeId] = await startKafka(options);
 }
 

@@ -31,7 +31,7 @@ beforeAll(async () => {
   kafka = await startKafka({
     dataDir: inFolder('data'),
     port,
-    controllerPort,
+    cluster: { nodeId: 1, brokers: 1, clusterId: 'bWFrZXJib29rLXNlY3VyZQ', controllerPorts: [controllerPort] },
     formatArguments: ['256', '512'].flatMap((bits) => [
       '--add-scram',
       `SCRAM-SHA-${bits}=[name=maker,password=secret,iterations=4096]`,
