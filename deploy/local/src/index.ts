@@ -7,6 +7,8 @@ export {
 } from './deploy-contracts.js';
 export { runStack, type Stack, type StackRun } from './run-stack.js';
 export { readStackEnvironment } from './stack-env.js';
+export { type Addresses, startParts } from './start-parts.js';
+export type { Supervised } from './supervise.js';
 export {
   type ProcessEntry,
   readProcessesFile,

@@ -31,7 +31,6 @@ const LOCAL_DEFAULTS = {
   PARTITIONS: '8',
   TOPIC_PREFIX: '',
   REDIS_KEY_PREFIX: 'mb:',
-  TOPIC_REPLICATION_FACTOR: '1',
   TRUSTED_PROXY_HOPS: '1',
   // No metrics are scraped here: a watcher that halts ends at once, so that its restart shows the reason.
   HALT_LINGER_MS: '0',
@@ -40,7 +39,7 @@ const LOCAL_DEFAULTS = {
 };
 const LOOPBACK = '127.0.0.1';
 /** Settings that commands beside the stack share with it. */
-const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX'] as const;
+const SHARED_SETTINGS = ['PARTITIONS', 'TOPIC_PREFIX', 'REDIS_KEY_PREFIX', 'TOPIC_REPLICATION_FACTOR'] as const;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -61,8 +60,14 @@ export type StackRun = {
  * Starts the whole stack on a data folder.
  * @param environment reaches the services, except what the stack decides
  * @param report takes one line at a time for the terminal
+ * @param own environment of single services, by name, put over the others': for tests
  */
-export function runStack(settings: StackSettings, environment: Environment, report: (line: string) => void): StackRun {
+export function runStack(
+  settings: StackSettings,
+  environment: Environment,
+  report: (line: string) => void,
+  own: Readonly<Record<string, Environment>> = {},
+): StackRun {
   const folder = resolve(settings.MAKERBOOK_DATA);
   const closing: (() => void | Promise<void>)[] = [];
   const stopped = new AbortController();
@@ -77,7 +82,7 @@ export function runStack(settings: StackSettings, environment: Environment, repo
     })();
     return stopping;
   };
-  const ready = start(settings, { environment, folder, report, signal: stopped.signal, closing });
+  const ready = start(settings, { environment, own, folder, report, signal: stopped.signal, closing });
   return {
     ready: ready.catch(async (error: unknown) => {
       await stop();
@@ -89,13 +94,17 @@ export function runStack(settings: StackSettings, environment: Environment, repo
 
 type Start = {
   readonly environment: Environment;
+  readonly own: Readonly<Record<string, Environment>>;
   readonly folder: string;
   readonly report: (line: string) => void;
   readonly signal: AbortSignal;
   readonly closing: (() => void | Promise<void>)[];
 };
 
-async function start(settings: StackSettings, { environment, folder, report, signal, closing }: Start): Promise<Stack> {
+async function start(
+  settings: StackSettings,
+  { environment, own, folder, report, signal, closing }: Start,
+): Promise<Stack> {
   closing.push(lockFolder(folder).release);
   const port = settings.PORT === 0 ? await findFreePort() : settings.PORT;
   if (!(await isPortFree(port, undefined)) || !(await isPortFree(port, '127.0.0.1'))) {
@@ -106,7 +115,8 @@ async function start(settings: StackSettings, { environment, folder, report, sig
   const logs = join(folder, 'logs');
   closing.push(rotateLogs(logs, settings.LOG_BYTES_MAX));
 
-  const shared = { ...LOCAL_DEFAULTS, ...withoutEmpty(environment) };
+  const replicas = { TOPIC_REPLICATION_FACTOR: String(settings.KAFKA_NODES) };
+  const shared = { ...LOCAL_DEFAULTS, ...replicas, ...withoutEmpty(environment) };
   const running: Supervised[] = [];
   const stopInReverse = (part: Supervised) => {
     running.push(part);
@@ -126,8 +136,8 @@ async function start(settings: StackSettings, { environment, folder, report, sig
   };
   closing.push(() => removeStackFiles(folder));
 
-  const own = namesOfOwnParts(settings);
-  if (own.length > 0) report(`starting ${own.join(', ')}`);
+  const parts = namesOfOwnParts(settings);
+  if (parts.length > 0) report(`starting ${parts.join(', ')}`);
   const addresses = await startParts(settings, { data: folder, logs }, supervision, stopInReverse);
   signal.throwIfAborted();
   const quoteSigner = keepQuoteSigner(settings, folder);
@@ -138,7 +148,8 @@ async function start(settings: StackSettings, { environment, folder, report, sig
 
   report('starting the services');
   const services: RunningService[] = [];
-  await startServices(env, logs, supervision, (service) => {
+  const environmentOf = (name: string) => ({ ...env, ...own[name] });
+  await startServices(settings.CHAIN_WATCHERS, environmentOf, logs, supervision, (service) => {
     services.push(service);
     stopInReverse(service);
   });

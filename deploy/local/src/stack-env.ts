@@ -23,6 +23,7 @@ export const stackSettings = {
   ),
   MAKERBOOK_DATA: text('Folder for the data and logs of everything', '.local'),
   KAFKA_BROKERS: text('Used instead of a Kafka of its own', own),
+  KAFKA_NODES: integer('Brokers of a Kafka of its own. Of 3 any one may be lost', 1, { min: 1, max: 3 }),
   DATABASE_URL: secret('Used instead of a Postgres of its own', own),
   REDIS_URL: secret('Used instead of a Redis of its own', own),
   RPC_URL: secret('Used instead of a chain of its own', own),
@@ -45,6 +46,7 @@ export const stackSettings = {
     own,
   ),
   QUOTE_SIGNER_KEY: secret("The service's quote-signer key; `own`: made at the first start", own),
+  CHAIN_WATCHERS: integer('Chain-watchers: one publishes, the others stand by', 1, { min: 1, max: 3 }),
   LOG_BYTES_MAX: integer('A log file is cut when it is longer', 50_000_000, { min: 100_000 }),
 };
 

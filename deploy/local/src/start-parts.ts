@@ -1,9 +1,19 @@
 import { join } from 'node:path';
-import { findFreePort, type Part, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import {
+  findFreePort,
+  type Part,
+  planKafkaCluster,
+  startAnvil,
+  startKafka,
+  startPostgres,
+  startRedis,
+} from '@makerbook/parts';
 import { given, type StackSettings } from './stack-env.js';
 import { type Supervised, type Supervision, supervise } from './supervise.js';
 
 const BLOCK_TIME_SECONDS = 1;
+/** A dead broker's partitions have another leader when its session has ended: by Kafka's own settings after 9 s. */
+const SHORT_SESSIONS = { 'broker.session.timeout.ms': '3000', 'broker.heartbeat.interval.ms': '500' };
 
 export type Addresses = {
   readonly kafkaBrokers: string;
@@ -35,17 +45,32 @@ export async function startParts(
   keep: (part: Supervised) => void,
 ): Promise<Addresses> {
   const log = (name: string) => join(logs, `${name}.log`);
-  const start = async <P extends Part>(name: string, begin: (port: number) => Promise<P>): Promise<P> => {
-    const port = await findFreePort();
-    const part = await supervise(name, () => begin(port), supervision);
+  const keepStarted = async <P extends Part>(name: string, begin: () => Promise<P>): Promise<P> => {
+    const part = await supervise(name, begin, supervision);
     keep(part);
     return part.current();
+  };
+  const start = async <P extends Part>(name: string, begin: (port: number) => Promise<P>): Promise<P> => {
+    const port = await findFreePort();
+    return keepStarted(name, () => begin(port));
+  };
+  const startBrokers = async () => {
+    const plan = await planKafkaCluster((nodeId) => join(data, `kafka-${nodeId}`), settings.KAFKA_NODES);
+    const starts = plan.map((options, index) => {
+      const properties = { ...options.properties, ...SHORT_SESSIONS };
+      const own = { ...options, properties, logFile: log(`kafka-${index + 1}`), onProgress };
+      return keepStarted(`Kafka-${index + 1}`, () => startKafka(own));
+    });
+    await Promise.allSettled(starts);
+    return (await Promise.all(starts)).map(({ brokers }) => brokers).join(',');
   };
   const onProgress = supervision.report;
   const common = (name: string, port: number) => ({ dataDir: join(data, name), port, logFile: log(name), onProgress });
   const [kafkaBrokers, databaseUrl, redisUrl, rpcUrl] = await allOrFirstFailure([
     given(settings.KAFKA_BROKERS) ??
-      start('Kafka', (port) => startKafka(common('kafka', port))).then(({ brokers }) => brokers),
+      (settings.KAFKA_NODES > 1
+        ? startBrokers()
+        : start('Kafka', (port) => startKafka(common('kafka', port))).then(({ brokers }) => brokers)),
     given(settings.DATABASE_URL) ??
       start('Postgres', (port) => startPostgres(common('postgres', port))).then(({ url }) => url),
     given(settings.REDIS_URL) ?? start('Redis', (port) => startRedis(common('redis', port))).then(({ url }) => url),

@@ -15,12 +15,16 @@ const ENDINGS_MAX = 3;
 const STOP_TIMEOUT_MS = 25_000;
 
 /** They stop in reverse order: those that take requests first. */
-const SERVICES = [
-  { name: 'projector', hasApi: false },
-  { name: 'chain-watcher', hasApi: false },
-  { name: 'query', hasApi: true },
-  { name: 'ingress', hasApi: true },
-];
+function listServices(chainWatchers: number) {
+  const watcher = { service: 'chain-watcher', hasApi: false };
+  return [
+    { name: 'projector', service: 'projector', hasApi: false },
+    { name: 'chain-watcher', ...watcher },
+    ...Array.from({ length: chainWatchers - 1 }, (_, index) => ({ name: `chain-watcher-${index + 2}`, ...watcher })),
+    { name: 'query', service: 'query', hasApi: true },
+    { name: 'ingress', service: 'ingress', hasApi: true },
+  ];
+}
 
 /** `port` is that of its API, where it has one. */
 export type RunningService = Supervised & { readonly port?: number; readonly opsPort: number };
@@ -64,19 +68,24 @@ async function runOperator(
   }
 }
 
-/** Starts each service as a process of its own, on ports of its own. They become ready later. */
+/**
+ * Starts each service as a process of its own, on ports of its own. They become ready later.
+ * @param environmentOf by the name of the process
+ */
 export async function startServices(
-  environment: Environment,
+  chainWatchers: number,
+  environmentOf: (name: string) => Environment,
   logFolder: string,
   supervision: Supervision,
   keep: (service: RunningService) => void,
 ): Promise<void> {
-  const ports = await findFreePorts(2 * SERVICES.length);
-  for (const [index, { name, hasApi }] of SERVICES.entries()) {
+  const services = listServices(chainWatchers);
+  const ports = await findFreePorts(2 * services.length);
+  for (const [index, { name, service, hasApi }] of services.entries()) {
     const [opsPort = 0, apiPort = 0] = ports.slice(2 * index);
-    const entry = entryOf(`services/${name}`);
+    const entry = entryOf(`services/${service}`);
     if (!existsSync(entry)) throw new PartError(name, `${entry} is missing: run \`npm run build\``);
-    const env = { ...environment, OPS_PORT: String(opsPort), ...(hasApi ? { PORT: String(apiPort) } : {}) };
+    const env = { ...environmentOf(name), OPS_PORT: String(opsPort), ...(hasApi ? { PORT: String(apiPort) } : {}) };
     const part = await startNode(name, entry, env, logFolder, supervision);
     keep({ ...part, opsPort, ...(hasApi ? { port: apiPort } : {}) });
   }
