@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
 /** A TCP gate in front of a real part, by which the part is taken away from the clients behind the gate. */
@@ -9,6 +10,8 @@ export interface TcpGate {
   shut(): Promise<void>;
   /** Nothing arrives and nothing is refused, as where packets are lost. New connections are taken, and get no answer. */
   cut(): void;
+  /** From now on all that is sent arrives so much later, in both directions; 0: at once again. */
+  slow(delayMs: number): void;
   /** Lets new connections through. Those that were cut are reset. */
   open(): Promise<void>;
   close(): Promise<void>;
@@ -24,6 +27,7 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
   let server: Server | undefined;
   let port = 0;
   let isCut = false;
+  let delayMs = 0;
 
   function pass(client: Socket): void {
     keep(client);
@@ -37,7 +41,8 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
         part.destroy();
       });
     }
-    client.pipe(part).pipe(client);
+    client.pipe(sendLater(() => delayMs)).pipe(part);
+    part.pipe(sendLater(() => delayMs)).pipe(client);
   }
 
   function keep(socket: Socket): void {
@@ -80,5 +85,28 @@ export async function openTcpGate(partUrl: string, tls?: TlsOptions): Promise<Tc
   const url = new URL(partUrl);
   url.hostname = '127.0.0.1';
   url.port = String(port);
-  return { url: url.href, shut, cut, open, close: shut };
+  const slow = (ms: number) => {
+    delayMs = ms;
+  };
+  return { url: url.href, shut, cut, slow, open, close: shut };
+}
+
+/** Passes each chunk on after the delay that is set when it comes, and never before the one that came before it. */
+function sendLater(delayMs: () => number): Transform {
+  const waiting: (() => void)[] = [];
+  let passedAtMs = 0;
+  const later = (work: () => void) => {
+    const nowMs = performance.now();
+    passedAtMs = Math.max(passedAtMs, nowMs + delayMs());
+    if (waiting.length === 0 && passedAtMs <= nowMs) return work();
+    waiting.push(work);
+    setTimeout(() => waiting.shift()?.(), passedAtMs - nowMs);
+  };
+  return new Transform({
+    transform(chunk, _, done) {
+      later(() => this.push(chunk));
+      done();
+    },
+    flush: (done) => later(done),
+  });
 }
