@@ -17,10 +17,13 @@ export interface TestChain {
   stopClock(): Promise<void>;
   /** Ends that with a block of the present, or so many seconds later. */
   startClock(aheadSeconds?: number): Promise<void>;
+  /** Mines a block now, unless transactions wait for the next one. */
+  mine(): Promise<void>;
   stop(): void;
 }
 
-export function openChain({ addresses }: OpenStack): TestChain {
+/** @param minesAtOnce false: transactions wait for the block that the stack mines each second */
+export function openChain({ addresses }: OpenStack, minesAtOnce = true): TestChain {
   const provider = new JsonRpcProvider(addresses.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   const nowSeconds = async () => {
     const block = await provider.getBlock('latest');
@@ -43,6 +46,9 @@ export function openChain({ addresses }: OpenStack): TestChain {
       if (aheadSeconds > 0) await provider.send('evm_increaseTime', [toBeHex(aheadSeconds)]);
       await provider.send('anvil_removeBlockTimestampInterval', []);
       await provider.send('evm_mine', []);
+    },
+    async mine() {
+      if (minesAtOnce) await provider.send('evm_mine', []);
     },
     stop: () => provider.destroy(),
   };
@@ -102,6 +108,12 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
   const wrapped = (index: number) => new Contract(tokenAt(index), wrappedNativeFragments, wallet);
   const protocol = new Contract(addresses.limitOrderProtocol, limitOrderProtocolFragments, wallet);
 
+  const send = async (contract: Contract, method: string, ...args: unknown[]): Promise<Mined> => {
+    const transaction = await contract.getFunction(method).send(...args);
+    await chain.mine();
+    await transaction.wait();
+    return transaction.hash;
+  };
   const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, expiresAt, token = 0 }: Terms = {}) =>
     client.signOrder({
       making: { token: tokenAt(token), amount },
@@ -138,15 +150,6 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
       return send(protocol.connect(taker) as Contract, 'fillOrder', order, signature, makingAmount, 1_000n);
     },
   };
-}
-
-/** Sends a transaction and mines it at once: a test need not wait for the next block. */
-async function send(contract: Contract, method: string, ...args: unknown[]): Promise<Mined> {
-  const transaction = await contract.getFunction(method).send(...args);
-  const provider = contract.runner?.provider as JsonRpcProvider;
-  await provider.send('evm_mine', []);
-  await transaction.wait();
-  return transaction.hash;
 }
 
 function say(record: LimitOrderRecord | undefined): string {

@@ -30,10 +30,8 @@ export interface OpenStack {
   signal(signal: NodeJS.Signals, ...names: string[]): void;
   /** Sends SIGSTOP to a process, and waits until it stands still. */
   freeze(name: string): Promise<void>;
-  /**
-   * Waits until what was killed runs again, and each process is ready.
-   */
-  ready(): Promise<void>;
+  /** Waits until what was killed runs again, and each process is ready. @returns what it waited for last; empty: nothing */
+  ready(): Promise<string>;
   /** @throws where an answer that the test got by `fetch` was not as openapi.json describes it */
   stop(): Promise<void>;
 }
@@ -43,6 +41,10 @@ export interface OpenStackOptions {
   readonly ownParts: boolean;
   /** Settings of the services that the test wants otherwise. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Environment of single services, by name, put over the others'. */
+  readonly own?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Takes what the stack would write to the terminal: among it, what is started again. */
+  readonly report?: (line: string) => void;
 }
 
 const READY_MS_MAX = 180_000;
@@ -53,7 +55,7 @@ export const TEST_STACK_VARIABLE = 'MAKERBOOK_TEST_STACK';
  * Starts the stack that `npm start` starts, on a free port and a folder of its own. Where MAKERBOOK_TEST_STACK names the data
  * folder of a stack that runs, that one is used instead, unless the test needs parts of its own.
  */
-export async function openStack({ ownParts, settings = {} }: OpenStackOptions): Promise<OpenStack> {
+export async function openStack({ ownParts, settings = {}, own = {}, report }: OpenStackOptions): Promise<OpenStack> {
   const other = process.env[TEST_STACK_VARIABLE];
   if (other !== undefined && !ownParts) return describeStack(other, async () => undefined);
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-e2e-'));
@@ -71,7 +73,11 @@ export async function openStack({ ownParts, settings = {} }: OpenStackOptions): 
     ...settings,
   };
   const lines: string[] = [];
-  const run = runStack(readStackEnvironment(environment), environment, (line) => lines.push(line));
+  const note = (line: string) => {
+    lines.push(line);
+    report?.(line);
+  };
+  const run = runStack(readStackEnvironment(environment), environment, note, own);
   await run.ready.catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw new Error(`the stack did not start: ${lines.join('\n')}`, { cause: error });
@@ -120,11 +126,9 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
       let last = '';
       while (Date.now() < deadline) {
         const dead = processes().filter(({ pid }) => killed.has(pid));
-        last = dead.map(({ name }) => `${name} was killed`).join(', ');
-        if (dead.length === 0) {
-          last = (await findUnready(processes())).join(', ');
-          if (last === '') return;
-        }
+        const missing = dead.length > 0 ? dead.map(({ name }) => `${name} was killed`) : await findUnready(processes());
+        if (missing.length === 0) return last;
+        last = missing.join(', ');
         await pause(100);
       }
       throw new Error(`the stack is not ready after ${READY_MS_MAX} ms: ${last}`);

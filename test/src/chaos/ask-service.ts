@@ -1,0 +1,140 @@
+import { type MakerbookClient, MakerbookError } from '@makerbook/client';
+import type { Chance } from '@makerbook/parts';
+import type { TestMaker } from '../end-to-end/open-maker.js';
+import type { Attempt, Finding, OrderHistory } from './judge-orders.js';
+
+/** A maker of the load. */
+export interface LoadMaker {
+  readonly address: string;
+  readonly maker: TestMaker;
+  readonly client: MakerbookClient;
+  /** Those that it signed, oldest first. */
+  readonly orders: OrderHistory[];
+  /** One transaction at a time: a wallet numbers them. */
+  isMoving: boolean;
+}
+
+/** What the load did and was answered so far. */
+export interface LoadState {
+  readonly chance: Chance;
+  readonly makers: readonly LoadMaker[];
+  readonly orders: OrderHistory[];
+  /** Hashes of orders that a fill or a cancel on the chain may have ended. */
+  readonly touched: Set<string>;
+  readonly findings: Finding[];
+  /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
+  count(kind: 'POST' | 'GET' | 'DELETE' | 'chain', outcome: string, beganAtMs?: number): void;
+}
+
+const LIFE_SECONDS = 10 * 86_400;
+
+/** The requests of a maker. Each resolves when it was answered or given up. */
+export function openRequests(state: LoadState) {
+  const { chance, makers, orders } = state;
+
+  async function post(together: readonly OrderHistory[], { client }: LoadMaker): Promise<void> {
+    let duplicate: number | undefined;
+    const attempt = await attemptOf(async () => {
+      await client.placeOrders(together.map(({ signed }) => signed)).catch((error: unknown) => {
+        if (error instanceof MakerbookError && error.code === 'duplicate') duplicate = error.index;
+        throw error;
+      });
+      return 'stored';
+    });
+    // A refusal is about one order, and for its sake of all.
+    for (const [index, { posts }] of together.entries())
+      posts.push(duplicate === undefined || duplicate === index ? attempt : { ...attempt, outcome: 'refused' });
+    state.count('POST', attempt.outcome, attempt.outcome === 'stored' ? attempt.beganAtMs : undefined);
+  }
+
+  return {
+    /** Orders of one maker, at times with one of another maker's among them. */
+    async post(first: LoadMaker): Promise<void> {
+      const second = chance.oneIn(6) ? chance.pickAny(makers) : undefined;
+      const owners = [...Array.from({ length: chance.between(1, 3) }, () => first), ...(second ? [second] : [])];
+      const expiresAt = Math.floor(Date.now() / 1000) + LIFE_SECONDS;
+      const amounts = owners.map(() => BigInt(chance.between(1, 200)));
+      const signed = await Promise.all(
+        owners.map(({ maker }, index) => maker.sign({ amount: amounts[index] ?? 1n, expiresAt })),
+      );
+      const request = orders.length;
+      const together = signed.map((each) => ({ signed: each, request, posts: [], cancels: [] }));
+      orders.push(...together);
+      for (const [index, order] of together.entries()) owners[index]?.orders.push(order);
+      await post(together, first);
+    },
+    /** What may be stored already, or surely is. */
+    async postAgain(owner: LoadMaker): Promise<void> {
+      const { orders: own } = owner;
+      const unsure = own.filter(({ posts }) => posts.length > 0 && posts.every(({ outcome }) => outcome !== 'stored'));
+      const one = chance.pickAny(unsure.slice(-20)) ?? chance.pickAny(own);
+      if (one === undefined) return;
+      await post(
+        orders.filter(({ request }) => request === one.request),
+        owner,
+      );
+    },
+    /** Also orders that are being placed, or are gone. */
+    async cancel({ orders: own, client }: LoadMaker): Promise<void> {
+      const chosen = new Set(
+        Array.from({ length: chance.between(1, 3) }, () => chance.pickAny(chance.oneIn(2) ? own.slice(-6) : own)),
+      );
+      const together = [...chosen].filter((order) => order !== undefined);
+      if (together.length === 0) return;
+      const places = together.map(({ cancels }) => cancels.push(pending()) - 1);
+      let answers: readonly string[] = [];
+      const attempt = await attemptOf(async () => {
+        const pairs = together.map(({ signed }) => ({ orderHash: signed.orderHash, salt: signed.order.salt }));
+        answers = (await client.cancelOrders(pairs)).map(({ status }) => status);
+        return 'answered';
+      });
+      for (const [index, { cancels }] of together.entries()) {
+        const outcome = answers[index] ?? attempt.outcome;
+        cancels[places[index] ?? 0] = { ...attempt, outcome };
+        state.count('DELETE', outcome);
+      }
+    },
+    list: (owner: LoadMaker) => checkList(owner, state),
+  };
+}
+
+/** A list that does not say that it is behind shows what was answered before. */
+async function checkList({ orders: own, client }: LoadMaker, state: LoadState): Promise<void> {
+  const isSurelyOpen = ({ signed, posts, cancels }: OrderHistory) =>
+    posts.some(({ outcome }) => outcome === 'stored') && cancels.length === 0 && !state.touched.has(signed.orderHash);
+  const open = own.filter(isSurelyOpen);
+  const gone = own.filter(({ cancels }) => cancels.some(({ outcome }) => outcome === 'CANCELLED'));
+  const attempt = await attemptOf(async () => {
+    const { records, readLag } = await client.listOrders();
+    if (readLag !== 0) return 'behind';
+    const listed = new Set(records.map(({ orderHash }) => orderHash));
+    // What somebody asked to end meanwhile may be gone already.
+    const missing = open.filter((order) => isSurelyOpen(order) && !listed.has(order.signed.orderHash));
+    const kept = gone.filter(({ signed }) => listed.has(signed.orderHash));
+    for (const { signed } of [...missing, ...kept]) {
+      const what = listed.has(signed.orderHash) ? 'has it after CANCELLED' : 'lacks it after 200';
+      const text = `${signed.orderHash}: a list that is not behind ${what}`;
+      state.findings.push({ wrong: 'lost', text, atMs: performance.now() });
+    }
+    return 'listed';
+  });
+  const isAnswered = attempt.outcome === 'listed' || attempt.outcome === 'behind';
+  state.count('GET', attempt.outcome, isAnswered ? attempt.beganAtMs : undefined);
+}
+
+/** A request that is under way. */
+function pending(): Attempt {
+  const nowMs = performance.now();
+  return { outcome: 'pending', mayHaveHappened: true, beganAtMs: nowMs, endedAtMs: nowMs };
+}
+
+async function attemptOf(work: () => Promise<string>): Promise<Attempt> {
+  const beganAtMs = performance.now();
+  try {
+    const outcome = await work();
+    return { outcome, mayHaveHappened: true, beganAtMs, endedAtMs: performance.now() };
+  } catch (error) {
+    if (!(error instanceof MakerbookError)) throw error;
+    return { outcome: error.code, mayHaveHappened: error.mayHaveHappened, beganAtMs, endedAtMs: performance.now() };
+  }
+}

@@ -1,0 +1,68 @@
+import type { Postgres } from '@makerbook/postgres';
+import type { FollowedOrders } from '../end-to-end/follow-orders.js';
+import { type Finding, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
+import type { Load } from './put-load-on.js';
+
+/**
+ * Compares every answer that the makers got with the log, the rows, the feed and the lists. To be asked while nothing is
+ * appended and every list answers.
+ */
+export async function compareAnswers(
+  { orders, makers, findings }: Load,
+  {
+    feed,
+    postgres,
+    partitions,
+  }: { readonly feed: FollowedOrders; readonly postgres: Postgres; readonly partitions: number },
+): Promise<Finding[]> {
+  const addresses = new Set<string>(makers.map(({ address }) => address));
+  const [submitted, cancelled] = [new Set<string>(), new Set<string>()];
+  for (let partition = 0; partition < partitions; partition += 1) {
+    for (const fact of feed.facts(partition).values()) {
+      if (!('maker' in fact) || !addresses.has(fact.maker)) continue;
+      if (fact.type === 'OrderSubmitted') submitted.add(fact.orderHash);
+      if (fact.type === 'OrderCancelled') cancelled.add(fact.orderHash);
+    }
+  }
+  const opened = await countRows(postgres, `select order_hash from order_history where happened = 'OPENED'`);
+  const removed = await countRows(postgres, `select order_hash from order_history where happened = 'REMOVED'`);
+  const open = await countRows(postgres, 'select order_hash from orders');
+  const listed = new Map<string, number>();
+  for (const { client } of makers) {
+    const { records, readLag } = await client.listOrders();
+    if (readLag !== 0) throw new Error(`a list is behind by ${readLag}`);
+    for (const { orderHash } of records) listed.set(orderHash, (listed.get(orderHash) ?? 0) + 1);
+  }
+  const entries = feed.book().entries;
+  const foundOf = (orderHash: string): FoundOrder => ({
+    inLog: submitted.has(orderHash),
+    cancelledInLog: cancelled.has(orderHash),
+    opened: opened.get(orderHash) ?? 0,
+    removed: removed.get(orderHash) ?? 0,
+    isOpen: open.has(orderHash),
+    listed: listed.get(orderHash) ?? 0,
+    inFeed: entries.has(orderHash),
+  });
+  const known = new Set<string>(orders.map(({ signed }) => signed.orderHash));
+  const inBook = [...entries].filter(([, { order }]) => addresses.has(order.maker)).map(([orderHash]) => orderHash);
+  const strangers = [...submitted, ...cancelled, ...listed.keys(), ...inBook].filter(
+    (orderHash) => !known.has(orderHash),
+  );
+  return [
+    ...findings,
+    ...orders.flatMap((order: OrderHistory) => judgeOrder(order, foundOf(order.signed.orderHash))),
+    ...judgeRequests(orders, (orderHash) => submitted.has(orderHash)),
+    ...[...new Set(strangers)].map((orderHash) => ({
+      wrong: 'invented' as const,
+      text: `${orderHash}: nobody has ever signed it`,
+      atMs: 0,
+    })),
+  ];
+}
+
+async function countRows(postgres: Postgres, sql: string): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { order_hash } of await postgres.query<{ order_hash: string }>(sql))
+    counts.set(order_hash, (counts.get(order_hash) ?? 0) + 1);
+  return counts;
+}

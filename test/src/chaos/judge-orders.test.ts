@@ -1,0 +1,75 @@
+import { expect, test } from '@jest/globals';
+import type { SignedOrder } from '@makerbook/client';
+import { type Attempt, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
+
+const attempt = (outcome: string, mayHaveHappened = true): Attempt => ({
+  outcome,
+  mayHaveHappened,
+  beganAtMs: 1,
+  endedAtMs: 2,
+});
+const [stored, refused, unknown] = [attempt('stored'), attempt('order_cancelled', false), attempt('unreachable')];
+const [cancelled, notFound] = [attempt('CANCELLED'), { ...attempt('NOT_FOUND'), beganAtMs: 3, endedAtMs: 4 }];
+const open: FoundOrder = {
+  inLog: true,
+  cancelledInLog: false,
+  opened: 1,
+  removed: 0,
+  isOpen: true,
+  listed: 1,
+  inFeed: true,
+};
+const gone = { ...open, removed: 1, isOpen: false, listed: 0, inFeed: false };
+const nowhere = { ...gone, inLog: false, opened: 0, removed: 0 };
+
+const asked = (posts: Attempt[], cancels: Attempt[] = [], orderHash = '0x1', request = 0): OrderHistory => ({
+  signed: { orderHash } as unknown as SignedOrder,
+  request,
+  posts,
+  cancels,
+});
+
+test.each<[string, OrderHistory, FoundOrder]>([
+  ['stored and open', asked([stored]), open],
+  ['stored and removed', asked([stored]), gone],
+  ['stored, and its DELETE has an unknown outcome', asked([stored], [unknown]), open],
+  ['cancelled', asked([stored], [cancelled]), { ...gone, cancelledInLog: true }],
+  ['of unknown outcome, and it happened', asked([unknown]), open],
+  ['of unknown outcome, and it did not happen', asked([unknown]), nowhere],
+  ['unknown, and then known', asked([unknown, attempt('duplicate', false)]), open],
+  ['refused', asked([refused]), nowhere],
+  ['cancelled before it was stored', asked([unknown], [cancelled]), { ...nowhere, cancelledInLog: true }],
+  [
+    'cancelled so, and posted again',
+    asked([unknown, attempt('duplicate', false)], [cancelled]),
+    { ...nowhere, cancelledInLog: true },
+  ],
+  ['not found, and never stored', asked([unknown], [notFound]), nowhere],
+])('nothing is wrong with an order that was %s', (_, order, found) => {
+  expect(judgeOrder(order, found)).toEqual([]);
+});
+
+test.each<[string, OrderHistory, FoundOrder, string[]]>([
+  ['200, and the log lacks it', asked([stored]), nowhere, ['lost']],
+  ['duplicate, and the log lacks it', asked([unknown, attempt('duplicate', false)]), nowhere, ['lost']],
+  ['200, and it was never opened', asked([stored]), { ...open, opened: 0 }, ['lost']],
+  ['200, and it vanished', asked([stored]), { ...gone, removed: 0 }, ['lost']],
+  ['200, and the list lacks it', asked([stored]), { ...open, listed: 0 }, ['lost']],
+  ['200, and the feed lacks it', asked([stored]), { ...open, inFeed: false }, ['lost']],
+  ['CANCELLED, and the log lacks that', asked([stored], [cancelled]), gone, ['lost']],
+  ['CANCELLED, and it is open', asked([stored], [cancelled]), { ...open, cancelledInLog: true }, ['lost']],
+  ['NOT_FOUND, and it is open', asked([stored], [notFound]), open, ['lost']],
+  ['a refusal, and it is open', asked([refused]), open, ['invented']],
+  ['nothing, and it is cancelled', asked([stored]), { ...gone, cancelledInLog: true }, ['invented']],
+  ['200, and it is removed and in the feed', asked([stored]), { ...gone, inFeed: true }, ['invented']],
+  ['200, and it is opened twice', asked([stored]), { ...open, opened: 2 }, ['doubled']],
+  ['200, and it is listed twice', asked([stored]), { ...open, listed: 2 }, ['doubled']],
+])('the answer was %s', (_, order, found, wrong) => {
+  expect(judgeOrder(order, found).map((finding) => finding.wrong)).toEqual(wrong);
+});
+
+test('of a request that is stored in part, something is lost', () => {
+  const orders = [asked([unknown], [], '0x1'), asked([unknown], [], '0x2'), asked([unknown], [], '0x3', 2)];
+  expect(judgeRequests(orders, (orderHash) => orderHash !== '0x2').map(({ wrong }) => wrong)).toEqual(['lost']);
+  expect(judgeRequests(orders, (orderHash) => orderHash === '0x3')).toEqual([]);
+});

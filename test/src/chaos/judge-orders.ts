@@ -1,0 +1,94 @@
+import type { SignedOrder } from '@makerbook/client';
+
+/** What came of a request: `stored`, `CANCELLED`, `NOT_FOUND`, or the code of an error. */
+export interface Attempt {
+  readonly outcome: string;
+  /** False: the service answered that it did nothing. */
+  readonly mayHaveHappened: boolean;
+  /** By `performance.now()`. */
+  readonly beganAtMs: number;
+  readonly endedAtMs: number;
+}
+
+/** All that a client did with an order, and was answered. */
+export interface OrderHistory {
+  readonly signed: SignedOrder;
+  /** Orders of one request: all of them are stored, or none. */
+  readonly request: number;
+  readonly posts: Attempt[];
+  readonly cancels: Attempt[];
+}
+
+/** What log, read model, feed and lists hold of an order in the end. */
+export interface FoundOrder {
+  readonly cancelledInLog: boolean;
+  readonly inLog: boolean;
+  /** How often the history of the read model has it opened, and removed. */
+  readonly opened: number;
+  readonly removed: number;
+  readonly isOpen: boolean;
+  readonly listed: number;
+  readonly inFeed: boolean;
+}
+
+export type Wrong = 'lost' | 'invented' | 'doubled';
+
+export interface Finding {
+  readonly wrong: Wrong;
+  readonly text: string;
+  /** When the request was answered that was not kept, or sent. */
+  readonly atMs: number;
+}
+
+/**
+ * Compares what a client was answered of an order with what there is in the end. A request with an unknown outcome may have
+ * happened or not.
+ */
+export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: FoundOrder): Finding[] {
+  const { inLog, cancelledInLog, opened, removed, isOpen, listed, inFeed } = found;
+  const stored = posts.find(({ outcome }) => outcome === 'stored');
+  // It says that the order is stored, or was cancelled.
+  const duplicate = cancels.length === 0 ? posts.find(({ outcome }) => outcome === 'duplicate') : undefined;
+  const taken = stored ?? duplicate;
+  const cancelled = cancels.find(({ outcome }) => outcome === 'CANCELLED');
+  const denied = cancels.find(
+    ({ outcome, beganAtMs }) => outcome === 'NOT_FOUND' && stored !== undefined && stored.endedAtMs < beganAtMs,
+  );
+  const mayBeStored = posts.some(({ mayHaveHappened }) => mayHaveHappened);
+  const mayBeCancelled = cancels.some(({ mayHaveHappened }) => mayHaveHappened);
+  const isShown = listed > 0 || inFeed;
+  const checks: readonly [isSo: unknown, Wrong, what: string, answered: Attempt | undefined][] = [
+    [taken && !inLog, 'lost', 'POST said that it is stored, and the log has no such order', taken],
+    [taken && inLog && opened === 0, 'lost', 'POST said that it is stored, and it was never opened', taken],
+    [opened > 0 && !isOpen && removed === 0, 'lost', 'it was opened, and is neither open nor removed', taken],
+    [isOpen && listed === 0, 'lost', 'it is open and not listed', taken],
+    [isOpen && !inFeed, 'lost', 'it is open and not in the feed', taken],
+    [cancelled && !cancelledInLog, 'lost', 'DELETE said CANCELLED, and the log has no cancellation', cancelled],
+    [cancelled && (isOpen || isShown), 'lost', 'DELETE said CANCELLED, and it is open', cancelled],
+    [denied && isOpen, 'lost', 'DELETE said NOT_FOUND, and it is open', denied],
+    [inLog && !mayBeStored, 'invented', 'it is in the log, and every POST was refused', posts[0]],
+    [cancelledInLog && !mayBeCancelled, 'invented', 'its cancellation is in the log, and no DELETE', cancels[0]],
+    [!isOpen && isShown, 'invented', 'it is listed or in the feed, and not open', taken],
+    [
+      opened > 1 || removed > 1 || listed > 1,
+      'doubled',
+      `opened ${opened}, removed ${removed}, listed ${listed} times`,
+      taken,
+    ],
+  ];
+  return checks.flatMap(([isSo, wrong, what, answered]) =>
+    isSo ? { wrong, text: `${signed.orderHash}: ${what}`, atMs: answered?.endedAtMs ?? posts[0]?.beganAtMs ?? 0 } : [],
+  );
+}
+
+/** Orders of one request of which some are in the log and others are not. */
+export function judgeRequests(orders: readonly OrderHistory[], isInLog: (orderHash: string) => boolean): Finding[] {
+  const requests = Map.groupBy(orders, ({ request }) => request);
+  return [...requests.values()].flatMap((together) => {
+    const stored = together.filter(({ signed }) => isInLog(signed.orderHash)).length;
+    if (stored === 0 || stored === together.length) return [];
+    const [first] = together;
+    const text = `${first?.signed.orderHash}: of the ${together.length} orders of its request ${stored} are in the log`;
+    return [{ wrong: 'lost' as const, text, atMs: first?.posts[0]?.endedAtMs ?? 0 }];
+  });
+}

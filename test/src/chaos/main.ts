@@ -1,0 +1,68 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readOptions, readWhole } from '@makerbook/parts';
+import { openBed } from './open-bed.js';
+import { type ChaosResult, type Round, runChaos } from './run-chaos.js';
+import { recoveryMs, showTable } from './show-table.js';
+
+const USAGE = `npm run chaos -- [--minutes M] [--seed N] [--brokers 1|3] [--makers N] [--only WORD]
+  harms one part of a whole stack after another, under load, and compares all that makers were answered with the log, the read
+  model, the feed and a replay. --brokers 3: a Kafka of three brokers, of which one after another is killed. --only: faults
+  whose kind or part contains the word. The figures and logs of a run are kept in .chaos/`;
+/** With three brokers nothing is away for longer when one is killed. */
+const AWAY_MS_MAX = 10_000;
+const { values } = readOptions(USAGE, {
+  minutes: { type: 'string', default: '5' },
+  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  brokers: { type: 'string', default: '1' },
+  makers: { type: 'string', default: '12' },
+  only: { type: 'string' },
+});
+const seed = readWhole(USAGE, '--seed', values.seed);
+const brokers = readWhole(USAGE, '--brokers', values.brokers, 1) === 3 ? 3 : 1;
+const only = values.only ?? (brokers === 3 ? 'SIGKILL Kafka' : '');
+
+console.log(`seed ${seed}`);
+const bed = await openBed(brokers);
+const stop = () => bed.stop().finally(() => process.exit(1));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.once(signal, () => void stop());
+let exitCode = 1;
+try {
+  const result = await runChaos(bed, {
+    seed,
+    minutes: readWhole(USAGE, '--minutes', values.minutes, 1),
+    makers: readWhole(USAGE, '--makers', values.makers, 1),
+    oneAtATime: brokers === 3,
+    isWanted: ({ kind, part }) => `${kind} ${part}`.includes(only),
+    report: (line) => console.log(line),
+  });
+  exitCode = judge(result) ? 0 : 1;
+} catch (error) {
+  console.error(error);
+  console.error(bed.restarts.slice(-20).join('\n'));
+}
+bed.keepLogs(join('.chaos', `${seed}.logs`));
+await bed.stop();
+process.exit(exitCode);
+
+/** Prints and keeps the figures. @returns whether nothing was wrong */
+function judge(result: ChaosResult): boolean {
+  const { findings, differences, skipped, rounds, failure } = result;
+  console.log(`\n${showTable(result)}\n`);
+  for (const each of skipped) console.log(`left out: ${each}`);
+  for (const { wrong, text } of findings) console.log(`${wrong}: ${text}`);
+  for (const difference of differences) console.log(difference);
+  if (failure !== undefined) console.log(failure);
+  const late = brokers === 3 ? rounds.filter(isLate) : [];
+  for (const round of late) console.log(`away for longer than ${AWAY_MS_MAX} ms: ${JSON.stringify(round)}`);
+  mkdirSync('.chaos', { recursive: true });
+  writeFileSync(join('.chaos', `${seed}.json`), JSON.stringify({ seed, brokers, ...result }, undefined, 1));
+  return failure === undefined && findings.length === 0 && differences.length === 0 && late.length === 0;
+}
+
+function isLate(round: Round): boolean {
+  return (
+    round.faults.every(({ kind, part }) => kind === 'SIGKILL' && part.startsWith('Kafka')) &&
+    recoveryMs(round) > AWAY_MS_MAX
+  );
+}

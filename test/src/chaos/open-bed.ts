@@ -1,0 +1,189 @@
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readStackEnvironment, type Supervised, startParts } from '@makerbook/local-stack';
+import { openTcpGate, type TcpGate } from '@makerbook/parts';
+import { eventually } from '../kit/eventually.js';
+import { type OpenStack, openStack } from '../kit/open-stack.js';
+
+/** A whole Makerbook in which each process, and each connection between two of them, can be harmed alone. */
+export interface ChaosBed {
+  readonly stack: OpenStack;
+  /** Where makers call, through the gate `clients`. */
+  readonly baseUrl: string;
+  /** Names of what can be killed and frozen: services, gateway, Kafka or its brokers, Postgres, Redis, anvil. */
+  readonly names: readonly string[];
+  readonly brokers: readonly string[];
+  /** Sends a signal to the process of that name, and those that it has started. What ends is started again. */
+  signal(name: string, signal: NodeJS.Signals): Promise<void>;
+  pid(name: string): number;
+  /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
+  readonly links: ReadonlyMap<string, readonly TcpGate[]>;
+  /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
+  askChain(method: string, params?: readonly unknown[]): Promise<unknown>;
+  /** Waits until everything that was harmed runs again and is ready. @returns what it waited for last; empty: nothing */
+  ready(): Promise<string>;
+  /** Sets the clock of a service. */
+  setClock(service: string, aheadMs: number): void;
+  /** Processes that ended and were started again, a line for each, with its time by `performance.now()`. */
+  readonly restarts: readonly string[];
+  /** Copies the logs of all processes. */
+  keepLogs(to: string): void;
+  stop(): Promise<void>;
+}
+
+/** Which parts each service calls. */
+const CALLS = {
+  ingress: ['Kafka', 'Redis', 'Postgres'],
+  query: ['Kafka', 'Redis', 'Postgres'],
+  projector: ['Kafka', 'Redis', 'Postgres'],
+  'chain-watcher': ['Kafka', 'anvil'],
+  'chain-watcher-2': ['Kafka', 'anvil'],
+} as const;
+export const SERVICES = Object.keys(CALLS);
+type PartName = (typeof CALLS)[keyof typeof CALLS][number];
+
+const CHAIN_ANSWER_MS_MAX = 5_000;
+const PRELOADS = ['../kit/reroute-connections.js', './jump-clock.js'];
+
+/** The load must not end at a limit of a maker or of an address. */
+const settings = {
+  CHAIN_WATCHERS: '2',
+  MAX_OPEN_ORDERS_PER_MAKER: '100000',
+  CLIENT_REQUESTS_MAX: '1000000',
+  CANCEL_REQUESTS_MAX: '1000000',
+};
+
+/** @param brokers 1, or 3 of which any one may be lost */
+export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
+  const folder = mkdtempSync(join(tmpdir(), 'makerbook-chaos-'));
+  // Root runs Postgres as another user, who needs to enter this folder.
+  chmodSync(folder, 0o711);
+  const supervised: Supervised[] = [];
+  const gates: TcpGate[] = [];
+  const restarts: string[] = [];
+  const report = (line: string) => void restarts.push(`${Math.round(performance.now())} ms: ${line}`);
+  let stack: OpenStack | undefined;
+  const stop = async () => {
+    await stack?.stop();
+    await Promise.all(supervised.map((part) => part.stop()));
+    await Promise.all(gates.map((gate) => gate.close()));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const supervision = { report, onStart: () => undefined };
+    const folders = { data: folder, logs: join(folder, 'logs') };
+    const environment = readStackEnvironment({ KAFKA_NODES: String(brokers) });
+    const addresses = await startParts(environment, folders, supervision, (part) => supervised.push(part));
+    restarts.length = 0;
+    const urls = {
+      Kafka: addresses.kafkaBrokers.split(',').map((address) => `kafka://${address}`),
+      Redis: [addresses.redisUrl],
+      Postgres: [addresses.databaseUrl],
+      anvil: [addresses.rpcUrl],
+    };
+    const links = new Map<string, TcpGate[]>();
+    const open = async (link: string, url: string) => {
+      const gate = await openTcpGate(url);
+      gates.push(gate);
+      links.set(link, [...(links.get(link) ?? []), gate]);
+      return `${new URL(url).port}:${new URL(gate.url).port}`;
+    };
+    mkdirSync(join(folder, 'clocks'));
+    const clockFile = (service: string) => join(folder, 'clocks', service);
+    const own: Record<string, Record<string, string>> = {};
+    for (const [service, parts] of Object.entries<readonly PartName[]>(CALLS)) {
+      const routes: string[] = [];
+      for (const part of parts) for (const url of urls[part]) routes.push(await open(`${service} ${part}`, url));
+      own[service] = {
+        NODE_OPTIONS: PRELOADS.map((file) => `--import=${new URL(file, import.meta.url)}`).join(' '),
+        REROUTE: routes.join(','),
+        CLOCK_FILE: clockFile(service),
+      };
+    }
+    stack = await openStack({
+      ownParts: true,
+      own,
+      settings: {
+        ...settings,
+        KAFKA_BROKERS: addresses.kafkaBrokers,
+        DATABASE_URL: addresses.databaseUrl,
+        REDIS_URL: addresses.redisUrl,
+        RPC_URL: addresses.rpcUrl,
+        RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
+        TOPIC_REPLICATION_FACTOR: String(brokers),
+      },
+      report,
+    });
+    await open('clients', stack.addresses.baseUrl);
+    return describeBed({ folder, stack, supervised, links, restarts, clockFile, stop });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function describeBed(parts: {
+  readonly folder: string;
+  readonly stack: OpenStack;
+  readonly supervised: readonly Supervised[];
+  readonly links: ReadonlyMap<string, readonly TcpGate[]>;
+  readonly restarts: readonly string[];
+  readonly clockFile: (service: string) => string;
+  readonly stop: () => Promise<void>;
+}): ChaosBed {
+  const { folder, stack, supervised, links, clockFile } = parts;
+  const partOf = (name: string) => supervised.find((part) => part.name === name)?.current();
+  const pid = (name: string) => {
+    const found = partOf(name)?.pid ?? stack.processes().find((entry) => entry.name === name)?.pid;
+    if (found === undefined) throw new Error(`nothing runs under the name ${name}`);
+    return found;
+  };
+  return {
+    ...parts,
+    baseUrl: links.get('clients')?.[0]?.url ?? '',
+    names: [...supervised.map(({ name }) => name), ...stack.processes().map(({ name }) => name)],
+    brokers: supervised.map(({ name }) => name).filter((name) => name.startsWith('Kafka')),
+    pid,
+    async signal(name, signal) {
+      const part = partOf(name);
+      // Postgres freezes as a whole only where each of its processes does.
+      if (part === undefined) stack.signal(signal, name);
+      else if (signal === 'SIGSTOP') await part.freeze();
+      else part.kill(signal);
+    },
+    askChain: (method, params = []) => askChain(stack.addresses.rpcUrl, method, params),
+    async ready() {
+      await eventually(
+        async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name),
+        [],
+      );
+      return stack.ready();
+    },
+    keepLogs(to) {
+      for (const each of [folder, stack.folder]) cpSync(join(each, 'logs'), to, { recursive: true });
+    },
+    setClock: (service, aheadMs) => writeFileSync(clockFile(service), String(aheadMs)),
+  };
+}
+
+async function askChain(rpcUrl: string, method: string, params: readonly unknown[]): Promise<unknown> {
+  const response = await fetch(rpcUrl, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    signal: AbortSignal.timeout(CHAIN_ANSWER_MS_MAX),
+  });
+  const { result, error } = (await response.json()) as { result?: unknown; error?: { message: string } };
+  if (error !== undefined) throw new Error(`${method}: ${error.message}`);
+  return result;
+}
+
+/** A part that was killed is alive again as soon as it answers. */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

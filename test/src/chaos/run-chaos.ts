@@ -1,0 +1,230 @@
+import { execFile } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Chance, createChance } from '@makerbook/parts';
+import { connectPostgres } from '@makerbook/postgres';
+import { compareReplay } from '../end-to-end/compare-replay.js';
+import { type FollowedOrders, followOrders } from '../end-to-end/follow-orders.js';
+import { eventually } from '../kit/eventually.js';
+import { compareAnswers } from './compare-answers.js';
+import { type Fault, listFaults } from './faults.js';
+import type { Finding } from './judge-orders.js';
+import type { ChaosBed } from './open-bed.js';
+import { type Load, putLoadOn } from './put-load-on.js';
+
+export interface ChaosOptions {
+  readonly seed: number;
+  /** No round begins after this time. */
+  readonly minutes: number;
+  readonly makers: number;
+  /** Which faults are injected; all that are possible unless given. */
+  readonly isWanted?: (fault: Fault) => boolean;
+  readonly roundsMax?: number;
+  /** Never two faults at once. */
+  readonly oneAtATime?: boolean;
+  /** No fault lasts longer. */
+  readonly holdMsMax?: number;
+  readonly report: (line: string) => void;
+}
+
+/** One fault, or two at once, and how long it took until the service was whole again. */
+export interface Round {
+  readonly faults: readonly { readonly kind: string; readonly part: string; readonly detail: string }[];
+  readonly heldMs: number;
+  readonly beganAtMs: number;
+  /** Milliseconds from the end of the fault, or the last of two, until each works. */
+  readonly recoveredMs: { readonly POST: number; readonly GET: number; readonly feed: number };
+  /** Until all processes were ready, and which was the last that was not. */
+  readonly readyMs: number;
+  readonly unready: string;
+}
+
+export interface ChaosResult {
+  readonly rounds: readonly Round[];
+  /** What ended the run before its time; then nothing was compared. */
+  readonly failure: string | undefined;
+  readonly findings: readonly Finding[];
+  /** What rows and feed, compared with a replay, have otherwise. */
+  readonly differences: readonly string[];
+  readonly skipped: readonly string[];
+  readonly tally: Readonly<Record<string, number>>;
+  readonly orders: number;
+  readonly restarts: readonly string[];
+}
+
+const RECOVERED_MS_MAX = 180_000;
+const POLL_MS = 20;
+/** Between two rounds. */
+const PAUSE_MS = [200, 2_500] as const;
+const TWO_AT_ONCE_ONE_IN = 5;
+const run = promisify(execFile);
+const verifyCommand = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
+
+/**
+ * Harms one part after another under load, each drawn by the seed, and compares every answer that a maker got with log, read
+ * model, feed and a replay in the end.
+ * A service that is not whole again within three minutes after a fault, or a broken feed, ends the run.
+ */
+export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<ChaosResult> {
+  const { seed, minutes, isWanted = () => true, roundsMax = Number.POSITIVE_INFINITY, holdMsMax, report } = options;
+  const chance = createChance(seed);
+  const { faults, skipped } = listFaults(bed, holdMsMax);
+  const draw = dealFrom(faults.filter(isWanted), chance, options.oneAtATime);
+  const feed = followOrders(bed.stack);
+  const load = await putLoadOn(bed, options.makers, createChance(seed + 1));
+  try {
+    await recovered(bed, load, feed, performance.now());
+    const rounds: Round[] = [];
+    const playAll = async () => {
+      for (
+        const endMs = performance.now() + minutes * 60_000;
+        performance.now() < endMs && rounds.length < roundsMax;
+      ) {
+        const round = await playRound(bed, load, feed, draw, chance);
+        rounds.push(round);
+        report(describeRound(rounds.length, round));
+        await pause(chance.between(...PAUSE_MS));
+      }
+      await load.stop();
+      return compare(bed, load, feed);
+    };
+    const { failure, findings, differences } = await playAll().then(
+      (compared) => ({ failure: undefined, ...compared }),
+      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [] }),
+    );
+    const { orders, tally } = load;
+    report(`${orders.length} orders: ${JSON.stringify(tally)}`);
+    return { rounds, failure, findings, differences, skipped, tally, orders: orders.length, restarts: bed.restarts };
+  } finally {
+    await load.stop().catch(() => undefined);
+    await feed.close();
+  }
+}
+
+/** One fault or two. Each comes once, in a random order, before any comes again. */
+function dealFrom(faults: readonly Fault[], chance: Chance, oneAtATime = false): () => readonly Fault[] {
+  let left: Fault[] = [];
+  const draw = () => {
+    if (left.length === 0) left = [...faults];
+    const [fault] = left.splice(chance.below(left.length), 1);
+    if (fault === undefined) throw new Error('there is no fault to inject');
+    return fault;
+  };
+  return () => {
+    const first = draw();
+    if (oneAtATime || !chance.oneIn(TWO_AT_ONCE_ONE_IN)) return [first];
+    const second = draw();
+    return second.part === first.part ? [first] : [first, second];
+  };
+}
+
+async function playRound(
+  bed: ChaosBed,
+  load: Load,
+  feed: FollowedOrders,
+  draw: () => readonly Fault[],
+  chance: Chance,
+): Promise<Round> {
+  const chosen = draw();
+  const holdMs = Math.max(...chosen.map((fault) => chance.between(...fault.holdMs)));
+  const beganAtMs = performance.now();
+  const begun: { readonly kind: string; readonly part: string; readonly detail: string }[] = [];
+  const endings: (() => Promise<void>)[] = [];
+  try {
+    for (const fault of chosen) {
+      const { detail, end } = await fault.begin(chance);
+      begun.push({ kind: fault.kind, part: fault.part, detail });
+      endings.push(end);
+    }
+    await pause(holdMs);
+  } finally {
+    for (const end of endings) await end();
+  }
+  const endedAtMs = performance.now();
+  const whole = async () => {
+    const recoveredMs = await recovered(bed, load, feed, endedAtMs);
+    return { recoveredMs, unready: await bed.ready() };
+  };
+  const { recoveredMs, unready } = await whole().catch((error: Error) => {
+    const what = begun.map(({ kind, detail }) => `${kind}: ${detail}`).join(' and ');
+    throw new Error(`after ${what}: ${error.message}`, { cause: error });
+  });
+  const readyMs = performance.now() - endedAtMs;
+  return { faults: begun, heldMs: endedAtMs - beganAtMs, beganAtMs, recoveredMs, readyMs, unready };
+}
+
+/** Waits until a POST and a GET that began after that time are answered, and the feed has a block of later. */
+async function recovered(
+  bed: ChaosBed,
+  load: Load,
+  feed: FollowedOrders,
+  fromMs: number,
+): Promise<Round['recoveredMs']> {
+  const answered = async (kind: 'POST' | 'GET') => {
+    for (;;) {
+      const { beganAtMs, endedAtMs } = load.answered(kind);
+      if (beganAtMs >= fromMs) return endedAtMs - fromMs;
+      await tick(kind);
+    }
+  };
+  const followed = async () => {
+    let head: number | undefined;
+    while (head === undefined || feed.bookBlock() <= head) {
+      head ??= await bed.askChain('eth_blockNumber').then(Number, () => undefined);
+      await tick('the feed');
+    }
+    return performance.now() - fromMs;
+  };
+  const tick = async (what: string) => {
+    if (performance.now() - fromMs > RECOVERED_MS_MAX)
+      throw new Error(`${what} does not work after ${RECOVERED_MS_MAX} ms`);
+    await pause(POLL_MS);
+  };
+  const [POST, GET, feedMs] = await Promise.all([answered('POST'), answered('GET'), followed()]);
+  return { POST, GET, feed: feedMs };
+}
+
+function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs }: Round): string {
+  const what = faults.map(({ kind, detail }) => `${kind}: ${detail}`).join(' and ');
+  const times = Object.entries({ ...recoveredMs, ready: readyMs }).map(
+    ([name, ms]) => `${name} ${(ms / 1000).toFixed(1)} s`,
+  );
+  return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}`;
+}
+
+async function compare({ stack, signal, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
+  const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
+  const postgres = connectPostgres({
+    url: stack.addresses.databaseUrl,
+    statementTimeoutMs: 60_000,
+    onConnectionLost() {},
+  });
+  try {
+    await ready();
+    // No block, so that nothing is appended meanwhile.
+    await signal('anvil', 'SIGSTOP');
+    let replayed: string[] = [];
+    await eventually(async () => {
+      replayed = await compareReplay(feed, postgres, partitions);
+      return replayed.length;
+    }, 0).catch(() => undefined);
+    const findings = await compareAnswers(load, { feed, postgres, partitions });
+    await signal('anvil', 'SIGCONT');
+    return { findings, differences: [...replayed, ...(await verify(stack))] };
+  } finally {
+    await postgres.close();
+  }
+}
+
+/** What `npm run verify` finds different. */
+async function verify({ operatorEnvironment, addresses }: ChaosBed['stack']): Promise<string[]> {
+  const env = { ...process.env, ...operatorEnvironment, DATABASE_URL: addresses.databaseUrl };
+  try {
+    await run(process.execPath, [verifyCommand, 'verify'], { env });
+    return [];
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
+    return [`verify: ${stdout}${stderr}`.trim()];
+  }
+}
