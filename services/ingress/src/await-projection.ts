@@ -1,5 +1,5 @@
 import { type AppendedAt, type Log, LogUnavailable } from '@makerbook/kafka';
-import { createProjectionWatch, type Postgres, PostgresUnavailable, projectedPositions } from '@makerbook/postgres';
+import { type After, createProjectionWatch, PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
 import { Unavailable } from './refusal.js';
 
 export interface Projection {
@@ -13,15 +13,16 @@ export interface Projection {
 
 export interface ProjectionParts {
   readonly log: Pick<Log, 'endOffsets'>;
-  readonly postgres: Postgres;
+  readonly rows: Pick<ReadModel, 'projectedPositions'>;
   readonly makerEventsTopic: string;
   /** How long to wait before giving up. */
   readonly waitMs: number;
+  readonly after: After;
 }
 
 /** Compares the positions of the read model with the end of the log, which is read first. */
-export function createProjection({ log, postgres, makerEventsTopic, waitMs }: ProjectionParts): Projection {
-  const watch = createProjectionWatch({ readStorePositions: () => projectedPositions(postgres) });
+export function createProjection({ log, rows, makerEventsTopic, waitMs, after }: ProjectionParts): Projection {
+  const watch = createProjectionWatch({ readStorePositions: rows.projectedPositions, after });
 
   async function ends(): Promise<readonly bigint[]> {
     try {

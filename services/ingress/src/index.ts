@@ -2,5 +2,5 @@ export { type IngressSettings, readEnvironment, settings } from './env.js';
 export { loadQuoteSigner, type QuoteSigner } from './load-quote-signer.js';
 export { type Placement, parsePlacements } from './parse-placements.js';
 export { createPatchQuote, type PatchQuote, type PatchQuoteParts } from './patch-quote.js';
-export { type Ingress, type IngressParts, runIngress } from './run.js';
+export { createRoutes, type Ingress, type IngressParts, type RouteParts, runIngress } from './run.js';
 export { createOrderVerifier, type VerifyOrders } from './verify-orders.js';

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type FoundOrder, findKnownHashes, findOrders, type Postgres } from '@makerbook/postgres';
+import type { FoundOrder, ReadModel } from '@makerbook/postgres';
 import { findHints, type HintedOrder, type Hints, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
 import { asUnavailable, type Projection } from './await-projection.js';
 import { Unavailable } from './refusal.js';
@@ -19,7 +19,7 @@ export type LookUp = (orderHashes: readonly Hex[]) => Promise<FoundOrders>;
 
 export interface LookUpParts {
   readonly redis: RedisConnection;
-  readonly postgres: Postgres;
+  readonly rows: ReadModel;
   readonly projection: Projection;
   /** The longest time from a reservation to the end of its append. */
   readonly appendMsMax: number;
@@ -29,9 +29,9 @@ export interface LookUpParts {
 /**
  * Redis holds an order from before it is appended until it is removed; the read model is queried for the rest. A hash in
  * neither is gone if Redis was complete: since its last flush or restart all earlier appends have ended, and the read
- * model has reached the end of the log.
+ * model has reached the end of the log, for every maker.
  */
-export function createLookUp({ redis, postgres, projection, appendMsMax, now }: LookUpParts): LookUp {
+export function createLookUp({ redis, rows, projection, appendMsMax, now }: LookUpParts): LookUp {
   /** The run of Redis, without a loss, that was found complete. */
   let completeId: string | undefined;
 
@@ -40,6 +40,7 @@ export function createLookUp({ redis, postgres, projection, appendMsMax, now }: 
     const waitMs = ms + appendMsMax - now();
     if (waitMs > 0) throw new Unavailable(`the cache was emptied a moment ago: try again in ${waitMs} ms`);
     await projection.reachEndEverywhere();
+    if (await asUnavailable(rows.hasQuarantined)) throw new Unavailable('a maker is in quarantine');
     completeId = id;
   }
 
@@ -49,13 +50,13 @@ export function createLookUp({ redis, postgres, projection, appendMsMax, now }: 
     const toAsk = [...stale.keys(), ...absent];
     if (toAsk.length === 0) return { found, unsure: undefined };
     try {
-      await addStored(postgres, toAsk, stale, found);
+      await addStored(rows, toAsk, stale, found);
       const missing = absent.filter((orderHash) => !found.has(orderHash));
       if (missing.length === 0) return { found, unsure: undefined };
       if (known === undefined) return { found, unsure: { orderHashes: missing, reason: 'Redis does not answer' } };
       if (known.since !== undefined && known.since.id !== completeId) {
         await awaitComplete(known.since);
-        await addStored(postgres, missing, new Map(), found);
+        await addStored(rows, missing, new Map(), found);
       }
       return { found, unsure: undefined };
     } catch (error) {
@@ -92,16 +93,15 @@ function groupByHint(orderHashes: readonly Hex[], known: Hints | undefined) {
  * being placed. Throws Unavailable.
  */
 async function addStored(
-  postgres: Postgres,
+  rows: ReadModel,
   orderHashes: readonly Hex[],
   stale: ReadonlyMap<Hex, HintedOrder>,
   found: Map<Hex, FoundOrder>,
 ): Promise<void> {
   const [open, known] = await asUnavailable(() =>
     Promise.all([
-      findOrders(postgres, orderHashes),
-      findKnownHashes(
-        postgres,
+      rows.findOrders(orderHashes),
+      rows.findKnownHashes(
         [...stale].map(([orderHash, { maker, expiresAtSeconds }]) => ({ orderHash, maker, expiresAtSeconds })),
       ),
     ]),

@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { loadReservations, type Postgres } from '@makerbook/postgres';
+import type { After, ReadModel } from '@makerbook/postgres';
 import {
   beginLoading,
   finishLoading,
@@ -25,7 +24,7 @@ interface Asked extends Omit<ReserveOrders, 'reservationId' | 'nowMs' | 'leaseMs
 
 /** An outcome that answers the request: nothing is left to be loaded or waited for. */
 export type FinalOutcome =
-  | Exclude<ReserveOutcome, { kind: 'cold' } | { kind: 'under_way' }>
+  | Exclude<ReserveOutcome, { kind: 'cold' | 'emptied' | 'under_way' }>
   | { readonly kind: 'valid_until_passed' };
 
 export interface Reserver {
@@ -38,7 +37,7 @@ export interface Reserver {
 
 export interface ReserverParts {
   readonly redis: RedisConnection;
-  readonly postgres: Postgres;
+  readonly rows: Pick<ReadModel, 'loadReservations'>;
   readonly projection: Projection;
   readonly logger: Logger;
   /** How long to wait for the projector to publish its position to Redis, and for another request with the same order. */
@@ -46,12 +45,13 @@ export interface ReserverParts {
   /** After this time other requests may resolve an unsettled reservation; longer than an append can take. */
   readonly leaseMs: number;
   readonly now: () => number;
+  readonly after: After;
   /** Names a loading; never used twice. */
   readonly nextId: () => string;
 }
 
 export function createReserver(parts: ReserverParts): Reserver {
-  const { redis, waitMs, leaseMs, now, logger } = parts;
+  const { redis, waitMs, leaseMs, now, after, logger } = parts;
   const loading = new Map<string, Promise<void>>();
 
   function load(maker: ReserveOrders['makers'][number]): Promise<void> {
@@ -73,9 +73,11 @@ export function createReserver(parts: ReserverParts): Reserver {
         loads += 1;
         if (loads > LOADS_MAX) throw new Unavailable('the maker could not be loaded: the read model keeps moving');
         await Promise.all(outcome.makerIndexes.map((index) => load(makerAt(asked, index))));
+      } else if (outcome.kind === 'emptied') {
+        throw new Unavailable('the cache was emptied while the request was under way');
       } else if (outcome.kind === 'under_way') {
         if (now() >= deadline) throw new Unavailable('another request is placing the same order right now');
-        await delay(POLL_MS);
+        await pause(after);
       } else {
         return outcome;
       }
@@ -111,25 +113,30 @@ async function releaseWhenBack(
  * model has reached the present end of the log, it holds every order that was answered with 200.
  */
 async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrders['makers'][number]): Promise<void> {
-  const { redis, postgres, projection, now, waitMs } = parts;
+  const { redis, rows, projection, now, after, waitMs } = parts;
   const toLoad = { maker, partition, loadId: parts.nextId() };
   const deadline = now() + waitMs;
   let begun = await beginLoading(redis, toLoad, now());
   while (begun === 'later') {
     if (now() >= deadline) throw new Unavailable('the projector has not published its position yet');
-    await delay(POLL_MS);
+    await pause(after);
     begun = await beginLoading(redis, toLoad, now());
   }
   if (begun === 'warm') return;
   await projection.reachEnd(partition);
   for (let attempt = 0; attempt < LOADS_MAX; attempt += 1) {
     const sinceSeconds = Math.floor(now() / 1000) - SEEN_SPARE_SECONDS;
-    const { nextOffset, accepted } = await asUnavailable(() =>
-      loadReservations(postgres, maker, partition, sinceSeconds),
+    const { nextOffset, isQuarantined, accepted } = await asUnavailable(() =>
+      rows.loadReservations(maker, partition, sinceSeconds),
     );
+    if (isQuarantined) throw new Unavailable('the maker is in quarantine, and what it has placed since is not known');
     if ((await finishLoading(redis, toLoad, begun.epoch, nextOffset, accepted)) !== 'overtaken') return;
   }
   throw new Unavailable('the maker could not be loaded: the read model keeps moving');
+}
+
+function pause(after: After): Promise<void> {
+  return new Promise((done) => after(POLL_MS, done));
 }
 
 function makerAt(asked: Asked, index: number): ReserveOrders['makers'][number] {

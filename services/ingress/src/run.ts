@@ -4,7 +4,7 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
-import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { type After, connectPostgres, openReadModel, type Postgres, type ReadModel } from '@makerbook/postgres';
 import { connectRedis, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
@@ -72,7 +72,12 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     const { log, topics, redis, postgres, makers, makerEventsTopic } = connections;
     const lag = watchProjectionLag({ log, postgres, makerEventsTopic, intervalMs: LAG_INTERVAL_MS, now });
     closing.push(async () => lag.stop());
-    const routes = createRoutes(settings, connections, { lag, quoteSigner, logger, now });
+    const rows = openReadModel(postgres);
+    const after: After = (ms, work) => {
+      const timer = setTimeout(work, ms);
+      return () => clearTimeout(timer);
+    };
+    const routes = createRoutes(settings, { ...connections, rows }, { lag, quoteSigner, logger, now, after });
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
@@ -155,17 +160,26 @@ function connect(
   return { log, topics, redis, postgres, makers, makerEventsTopic: names.makerEvents };
 }
 
-interface RouteParts {
+/** What the routes use of the outside. */
+export interface RouteConnections extends Pick<Connections, 'redis' | 'makers' | 'makerEventsTopic'> {
+  readonly log: Pick<Log, 'createAppender' | 'endOffsets'>;
+  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
+  readonly rows: ReadModel;
+}
+
+export interface RouteParts {
   readonly lag: ProjectionLag;
   readonly quoteSigner: QuoteSigner;
   readonly logger: Logger;
   readonly now: () => number;
+  readonly after: After;
 }
 
-function createRoutes(
+/** The flow of each request, on whatever it is connected to. */
+export function createRoutes(
   settings: IngressSettings,
-  { log, topics, redis, postgres, makers, makerEventsTopic }: Connections,
-  { lag, quoteSigner, logger, now }: RouteParts,
+  { log, topics, redis, rows, makers, makerEventsTopic }: RouteConnections,
+  { lag, quoteSigner, logger, now, after }: RouteParts,
 ): Route[] {
   const appender = log.createAppender({ lingerMs: settings.APPEND_LINGER_MS, timeoutMs: settings.APPEND_TIMEOUT_MS });
   const domain = {
@@ -173,7 +187,7 @@ function createRoutes(
     chainId: settings.CHAIN_ID,
     verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   };
-  const projection = createProjection({ log, postgres, makerEventsTopic, waitMs: settings.PROJECTION_WAIT_MS });
+  const projection = createProjection({ log, rows, makerEventsTopic, waitMs: settings.PROJECTION_WAIT_MS, after });
   const nextId = createIds();
   const metrics = createMetrics();
   metrics.observe(lag, makers);
@@ -188,12 +202,13 @@ function createRoutes(
     verify: createOrderVerifier(domain),
     reserver: createReserver({
       redis,
-      postgres,
+      rows,
       projection,
       logger,
       waitMs: settings.COLD_WAIT_MS,
       leaseMs,
       now,
+      after,
       nextId,
     }),
     ordersPerPostMax: settings.MAX_ORDERS_PER_POST,
@@ -204,7 +219,7 @@ function createRoutes(
   const appendMsMax = settings.REDIS_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
   const cancelParts = {
     ...common,
-    lookUp: createLookUp({ redis, postgres, projection, appendMsMax, now }),
+    lookUp: createLookUp({ redis, rows, projection, appendMsMax, now }),
     verify: createCancellationVerifier(domain),
     projection,
     cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
@@ -247,7 +262,7 @@ function createIds(): () => string {
 }
 
 /** Nothing is written to a log whose topics were not checked. */
-function onceTopicsAreVerified(topics: VerifiedTopics, handle: Route['handle']): Route['handle'] {
+function onceTopicsAreVerified(topics: Pick<VerifiedTopics, 'areVerified'>, handle: Route['handle']): Route['handle'] {
   return async (request) => (topics.areVerified() ? handle(request) : unavailable('the log was not reached yet'));
 }
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { LogUnavailable } from '@makerbook/kafka';
-import type { Postgres } from '@makerbook/postgres';
 import { type ListCache, RedisUnavailable } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import { createListSources } from './connect-sources.js';
@@ -23,7 +22,7 @@ function stage(ends: (readonly bigint[] | Error)[], cache: Partial<ListCache> = 
     },
     topic: 'facts',
     cache: { readList: gone, fillList: gone, readPosition: gone, ...cache },
-    postgres: {} as Postgres,
+    rows: { readMakerList: () => Promise.reject(new Error('not asked')) },
     replica: undefined,
     watch: { awaitPosition: async () => ({ cache: undefined, store: undefined }) },
     logger: silentLogger,

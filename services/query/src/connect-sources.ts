@@ -1,12 +1,12 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
 import {
+  type After,
   createProjectionWatch,
   type Postgres,
   PostgresUnavailable,
   type ProjectionWatch,
   projectedBlock,
-  projectedPositions,
-  readMakerList,
+  type ReadModel,
 } from '@makerbook/postgres';
 import { type ListCache, type ListFill, RedisUnavailable } from '@makerbook/redis';
 import type { Logger } from '@makerbook/telemetry';
@@ -27,16 +27,16 @@ export function createListSources(parts: {
   /** `limit-orders.maker-events.v1` */
   topic: string;
   cache: ListCache;
-  postgres: Postgres;
+  rows: Pick<ReadModel, 'readMakerList'>;
   /** Undefined where there is none. */
-  replica: Postgres | undefined;
+  replica: Pick<ReadModel, 'readMakerList'> | undefined;
   watch: ProjectionWatch;
   logger: Logger;
   metrics: SourceMetrics;
   /** Milliseconds that never go back. */
   monotonicMs: () => number;
 }): ListSources {
-  const { log, topic, cache, postgres, replica, watch, logger, metrics, monotonicMs } = parts;
+  const { log, topic, cache, rows, replica, watch, logger, metrics, monotonicMs } = parts;
   /** Makers whose list is being sent to Redis: once is enough. */
   const filling = new Set<string>();
   let restUntilMs = Number.NEGATIVE_INFINITY;
@@ -58,10 +58,10 @@ export function createListSources(parts: {
     watch,
     readCached: (maker, partition, nowSeconds) => present(cache.readList(maker, partition, nowSeconds)),
     async readStored(maker, partition, neededPos) {
-      if (replica === undefined || neededPos === undefined) return present(readMakerList(postgres, maker, partition));
-      const copy = await present(readMakerList(replica, maker, partition));
+      if (replica === undefined || neededPos === undefined) return present(rows.readMakerList(maker, partition));
+      const copy = await present(replica.readMakerList(maker, partition));
       if (copy !== undefined && copy.nextOffset >= neededPos) return copy;
-      return (await present(readMakerList(postgres, maker, partition))) ?? copy;
+      return (await present(rows.readMakerList(maker, partition))) ?? copy;
     },
     async readEnd(partition) {
       if (monotonicMs() < restUntilMs) return undefined;
@@ -74,10 +74,15 @@ export function createListSources(parts: {
 }
 
 /** Waits for the projection by its positions in Redis and Postgres. */
-export function watchProjection(cache: ListCache, postgres: Postgres): ProjectionWatch {
+export function watchProjection(
+  cache: ListCache,
+  rows: Pick<ReadModel, 'projectedPositions'>,
+  after?: After,
+): ProjectionWatch {
   return createProjectionWatch({
     readCachePosition: (partition) => present(cache.readPosition(partition)),
-    readStorePositions: () => present(projectedPositions(postgres)),
+    readStorePositions: () => present(rows.projectedPositions()),
+    ...(after && { after }),
   });
 }
 

@@ -4,7 +4,7 @@ import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { type After, connectPostgres, openReadModel, type Postgres, type ReadModel } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
@@ -62,7 +62,11 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
     closing.push(() => ops.stop());
     const api = await serveApi({
       routes: [
-        createListRoute(settings, connections, { logger, nowMs }),
+        createListRoute(
+          settings,
+          { ...connections, rows: openReadModel(postgres), replica: replica && openReadModel(replica) },
+          { logger, nowMs, monotonicMs: () => performance.now() },
+        ),
         createInfoRoute(settings, { readBlock: createBlockReader(postgres, settings.PARTITIONS), nowMs }),
         ...createDocumentRoutes(settings),
       ],
@@ -146,20 +150,36 @@ async function connect(
   return { log, redis, postgres, replica, makers, makerEventsTopic: names.makerEvents };
 }
 
-function createListRoute(
+/** What the lists are read from. */
+export interface ListConnections extends Pick<Connections, 'redis' | 'makers' | 'makerEventsTopic'> {
+  readonly log: Pick<Log, 'endOffsets'>;
+  readonly rows: ReadModel;
+  /** Undefined where none is configured. */
+  readonly replica: ReadModel | undefined;
+}
+
+export interface ListRouteParts {
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  /** Milliseconds that never go back. */
+  readonly monotonicMs: () => number;
+  readonly after?: After;
+}
+
+/** The flow of a GET, on whatever it is connected to. */
+export function createListRoute(
   settings: QuerySettings,
-  { log, redis, postgres, replica, makers, makerEventsTopic }: Connections,
-  { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
+  { log, redis, rows, replica, makers, makerEventsTopic }: ListConnections,
+  { logger, nowMs, monotonicMs, after }: ListRouteParts,
 ): Route {
-  const monotonicMs = () => performance.now();
   const metrics = createMetrics(makers);
   const cache = createListCache(redis);
-  const watch = watchProjection(cache, postgres);
+  const watch = watchProjection(cache, rows, after);
   const sources = createListSources({
     log,
     topic: makerEventsTopic,
     cache,
-    postgres,
+    rows,
     replica,
     watch,
     logger,

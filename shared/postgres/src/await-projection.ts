@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** The log positions of one partition that Redis and Postgres reflect, as read last; undefined: not read, or away. */
 export interface Positions {
   readonly cache: bigint | undefined;
@@ -14,6 +12,9 @@ export interface ProjectionWatch {
   awaitPosition(partition: number, target: bigint, timeoutMs: number): Promise<Positions>;
 }
 
+/** Does the work after the time, unless it is called off. */
+export type After = (ms: number, work: () => void) => () => void;
+
 export interface ProjectionWatchOptions {
   /** Position in Redis; undefined where Redis is away or has no position of the partition. Absent: only Postgres is read. */
   readonly readCachePosition?: (partition: number) => Promise<bigint | undefined>;
@@ -21,6 +22,8 @@ export interface ProjectionWatchOptions {
   readonly readStorePositions: () => Promise<ReadonlyMap<number, bigint> | undefined>;
   /** Pause between two reads. Default 10. */
   readonly pollMs?: number;
+  /** Default: a timer of this process. */
+  readonly after?: After;
   /** Reads of Redis after which Postgres is read too: Redis may have missed a refresh. Default 5. */
   readonly patiencePolls?: number;
 }
@@ -44,7 +47,7 @@ const unknown: Positions = { cache: undefined, store: undefined };
  * serves the loops of all partitions.
  */
 export function createProjectionWatch(options: ProjectionWatchOptions): ProjectionWatch {
-  const { readCachePosition = async () => undefined, pollMs = 10, patiencePolls = 5 } = options;
+  const { readCachePosition = async () => undefined, pollMs = 10, patiencePolls = 5, after = startTimer } = options;
   const readStorePositions = shareCalls(options.readStorePositions);
   const partitions = new Map<number, Watched>();
 
@@ -60,7 +63,7 @@ export function createProjectionWatch(options: ProjectionWatchOptions): Projecti
           watched.positions = { cache, store };
           release(watched);
         }
-        if (watched.waiters.size > 0) await delay(pollMs);
+        if (watched.waiters.size > 0) await new Promise<void>((done) => after(pollMs, done));
       }
     } catch (error) {
       for (const waiter of [...watched.waiters]) waiter.reject(error);
@@ -81,10 +84,10 @@ export function createProjectionWatch(options: ProjectionWatchOptions): Projecti
       const watched = partitions.get(partition) ?? start(partition);
       await new Promise<void>((done, fail) => {
         const waiter: Waiter = { target, resolve: () => settle(done), reject: (error) => settle(() => fail(error)) };
-        const timer = setTimeout(waiter.resolve, timeoutMs);
+        const callOff = after(timeoutMs, waiter.resolve);
         watched.waiters.add(waiter);
         function settle(report: () => void): void {
-          clearTimeout(timer);
+          callOff();
           watched.waiters.delete(waiter);
           report();
         }
@@ -97,6 +100,11 @@ export function createProjectionWatch(options: ProjectionWatchOptions): Projecti
 function release({ waiters, positions }: Watched): void {
   const { cache = -1n, store = -1n } = positions;
   for (const waiter of [...waiters]) if (waiter.target <= cache || waiter.target <= store) waiter.resolve();
+}
+
+function startTimer(ms: number, work: () => void): () => void {
+  const timer = setTimeout(work, ms);
+  return () => clearTimeout(timer);
 }
 
 /** Calls made while one is under way get its result: positions only grow, so an older reading is still a lower bound. */

@@ -77,6 +77,8 @@ export interface AcceptedOrder {
 /** What ingress must know of a maker to find duplicates and to count open orders. */
 export interface Reservations {
   readonly nextOffset: bigint;
+  /** What the maker sent since it is in quarantine is in the log, and not among the accepted. */
+  readonly isQuarantined: boolean;
   readonly accepted: readonly AcceptedOrder[];
 }
 
@@ -91,7 +93,8 @@ export async function loadReservations(
   nowSeconds: number,
 ): Promise<Reservations> {
   const rows = await postgres.query<ReservationRow>(
-    `select p.next_offset, known.order_hash, known.expires_at_seconds, o.order_hash is not null as is_open
+    `select p.next_offset, known.order_hash, known.expires_at_seconds, o.order_hash is not null as is_open,
+       exists (select from makers where maker = $1 and quarantined_offset is not null) as is_quarantined
      from projections p
        left join (
            select order_hash, expires_at_seconds from order_history
@@ -108,7 +111,9 @@ export async function loadReservations(
     if (order_hash === null) continue;
     accepted.push({ orderHash: order_hash, expiresAtSeconds: Number(expires_at_seconds), isOpen: is_open });
   }
-  return { nextOffset: rows[0]?.next_offset ?? 0n, accepted };
+  const [{ next_offset: nextOffset, is_quarantined: isQuarantined } = { next_offset: 0n, is_quarantined: false }] =
+    rows;
+  return { nextOffset, isQuarantined, accepted };
 }
 
 interface ReservationRow {
@@ -116,4 +121,11 @@ interface ReservationRow {
   order_hash: Hex | null;
   expires_at_seconds: bigint | null;
   is_open: boolean;
+  is_quarantined: boolean;
+}
+
+/** Whether any maker is in quarantine: the rows lack what it has sent since. */
+export async function hasQuarantined(postgres: Postgres): Promise<boolean> {
+  const rows = await postgres.query('select from makers where quarantined_offset is not null limit 1');
+  return rows.length > 0;
 }

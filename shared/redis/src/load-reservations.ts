@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
-import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, luaKeyNames } from './keys.js';
+import { DERIVED_TTL_SECONDS, DERIVED_TTL_SPARE_SECONDS, luaKeyNames, luaSince } from './keys.js';
 
 /** A hash of the maker that was accepted once, from the read model. */
 export interface AcceptedHash {
@@ -76,10 +76,13 @@ local function expire(epoch, maker)
 end
 `;
 
-const beginScript = defineScript(`${luaKeyNames}${luaExpire}
+const beginScript = defineScript(`${luaKeyNames}${luaSince}${luaExpire}
 local partition, maker, loadId, nowMs = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local epoch = redis.call('HGET', key('p', partition), 'epoch')
-if not epoch then return { 'later', '' } end
+if not epoch then
+  since(ARGV[5])
+  return { 'later', '' }
+end
 local ready, seen, open = key('r', epoch, maker), key('s', epoch, maker), key('o', epoch, maker)
 local underWay = key('w', epoch, maker)
 

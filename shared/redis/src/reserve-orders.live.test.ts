@@ -20,6 +20,7 @@ const otherMaker = `0x${'b2'.repeat(20)}` as const;
 const hashOf = (n: number) => `0x${n.toString(16).padStart(64, '0')}` as const;
 const nowMs = 1_700_000_000_000;
 const nowSeconds = nowMs / 1000;
+const emptiedAtMs = nowMs - 60_000;
 const farSeconds = 4_000_000_000;
 
 const quiet = { info: () => undefined, warn: () => undefined };
@@ -92,6 +93,8 @@ async function warm(
   }: { who?: typeof maker | typeof otherMaker; in?: number; at?: number } = {},
 ): Promise<void> {
   if ((await redis.client.exists(redis.keys.partition(where))) === 0) {
+    // Since then nothing was lost.
+    await findHints(redis, [hashOf(0)], emptiedAtMs);
     await refresher.refreshPartition({ partition: where, prevPos: 0n, newPos: 1n, changes: [] });
   }
   const loading = { maker: who, partition: where, loadId: `l${randomBytes(4).toString('hex')}` };
@@ -141,6 +144,12 @@ describe('a reservation', () => {
     const second = await reserved([1, 2]);
     await second.settle('appended');
     expect(await reserve([3, 2])).toMatchObject({ kind: 'duplicate', index: 1 });
+  });
+
+  test('is not made for a request that arrived before Redis lost what it held: its hash may have been answered as unknown', async () => {
+    await warm();
+    expect(await reserve([1], { receivedAtMs: emptiedAtMs })).toEqual({ kind: 'emptied' });
+    expect((await reserve([1], { receivedAtMs: emptiedAtMs + 1 })).kind).toBe('reserved');
   });
 
   test('that was taken back leaves no trace: not open, no hint', async () => {
@@ -380,7 +389,7 @@ describe('a cold maker', () => {
     expect(await finishLoading(redis, loading, begun.epoch, 6n, [])).toBe('overtaken');
     expect(await finishLoading(redis, loading, begun.epoch, 7n, [])).toBe('warm');
     expect(await beginLoading(redis, { ...loading, loadId: 'l3' }, nowMs)).toBe('warm');
-    expect((await reserve([1])).kind).toBe('reserved');
+    expect((await reserve([1], { receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
   test('is loaded by another when the first loader does not finish', async () => {
@@ -414,8 +423,9 @@ describe('a cold maker', () => {
     expect(await finishLoading(redis, loading, begun.epoch, 1n, open)).toBe('overtaken');
     const gone = [{ orderHash: hashOf(1), expiresAtSeconds: farSeconds, isOpen: false }];
     expect(await finishLoading(redis, loading, begun.epoch, 2n, gone)).toBe('warm');
-    expect((await reserve([2], { openOrdersMax: 1 })).kind).toBe('reserved');
-    expect(await reserve([1])).toMatchObject({ kind: 'duplicate' });
+    const receivedAtMs = Date.now() + 60_000;
+    expect((await reserve([2], { openOrdersMax: 1, receivedAtMs })).kind).toBe('reserved');
+    expect(await reserve([1], { receivedAtMs })).toMatchObject({ kind: 'duplicate' });
   });
 
   test('is made by a flush, also in the middle of a request; the old reservation harms nothing', async () => {

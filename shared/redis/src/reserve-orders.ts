@@ -59,6 +59,8 @@ export interface ReservedAt {
 /**
  * The outcome. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
  * - `cold`: these makers (by index) have to be loaded first; nothing was charged.
+ * - `emptied`: this Redis has lost what it held since the request arrived, perhaps that its hash was answered as unknown;
+ *   nothing was charged.
  * - `cancelled`: while the request was under way, a DELETE was answered that the hash is unknown.
  * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
  * - all others but `rate_limited` and `over_budget` have charged the orders.
@@ -84,6 +86,7 @@ export type ReserveOutcome =
       readonly remaining: readonly number[];
     }
   | { readonly kind: 'under_way'; readonly index: number }
+  | { readonly kind: 'emptied' }
   | { readonly kind: 'cold'; readonly makerIndexes: readonly number[] };
 
 /**
@@ -123,6 +126,8 @@ function readReply([kind, index, figure, remaining, names]: Reply, makers: Reser
       return { kind, at: makers.map(({ maker }, place) => ({ maker, epoch: String(names[place]) })), remaining };
     case 'charged':
       return { kind, remaining };
+    case 'emptied':
+      return { kind };
     case 'rate_limited':
       return { kind, index, retryAfterMs: figure, remaining };
     case 'over_budget':
@@ -228,6 +233,8 @@ for i, m in ipairs(makers) do
   if cold then names[#names + 1] = i - 1 end
 end
 if #names > 0 then return answer('cold', 0, 0) end
+local lostAtMs = string.match(redis.call('GET', prefix .. 'since') or '', ':(%d+)$')
+if lostAtMs and receivedAtMs <= tonumber(lostAtMs) then return answer('emptied', 0, 0) end
 
 -- Duplicates: within the request, or ever accepted, or reserved; or cancelled while an attempt to place it failed.
 local duplicateAt = repeatAt >= 0 and repeatAt or nil

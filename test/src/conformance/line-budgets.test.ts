@@ -9,7 +9,7 @@ import { findRoot } from './find-root.js';
  */
 const budgets: Readonly<Record<string, number>> = {
   'services/chain-watcher': 3555,
-  'services/ingress': 1880,
+  'services/ingress': 1895,
   'services/operator': 890,
   'services/projector': 3110,
   'services/query': 850,
@@ -20,8 +20,8 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/domain': 955,
   'shared/http': 1380,
   'shared/kafka': 3575,
-  'shared/postgres': 1420,
-  'shared/redis': 1640,
+  'shared/postgres': 1455,
+  'shared/redis': 1645,
   'shared/settings': 565,
   'shared/signatures': 245,
   'shared/telemetry': 440,

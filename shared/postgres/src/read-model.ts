@@ -1,0 +1,21 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Postgres } from './connect-postgres.js';
+import { findKnownHashes } from './project-partition.js';
+import { projectedPositions } from './projected-positions.js';
+import type { HashKey } from './projection-rows.js';
+import { findOrders, hasQuarantined, loadReservations, readMakerList } from './read-orders.js';
+
+/** The rows as those see them who only read them. */
+export type ReadModel = ReturnType<typeof openReadModel>;
+
+export function openReadModel(postgres: Postgres) {
+  return {
+    projectedPositions: () => projectedPositions(postgres),
+    hasQuarantined: () => hasQuarantined(postgres),
+    findOrders: (orderHashes: readonly Hex[]) => findOrders(postgres, orderHashes),
+    findKnownHashes: (hashes: readonly HashKey[]) => findKnownHashes(postgres, hashes),
+    loadReservations: (maker: Hex, partition: number, nowSeconds: number) =>
+      loadReservations(postgres, maker, partition, nowSeconds),
+    readMakerList: (maker: Hex, partition: number) => readMakerList(postgres, maker, partition),
+  };
+}
