@@ -42,6 +42,14 @@ export {
   type Simulation,
 } from './testing/simulation/find-defects.js';
 export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
+export {
+  type Calm,
+  type Fate,
+  Requests,
+  type Send,
+  type SendOptions,
+  sendAtOnce,
+} from './testing/simulation/send-requests.js';
 export { default as startTestParts } from './testing/start-test-parts.js';
 export { default as stopTestParts } from './testing/stop-test-parts.js';
 export { openTcpGate, type TcpGate } from './testing/tcp-gate.js';

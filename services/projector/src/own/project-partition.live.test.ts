@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
 import { createChance, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
 import { hashReadModel } from '@makerbook/postgres/testing';
@@ -8,7 +9,6 @@ import type { Step } from '../commit/commit-rows.js';
 import { readFact } from '../fold/read-facts.js';
 import { createTestProjector } from '../testing/create-test-projector.js';
 import { drawStream, makersOf, withLateBlocks } from '../testing/generate-facts.js';
-import { LogInMemory } from '../testing/log-in-memory.js';
 import {
   flush,
   killedAt,
@@ -53,8 +53,8 @@ function createOn(log: LogInMemory, cut: Cut): Projector {
 }
 
 function logOf(stream: readonly StoredRecord[]): LogInMemory {
-  const log = new LogInMemory({ topic: topics.makerEvents, partition, partitions });
-  log.records.push(...stream);
+  const log = new LogInMemory({ partitions });
+  for (const record of stream) log.put(record);
   return log;
 }
 

@@ -1,4 +1,10 @@
-import { encodeMakerEvent, type MakerEvent, type OrderBody, type OrderSubmitted } from '@makerbook/contracts-events';
+import {
+  encodeMakerEvent,
+  type MakerEvent,
+  type OrderBody,
+  type OrderSubmitted,
+  topicNames,
+} from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { type Chance, createChance } from '@makerbook/parts';
@@ -68,7 +74,7 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
     trace: { traceparent: traceparentOf(place.offset) },
   };
   const { key, value, headers } = encodeMakerEvent(fact, context);
-  return { topic: 'maker-events', key: key ?? '', value, headers, timestampMs: timeMs, ...place };
+  return { topic: topicNames().makerEvents, key: key ?? '', value, headers, timestampMs: timeMs, ...place };
 }
 
 /** Facts about the makers, one after the other, as a log could hold them: repeats, late values, and blocks out of order. */

@@ -1,6 +1,8 @@
 import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { StoredRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { sendAtOnce } from '@makerbook/parts';
 import type { Projector } from '../own/project-log.js';
 import {
   createTestProjector,
@@ -8,7 +10,6 @@ import {
   testPartitions as partitions,
 } from './create-test-projector.js';
 import { makersOf, observedAt, orderOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
-import { LogInMemory } from './log-in-memory.js';
 import { RowsInMemory, type Tables } from './simulation/hold-rows.js';
 
 const topics = topicNames();
@@ -41,7 +42,7 @@ export class GivenPartition {
   readonly rows = new RowsInMemory(() => undefined);
   /** As `offset maker reason`. */
   readonly parked: string[] = [];
-  readonly #log = new LogInMemory({ topic: topics.makerEvents, partition, partitions });
+  readonly #log = new LogInMemory({ partitions });
   #projector: Projector | undefined;
 
   get tables(): Tables {
@@ -50,23 +51,31 @@ export class GivenPartition {
 
   /** Appends the facts and folds them as one batch. Gives what was published, as `number what of which order`. */
   async when(...facts: readonly MakerEvent[]): Promise<string[]> {
-    const from = this.#log.end;
+    const from = this.#end;
     for (const fact of facts) {
-      this.#log.records.push(storedRecord(fact, { partition, offset: this.#log.end }, startSeconds * 1000));
+      this.#log.put(storedRecord(fact, { partition, offset: this.#end }, startSeconds * 1000));
     }
-    return this.#fold(this.#log.records.filter(({ offset }) => offset >= from));
+    return this.#fold(this.#records.filter(({ offset }) => offset >= from));
   }
 
   /** Another process folds what the rows lack. Gives what was published. */
   async taken(): Promise<string[]> {
     this.#projector = undefined;
-    return this.#fold(this.#log.records);
+    return this.#fold(this.#records);
+  }
+
+  get #records(): readonly StoredRecord[] {
+    return this.#log.records(topics.makerEvents, partition);
+  }
+
+  get #end(): bigint {
+    return this.#log.end(topics.makerEvents, partition);
   }
 
   async #fold(given: readonly StoredRecord[]): Promise<string[]> {
     const view = this.#log.connect();
     this.#projector ??= createTestProjector({
-      store: this.rows.connect({ send: async (_what, serve) => serve() }),
+      store: this.rows.connect(sendAtOnce),
       log: view,
       createFencedPublisher: view.createFencedPublisher,
       topics,
@@ -76,7 +85,7 @@ export class GivenPartition {
     const position = projector.owned.get(partition)?.position ?? (await projector.positionOf(partition));
     const records = given.filter(({ offset }) => offset >= position).map((record) => projector.decode(record));
     await projector.handleBatch(
-      { partition, records, fromOffset: position, nextOffset: this.#log.end },
+      { partition, records, fromOffset: position, nextOffset: this.#end },
       {
         heartbeat: () => undefined,
         park: async ({ offset, headers }, reason) =>

@@ -1,8 +1,8 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
+import type { StoredRecord } from '@makerbook/kafka';
 import { isUnfoldable, PartitionFold } from '../fold-log.js';
-import type { HeldRecord } from './hold-log.js';
 import { mayEndBy, stateAt, stateOf, whyNotActive } from './judge-order.js';
 import type { Chain } from './keep-chain.js';
 import { GRACE_SECONDS, SILENT, type SignedOrder } from './place-orders.js';
@@ -10,7 +10,7 @@ import { GRACE_SECONDS, SILENT, type SignedOrder } from './place-orders.js';
 export interface JudgeOptions {
   readonly chain: Chain;
   readonly orders: readonly SignedOrder[];
-  readonly partitions: readonly (readonly HeldRecord[])[];
+  readonly partitions: readonly (readonly StoredRecord[])[];
   /** One watcher followed the blocks one by one: then every state is right after each of them. */
   readonly isSteady: boolean;
   /** No append fails: then readings are in the log in the order in which they were made. */
@@ -67,7 +67,7 @@ class JudgedPartition {
     this.signed = new Map(options.orders.map((order) => [order.hash, order]));
   }
 
-  take(record: HeldRecord): void {
+  take(record: StoredRecord): void {
     const fact = decodeMakerEvent(record);
     if ('unreadable' in fact) throw new Error(fact.unreadable);
     if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);

@@ -44,10 +44,20 @@ export interface MakersAtWork {
   act(chance: Chance): string | undefined;
 }
 
+/** Names an order by its terms; it is the `number`th. */
+export type HashOrder = (terms: Omit<SignedOrder, 'hash' | 'isPosted'>, number: number) => Hex;
+
+const numberAsHash: HashOrder = (_, number) => `0x${(number + 1).toString(16).padStart(64, '0')}`;
+
 /** Makers with some balances and allowances in each token. */
-export function openMakers(chain: Chain, first: Chance): MakersAtWork {
+export function openMakers(
+  chain: Chain,
+  first: Chance,
+  makers: readonly [Address, ...Address[]] = MAKERS,
+  hashOrder: HashOrder = numberAsHash,
+): MakersAtWork {
   const orders: SignedOrder[] = [];
-  for (const maker of MAKERS) {
+  for (const maker of makers) {
     for (const token of TOKENS) {
       chain.set(balanceOf(token, maker), BigInt(first.below(14)));
       chain.set(allowance(token, maker, PROTOCOL), BigInt(first.below(30)));
@@ -56,29 +66,35 @@ export function openMakers(chain: Chain, first: Chance): MakersAtWork {
   return {
     orders,
     sign: (chance, nowSeconds) => {
-      const order = signOrder(chain, chance, orders.length, nowSeconds);
+      const terms = drawTerms(chain, chance, makers, { number: orders.length, nowSeconds });
+      const order = { ...terms, hash: hashOrder(terms, orders.length), isPosted: false };
       orders.push(order);
       return order;
     },
     act: (chance) => {
-      const acts = actsOf(chain, chance, orders);
+      const acts = actsOf(chain, chance, makers, orders);
       return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
     },
   };
 }
 
-function actsOf(chain: Chain, chance: Chance, orders: readonly SignedOrder[]) {
+function actsOf(
+  chain: Chain,
+  chance: Chance,
+  makers: readonly [Address, ...Address[]],
+  orders: readonly SignedOrder[],
+) {
   const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
   const move = (maker: Address, token: Address) => chain.set(balanceOf(token, maker), BigInt(chance.below(14)));
   /** Mostly a new one. */
   const pickOrder = () => chance.pickAny(chance.oneIn(3) ? orders : orders.slice(-3));
   return {
     move: () => {
-      const maker = chance.pick(MAKERS);
+      const maker = chance.pick(makers);
       const token = chance.pick(TOKENS);
       move(maker, token);
       if (token === SILENT) return `${nameOf(maker)} has ${balance(maker, token)} of ${nameOf(token)}, silently`;
-      const other = chance.oneIn(3) ? chance.pick(MAKERS) : SOMEBODY;
+      const other = chance.oneIn(3) ? chance.pick(makers) : SOMEBODY;
       if (other !== SOMEBODY) move(other, token);
       const [from, to] = chance.oneIn(2) ? [maker, other] : [other, maker];
       const topic = chance.oneIn(5) && other === SOMEBODY ? 'deposit' : 'transfer';
@@ -87,7 +103,7 @@ function actsOf(chain: Chain, chance: Chance, orders: readonly SignedOrder[]) {
       return `${topic}: ${nameOf(maker)} has ${balance(maker, token)} of ${nameOf(token)}, ${nameOf(other)} ${balance(other, token)}`;
     },
     approve: () => {
-      const maker = chance.pick(MAKERS);
+      const maker = chance.pick(makers);
       const token = chance.pick(TOKENS);
       chain.set(allowance(token, maker, PROTOCOL), BigInt(chance.below(20)));
       chain.emit(token, eventTopics.approval, word(maker), word(PROTOCOL));
@@ -119,7 +135,7 @@ function actsOf(chain: Chain, chance: Chance, orders: readonly SignedOrder[]) {
       return `${order.label} is cancelled`;
     },
     cancelAll: () => {
-      const maker = chance.pick(MAKERS);
+      const maker = chance.pick(makers);
       const nonce = chain.value(nonceOf(PROTOCOL, maker)) + 1n;
       chain.set(nonceOf(PROTOCOL, maker), nonce);
       chain.emit(PROTOCOL, eventTopics.allOrdersCancelled, word(maker));
@@ -128,19 +144,22 @@ function actsOf(chain: Chain, chance: Chance, orders: readonly SignedOrder[]) {
   };
 }
 
-function signOrder(chain: Chain, chance: Chance, number: number, nowSeconds: number): SignedOrder {
-  const maker = chance.pick(MAKERS);
+function drawTerms(
+  chain: Chain,
+  chance: Chance,
+  makers: readonly [Address, ...Address[]],
+  { number, nowSeconds }: { readonly number: number; readonly nowSeconds: number },
+): Parameters<HashOrder>[0] {
+  const maker = chance.pick(makers);
   const wasAhead = chance.oneIn(8);
   return {
     label: `order ${number} of ${nameOf(maker)}`,
-    hash: `0x${(number + 1).toString(16).padStart(64, '0')}`,
     maker,
     token: chance.pick(TOKENS),
     amount: BigInt(chance.between(1, 9)),
     nonce: chain.value(nonceOf(PROTOCOL, maker)) + (wasAhead ? 1n : 0n),
     wasAhead,
     expiresAt: nowSeconds + (chance.oneIn(6) ? chance.between(8, 30) : 100_000),
-    isPosted: false,
   };
 }
 

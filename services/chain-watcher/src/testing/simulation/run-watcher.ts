@@ -5,29 +5,29 @@ import { silentLogger } from '@makerbook/telemetry';
 import { pollBlocks } from '../../blocks/poll-blocks.js';
 import { watchHead } from '../../blocks/watch-head.js';
 import { retrying } from '../../retry.js';
-import { Work } from '../../work.js';
+import { Work, type WorkParts } from '../../work.js';
 import { answerNode } from './answer-node.js';
 import type { Faults } from './draw-faults.js';
-import type { HeldLog } from './hold-log.js';
 import type { Chain } from './keep-chain.js';
 import { PROTOCOL } from './place-orders.js';
 import type { Plan } from './plan-run.js';
-import type { Projector } from './project-log.js';
 
 export const TOPICS: TopicNames = topicNames();
 
-export interface WatcherWorld {
+export interface WatcherWorld extends Pick<Plan, 'settings' | 'batchRecordsMax'> {
   readonly chain: Chain;
-  readonly log: HeldLog;
-  readonly projector: Projector;
-  readonly plan: Plan;
   readonly note: (line: () => string) => void;
   readonly onFatal: (error: Error) => void;
 }
 
+/** What one watcher sees of the log, and of the rows. */
+export type WatcherView = Pick<WorkParts, 'appender' | 'loadOrders'> & {
+  readonly log: Pick<Log, 'followTopic' | 'endOffsets'>;
+};
+
 /** A watcher as one process, wired as `run.ts` wires it, on a chain and a log in memory. */
-export function runWatcher(life: Life, faults: Faults, world: WatcherWorld): Work {
-  const { chain, log, note, plan, projector } = world;
+export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, view: WatcherView): Work {
+  const { chain, note, settings, batchRecordsMax } = world;
   const { signal } = life;
   const nowMs = () => life.nowMs();
   const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
@@ -50,19 +50,16 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld): Wor
   });
   const work = new Work({
     // What it does not use of a log is not there.
-    log: log.connect(life, faults) as Log,
-    appender: log.openAppender(life, faults),
+    log: view.log as Log,
+    appender: view.appender,
     topics: TOPICS,
     node: seen.node,
     source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
-    settings: plan.settings,
-    batchRecordsMax: plan.batchRecordsMax,
+    settings,
+    batchRecordsMax,
     holder: life.name,
-    loadOrders: async (onOrders) => {
-      await life.delay(faults.nodeMs());
-      return projector.snapshot(onOrders);
-    },
+    loadOrders: view.loadOrders,
     verifyChain: () => Promise.resolve(),
     logger: silentLogger,
     signal,

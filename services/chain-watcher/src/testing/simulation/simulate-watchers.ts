@@ -68,6 +68,7 @@ class Run {
   private readonly fatal: Error[] = [];
   private readonly alive: Life[] = [];
   private readonly world: WatcherWorld;
+  private readonly projector: Projector;
   private readonly draws: Draws;
   private started = 0;
   private kills = 0;
@@ -82,13 +83,12 @@ class Run {
     this.log = new HeldLog(this.time, plan.partitions, (writer, records) =>
       this.note(() => `${writer} stores ${linesOf(records)}`),
     );
-    const projector = new Projector(this.log, TOPICS, plan.partitions);
-    void projector.run(this.time, new Draws(plan.seed + 1));
+    this.projector = new Projector(this.log, TOPICS, plan.partitions);
+    void this.projector.run(this.time, new Draws(plan.seed + 1));
     this.world = {
       chain: this.chain,
-      log: this.log,
-      projector,
-      plan,
+      settings: plan.settings,
+      batchRecordsMax: plan.batchRecordsMax,
       note: (line) => this.note(line),
       onFatal: (error) => this.fatal.push(error),
     };
@@ -168,11 +168,15 @@ class Run {
     const life = new Life(`w${this.started}`, this.time);
     this.note(() => `${life.name} starts`);
     this.alive.push(life);
-    runWatcher(
-      life,
-      drawFaults(draw, () => this.time.nowMs, this.calm, this.plan.hasFaults),
-      this.world,
-    );
+    const faults = drawFaults(draw, () => this.time.nowMs, this.calm, this.plan.hasFaults);
+    runWatcher(life, faults, this.world, {
+      log: this.log.connect(life, faults),
+      appender: this.log.openAppender(life, faults),
+      loadOrders: async (onOrders) => {
+        await life.delay(faults.nodeMs());
+        return this.projector.snapshot(onOrders);
+      },
+    });
   }
 
   private disturb(action: Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>): void {

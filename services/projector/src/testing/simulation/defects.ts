@@ -1,4 +1,5 @@
 import { MakerDraft } from '@makerbook/domain';
+import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { RowCommitter } from '../../commit/commit-rows.js';
 import { DueMakers } from '../../fold/due-makers.js';
@@ -6,7 +7,6 @@ import { HeldMakers } from '../../fold/hold-makers.js';
 import type { PartitionState } from '../../fold/partition-state.js';
 import type { Projector } from '../../own/project-log.js';
 import { testPartition } from '../create-test-projector.js';
-import { LogInMemory } from '../log-in-memory.js';
 import { RowsInMemory } from './hold-rows.js';
 import { type Plan, type PlanOptions, planRun } from './plan-run.js';
 import { type RunOptions, runPlan } from './simulate-projector.js';
@@ -29,6 +29,19 @@ function inState(
       if (taken !== undefined) change(taken.state);
     },
   };
+}
+
+/** A planted defect, of a projector that has just taken the partition. */
+export function foldLowerTerms({ owned }: Projector, partition: number): void {
+  const state = owned.get(partition)?.taken.state;
+  if (state === undefined) return;
+  let { clock } = state;
+  Object.defineProperty(state, 'clock', {
+    get: () => ({ ...clock, term: 0 }),
+    set: (next) => {
+      clock = next;
+    },
+  });
 }
 
 /** Switches a part in memory to breaking one of its promises. */
@@ -54,15 +67,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   { name: 'rows are committed before the feeds are published', plant: broken(LogInMemory, 'answersTooEarly') },
   {
     name: 'a lower term is folded',
-    options: inState((state) => {
-      let { clock } = state;
-      Object.defineProperty(state, 'clock', {
-        get: () => ({ ...clock, term: 0 }),
-        set: (next) => {
-          clock = next;
-        },
-      });
-    }),
+    options: { onTaken: (projector) => foldLowerTerms(projector, testPartition) },
     plant: nothing,
   },
   { name: 'a batch is published in parts', plant: broken(LogInMemory, 'splitsTransactions') },

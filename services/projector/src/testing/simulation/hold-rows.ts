@@ -1,5 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { Send } from '@makerbook/parts';
 import {
+  type CancelledHashRow,
   type FundingRow,
   type HistoryRow,
   InvariantBroken,
@@ -11,7 +13,6 @@ import {
   type ProjectionCommit,
   type ProjectionStore,
 } from '@makerbook/postgres';
-import type { Requests } from './send-requests.js';
 
 /** The tables, never changed in place: a copy of them is they themselves. */
 export interface Tables {
@@ -20,8 +21,8 @@ export interface Tables {
   readonly funding: ReadonlyMap<string, FundingRow>;
   readonly orders: ReadonlyMap<Hex, OrderRow>;
   readonly history: readonly HistoryRow[];
-  /** By hash: at which offset it was cancelled. */
-  readonly cancelled: ReadonlyMap<Hex, bigint>;
+  /** By hash. */
+  readonly cancelled: ReadonlyMap<Hex, CancelledHashRow>;
 }
 
 export const noTables: Tables = {
@@ -62,9 +63,9 @@ export class RowsInMemory {
     this.tables = noTables;
   }
 
-  connect(requests: Pick<Requests, 'send'>): ProjectionStore {
+  connect(send: Send): ProjectionStore {
     const ask = <T>(serve: () => T) =>
-      requests.send('rows', serve, (fate) => new PostgresUnavailable(`postgres: ${fate}`), this.isAway);
+      send('rows', serve, (fate) => new PostgresUnavailable(`postgres: ${fate}`), { isAway: this.isAway });
     return {
       takeProjection: () =>
         ask(() => {
@@ -156,9 +157,9 @@ export class RowsInMemory {
       const row = orders.get(orderHash);
       if (row !== undefined) orders.set(orderHash, { ...row, remaining, isObserved, status, reason, inBook });
     }
-    for (const { orderHash, logOffset } of commit.cancelledHashes) {
-      refuseUnless(!cancelled.has(orderHash), `${orderHash} was cancelled before`);
-      cancelled.set(orderHash, logOffset);
+    for (const row of commit.cancelledHashes) {
+      refuseUnless(!cancelled.has(row.orderHash), `${row.orderHash} was cancelled before`);
+      cancelled.set(row.orderHash, row);
     }
     for (const row of commit.history) {
       refuseUnless(!(row.happened === 'REMOVED' && this.refused.has(row.maker)), `${row.maker} is refused a row`);

@@ -24,7 +24,6 @@ import {
   unknownMaker,
 } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
-import { testPartition as partition } from '../create-test-projector.js';
 
 /** A message that the feeds must hold, and what for. */
 export interface ExpectedMessage {
@@ -49,8 +48,6 @@ interface Replayed {
   quarantine: { readonly offset: bigint; readonly clock: LogClock; readonly reason: string } | undefined;
 }
 
-const rules = { routingGraceSeconds: 60 };
-
 /** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
 export class Replay {
   readonly messages: ExpectedMessage[] = [];
@@ -65,11 +62,15 @@ export class Replay {
   readonly #touched = new Set<Hex>();
   #cancelled = 0;
   #clock = startOfLog;
+  readonly #partition: number;
+  readonly #rules: { readonly routingGraceSeconds: number };
   /** Of the fact at hand. */
   #index = 0;
   #offset = 0n;
 
-  constructor(records: readonly StoredRecord[]) {
+  constructor(records: readonly StoredRecord[], partition: number, routingGraceSeconds: number) {
+    this.#partition = partition;
+    this.#rules = { routingGraceSeconds };
     let next = 0n;
     for (const record of records) {
       this.#mark(next, record.offset);
@@ -129,8 +130,8 @@ export class Replay {
         if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
       }
       if (fact.type === 'BlockProcessed') {
-        const position = { partition, offset: String(this.#offset + 1n) };
-        this.#publish(bookClockKey(partition), { type: 'BookClock', block: fact.block, position }, undefined);
+        const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
+        this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
       }
     }
     this.#clock = clock;
@@ -158,7 +159,7 @@ export class Replay {
     const before = snapshotOf(one.draft);
     // What is known of hashes is kept only where all of it can be folded.
     const hashes = rememberHashes(this.#hashes);
-    const draft = new MakerDraft({ ...before, dueAtSeconds: 0 }, { ...rules, ...hashes });
+    const draft = new MakerDraft({ ...before, dueAtSeconds: 0 }, { ...this.#rules, ...hashes });
     const happened: Transition[] = [];
     let { clock } = quarantine;
     try {
@@ -182,7 +183,7 @@ export class Replay {
     const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
     this.#put(
       one,
-      (order) => ({ ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, rules) }),
+      (order) => ({ ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) }),
       0,
     );
     if (happened.some(({ kind }) => kind === 'MakerChanged')) {
@@ -205,7 +206,7 @@ export class Replay {
       }
       if ((transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged') && transition.order.inBook) {
         const causes = transition.kind === 'OrderOpened' ? (['SUBMITTED'] as const) : transition.causes;
-        const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), rules);
+        const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), this.#rules);
         this.#publish(entry.orderHash, entry, maker);
       }
     }
@@ -228,20 +229,20 @@ export class Replay {
   }
 
   #add(key: string, content: string, maker: Hex | undefined): void {
-    const id = `${partition}:${this.#offset}:${this.#index}`;
+    const id = `${this.#partition}:${this.#offset}:${this.#index}`;
     this.messages.push({ offset: this.#offset, id, key, content, maker });
     this.#index += 1;
   }
 
   #position() {
-    return { partition, offset: String(this.#offset) };
+    return { partition: this.#partition, offset: String(this.#offset) };
   }
 
   #makerOf(maker: Hex): Replayed {
     const known = this.#makers.get(maker);
     if (known !== undefined) return known;
     const one: Replayed = {
-      draft: new MakerDraft(unknownMaker(maker), { ...rules, ...this.#hashes }),
+      draft: new MakerDraft(unknownMaker(maker), { ...this.#rules, ...this.#hashes }),
       quarantine: undefined,
     };
     this.#makers.set(maker, one);
@@ -250,7 +251,7 @@ export class Replay {
 
   #put(one: Replayed, change: (order: OpenOrder) => OpenOrder, dueAtSeconds: number): void {
     const orders = new Map([...one.draft.orders].map(([orderHash, order]) => [orderHash, change(order)]));
-    one.draft = new MakerDraft({ ...snapshotOf(one.draft), orders, dueAtSeconds }, { ...rules, ...this.#hashes });
+    one.draft = new MakerDraft({ ...snapshotOf(one.draft), orders, dueAtSeconds }, { ...this.#rules, ...this.#hashes });
   }
 
   #describe({ draft, quarantine }: Replayed): string {

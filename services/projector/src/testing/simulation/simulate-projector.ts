@@ -1,7 +1,8 @@
 import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { FatalError, LogUnavailable, PoisonRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
-import { Life, VirtualTime } from '@makerbook/parts';
+import type { StoredRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { type Calm, Life, Requests, VirtualTime } from '@makerbook/parts';
 import type { LoggedFact } from '../../fold/read-facts.js';
 import type { Projector } from '../../own/project-log.js';
 import {
@@ -10,13 +11,11 @@ import {
   testPartitions as partitions,
 } from '../create-test-projector.js';
 import { blockAt, storedRecord } from '../generate-facts.js';
-import { LogInMemory } from '../log-in-memory.js';
-import { CacheModel } from './cache-model.js';
+import { consumePartition, type Holder } from './consume-partition.js';
 import { RowsInMemory } from './hold-rows.js';
 import { judgeBook, judgeFeedOf, judgeFeeds, judgeOrder, judgeRows, openOf } from './judge-run.js';
 import type { Action, Plan } from './plan-run.js';
 import { Replay } from './replay-log.js';
-import { type Calm, Requests } from './send-requests.js';
 
 export interface RunOptions {
   /** Called with a line for each step. */
@@ -47,22 +46,14 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Run
   return run.judge();
 }
 
-/** One process, and whether it still believes that the partition is its own. */
-interface Holder {
-  readonly life: Life;
-  isStale: boolean;
-  isStopping: boolean;
-}
-
 class Run {
   readonly time = new VirtualTime(0);
   readonly #plan: Plan;
   readonly #options: RunOptions;
   readonly #stream: readonly StoredRecord[];
   readonly #replay: Replay;
-  readonly #log = new LogInMemory({ topic: topics.makerEvents, partition, partitions });
+  readonly #log = new LogInMemory({ partitions, nowMs: () => this.time.nowMs });
   readonly #rows = new RowsInMemory(() => this.#onCommit());
-  readonly #cache = new CacheModel(() => this.#rows.tables);
   readonly #calm: Calm = { isCalm: false };
   readonly #holders: Holder[] = [];
   readonly #wrong: string[] = [];
@@ -74,7 +65,7 @@ class Run {
     this.#plan = plan;
     this.#options = options;
     this.#stream = streamOf(plan);
-    this.#replay = new Replay(this.#stream);
+    this.#replay = new Replay(this.#stream, partition, 60);
   }
 
   async live(): Promise<void> {
@@ -108,7 +99,9 @@ class Run {
     const replay = this.#replay;
     const wrong = [...this.#wrong, ...judgeOrder(published)];
     if (!this.#isDone())
-      wrong.push(`the rows are at ${this.#rows.tables.projection.next.offset}, the log ends at ${this.#log.end}`);
+      wrong.push(
+        `the rows are at ${this.#rows.tables.projection.next.offset}, the log ends at ${this.#log.end(topics.makerEvents, partition)}`,
+      );
     if (this.#plan.hasBadRows) wrong.push(...this.#judgeHarm());
     else {
       wrong.push(...judgeFeeds(published, replay));
@@ -133,7 +126,7 @@ class Run {
   }
 
   #isDone(): boolean {
-    return this.#rows.tables.projection.next.offset === this.#log.end;
+    return this.#rows.tables.projection.next.offset === this.#log.end(topics.makerEvents, partition);
   }
 
   #note(line: () => string): void {
@@ -144,7 +137,7 @@ class Run {
     const record = this.#stream[index];
     if (record === undefined) return;
     this.#note(() => `${record.offset} ${record.headers['ce_type']} ${record.key} ${record.value}`);
-    this.#log.records.push(record);
+    this.#log.put(record);
   }
 
   #take(action: Exclude<Action, { do: 'append' }>): void {
@@ -205,79 +198,26 @@ class Run {
     void this.#hold(holder, requests).catch((error: Error) => this.#wrong.push(`${life.name} ends: ${error.stack}`));
   }
 
-  /** As the consumer loop does with one partition. */
-  async #hold(holder: Holder, requests: Requests): Promise<void> {
-    const { life } = holder;
-    const projector = this.#create(requests);
-    let position: bigint | undefined;
-    let unexpected = 0;
-    for (let delayMs = 100; !holder.isStale && !holder.isStopping; ) {
-      try {
-        position ??= await projector.positionOf(partition);
-        position = await this.#handle(projector, position, holder, requests);
-        delayMs = 100;
-        unexpected = 0;
-      } catch (error) {
-        this.#note(() => `${life.name}: ${error}`);
-        if (!(error instanceof RetryableError || error instanceof LogUnavailable)) unexpected += 1;
-        if (error instanceof FatalError || unexpected > 5) throw error;
-        await life.delay(delayMs);
-        delayMs = Math.min(2 * delayMs, 5_000);
-      }
-    }
-    await projector.onRevoked([partition]);
-  }
-
-  async #handle(projector: Projector, fromOffset: bigint, holder: Holder, requests: Requests): Promise<bigint> {
-    const { life } = holder;
-    await life.delay(requests.draws.at(this.time.nowMs, 'fetch').below(50));
-    const records: LoggedFact[] = [];
-    const fetched = this.#log.records.filter(({ offset }) => offset >= fromOffset);
-    const length = requests.draws.at(this.time.nowMs, 'length').pick([1, 3, 10, 40]);
-    for (const record of fetched.slice(0, length)) {
-      try {
-        const fact = projector.decode(record);
-        records.push(this.#options.mangle?.(fact) ?? fact);
-      } catch (error) {
-        if (!(error instanceof PoisonRecord)) throw error;
-        this.#parked.add(`${record.offset}`);
-      }
-    }
-    const last = fetched.slice(0, length).at(-1);
-    if (last === undefined) {
-      await life.delay(100);
-      return fromOffset;
-    }
-    await projector.handleBatch(
-      { partition, records, fromOffset, nextOffset: last.offset + 1n },
-      {
-        heartbeat: () => {
-          if (holder.isStale) throw new RetryableError('given to another member');
-        },
-        park: (record) =>
-          requests.send(
-            'park',
-            () => void this.#parked.add(`${record.offset} ${record.headers['parked-maker']}`),
-            (fate) => new LogUnavailable(fate, { mayHaveBeenAppended: true }),
-          ),
-      },
-    );
-    return last.offset + 1n;
+  #hold(holder: Holder, requests: Requests): Promise<void> {
+    const { mangle } = this.#options;
+    const onParked = ({ offset, headers }: StoredRecord) => {
+      const maker = headers['parked-maker'];
+      this.#parked.add(maker === undefined ? `${offset}` : `${offset} ${maker}`);
+    };
+    const note = (line: () => string) => this.#note(line);
+    const parts = { partition, topic: topics.makerEvents, log: this.#log, requests, onParked, mangle, note };
+    return consumePartition(holder, this.#create(requests), parts);
   }
 
   #create(requests: Requests): Projector {
     const { life } = requests;
-    const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: true });
-    const view = this.#log.connect((what, serve) => requests.send(what, serve, unavailable));
+    const view = this.#log.connect(requests.sender);
     const projector: Projector = createTestProjector({
-      store: this.#rows.connect(requests),
+      store: this.#rows.connect(requests.sender),
       log: view,
       createFencedPublisher: view.createFencedPublisher,
       topics,
       ...this.#plan.settings,
-      refreshCache: async (batch) => {
-        await requests.send('cache', () => this.#wrong.push(...this.#cache.refresh(batch)), unavailable).catch(() => 0);
-      },
       taken: () => {
         this.#sums.takes += 1;
         this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.next.offset}`);

@@ -1,0 +1,227 @@
+import { type Send, sendAtOnce } from '@makerbook/parts';
+import { LogUnavailable, PublisherFenced } from '../failures.js';
+import type {
+  AppendedAt,
+  Appender,
+  FencedPublisher,
+  Following,
+  FollowOptions,
+  Log,
+  LogRecord,
+  StoredRecord,
+} from '../log.js';
+
+/** What a process sees of the log. */
+export type LogView = Pick<
+  Log,
+  'endOffsets' | 'followTopic' | 'readLastRecords' | 'createAppender' | 'createFencedPublisher'
+>;
+
+/** One partition of a topic. */
+interface HeldPartition {
+  readonly records: StoredRecord[];
+  /** Behind the last record, and behind what marks the end of its transaction. */
+  end: bigint;
+}
+
+export interface LogInMemoryOptions {
+  /** Of each topic. */
+  readonly partitions: number;
+  readonly nowMs?: () => number;
+  /** Called with what was stored together. */
+  readonly onStored?: (records: readonly StoredRecord[]) => void;
+}
+
+const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: fate !== 'refused' });
+
+/** Topics in memory, with Kafka's promises: for tests that need thousands of runs. */
+export class LogInMemory {
+  /** Planted defects: promises that it does not keep. */
+  static hidesFeedEnd = false;
+  static ignoresFence = false;
+  static answersTooEarly = false;
+  static splitsTransactions = false;
+  static publishesClocksFirst = false;
+  /** Everything that was published by fenced publishers, in order. */
+  readonly published: StoredRecord[] = [];
+  readonly #options: LogInMemoryOptions;
+  readonly #topics = new Map<string, readonly HeldPartition[]>();
+  readonly #publishers = new Map<string, number>();
+  readonly #waiting = new Set<() => void>();
+
+  constructor(options: LogInMemoryOptions) {
+    this.#options = options;
+  }
+
+  /** In the order of their offsets. */
+  records(topic: string, partition: number): readonly StoredRecord[] {
+    return this.#partition(topic, partition).records;
+  }
+
+  end(topic: string, partition: number): bigint {
+    return this.#partition(topic, partition).end;
+  }
+
+  /** Stores a record as it is: its offset is not before the end. */
+  put(record: StoredRecord): void {
+    const held = this.#partition(record.topic, record.partition);
+    if (record.offset < held.end) throw new Error(`${record.offset} is before the end, ${held.end}`);
+    held.records.push(record);
+    held.end = record.offset + 1n;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  /** @param isTransaction its end takes an offset in each partition */
+  store(records: readonly LogRecord[], isTransaction = false): StoredRecord[] {
+    const timestampMs = this.#options.nowMs?.() ?? 0;
+    const stored = records.map((record) => {
+      const one = { ...record, offset: this.end(record.topic, record.partition), timestampMs };
+      this.put(one);
+      return one;
+    });
+    const touched = new Set(
+      isTransaction ? records.map(({ topic, partition }) => this.#partition(topic, partition)) : [],
+    );
+    for (const held of touched) held.end += 1n;
+    this.#options.onStored?.(stored);
+    return stored;
+  }
+
+  connect(send: Send = sendAtOnce): LogView {
+    const endsOf = (topic: string) => this.#heldOf(topic).map(({ end }) => end);
+    return {
+      endOffsets: (topic) => send('ends', () => endsOf(topic), unavailable),
+      readLastRecords: (topic, partition) =>
+        send(
+          'feed end',
+          () => (LogInMemory.hidesFeedEnd ? [] : this.records(topic, partition).slice(-16)),
+          unavailable,
+        ),
+      followTopic: (options) => this.#follow(options, send),
+      createAppender: () => this.#openAppender(send),
+      createFencedPublisher: ({ transactionalId }) => this.#openPublisher(transactionalId, send),
+    };
+  }
+
+  #heldOf(topic: string): readonly HeldPartition[] {
+    const held = this.#topics.get(topic);
+    if (held !== undefined) return held;
+    const empty = Array.from({ length: this.#options.partitions }, () => ({ records: [], end: 0n }));
+    this.#topics.set(topic, empty);
+    return empty;
+  }
+
+  #partition(topic: string, partition: number): HeldPartition {
+    const held = this.#heldOf(topic)[partition];
+    if (held === undefined) throw new Error(`${topic} has no partition ${partition}`);
+    return held;
+  }
+
+  #follow(options: FollowOptions, send: Send): Following {
+    const { topic, from } = options;
+    const held = this.#heldOf(topic);
+    const starts = held.map(({ end }, partition) => {
+      return from === 'beginning' ? 0n : from === 'end' ? end : from[partition];
+    });
+    const positions = starts.map((start) => start ?? 0n);
+    const { promise: caughtUp, resolve } = Promise.withResolvers<void>();
+    const state = { isStopped: false, ends: [] as readonly bigint[] };
+    const lookWhetherCaughtUp = () => {
+      const isThere = (end: bigint, partition: number) =>
+        starts[partition] === undefined || (positions[partition] ?? 0n) >= end;
+      if (state.ends.every(isThere)) resolve();
+    };
+    const read = async (partition: number) => {
+      for (;;) {
+        const fetched = await this.#fetch(topic, partition, positions[partition] ?? 0n, send);
+        for (let at = 0; at < fetched.records.length && !state.isStopped; at += options.recordsMax ?? 5_000) {
+          await options.onRecords(partition, fetched.records.slice(at, at + (options.recordsMax ?? 5_000)));
+        }
+        if (state.isStopped) return;
+        positions[partition] = fetched.end;
+        options.onPosition?.(partition, fetched.end);
+        lookWhetherCaughtUp();
+      }
+    };
+    const start = async () => {
+      state.ends = await this.#again(() => send('ends', () => held.map(({ end }) => end), unavailable));
+      lookWhetherCaughtUp();
+      await Promise.all(starts.map((offset, partition) => offset === undefined || read(partition)));
+    };
+    start().catch((error: Error) => options.onFatal?.(error));
+    return {
+      caughtUp,
+      positions: () => positions,
+      lastPollAtMs: () => this.#options.nowMs?.() ?? 0,
+      stop: async () => {
+        state.isStopped = true;
+      },
+    };
+  }
+
+  /** Waits until there is something. */
+  async #fetch(topic: string, partition: number, from: bigint, send: Send) {
+    const held = this.#partition(topic, partition);
+    while (held.end <= from) await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    const read = () => ({ records: held.records.filter(({ offset }) => offset >= from), end: held.end });
+    return this.#again(() => send('fetch', read, unavailable));
+  }
+
+  /** As the follower does, which tries again until it is stopped. */
+  async #again<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) throw error;
+      }
+    }
+  }
+
+  #openAppender(send: Send): Appender {
+    return {
+      append: (records) => send('append', () => this.store(records).map(placeOf), unavailable),
+      appendAtomically: (records) => send('append', () => this.store(records, true).map(placeOf), unavailable),
+      close: async () => undefined,
+    };
+  }
+
+  #openPublisher(id: string, send: Send): FencedPublisher {
+    let own = 0;
+    const newest = () => this.#publishers.get(id) ?? 0;
+    return {
+      takeOver: () =>
+        send(
+          'take over',
+          () => {
+            own = newest() + 1;
+            this.#publishers.set(id, own);
+          },
+          unavailable,
+        ),
+      publish: async (records) => {
+        for (const whole of transactionsOf(records)) {
+          const publish = () => {
+            if (own !== newest() && !LogInMemory.ignoresFence) throw new PublisherFenced('another one has taken over');
+            this.published.push(...this.store(whole, true));
+          };
+          const publishing = send('publish', publish, unavailable);
+          if (LogInMemory.answersTooEarly) publishing.catch(() => undefined);
+          else await publishing;
+        }
+      },
+      close: async () => undefined,
+    };
+  }
+}
+
+function placeOf({ partition, offset }: StoredRecord): AppendedAt {
+  return { partition, offset };
+}
+
+function transactionsOf(records: readonly LogRecord[]): LogRecord[][] {
+  if (LogInMemory.splitsTransactions) return [...Map.groupBy(records, ({ topic }) => topic).values()];
+  if (!LogInMemory.publishesClocksFirst) return [[...records]];
+  return [records.toSorted((a, b) => Number(b.key.startsWith('clock:')) - Number(a.key.startsWith('clock:')))];
+}

@@ -1,0 +1,1 @@
+export { RedisInMemory } from './redis-in-memory.js';
