@@ -1,0 +1,50 @@
+import { MakerDraft } from '@makerbook/domain';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
+import { foldLowerTerms, RowsInMemory } from '@makerbook/projector/testing';
+import { RedisInMemory } from '@makerbook/redis/testing';
+import { StoreInMemory } from './hold-store.js';
+import { type Plan, type PlanOptions, planRun } from './plan-run.js';
+import { type RunOptions, runPlan } from './simulate-service.js';
+
+export const service: Simulation<Plan, PlanOptions, RunOptions> = {
+  planRun,
+  runPlan,
+  keptRuns: new URL('../../kept-runs/', import.meta.url),
+};
+
+/** Switches a part in memory to breaking one of its promises. */
+function broken<Part extends object>(part: Part, promise: keyof Part): () => () => void {
+  return () => {
+    Object.assign(part, { [promise]: true });
+    return () => void Object.assign(part, { [promise]: false });
+  };
+}
+
+export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
+  { name: 'the position is committed before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
+  { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
+  {
+    name: 'what a maker in quarantine has placed is unknown to a cache that was emptied',
+    plant: broken(StoreInMemory, 'hidesQuarantines'),
+  },
+  {
+    name: 'nobody notices that the cache was emptied',
+    plant: broken(RedisInMemory, 'forgetsLosses'),
+  },
+  { name: 'what was not stored stays reserved', plant: broken(RedisInMemory, 'keepsReservations') },
+  {
+    name: 'a cancellation before its order is forgotten',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'apply',
+        (apply) =>
+          function (this: MakerDraft, fact, ...rest) {
+            if (fact.type === 'OrderCancelled' && !this.orders.has(fact.orderHash)) return [];
+            return apply.call(this, fact, ...rest);
+          },
+      ),
+  },
+  { name: 'a lower term is folded', options: { onTaken: foldLowerTerms }, plant: () => () => undefined },
+];

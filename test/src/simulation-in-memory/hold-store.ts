@@ -1,0 +1,169 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { partitionOf } from '@makerbook/kafka';
+import type { Send } from '@makerbook/parts';
+import {
+  type MakerRow,
+  PostgresUnavailable,
+  type ProjectedPartition,
+  type ProjectionStore,
+  type ReadModel,
+} from '@makerbook/postgres';
+import { RowsInMemory, type Tables } from '@makerbook/projector/testing';
+
+/** Postgres in memory: the rows of each partition, for the one who writes them and for those who read. */
+export class StoreInMemory {
+  /** A planted defect: readers take the rows of a maker in quarantine for all that there is. */
+  static hidesQuarantines = false;
+  readonly #rows: readonly RowsInMemory[];
+  #backup: readonly Tables[];
+  isAway = false;
+
+  /** @param onCommit called with the partition of each commit */
+  constructor(partitions: number, onCommit: (partition: number) => void) {
+    this.#rows = Array.from({ length: partitions }, (_, partition) => new RowsInMemory(() => onCommit(partition)));
+    this.#backup = this.tables;
+  }
+
+  get tables(): readonly Tables[] {
+    return this.#rows.map(({ tables }) => tables);
+  }
+
+  setAway(isAway: boolean): void {
+    this.isAway = isAway;
+    for (const rows of this.#rows) rows.isAway = isAway;
+  }
+
+  backUp(): void {
+    this.#backup = this.tables;
+  }
+
+  restore(): void {
+    for (const [partition, rows] of this.#rows.entries()) rows.tables = this.#backup[partition] ?? rows.tables;
+  }
+
+  empty(): void {
+    for (const rows of this.#rows) rows.empty();
+  }
+
+  /** For the projector. */
+  connect(send: Send): ProjectionStore {
+    const stores = this.#rows.map((rows) => rows.connect(send));
+    const storeOf = (partition: number) => stores[partition] ?? fail(partition);
+    const storeOfMaker = (maker: Hex | undefined) => storeOf(maker === undefined ? 0 : this.#partitionOf(maker));
+    return {
+      takeProjection: (partition) => storeOf(partition).takeProjection(partition),
+      readProjection: (partition) => storeOf(partition).readProjection(partition),
+      readMakers: (makers) => storeOfMaker(makers[0]).readMakers(makers),
+      findKnownHashes: (keys) => storeOfMaker(keys[0]?.maker).findKnownHashes(keys),
+      saveProjection: (commit) => storeOf(commit.partition).saveProjection(commit),
+      tryProjection: (commit) => storeOf(commit.partition).tryProjection(commit),
+    };
+  }
+
+  /** For ingress and query. */
+  openReadModel(send: Send): ReadModel {
+    const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
+    const ask = <T>(serve: (tables: readonly Tables[]) => T) =>
+      send('read', () => serve(this.tables), failure, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
+    return {
+      projectedPositions: () =>
+        ask((tables) => new Map(tables.map(({ projection }, partition) => [partition, projection.next.offset]))),
+      hasQuarantined: () => ask((all) => all.some(({ makers }) => [...makers.values()].some(isQuarantined))),
+      findOrders: (hashes) =>
+        ask((tables) => {
+          const rows = hashes.flatMap((hash) => tables.flatMap(({ orders }) => orders.get(hash) ?? []));
+          return new Map(
+            rows.map(({ orderHash, maker, recordStart, expiresAtSeconds }) => {
+              return [orderHash, { maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds }];
+            }),
+          );
+        }),
+      findKnownHashes: (keys) =>
+        ask((tables) => {
+          const asked = keys.map(({ orderHash }) => orderHash);
+          const isOpened = (hash: Hex) => tables.some(({ history }) => history.some(isOpeningOf(hash)));
+          const isCancelled = (hash: Hex) => tables.some(({ cancelled }) => cancelled.has(hash));
+          return { accepted: new Set(asked.filter(isOpened)), cancelled: new Set(asked.filter(isCancelled)) };
+        }),
+      loadReservations: (maker, partition, nowSeconds) =>
+        ask((all) => {
+          const tables = all[partition] ?? fail(partition);
+          const accepted = tables.history.flatMap(({ maker: whose, happened, orderHash, expiresAtSeconds }) => {
+            if (whose !== maker || happened !== 'OPENED' || (expiresAtSeconds ?? 0) <= nowSeconds) return [];
+            return [{ orderHash, expiresAtSeconds: expiresAtSeconds ?? 0, isOpen: tables.orders.has(orderHash) }];
+          });
+          const cancelled = [...tables.cancelled.values()].flatMap(({ maker: whose, orderHash, expiresAtSeconds }) => {
+            if (whose !== maker || expiresAtSeconds <= nowSeconds) return [];
+            return [{ orderHash, expiresAtSeconds, isOpen: tables.orders.has(orderHash) }];
+          });
+          const known = new Map([...accepted, ...cancelled].map((one) => [one.orderHash, one]));
+          return {
+            nextOffset: tables.projection.next.offset,
+            isQuarantined: isQuarantined(tables.makers.get(maker)),
+            accepted: [...known.values()],
+          };
+        }),
+      readMakerList: (maker, partition) =>
+        ask((all) => {
+          const { orders, projection } = all[partition] ?? fail(partition);
+          const own = [...orders.values()].filter((order) => order.maker === maker);
+          const records = own
+            .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
+            .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason }) => {
+              const end = reason === null ? '"}' : `","reason":"${reason}"}`;
+              return { orderHash, acceptedOffset, expiresAtSeconds, json: `${recordStart},"status":"${status}${end}` };
+            });
+          return { nextOffset: projection.next.offset, records };
+        }),
+    };
+  }
+
+  /** For the watchers, with `projected` in one snapshot. */
+  openOrders() {
+    return this.tables.flatMap(({ orders }) =>
+      [...orders.values()].map(({ orderHash, maker, makingToken: token, expiresAtSeconds, isObserved }) => {
+        return { orderHash, maker, token, expiresAtSeconds, isObserved };
+      }),
+    );
+  }
+
+  /** Where each partition is. */
+  projected(): readonly ProjectedPartition[] {
+    return this.tables.map(({ projection, makers, funding }, partition) => {
+      const { offset } = projection.next;
+      const { term, block, seconds } = projection.clock;
+      const reads = [...makers.values(), ...funding.values()].map(
+        (row) => ('block' in row ? row.block : row.nonceBlock) ?? -1,
+      );
+      const quarantined = [...makers.values()].flatMap(({ maker, quarantinedOffset }) => {
+        return quarantinedOffset === null ? [] : [[maker, quarantinedOffset] as const];
+      });
+      return {
+        partition,
+        nextOffset: offset,
+        term,
+        block: block < 0 ? undefined : { number: block, timestamp: seconds },
+        newestRead: Math.max(-1, ...reads),
+        quarantined: new Map(quarantined),
+      };
+    });
+  }
+
+  #partitionOf(maker: Hex): number {
+    return partitionOf(maker, this.#rows.length);
+  }
+}
+
+const STATEMENT_MS_MAX = 5_000;
+
+function isQuarantined(row: MakerRow | undefined): boolean {
+  return row !== undefined && row.quarantinedOffset !== null && !StoreInMemory.hidesQuarantines;
+}
+
+function isOpeningOf(hash: Hex): (row: Tables['history'][number]) => boolean {
+  return ({ happened, orderHash }) => happened === 'OPENED' && orderHash === hash;
+}
+
+function fail(partition: number): never {
+  throw new Error(`there is no partition ${partition}`);
+}

@@ -1,0 +1,147 @@
+import { type Chance, createChance } from '@makerbook/parts';
+
+export type Kind = 'ingress' | 'query' | 'projector' | 'watcher';
+
+/** What happens in a run, moment by moment. `draw` is the seed of what is left to chance in it. */
+export type Action = { readonly atMs: number } & (
+  | { readonly do: 'mine'; readonly acts: readonly number[] }
+  /** A maker sends a request. */
+  | { readonly do: 'visit'; readonly draw: number }
+  /** One of the makers cannot be folded, and is released later. */
+  | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
+  | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
+  /** A process; `draw` says how slow and faulty what it asks is. */
+  | { readonly do: 'start'; readonly kind: Kind; readonly draw: number }
+  /** Of those that run, the one that comes first after `which` of them. */
+  | { readonly do: 'kill' | 'stop'; readonly kind: Kind; readonly which: number; readonly withinMs: number }
+  | { readonly do: 'freeze'; readonly kind: Kind; readonly which: number; readonly forMs: number }
+  /** Redis or Postgres answers nobody. */
+  | { readonly do: 'outage'; readonly of: 'cache' | 'rows'; readonly forMs: number }
+  | { readonly do: 'flush' }
+  /** The rows are copied, replaced by the copy, or lost. */
+  | { readonly do: 'back up' | 'restore' | 'empty' }
+);
+
+/** A run as a list of actions: it can be kept, cut and run again, also when the code draws otherwise later. */
+export interface Plan {
+  readonly seed: number;
+  readonly partitions: number;
+  readonly hasFaults: boolean;
+  readonly openOrdersMax: number;
+  readonly projector: {
+    readonly commitTransitionsMax: number;
+    readonly commitFactsMax: number;
+    readonly heldMax: number;
+    readonly batchFactsMax: number;
+  };
+  readonly watcher: {
+    readonly STATE_BLOCKS_MAX: number;
+    readonly CATCH_UP_BLOCKS_MAX: number;
+    readonly SWEEP_PAIRS_PER_SECOND: number;
+    readonly TAKEOVER_MS: number;
+  };
+  readonly actions: readonly Action[];
+  /** From here on nothing happens, and nothing fails. */
+  readonly quietAtMs: number;
+}
+
+/** Left out, the seed draws it. */
+export interface PlanOptions {
+  readonly hasFaults?: boolean | undefined;
+  readonly hasOlderRows?: boolean | undefined;
+  readonly hasKills?: boolean | undefined;
+}
+
+export const MAKERS = 3;
+const kinds = ['ingress', 'query', 'projector', 'watcher'] as const;
+
+export function planRun(seed: number, options: PlanOptions = {}): Plan {
+  const chance = createChance(seed);
+  const drawn = { hasFaults: chance.oneIn(2), hasOlderRows: chance.oneIn(3), hasKills: !chance.oneIn(4) };
+  const { hasFaults = drawn.hasFaults, hasOlderRows = drawn.hasOlderRows, hasKills = drawn.hasKills } = options;
+  const partitions = chance.pick([1, 2]);
+  const settings = {
+    openOrdersMax: chance.pick([2, 4, 100]),
+    projector: {
+      commitTransitionsMax: chance.pick([1, 4, 20, 1_000]),
+      commitFactsMax: chance.pick([1, 10, 1_000]),
+      heldMax: chance.pick([0, 3, 1_000]),
+      batchFactsMax: chance.pick([3, 20]),
+    },
+    watcher: {
+      STATE_BLOCKS_MAX: chance.pick([100, 100, 1, 3]),
+      CATCH_UP_BLOCKS_MAX: chance.pick([120, 120, 3]),
+      SWEEP_PAIRS_PER_SECOND: chance.pick([20, 2, 0]),
+      TAKEOVER_MS: chance.pick([3000, 3000, 1000]),
+    },
+  };
+  const { actions, endMs } = new Planner(chance, { hasFaults, hasOlderRows, hasKills }).plan();
+  return { seed, partitions, hasFaults, ...settings, actions, quietAtMs: endMs + 10_000 };
+}
+
+class Planner {
+  readonly #actions: Action[] = [{ atMs: 0, do: 'mine', acts: [] }];
+  readonly #chance: Chance;
+  readonly #has: { readonly hasFaults: boolean; readonly hasOlderRows: boolean; readonly hasKills: boolean };
+
+  constructor(chance: Chance, has: { hasFaults: boolean; hasOlderRows: boolean; hasKills: boolean }) {
+    this.#chance = chance;
+    this.#has = has;
+  }
+
+  plan(): { readonly actions: readonly Action[]; readonly endMs: number } {
+    const chance = this.#chance;
+    for (const kind of kinds) this.#start(0, kind);
+    for (const kind of kinds) if (chance.oneIn(2)) this.#start(chance.below(2000), kind);
+    const paceMs = chance.pick([1000, 1000, 250]);
+    let atMs = 200;
+    for (let left = chance.between(6, 18); left > 0; left -= 1) {
+      for (let visits = chance.below(5); visits > 0; visits -= 1) {
+        this.#actions.push({ atMs: atMs + chance.below(paceMs), do: 'visit', draw: this.#draw() });
+      }
+      this.#disturb(atMs + chance.below(paceMs));
+      atMs += chance.oneIn(20) ? 5000 : chance.oneIn(6) ? chance.below(paceMs) : paceMs;
+      for (let burst = chance.oneIn(12) ? chance.between(2, 5) : 1; burst > 0; burst -= 1) {
+        this.#actions.push({ atMs, do: 'mine', acts: Array.from({ length: chance.below(4) }, () => this.#draw()) });
+      }
+    }
+    return { actions: this.#actions.toSorted((a, b) => a.atMs - b.atMs), endMs: atMs };
+  }
+
+  #draw(): number {
+    return this.#chance.below(2 ** 31);
+  }
+
+  #start(atMs: number, kind: Kind): void {
+    this.#actions.push({ atMs, do: 'start', kind, draw: this.#draw() });
+  }
+
+  #disturb(atMs: number): void {
+    const chance = this.#chance;
+    const { hasFaults, hasOlderRows, hasKills } = this.#has;
+    if (hasKills && chance.oneIn(3)) this.#harm(atMs, chance.pick(kinds));
+    if (hasFaults && chance.oneIn(10)) {
+      this.#actions.push({ atMs, do: 'outage', of: chance.pick(['cache', 'rows']), forMs: chance.pick([300, 6_000]) });
+    }
+    if (hasKills && chance.oneIn(6)) this.#actions.push({ atMs, do: 'flush' });
+    if (hasOlderRows && chance.oneIn(5)) {
+      this.#actions.push({ atMs, do: chance.pick(['back up', 'back up', 'restore', 'empty'] as const) });
+    }
+    const maker = chance.below(MAKERS);
+    const forMs = chance.pick([50, 1000, 6000, 15_000]);
+    if (chance.oneIn(14)) this.#actions.push({ atMs, do: 'quarantine', maker, forMs });
+    if (chance.oneIn(20)) this.#actions.push({ atMs, do: 'suspend', maker, isRemoved: chance.oneIn(3), forMs });
+  }
+
+  #harm(atMs: number, kind: Kind): void {
+    const chance = this.#chance;
+    const which = chance.below(2);
+    const what = chance.pick(['kill', 'kill', 'stop', 'freeze'] as const);
+    if (what === 'freeze') {
+      this.#actions.push({ atMs, do: what, kind, which, forMs: chance.pick([900, 5000, 12_000]) });
+      return;
+    }
+    this.#actions.push({ atMs, do: what, kind, which, withinMs: chance.below(2000) });
+    this.#start(atMs + chance.below(4000), kind);
+  }
+}

@@ -1,0 +1,206 @@
+import {
+  type Chain,
+  drawFaults,
+  GRACE_SECONDS,
+  PROTOCOL,
+  runWatcher,
+  TOPICS,
+  type WatcherWorld,
+} from '@makerbook/chain-watcher/testing';
+import type { ApiRequest, Reply } from '@makerbook/http';
+import { createRoutes, readEnvironment as readIngressSettings } from '@makerbook/ingress';
+import type { StoredRecord } from '@makerbook/kafka';
+import type { LogInMemory } from '@makerbook/kafka/testing';
+import type { Life } from '@makerbook/parts';
+import { type Calm, Requests, type Send, type VirtualTime } from '@makerbook/parts';
+import { type After, PostgresUnavailable } from '@makerbook/postgres';
+import type { Projector } from '@makerbook/projector/testing';
+import { consumePartition, createCacheRefresh, createTestProjector, type Holder } from '@makerbook/projector/testing';
+import { createListRoute, readEnvironment as readQuerySettings } from '@makerbook/query';
+import { createPartitionRefresher } from '@makerbook/redis';
+import type { RedisInMemory } from '@makerbook/redis/testing';
+import { silentLogger } from '@makerbook/telemetry';
+import { followMakers } from '@makerbook/whitelist';
+import type { StoreInMemory } from './hold-store.js';
+import type { Plan } from './plan-run.js';
+
+export const CHAIN_ID = 8217;
+export const SERVICE_NAME = 'Simulated';
+const REDIS_PREFIX = 'mb:';
+const REDIS_MS_MAX = 1_500;
+const LOG_MS_MAX = 5_000;
+
+/** Everything outside of the processes. */
+export interface World {
+  readonly time: VirtualTime;
+  readonly plan: Plan;
+  readonly chain: Chain;
+  readonly log: LogInMemory;
+  readonly redis: RedisInMemory;
+  readonly store: StoreInMemory;
+  readonly calm: Calm;
+  /** Whether Redis answers nobody. */
+  readonly cache: { isAway: boolean };
+  readonly parked: Set<string>;
+  readonly onTaken: ((projector: Projector, partition: number) => void) | undefined;
+  readonly note: (line: () => string) => void;
+  /** A process has ended by itself. */
+  readonly onFatal: (error: Error) => void;
+}
+
+/** A process that answers requests. */
+export type Handle = (method: string, request: ApiRequest) => Promise<Reply>;
+
+/** How one process sees the outside. */
+function connect(life: Life, draw: number, world: World) {
+  const { time, calm, plan, cache, log, redis } = world;
+  const requests = new Requests(draw, life, time, calm, plan.hasFaults);
+  const within =
+    (timeoutMs: number, isAway: () => boolean): Send =>
+    (what, serve, failure) =>
+      requests.send(what, serve, failure, { timeoutMs, isAway: isAway() });
+  return {
+    requests,
+    log: log.connect(within(LOG_MS_MAX, () => false)),
+    redis: redis.connect(
+      REDIS_PREFIX,
+      within(REDIS_MS_MAX, () => cache.isAway),
+    ),
+  };
+}
+
+const common = {
+  KAFKA_BROKERS: 'in-memory:1',
+  DATABASE_URL: 'postgres://in@memory/it',
+  REDIS_URL: 'redis://in-memory',
+  SERVICE_NAME,
+  CHAIN_ID: String(CHAIN_ID),
+  LIMIT_ORDER_PROTOCOL_ADDRESS: PROTOCOL,
+};
+const ingressSettings = readIngressSettings(common);
+const querySettings = readQuerySettings(common);
+/** What was called off does nothing. */
+function afterOf(life: Life): After {
+  return (ms, work) => {
+    let isOff = false;
+    life.after(ms, () => isOff || work());
+    return () => {
+      isOff = true;
+    };
+  };
+}
+
+export function runIngress(life: Life, draw: number, world: World): Handle {
+  const { plan, store, onFatal } = world;
+  const { log, redis, requests } = connect(life, draw, world);
+  const routes = createRoutes(
+    { ...ingressSettings, PARTITIONS: plan.partitions, MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax },
+    {
+      log,
+      redis,
+      topics: { areVerified: () => true },
+      rows: store.openReadModel(requests.sender),
+      makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
+      makerEventsTopic: TOPICS.makerEvents,
+    },
+    {
+      lag: { seconds: () => 0, stop: () => undefined },
+      quoteSigner: { missing: ['QUOTE_SIGNER_KEY'] },
+      logger: silentLogger,
+      now: () => life.nowMs(),
+      after: afterOf(life),
+    },
+  );
+  return (method, request) => {
+    const route = routes.find((each) => each.method === method);
+    if (route === undefined) throw new Error(`there is no ${method}`);
+    return route.handle(request);
+  };
+}
+
+export function runQuery(life: Life, draw: number, world: World): Handle {
+  const { plan, store, onFatal } = world;
+  const { log, redis, requests } = connect(life, draw, world);
+  const route = createListRoute(
+    { ...querySettings, PARTITIONS: plan.partitions },
+    {
+      log,
+      redis,
+      rows: store.openReadModel(requests.sender),
+      replica: undefined,
+      makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
+      makerEventsTopic: TOPICS.makerEvents,
+    },
+    { logger: silentLogger, nowMs: () => life.nowMs(), monotonicMs: () => life.nowMs(), after: afterOf(life) },
+  );
+  return (_, request) => route.handle(request);
+}
+
+/** @returns a holder for each partition */
+export function runProjector(life: Life, draw: number, world: World): readonly Holder[] {
+  const { plan, store, parked, onTaken, onFatal, note } = world;
+  const { log, redis, requests } = connect(life, draw, world);
+  let epochs = 0;
+  const randomEpoch = () => {
+    epochs += 1;
+    return `${life.name}-${epochs}`;
+  };
+  const projector: Projector = createTestProjector({
+    store: store.connect(requests.sender),
+    log,
+    createFencedPublisher: log.createFencedPublisher,
+    topics: TOPICS,
+    partitions: plan.partitions,
+    routingGraceSeconds: GRACE_SECONDS,
+    ...plan.projector,
+    refreshCache: createCacheRefresh(createPartitionRefresher(redis, { randomEpoch }), silentLogger, () => undefined),
+    taken: () => {
+      for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
+    },
+    nowMs: () => life.nowMs(),
+    wait: (ms, signal) => life.wait(ms, signal),
+  });
+  const onParked = ({ partition, offset, headers }: StoredRecord) => {
+    parked.add(`${partition} ${offset} ${headers['parked-maker']}`);
+  };
+  return Array.from({ length: plan.partitions }, (_, partition) => {
+    const holder: Holder = { life, isStale: false, isStopping: false };
+    const parts = { partition, topic: TOPICS.makerEvents, log: world.log, requests, onParked, note };
+    void consumePartition(holder, projector, parts).catch(onFatal);
+    return holder;
+  });
+}
+
+export function startWatcher(life: Life, draw: number, world: World): void {
+  const { time, plan, chain, store, calm, note, onFatal } = world;
+  const { log, requests } = connect(life, draw, world);
+  const seen: WatcherWorld = {
+    chain,
+    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5 },
+    batchRecordsMax: 500,
+    note,
+    onFatal,
+  };
+  const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
+  runWatcher(
+    life,
+    drawFaults(draw, () => time.nowMs, calm, plan.hasFaults),
+    seen,
+    {
+      log,
+      appender: log.createAppender(),
+      loadOrders: (onOrders) =>
+        requests.send(
+          'open orders',
+          () => {
+            onOrders(store.openOrders());
+            return store
+              .projected()
+              .map(({ block, ...one }) => ({ ...one, block: block && { ...block, hash: undefined } }));
+          },
+          failure,
+          { isAway: store.isAway },
+        ),
+    },
+  );
+}

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { keptRunOf, readKeptRuns, runWithDefect } from '@makerbook/parts';
+import { defects, service } from './defects.js';
+import { type Plan, planRun } from './plan-run.js';
+import { runPlan } from './simulate-service.js';
+
+async function traceOf(plan: Plan): Promise<string[]> {
+  const lines: string[] = [];
+  await runPlan(plan, { onLine: (line) => lines.push(line) });
+  return lines;
+}
+
+test('what was answered, published and stored is what the log says and the chain allows, whatever comes between the steps', async () => {
+  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0 };
+  for (let seed = 1; seed <= 150; seed += 1) {
+    const plan = planRun(seed);
+    const { wrong, ...report } = await runPlan(plan);
+    if (wrong.length > 0) throw new Error([...(await traceOf(plan)), ...wrong, `seed ${seed}`].join('\n'));
+    for (const what of ['accepted', 'cancelled', 'commits', 'quarantines'] as const) sums[what] += report[what];
+  }
+  expect(sums.accepted).toBeGreaterThan(800);
+  expect(sums.cancelled).toBeGreaterThan(300);
+  expect(sums.commits).toBeGreaterThan(5_000);
+  expect(sums.quarantines).toBeGreaterThan(30);
+});
+
+/** Written by `npm run simulate:service -- --keep FOLDER` and `npm run simulate:service-defects -- --keep`. */
+const kept = readKeptRuns(service);
+
+test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {
+  expect((await runPlan(plan)).wrong).toEqual([]);
+});
+
+test('the same plan does the same again', async () => {
+  const plan = planRun(8, { hasFaults: true, hasKills: true, hasOlderRows: true });
+  const trace = await traceOf(plan);
+  expect(trace.length).toBeGreaterThan(100);
+  expect(await traceOf(plan)).toEqual(trace);
+});
+
+test.each(defects)('a planted defect is found: $name', async (defect) => {
+  const run = kept.find(({ file }) => file === keptRunOf(defect));
+  expect(run).toBeDefined();
+  expect(run && (await runWithDefect(service, defect, run.plan))).toBeDefined();
+});

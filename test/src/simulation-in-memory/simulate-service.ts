@@ -1,0 +1,383 @@
+import {
+  Chain,
+  GRACE_SECONDS,
+  isUnfoldable,
+  judgeLog,
+  type MakersAtWork,
+  nameOf,
+  openMakers,
+  recordOf,
+  TOPICS,
+  unfoldableOf,
+} from '@makerbook/chain-watcher/testing';
+import { decodeMakerEvent } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
+import { MakerDraft } from '@makerbook/domain';
+import { isRefusal } from '@makerbook/http';
+import type { StoredRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { type Calm, type Chance, createChance, Draws, Life, replaceMethod, VirtualTime } from '@makerbook/parts';
+import {
+  type Holder,
+  judgeBook,
+  judgeFeeds,
+  judgeOrder,
+  judgeRows,
+  Replay,
+  type Tables,
+} from '@makerbook/projector/testing';
+import { RedisInMemory } from '@makerbook/redis/testing';
+import { StoreInMemory } from './hold-store.js';
+import { judgeAnswers } from './judge-answers.js';
+import type { Action, Kind, Plan } from './plan-run.js';
+import { type Handle, runIngress, runProjector, runQuery, startWatcher, type World } from './run-processes.js';
+import { hashOrder, MAKER_ADDRESSES, type Visit, Visits } from './visit-service.js';
+
+/** A build with a mistake, which is mended by the time that a maker is released: the draft to be released is due at 0. */
+replaceMethod(
+  MakerDraft.prototype,
+  'apply',
+  (apply) =>
+    function (this: MakerDraft, fact, ...rest) {
+      if (!isUnfoldable(fact)) return apply.call(this, fact, ...rest);
+      if (this.dueAtSeconds === 0) return [];
+      throw new Error('a build with a mistake');
+    },
+);
+
+export interface RunOptions {
+  /** What happened, line by line. */
+  readonly onLine?: ((line: string) => void) | undefined;
+  /** What a planted defect does to a projector that has just taken a partition. */
+  readonly onTaken?: World['onTaken'];
+}
+
+export interface RunReport {
+  readonly wrong: readonly string[];
+  readonly facts: number;
+  readonly commits: number;
+  readonly processes: number;
+  readonly requests: number;
+  readonly accepted: number;
+  readonly cancelled: number;
+  readonly quarantines: number;
+  readonly blocks: number;
+}
+
+const START_MS = 1_700_000_000_000;
+/** Until then the leases of all requests have ended, and all has caught up. */
+const HEALED_MS = 18_000;
+const QUIET_BLOCKS = 12;
+
+/**
+ * The whole service in one process, on a log, rows, a cache and a chain in memory and on virtual time: makers send requests and
+ * act on the chain, processes are killed, stopped and frozen anywhere, requests are slow and fail, the cache is flushed, the rows
+ * are replaced by older ones, all by the plan. At the end all that was answered, published and stored is compared with the
+ * log and the chain. The same plan does the same again.
+ */
+export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunReport> {
+  const run = new Run(plan, options);
+  await run.time.runUntil(run.live());
+  return run.judge();
+}
+
+/** One process of the service. */
+interface Process {
+  readonly kind: Kind;
+  readonly life: Life;
+  /** Of ingress and query. */
+  readonly handle?: Handle;
+  /** Of a projector, by partition. */
+  readonly holders?: readonly Holder[];
+}
+
+/** The rows of a partition as they were committed, and how much was published by then. */
+interface Commit {
+  readonly partition: number;
+  readonly tables: Tables;
+  readonly published: number;
+}
+
+class Run {
+  readonly time = new VirtualTime(START_MS);
+  readonly #plan: Plan;
+  readonly #options: RunOptions;
+  readonly #world: World;
+  readonly #makers: MakersAtWork;
+  readonly #visits: Visits;
+  readonly #draws: Draws;
+  readonly #fatal: string[] = [];
+  readonly #commits: Commit[] = [];
+  readonly #wrong: string[] = [];
+  #running: Process[] = [];
+  #started = 0;
+  readonly #quarantined = new Set<Address>();
+
+  constructor(plan: Plan, options: RunOptions) {
+    this.#plan = plan;
+    this.#options = options;
+    this.#draws = new Draws(plan.seed);
+    const nowMs = () => this.time.nowMs;
+    const note = (line: () => string) => this.#note(line);
+    const log = new LogInMemory({
+      partitions: plan.partitions,
+      nowMs,
+      onStored: (records) => note(() => `stored ${records.map(lineOf).join('')}`),
+    });
+    this.#world = {
+      time: this.time,
+      plan,
+      chain: new Chain(),
+      log,
+      redis: new RedisInMemory(nowMs),
+      store: new StoreInMemory(plan.partitions, (partition) => this.#onCommit(partition)),
+      calm: { isCalm: false } as Calm,
+      cache: { isAway: false },
+      parked: new Set(),
+      onTaken: options.onTaken,
+      note,
+      onFatal: (error) => this.#fatal.push(`a process ended: ${error.stack}`),
+    };
+    this.#makers = openMakers(this.#world.chain, createChance(plan.seed), MAKER_ADDRESSES, hashOrder);
+    const find = (wanted: Kind, chance: Chance) => {
+      const servers = this.#running.flatMap(({ kind, life, handle }) =>
+        kind === wanted && handle ? [{ life, handle }] : [],
+      );
+      return chance.pickAny(servers);
+    };
+    this.#visits = new Visits({ makers: this.#makers, nowMs, ends: () => this.#ends(), note, find });
+  }
+
+  async live(): Promise<void> {
+    const { actions, quietAtMs } = this.#plan;
+    for (const maker of MAKER_ADDRESSES) this.#decide('MakerAdmitted', maker);
+    for (const action of actions) this.time.after(action.atMs, () => this.#take(action));
+    await this.time.wait(quietAtMs);
+    this.#note(() => 'from now on nothing fails');
+    const { calm, cache, store } = this.#world;
+    calm.isCalm = true;
+    cache.isAway = false;
+    store.setAway(false);
+    for (const { life } of this.#running.splice(2)) life.kill();
+    for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
+    await this.#mineFor(HEALED_MS);
+    await this.#visitEachOnce();
+    await this.#mineFor(2_000 * QUIET_BLOCKS);
+    await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1))));
+    await this.time.wait(5_000);
+    for (const { life } of this.#running) life.kill();
+  }
+
+  judge(): RunReport {
+    const { log, chain, parked } = this.#world;
+    const { partitions: count } = this.#plan;
+    const partitions = Array.from({ length: count }, (_, partition) => log.records(TOPICS.makerEvents, partition));
+    const replays = partitions.map((records, partition) => new Replay(records, partition, GRACE_SECONDS));
+    const { orders } = this.#makers;
+    const wrong = [
+      ...this.#fatal,
+      ...this.#wrong,
+      ...replays.flatMap((replay, partition) => this.#judgePartition(replay, partition)),
+    ];
+    wrong.push(
+      ...judgeAnswers({
+        visits: this.#visits.all,
+        orders,
+        partitions,
+        replays,
+        openOrdersMax: this.#plan.openOrdersMax,
+      }),
+    );
+    const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
+    wrong.push(...judgeLog({ ...judged, isSwept: this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0 }).wrong);
+    const isAnswered =
+      (kind: Visit['kind']) =>
+      ({ kind: own, answer }: Visit) =>
+        own === kind && answer !== undefined && !isRefusal(answer.reply);
+    return {
+      wrong,
+      facts: partitions.flat().length,
+      commits: this.#commits.length,
+      processes: this.#started,
+      requests: this.#visits.all.length,
+      accepted: this.#visits.all.filter(isAnswered('POST')).length,
+      cancelled: this.#visits.all.filter(isAnswered('DELETE')).length,
+      quarantines: parked.size,
+      blocks: chain.head.header.number,
+    };
+  }
+
+  /** The feeds are the replay of the log, and so are the rows after each commit; the book is what the rows say. */
+  #judgePartition(replay: Replay, partition: number): string[] {
+    const published = this.#world.log.published.filter((record) => record.partition === partition);
+    const wrong = [...judgeFeeds(published, replay), ...judgeOrder(published)];
+    for (const { partition: own, tables, published: length } of this.#commits) {
+      if (own !== partition || wrong.length > 0) continue;
+      wrong.push(...judgeRows(tables, replay, published.slice(0, length)));
+    }
+    const tables = this.#world.store.tables[partition];
+    const end = this.#world.log.end(TOPICS.makerEvents, partition);
+    if (tables !== undefined && tables.projection.next.offset < end)
+      wrong.push(`the rows of ${partition} are at ${tables.projection.next.offset}, not at ${end}`);
+    if (wrong.length === 0 && tables !== undefined) wrong.push(...judgeBook(tables, published));
+    return wrong.map((what) => `partition ${partition}: ${what}`);
+  }
+
+  /** What was not confirmed can be sent again, and what is new has its place. */
+  async #visitEachOnce(): Promise<void> {
+    const chance = createChance(this.#plan.seed + 7);
+    const some = this.#makers.orders.filter(() => chance.oneIn(3));
+    await this.#answered(
+      some.map((order) =>
+        chance.oneIn(3) ? this.#visits.cancel([order], chance) : this.#visits.post([order], chance),
+      ),
+    );
+    await this.#answered(MAKER_ADDRESSES.map(() => this.#visits.post([this.#visits.sign(chance)], chance)));
+  }
+
+  /** Waits for the answers, and says of which requests none came that is of use. */
+  async #answered(visits: readonly Promise<Visit>[]): Promise<void> {
+    const sent = this.#visits.all.slice(this.#visits.all.length - visits.length);
+    void Promise.all(visits).catch((error: Error) => this.#wrong.push(`a request threw ${error.stack}`));
+    for (let left = 10; left > 0 && sent.some(({ answer }) => answer === undefined); left -= 1)
+      await this.#mineFor(2_000);
+    const late = sent.filter(
+      ({ answer }) => answer === undefined || (isRefusal(answer.reply) && answer.reply.code === 'unavailable'),
+    );
+    this.#wrong.push(...late.map(({ number }) => `visit ${number} is not served though nothing fails`));
+  }
+
+  async #mineFor(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 2_000) {
+      await this.time.wait(2_000);
+      this.#mine([]);
+    }
+  }
+
+  #ends(): readonly bigint[] {
+    const { log } = this.#world;
+    return Array.from({ length: this.#plan.partitions }, (_, partition) => log.end(TOPICS.makerEvents, partition));
+  }
+
+  #note(line: () => string): void {
+    this.#options.onLine?.(`${((this.time.nowMs - START_MS) / 1000).toFixed(3)} ${line()}`);
+  }
+
+  #onCommit(partition: number): void {
+    const tables = this.#world.store.tables[partition];
+    if (tables === undefined) return;
+    const { next } = tables.projection;
+    this.#note(() => `the rows of ${partition} are at ${next.offset}/${next.index}`);
+    const published = this.#world.log.published.filter((record) => record.partition === partition).length;
+    this.#commits.push({ partition, tables, published });
+  }
+
+  #take(action: Action): void {
+    const { store, cache, redis } = this.#world;
+    if (action.do !== 'mine' && action.do !== 'visit') this.#note(() => JSON.stringify(action));
+    switch (action.do) {
+      case 'mine':
+        return this.#mine(action.acts);
+      case 'visit':
+        return this.#visits.visit(action.draw);
+      case 'start':
+        return this.#start(action.kind, action.draw);
+      case 'quarantine':
+        return this.#quarantine(action);
+      case 'suspend':
+        return this.#suspend(action);
+      case 'flush':
+        return redis.flush();
+      case 'back up':
+        return store.backUp();
+      case 'restore':
+        return store.restore();
+      case 'empty':
+        return store.empty();
+      case 'outage': {
+        const setAway = (isAway: boolean) => {
+          if (action.of === 'rows') store.setAway(isAway);
+          else cache.isAway = isAway;
+        };
+        setAway(true);
+        return this.time.after(action.forMs, () => setAway(false));
+      }
+      default:
+        return this.#disturb(action);
+    }
+  }
+
+  #mine(acts: readonly number[]): void {
+    const done = acts.flatMap((seed) => this.#makers.act(createChance(seed)) ?? []);
+    const { header } = this.#world.chain.mine(Math.floor(this.time.nowMs / 1000));
+    this.#note(() => `block ${header.number}: ${done.join('; ')}`);
+  }
+
+  #start(kind: Kind, draw: number): void {
+    this.#started += 1;
+    const life = new Life(`${kind} ${this.#started}`, this.time);
+    if (kind === 'ingress') this.#running.push({ kind, life, handle: runIngress(life, draw, this.#world) });
+    else if (kind === 'query') this.#running.push({ kind, life, handle: runQuery(life, draw, this.#world) });
+    else if (kind === 'watcher') {
+      startWatcher(life, draw, this.#world);
+      this.#running.push({ kind, life });
+    } else this.#startProjector(life, draw);
+  }
+
+  /** The others find out some time later that a partition is no longer theirs. */
+  #startProjector(life: Life, draw: number): void {
+    for (const { holders = [] } of this.#running) {
+      for (const holder of holders) {
+        const afterMs = this.#world.calm.isCalm ? 0 : this.#draws.at(this.time.nowMs, holder.life.name).below(3_000);
+        this.time.after(afterMs, () => {
+          holder.isStale = true;
+        });
+      }
+    }
+    this.#running.push({ kind: 'projector', life, holders: runProjector(life, draw, this.#world) });
+  }
+
+  #disturb(action: Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>): void {
+    const own = this.#running.filter(({ kind }) => kind === action.kind);
+    const one = own[action.which % Math.max(1, own.length)];
+    if (one === undefined) return;
+    const { life, holders = [] } = one;
+    if (action.do === 'freeze') return life.freeze(action.forMs);
+    this.#running = this.#running.filter((other) => other !== one);
+    if (action.do === 'kill') return life.kill();
+    for (const holder of holders) holder.isStopping = true;
+    life.stop(action.withinMs);
+  }
+
+  #decide(type: 'MakerSuspended' | 'MakerRemoved' | 'MakerAdmitted' | 'QuarantineLifted', maker: Address): void {
+    const cause = { kind: 'operator', commandId: 'decision' } as const;
+    this.#world.log.store([recordOf(TOPICS.makerEvents, this.#plan.partitions, { type, maker, cause })]);
+  }
+
+  #suspend({ maker: index, isRemoved, forMs }: Extract<Action, { do: 'suspend' }>): void {
+    const maker = MAKER_ADDRESSES[index] ?? MAKER_ADDRESSES[0];
+    this.#decide(isRemoved ? 'MakerRemoved' : 'MakerSuspended', maker);
+    this.time.after(forMs, () => this.#decide('MakerAdmitted', maker));
+  }
+
+  /** An order is in the log that the projector cannot fold. An operator releases its maker later. */
+  #quarantine({ maker: index, forMs }: Extract<Action, { do: 'quarantine' }>): void {
+    const maker = MAKER_ADDRESSES[index] ?? MAKER_ADDRESSES[0];
+    if (this.#quarantined.has(maker)) return;
+    this.#quarantined.add(maker);
+    const order = unfoldableOf(maker, this.#quarantined.size, this.time.nowMs);
+    this.#world.log.store([recordOf(TOPICS.makerEvents, this.#plan.partitions, order)]);
+    this.time.after(forMs, () => this.#decide('QuarantineLifted', maker));
+  }
+}
+
+function lineOf(record: StoredRecord): string {
+  const at = `\n    ${record.topic} ${record.partition}/${record.offset} `;
+  if (record.topic !== TOPICS.makerEvents) return `${at}${record.key} ${record.value ?? record.headers['removal']}`;
+  const fact = decodeMakerEvent(record);
+  if ('unreadable' in fact) return at + fact.unreadable;
+  const block = 'block' in fact ? ` at ${fact.block.number}` : '';
+  const term = 'term' in fact ? ` (term ${fact.term})` : '';
+  const whose = 'maker' in fact ? ` ${nameOf(fact.maker)}` : '';
+  return `${at}${fact.type}${whose}${'orderHash' in fact ? ` ${fact.orderHash.slice(0, 10)}` : ''}${block}${term}`;
+}

@@ -1,0 +1,203 @@
+import {
+  type HashOrder,
+  type MakersAtWork,
+  nameOf,
+  PROTOCOL,
+  type SignedOrder,
+} from '@makerbook/chain-watcher/testing';
+import { bytesToHex, createOrderHasher, createRequestHashers, hexToBytes, type Order } from '@makerbook/contracts-evm';
+import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
+import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
+import { type Chance, createChance, type Life } from '@makerbook/parts';
+import { addressOfKey, signDigest } from '@makerbook/signatures';
+import { MAKERS } from './plan-run.js';
+import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
+
+/** A request with all that was answered to it. */
+export interface Visit {
+  readonly number: number;
+  readonly kind: 'POST' | 'DELETE' | 'GET';
+  readonly maker: Address;
+  readonly hashes: readonly Hex[];
+  /** When the service had it; when it was sent, where nobody had it. */
+  receivedAtMs: number;
+  /** The ends of the log when it was sent. */
+  readonly sentAt: readonly bigint[];
+  /** Undefined: nothing was answered. */
+  answer: Answer | undefined;
+}
+
+export interface Answer {
+  readonly atMs: number;
+  readonly at: readonly bigint[];
+  readonly reply: Reply;
+}
+
+const domain = { serviceName: SERVICE_NAME, chainId: CHAIN_ID, verifyingContract: PROTOCOL };
+const orderHasher = createOrderHasher(domain);
+const requestHashers = createRequestHashers(domain);
+const TAKING: Address = `0x${'31'.repeat(20)}`;
+
+const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
+const keyOf = new Map(keys.map((key) => [addressOfKey(key), key]));
+export const MAKER_ADDRESSES = [...keyOf.keys()] as [Address, ...Address[]];
+
+function bodyOf(terms: Parameters<HashOrder>[0], number: number): Order {
+  return {
+    salt: BigInt(number + 1),
+    nonce: terms.nonce,
+    expiresAt: BigInt(terms.expiresAt),
+    making: { token: terms.token, amount: terms.amount },
+    taking: { token: TAKING, amount: 1n },
+    maker: terms.maker,
+    permittedTaker: ZERO_ADDRESS,
+  };
+}
+
+export const hashOrder: HashOrder = (terms, number) => bytesToHex(orderHasher.hashOrder(bodyOf(terms, number)));
+
+export interface Server {
+  readonly life: Life;
+  readonly handle: Handle;
+}
+
+export interface VisitParts {
+  readonly makers: MakersAtWork;
+  readonly nowMs: () => number;
+  readonly ends: () => readonly bigint[];
+  readonly note: (line: () => string) => void;
+  /** A process of the service, if one runs. */
+  readonly find: (kind: 'ingress' | 'query', chance: Chance) => Server | undefined;
+}
+
+/** The makers as clients: what they send, and what they were answered. */
+export class Visits {
+  readonly all: Visit[] = [];
+  readonly #parts: VisitParts;
+  /** Orders of which the log, or nobody, has confirmed anything. */
+  readonly #unconfirmed: SignedOrder[] = [];
+  readonly #signatures = new Map<Hex, Hex>();
+
+  constructor(parts: VisitParts) {
+    this.#parts = parts;
+  }
+
+  /** A request by chance: orders are posted, new ones or again, are cancelled, or listed. */
+  visit(draw: number): void {
+    const chance = createChance(draw);
+    const { orders } = this.#parts.makers;
+    const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
+    if (kind === 'list') return void this.list(chance.pick(MAKER_ADDRESSES), chance);
+    const some = (order: SignedOrder | undefined) => (order === undefined ? [] : [order]);
+    if (kind === 'cancel' && orders.length > 0) {
+      const first = chance.pickAny(chance.oneIn(2) ? orders.slice(-3) : orders);
+      const other = chance.oneIn(4)
+        ? orders.find(({ maker, hash }) => maker === first?.maker && hash !== first.hash)
+        : undefined;
+      return void this.cancel([...some(first), ...some(other)], chance);
+    }
+    if (kind === 'again' && this.#unconfirmed.length > 0 && chance.oneIn(2)) {
+      return void this.post(some(chance.pickAny(this.#unconfirmed.slice(-3))), chance);
+    }
+    if (kind === 'again' && orders.length > 0) {
+      return void this.post(some(chance.pickAny(chance.oneIn(2) ? orders.slice(-3) : orders)), chance);
+    }
+    const signed = Array.from({ length: chance.pick([1, 1, 1, 2, 3]) }, () => this.sign(chance));
+    if (!chance.oneIn(8)) void this.post(signed, chance);
+  }
+
+  sign(chance: Chance): SignedOrder {
+    return this.#parts.makers.sign(chance, Math.floor(this.#parts.nowMs() / 1000));
+  }
+
+  post(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+    const body = orders.map((order) => {
+      const number = this.#numberOf(order);
+      const { making, taking, ...rest } = bodyOf(order, number);
+      order.isPosted = true;
+      const amounts = {
+        making: { token: making.token, amount: quantity(making.amount) },
+        taking: { token: taking.token, amount: quantity(taking.amount) },
+      };
+      const quantities = {
+        salt: quantity(rest.salt),
+        nonce: quantity(rest.nonce),
+        expiresAt: quantity(rest.expiresAt),
+      };
+      return { order: { ...rest, ...quantities, ...amounts }, signature: this.#signatureOf(order.maker, order.hash) };
+    });
+    return this.#send('POST', orders, { body }, chance);
+  }
+
+  cancel(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
+    const signatures = orders.map((order) => {
+      const salt = hexToBytes(`0x${(this.#numberOf(order) + 1).toString(16).padStart(64, '0')}`);
+      const digest = requestHashers.hashCancellation({ orderHash: hexToBytes(order.hash), salt }, 'uint256');
+      return this.#signatureOf(order.maker, bytesToHex(digest));
+    });
+    const query = { orderHashes: orders.map(({ hash }) => hash).join(), signatures: signatures.join() };
+    return this.#send('DELETE', orders, { query }, chance);
+  }
+
+  list(maker: Address, chance: Chance): Promise<Visit> {
+    const salt = `0x${(this.all.length + 1).toString(16).padStart(64, '0')}` as const;
+    const issuedAt = BigInt(Math.floor(this.#parts.nowMs() / 1000));
+    const digest = requestHashers.hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
+    const query = {
+      issuedAt: String(issuedAt),
+      salt,
+      signature: signDigest(digest, keyOf.get(maker) ?? new Uint8Array(32)),
+    };
+    return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
+  }
+
+  #numberOf(order: SignedOrder): number {
+    return this.#parts.makers.orders.indexOf(order);
+  }
+
+  #signatureOf(maker: Address, digest: Hex): Hex {
+    const known = this.#signatures.get(digest);
+    if (known !== undefined) return known;
+    const signature = signDigest(hexToBytes(digest), keyOf.get(maker) ?? new Uint8Array(32));
+    this.#signatures.set(digest, signature);
+    return signature;
+  }
+
+  async #send(
+    kind: Visit['kind'],
+    orders: readonly SignedOrder[],
+    { body, query }: { readonly body?: unknown; readonly query?: Record<string, string> },
+    chance: Chance,
+  ): Promise<Visit> {
+    const { nowMs, ends, note, find } = this.#parts;
+    const [first] = orders;
+    const hashes = orders.flatMap(({ hash }) => hash ?? []);
+    const maker = first?.maker ?? '0x';
+    const number = this.all.length;
+    const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAt: ends(), answer: undefined };
+    this.all.push(visit);
+    const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
+    const server = find(kind === 'GET' ? 'query' : 'ingress', chance);
+    note(() => (server === undefined ? `${label()}: nobody answers` : label()));
+    if (server === undefined) return visit;
+    await server.life.delay(chance.below(50));
+    visit.receivedAtMs = nowMs();
+    const request: ApiRequest = {
+      requestId: `visit ${number}`,
+      receivedAtMs: nowMs(),
+      client: maker,
+      query: new URLSearchParams(query),
+      headers: {},
+      body,
+      describe: () => undefined,
+    };
+    const reply = await server.handle(kind, request);
+    note(
+      () =>
+        `${label()}: ${isRefusal(reply) ? `${reply.code}: ${reply.detail}` : `200 ${kind === 'POST' ? '' : reply.body}`}`,
+    );
+    if (kind === 'POST' && isRefusal(reply) && reply.code === 'unavailable') this.#unconfirmed.push(...orders);
+    visit.answer = { atMs: nowMs(), at: ends(), reply };
+    return visit;
+  }
+}
