@@ -185,12 +185,13 @@ async function recovered(
   return { POST, GET, feed: feedMs };
 }
 
-function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs }: Round): string {
+function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs, unready }: Round): string {
   const what = faults.map(({ kind, detail }) => `${kind}: ${detail}`).join(' and ');
   const times = Object.entries({ ...recoveredMs, ready: readyMs }).map(
     ([name, ms]) => `${name} ${(ms / 1000).toFixed(1)} s`,
   );
-  return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}`;
+  const last = unready === '' ? '' : ` (last: ${unready.replaceAll(/\s+/g, ' ')})`;
+  return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}${last}`;
 }
 
 async function compare({ stack, signal, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
