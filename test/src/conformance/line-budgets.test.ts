@@ -8,7 +8,7 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3555,
+  'services/chain-watcher': 3560,
   'services/ingress': 1895,
   'services/operator': 890,
   'services/projector': 3110,

@@ -80,6 +80,7 @@ export class FollowedLog {
   private starts: readonly PartitionStart[] = [];
   private following: Following | undefined;
   private newestReadBlock = -1;
+  private newestLogBlock = -1;
   private termsSinceBlock = 0;
   private readonly seen = { records: 0, unreadable: 0 };
 
@@ -268,7 +269,9 @@ export class FollowedLog {
     }
     if (term < view.term) return;
     if (known !== undefined && block.number < known.number) return;
-    if (block.number > (this.newestBlock()?.number ?? -1)) this.termsSinceBlock = 0;
+    // Not compared with the snapshot's block: the terms before its record do not count either.
+    if (block.number > this.newestLogBlock) this.termsSinceBlock = 0;
+    this.newestLogBlock = Math.max(this.newestLogBlock, block.number);
     if (term > view.term) Object.assign(view, { term, holder: undefined, hasEnded: false });
     view.block = {
       number: block.number,
