@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type ChaosBed, openBed } from './open-bed.js';
+import { runChaos } from './run-chaos.js';
+
+/** One of each sort, and everything at once. `npm run chaos` draws from all of them. */
+const handful = [
+  'SIGKILL everything',
+  'SIGSTOP, SIGCONT chain-watcher',
+  'connections cut Kafka',
+  'packets lost Redis',
+  'clock jump ingress',
+  'disk full Postgres',
+];
+
+let bed: ChaosBed;
+
+beforeAll(async () => {
+  bed = await openBed(1);
+});
+
+afterAll(async () => {
+  await bed?.stop();
+});
+
+test('one fault after another, in a random order and under load: nothing answered is lost, invented or doubled', async () => {
+  const lines: string[] = [];
+  const { failure, findings, differences } = await runChaos(bed, {
+    seed: 1,
+    minutes: 10,
+    makers: 3,
+    roundsMax: handful.length,
+    holdMsMax: 1_500,
+    isWanted: ({ kind, part }) => handful.includes(`${kind} ${part}`),
+    report: (line) => lines.push(line),
+  });
+  expect({ failure, findings, differences, lines }).toEqual({
+    failure: undefined,
+    findings: [],
+    differences: [],
+    lines,
+  });
+}, 600_000);
