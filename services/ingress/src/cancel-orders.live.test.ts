@@ -141,12 +141,8 @@ describe('DELETE', () => {
     for (const { partition, offset } of [first, second]) expect(positions.get(partition)).toBeGreaterThan(offset);
 
     ingress.pauseProjection();
-    try {
-      const alone = await ask('wait=1', cancelling(maker, late));
-      expect(alone).toEqual([200, (await placeOf({ orderHash: hashOf(late) })).text, null]);
-    } finally {
-      ingress.resumeProjection();
-    }
+    const alone = await ask('wait=1', cancelling(maker, late)).finally(() => ingress.resumeProjection());
+    expect(alone).toEqual([200, (await placeOf({ orderHash: hashOf(late) })).text, null]);
     // Nothing is cancelled, and nothing is waited for.
     expect(await ask('wait=20', cancelling(maker, mine))).toEqual([200, null, null]);
   });
