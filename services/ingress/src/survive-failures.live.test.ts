@@ -118,7 +118,7 @@ describe('a process that is killed', () => {
   });
 
   test('POST answers 503 while the read model is too far behind the log, and 200 when it has caught up', async () => {
-    await ingress.restart({ PROJECTION_LAG_SECONDS_MAX: '1' });
+    await ingress.restart({ PROJECTION_LAG_SECONDS_MAX: '5' });
     ingress.pauseProjection();
     await until(
       'it answers 503',

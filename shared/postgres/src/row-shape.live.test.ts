@@ -13,7 +13,7 @@ afterAll(() => postgres.close());
 
 const shape = new RowShape({
   orderHash: 'bytea',
-  offset: 'bigint',
+  logOffset: 'bigint',
   seconds: 'number',
   count: 'integer',
   amount: 'numeric',
@@ -25,7 +25,7 @@ const shape = new RowShape({
 const bytes = fc.uint8Array({ maxLength: 40 }).map((value) => `0x${Buffer.from(value).toString('hex')}`);
 const row = fc.record({
   orderHash: fc.option(bytes),
-  offset: fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  logOffset: fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
   seconds: fc.option(fc.maxSafeInteger()),
   count: fc.option(fc.integer()),
   amount: fc.option(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }).map(String)),

@@ -53,6 +53,7 @@ export async function startFakeProjector(parts: FakeProjectorParts): Promise<Fak
       await gate;
       await project(postgres, refresher, partition, records);
     },
+    onFatal: (error) => console.error(error),
   });
   const blocks = appendBlocks(appender, topic, partitions);
   return {
