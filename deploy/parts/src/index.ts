@@ -42,6 +42,7 @@ export {
   type Simulation,
 } from './testing/simulation/find-defects.js';
 export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
+export { runSeeds, SEED_USAGE, seedOptions } from './testing/simulation/run-seeds.js';
 export {
   type Calm,
   type Fate,

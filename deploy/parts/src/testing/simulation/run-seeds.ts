@@ -1,0 +1,62 @@
+import { writeFileSync } from 'node:fs';
+import { readRange, readWhole } from '../options.js';
+import { cutPlan, type ListOfActions } from './cut-plan.js';
+
+/** What each command that runs seeds takes, for `readOptions`. */
+export const seedOptions = {
+  seed: { type: 'string' },
+  seeds: { type: 'string', default: '1..1000' },
+  failures: { type: 'string', default: '10' },
+  keep: { type: 'string' },
+} as const;
+
+/** The lines of a usage that tell of them. */
+export const SEED_USAGE = `--seed: with all that happens, line by line; --seeds: 1..1000 if not given; --failures: ends after so many, 10 if not given;
+  --keep: writes the actions of each failing run, without those that it does not need`;
+
+export interface SeedValues {
+  readonly seed?: string;
+  readonly seeds: string;
+  readonly failures: string;
+  readonly keep?: string;
+}
+
+interface SeededRuns<Plan> {
+  readonly planRun: (seed: number) => Plan;
+  readonly runPlan: (
+    plan: Plan,
+    options?: { readonly onLine?: (line: string) => void },
+  ) => Promise<{ readonly wrong: readonly string[] }>;
+}
+
+/** A command: runs the seeds, and prints the sums of all numbers in their reports. Exits with 1 when a seed found something wrong. */
+export async function runSeeds<Plan extends ListOfActions>(
+  usage: string,
+  { seed: single, seeds, failures, keep }: SeedValues,
+  { planRun, runPlan }: SeededRuns<Plan>,
+): Promise<void> {
+  const range = readRange(usage, single === undefined ? '--seeds' : '--seed', single ?? seeds);
+  const failuresMax = readWhole(usage, '--failures', failures, 1);
+  const options = single === undefined ? {} : { onLine: (line: string) => console.log(line) };
+  const startedAtMs = Date.now();
+  const sums: Record<string, number> & { seeds: number; failed: number } = { seeds: 0, failed: 0 };
+  for (const seed of range) {
+    if (sums.failed >= failuresMax) break;
+    const plan = planRun(seed);
+    const { wrong, ...report } = await runPlan(plan, options);
+    sums.seeds += 1;
+    for (const [what, count] of Object.entries(report)) {
+      if (typeof count === 'number') sums[what] = (sums[what] ?? 0) + count;
+    }
+    if (wrong.length === 0) continue;
+    sums.failed += 1;
+    console.log(`seed ${seed}:\n  ${wrong.slice(0, 5).join('\n  ').slice(0, 4_000)}`);
+    if (keep === undefined) continue;
+    const cut = await cutPlan(plan, async (smaller) => (await runPlan(smaller)).wrong.length > 0);
+    writeFileSync(`${keep}/seed-${seed}.json`, `${JSON.stringify(cut, null, 1)}\n`);
+  }
+  const seconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
+  const cpuSeconds = (process.cpuUsage().user / 1e6).toFixed(1);
+  console.log(JSON.stringify(sums), `${seconds} s, ${cpuSeconds} s of CPU`);
+  process.exitCode = sums.failed > 0 ? 1 : 0;
+}
