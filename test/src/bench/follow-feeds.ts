@@ -1,32 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BookChange, followBook } from '@makerbook/book';
-import { ceType, topicNames } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
-import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { topicNames } from '@makerbook/contracts-events';
+import { connectLog } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from '../kit/open-stack.js';
 
-/** What the bench reads of the log and of the router's feed, as the router would; times are of `performance.now()`. */
+/** What the bench reads of the router's feed, as the router would; times are of `performance.now()`. */
 export interface Feeds {
   /** When the next entry of `limit-orders.book.v1` with this status of the order arrives; `GONE` is its tombstone. */
   nextStatus(orderHash: string, status: 'ACTIVE' | 'INACTIVE' | 'GONE'): Promise<number>;
   /** How many records were `ACTIVE`. */
   activeCount(): number;
-  /** When `BlockProcessed` of the block, behind all facts of the block about the maker, arrived here; NaN: not yet. */
-  factsReadAt(maker: Address, blockNumber: number): number;
   stop(): Promise<void>;
 }
 
-const PARTITIONS = 8;
 /** Longer than anything that is worth a percentile. */
 const STATUS_MS_MAX = 30_000;
 const ACTIVE_MS_MAX = 120_000;
 
-/** Follows the book, and the log of facts where `withFacts` says so. Resolves when both are read up to now. */
-export async function followFeeds(
-  { addresses, topicPrefix }: OpenStack,
-  { withFacts }: { withFacts: boolean },
-): Promise<Feeds> {
+/** Follows the book. Resolves when it is read up to now. */
+export async function followFeeds({ addresses, topicPrefix }: OpenStack): Promise<Feeds> {
   const log = connectLog({
     brokers: addresses.kafkaBrokers.split(','),
     clientId: 'makerbook-bench',
@@ -34,7 +27,6 @@ export async function followFeeds(
   });
   const topics = topicNames(topicPrefix);
   const awaited = createWaiters();
-  const readAt = new Map<string, number>();
   let active = 0;
 
   let failure: Error | undefined;
@@ -50,26 +42,13 @@ export async function followFeeds(
     awaited.report(orderHash, status, at);
   };
   const book = followBook(log, { topic: topics.book, onChange, onFatal });
-  const onFacts = (partition: number, records: readonly StoredRecord[]) => {
-    const at = performance.now();
-    for (const { value, headers } of records) {
-      if (headers['ce_type'] !== ceType('BlockProcessed') || value === null) continue;
-      const { block } = JSON.parse(value.toString()) as { block: { number: number } };
-      readAt.set(`${partition}/${block.number}`, at);
-    }
-  };
-  const facts = withFacts
-    ? log.followTopic({ topic: topics.makerEvents, from: 'beginning', onRecords: onFacts, onFatal })
-    : undefined;
   await book.caughtUp;
-  await facts?.caughtUp;
   return {
     nextStatus: (orderHash, status) => awaited.next(orderHash, status),
     activeCount: () => {
       if (failure !== undefined) throw failure;
       return active;
     },
-    factsReadAt: (maker, blockNumber) => readAt.get(`${partitionOf(maker, PARTITIONS)}/${blockNumber}`) ?? Number.NaN,
     stop: () => log.close(),
   };
 }

@@ -129,7 +129,7 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
 /** Orders a second that become ACTIVE where clients wait for nothing but their own answers. */
 async function saturate(bench: Bench, load: LoadGenerator, requests: number): Promise<number> {
   const signed = await signLoad(bench, requests);
-  const feeds = await followFeeds(bench.stack, { withFacts: false });
+  const feeds = await followFeeds(bench.stack);
   const [before, startedAt] = [feeds.activeCount(), performance.now()];
   await load.send(bench.portOf('ingress'), signed, { atOnce: SATURATING_CONNECTIONS });
   await untilActive(feeds, before + requests * LOAD_ORDERS_PER_REQUEST);

@@ -16,7 +16,7 @@ export async function benchMemory({ isQuick }: BenchOptions): Promise<readonly F
   const makersCount = isQuick ? 1 : 10;
   return withBench(async (bench) => {
     const makers = await bench.openMakers(makersCount, ORDERS_PER_MAKER);
-    const feeds = await followFeeds(bench.stack, { withFacts: false });
+    const feeds = await followFeeds(bench.stack);
     const load = openLoadGenerator();
     const idle = await readSettled(bench);
     const requests = makers.flatMap((maker) =>

@@ -34,7 +34,7 @@ export async function placeOrders(
   makers: readonly BenchMaker[],
   perMaker: number,
 ): Promise<ReadonlyMap<BenchMaker, readonly BenchOrder[]>> {
-  const feeds = await followFeeds(bench.stack, { withFacts: false });
+  const feeds = await followFeeds(bench.stack);
   const before = feeds.activeCount();
   const placed = new Map<BenchMaker, readonly BenchOrder[]>();
   for (const maker of makers) {

@@ -39,7 +39,7 @@ export async function benchPost({ isQuick, against }: BenchOptions): Promise<rea
     withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
       const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);
       const nextOrders = await openOrders(bench, (rounds + 1) * (services.length + 1) * perRound);
-      const feeds = await followFeeds(bench.stack, { withFacts: false });
+      const feeds = await followFeeds(bench.stack);
       const load = openLoadGenerator();
       const { addresses } = bench.stack;
       const floor = await openFloor({

@@ -51,7 +51,7 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
     const { kafkaBrokers, databaseUrl } = bench.stack.addresses;
     const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-bench', logger: silentLogger });
     const postgres = connectPostgres({ url: databaseUrl, statementTimeoutMs: READ_MS_MAX });
-    const feeds = await followFeeds(bench.stack, { withFacts: false });
+    const feeds = await followFeeds(bench.stack);
     const appender = log.createAppender({ timeoutMs: 60_000 });
     const scaled = { bench, postgres, appender, feeds, own, others };
     try {

@@ -53,7 +53,7 @@ interface Pair {
 export async function benchSustained({ isQuick, minutes }: BenchOptions): Promise<readonly Figure[]> {
   return withBench(async (bench) => {
     const makers = await bench.openMakers(MAKERS, 1_000_000);
-    const feeds = await followFeeds(bench.stack, { withFacts: false });
+    const feeds = await followFeeds(bench.stack);
     const run: Run = {
       bench,
       makers,

@@ -46,7 +46,7 @@ async function measure(
   { rounds, requests }: { readonly rounds: number; readonly requests: number },
 ): Promise<readonly Figure[]> {
   const nextOrders = await openOrders(bench, (rounds + 1) * contenders.length * requests);
-  const feeds = await followFeeds(bench.stack, { withFacts: false });
+  const feeds = await followFeeds(bench.stack);
   const load = openLoadGenerator();
   const taken = createRounds();
   let placed = 0;
