@@ -243,7 +243,7 @@ function rotate<T>(items: readonly T[]): readonly T[] {
 /** The first range, with those behind it that came while it waited, as far as they fit into one. */
 function takeRange(queue: RecordRange[], recordsMax: number): RecordRange | undefined {
   const first = queue.shift();
-  if (first === undefined || first.unreadable !== undefined) return first;
+  if (first === undefined || first.unreadable !== undefined || queue.length === 0) return first;
   const records = [...first.records];
   let { nextOffset } = first;
   for (let [next] = queue; next !== undefined && next.unreadable === undefined; [next] = queue) {
