@@ -2,19 +2,25 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { topicNames } from '@makerbook/contracts-events';
+import { findOrders } from '@makerbook/postgres';
+import { runOperator } from '../kit/admit-maker.js';
 import { saveRows } from '../kit/save-rows.js';
 import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
-import { type MixedLogWriter, openMixedLog } from './mixed-log.js';
+import { type MixedLog, type MixedLogWriter, openMixedLog, strayOrders } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
 import { readPeakMb } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 
 const FACTS = 1_000_000;
+/** Messages that are parked, and replayed. */
+const STRAYS = 1_000;
 /** What is appended while the commands run. */
 const FACTS_PER_SECOND = 500;
 const APPENDS_PER_SECOND = 5;
 const PEAK_POLL_MS = 100;
+const SETTLED_MS_MAX = 600_000;
 const MAKERS = 1_000;
 const PREFIX = 'bench-rebuild.';
 const ENTRY = fileURLToPath(new URL('../../../services/projector/dist/rebuild/main.js', import.meta.url));
@@ -25,8 +31,8 @@ interface Command {
 }
 
 /**
- * `rebuild` and `verify` of a mixed log, and the way back from an older backup, while a projector runs and more facts
- * come; against a bulk insert of the same rows into the same Postgres.
+ * `rebuild` and `verify` of a mixed log, the replay of parked messages, and the way back from an older backup, while a projector
+ * runs and more facts come; against a bulk insert of the same rows into the same Postgres.
  */
 export async function benchRebuild({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 50 : FACTS;
@@ -48,6 +54,7 @@ export async function benchRebuild({ isQuick }: BenchOptions): Promise<readonly 
     const ends = await project(facts / 2);
     const floor = await insertRows(postgres, databaseUrl, mixed, ends);
     const rebuilt = await underLoad(writer, () => run(parts, 'rebuild'));
+    const parked = await underLoad(writer, () => replayParked(parts, writer, mixed, isQuick ? STRAYS / 50 : STRAYS));
     const verified = await underLoad(writer, () => run(parts, 'verify'));
     const restoredSeconds = await underLoad(writer, async () => {
       const startedAtMs = performance.now();
@@ -68,6 +75,8 @@ export async function benchRebuild({ isQuick }: BenchOptions): Promise<readonly 
       ]),
       state('rebuild', 's', rebuilt.seconds),
       state('verify', 's', verified.seconds),
+      state(`${parked.count} messages in the wrong partition, until they are parked`, 's', parked.parkedSeconds),
+      state('replay of them, until their orders are in the rows', 's', parked.replayedSeconds),
       state('a backup of half of the log restored, until nothing is behind', 's', restoredSeconds),
     ];
   });
@@ -89,6 +98,46 @@ async function underLoad<T>(writer: MixedLogWriter, work: () => Promise<T>): Pro
   } finally {
     isDone = true;
     await loading;
+  }
+}
+
+/** Facts in a partition that is not their maker's are parked, and `parked replay` appends them where they belong, once. */
+async function replayParked(
+  { log, postgres, environment }: OwnParts,
+  writer: MixedLogWriter,
+  mixed: MixedLog,
+  count: number,
+) {
+  const env = { ...environment, TOPIC_PREFIX: mixed.prefix };
+  const strays = strayOrders(mixed, count);
+  const list = async (): Promise<{ readonly id: string }[]> =>
+    JSON.parse(await runOperator(['parked', 'list', '--json'], env));
+  const startedAtMs = performance.now();
+  await writer.appendStrays(strays);
+  const { parked: topic } = topicNames(mixed.prefix);
+  await polled(async () => total(await log.endOffsets(topic)) >= count);
+  const parkedAtMs = performance.now();
+  const ids = (await list()).map(({ id }) => id);
+  if (ids.length !== count) throw new Error(`${ids.length} of ${count} messages are parked`);
+  const replayFromMs = performance.now();
+  await runOperator(['parked', 'replay', ...ids], env);
+  const hashes = strays.map(({ fact }) => fact.orderHash);
+  await polled(async () => (await findOrders(postgres, hashes)).size === count);
+  const replayedAtMs = performance.now();
+  const again = await runOperator(['parked', 'replay', ...ids], env).then(String, String);
+  if (again.match(/was replayed already/g)?.length !== count) throw new Error(`replayed twice: ${again.slice(0, 500)}`);
+  return {
+    count,
+    parkedSeconds: (parkedAtMs - startedAtMs) / 1000,
+    replayedSeconds: (replayedAtMs - replayFromMs) / 1000,
+  };
+}
+
+async function polled(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + SETTLED_MS_MAX;
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`not so after ${SETTLED_MS_MAX} ms: ${isSo}`);
+    await pause(PEAK_POLL_MS);
   }
 }
 
