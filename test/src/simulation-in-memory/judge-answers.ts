@@ -14,6 +14,8 @@ export interface JudgeAnswersParts {
   /** The plain fold of each. */
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
+  /** When the cache was flushed. */
+  readonly flushedAtMs: readonly number[];
 }
 
 interface Told {
@@ -77,7 +79,11 @@ class AnswerJudge {
     ];
   }
 
-  /** More open orders of a maker than it may have; those of which no answer came may come late. */
+  /**
+   * More open orders of a maker than it may have. Those of which no answer came may come late, and a flushed cache has forgotten
+   * those that were under way; one whose cancel stands before it leaves with the fact that opens it, and its place was another
+   * one's by then.
+   */
   judgeLimits(): string[] {
     const confirmed = new Set(this.#accepted.keys());
     return this.#parts.replays.flatMap(({ history }) => {
@@ -88,6 +94,7 @@ class AnswerJudge {
         open.set(maker, own);
         if (happened === 'REMOVED') own.delete(hash);
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
+        if (this.#isCancelledFirst(hash as Hex) || this.#isForgotten(hash as Hex)) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
         for (const other of own) if (this.#isExpired(other as Hex, first?.timeMs ?? 0)) own.delete(other);
         own.add(hash);
@@ -96,6 +103,20 @@ class AnswerJudge {
           : [`${this.#name(hash as Hex)} opened at ${offset} as one too many`];
       });
     });
+  }
+
+  #isCancelledFirst(hash: Hex): boolean {
+    const [[cancel], [submission]] = [this.#cancelled.get(hash) ?? [], this.#submitted.get(hash) ?? []];
+    return cancel !== undefined && submission !== undefined && cancel.offset < submission.offset;
+  }
+
+  /** Whether the cache was flushed while the order was under way. */
+  #isForgotten(hash: Hex): boolean {
+    const storedAtMs = this.#submitted.get(hash)?.[0]?.timeMs ?? 0;
+    const postedAtMs = this.#parts.visits.flatMap(({ kind, hashes, receivedAtMs }) =>
+      kind === 'POST' && hashes.includes(hash) ? [receivedAtMs] : [],
+    );
+    return this.#parts.flushedAtMs.some((ms) => ms <= storedAtMs && postedAtMs.some((posted) => posted <= ms));
   }
 
   #isExpired(hash: Hex, atMs: number): boolean {
@@ -121,8 +142,9 @@ class AnswerJudge {
     if (submitted.length === 0) return [`${this.#name(hash)} was answered with 200, and is not in the log`];
     if (times > 1) return [`${this.#name(hash)} was accepted twice`];
     const isOpened = this.#openings(hash).length > 0;
-    const isCancelledFirst = (this.#cancelled.get(hash)?.[0]?.offset ?? end) < (submitted[0]?.offset ?? 0n);
-    return isOpened || isCancelledFirst ? [] : [`${this.#name(hash)} was answered with 200, and never opened`];
+    return isOpened || this.#isCancelledFirst(hash)
+      ? []
+      : [`${this.#name(hash)} was answered with 200, and never opened`];
   }
 
   #judgeCancelled(visit: Visit, hash: Hex, index: number): string[] {

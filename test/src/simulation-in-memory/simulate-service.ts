@@ -109,6 +109,7 @@ class Run {
   readonly #fatal: string[] = [];
   readonly #commits: Commit[] = [];
   readonly #wrong: string[] = [];
+  readonly #flushedAtMs: number[] = [];
   #running: Process[] = [];
   #started = 0;
   readonly #quarantined = new Set<Address>();
@@ -186,6 +187,7 @@ class Run {
         partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
+        flushedAtMs: this.#flushedAtMs,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
@@ -287,6 +289,7 @@ class Run {
       case 'suspend':
         return this.#suspend(action);
       case 'flush':
+        this.#flushedAtMs.push(this.time.nowMs);
         return redis.flush();
       case 'back up':
         return store.backUp();
