@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook/client';
 import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
@@ -5,6 +6,9 @@ import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wall
 import { admitMaker } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import type { OpenStack } from '../kit/open-stack.js';
+
+const MINED_MS_MAX = 90_000;
+const MINED_POLL_MS = 50;
 
 /** The chain of a stack, as tests drive it. */
 export interface TestChain {
@@ -111,7 +115,7 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
   const send = async (contract: Contract, method: string, ...args: unknown[]): Promise<Mined> => {
     const transaction = await contract.getFunction(method).send(...args);
     await chain.mine();
-    await transaction.wait();
+    await minedOf(chain.provider, transaction.hash);
     return transaction.hash;
   };
   const sign = async ({ amount = 100n, nonce = 0n, expiresIn = 3600, expiresAt, token = 0 }: Terms = {}) =>
@@ -150,6 +154,23 @@ export async function openMaker(stack: OpenStack, chain: TestChain): Promise<Tes
       return send(protocol.connect(taker) as Contract, 'fillOrder', order, signature, makingAmount, 1_000n);
     },
   };
+}
+
+/**
+ * Waits until the transaction stands in a block. Not by its `wait`: there ethers asks the node where nobody can catch the error,
+ * so that a node that is away would end the process.
+ * @throws Error where it was reverted, or the node does not answer
+ */
+async function minedOf(provider: JsonRpcProvider, hash: string): Promise<void> {
+  const deadline = performance.now() + MINED_MS_MAX;
+  for (;;) {
+    const receipt = await provider.getTransactionReceipt(hash);
+    if (receipt?.status === 1) return;
+    if (receipt !== null) throw new Error(`the transaction ${hash} was reverted`);
+    if (performance.now() > deadline)
+      throw new Error(`the transaction ${hash} is in no block after ${MINED_MS_MAX} ms`);
+    await pause(MINED_POLL_MS);
+  }
 }
 
 function say(record: LimitOrderRecord | undefined): string {
