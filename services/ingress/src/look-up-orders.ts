@@ -47,22 +47,21 @@ export function createLookUp({ redis, rows, projection, appendMsMax, now }: Look
   return async (orderHashes) => {
     const known = await hintsOf(redis, orderHashes, now());
     const { found, stale, absent } = groupByHint(orderHashes, known);
-    const toAsk = [...stale.keys(), ...absent];
-    if (toAsk.length === 0) return { found, unsure: undefined };
+    if (stale.size + absent.length === 0) return { found, unsure: undefined };
     try {
-      await addStored(rows, toAsk, stale, found);
+      await Promise.all([addUnended(rows, stale, found), addOpen(rows, absent, found)]);
       const missing = absent.filter((orderHash) => !found.has(orderHash));
       if (missing.length === 0) return { found, unsure: undefined };
       if (known === undefined) return { found, unsure: { orderHashes: missing, reason: 'Redis does not answer' } };
       if (known.since !== undefined && known.since.id !== completeId) {
         await awaitComplete(known.since);
-        await addStored(rows, missing, new Map(), found);
+        await addOpen(rows, missing, found);
       }
       return { found, unsure: undefined };
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error;
-      const orderHashes = toAsk.filter((orderHash) => !found.has(orderHash));
-      return { found, unsure: { orderHashes, reason: error.message } };
+      const unsure = [...stale.keys(), ...absent].filter((orderHash) => !found.has(orderHash));
+      return { found, unsure: { orderHashes: unsure, reason: error.message } };
     }
   };
 }
@@ -88,26 +87,20 @@ function groupByHint(orderHashes: readonly Hex[], known: Hints | undefined) {
   return { found, stale, absent };
 }
 
-/**
- * Adds the orders that are open in the read model, and those with a stale hint that it does not know: they may still be
- * being placed. Throws Unavailable.
- */
-async function addStored(
+/** Adds the orders that are open in the read model. Throws Unavailable. */
+async function addOpen(rows: ReadModel, orderHashes: readonly Hex[], found: Map<Hex, FoundOrder>): Promise<void> {
+  if (orderHashes.length === 0) return;
+  for (const [orderHash, order] of await asUnavailable(() => rows.findOrders(orderHashes))) found.set(orderHash, order);
+}
+
+/** Adds those with a stale hint that have not ended in the read model: they are open, or may still be being placed. Throws Unavailable. */
+async function addUnended(
   rows: ReadModel,
-  orderHashes: readonly Hex[],
   stale: ReadonlyMap<Hex, HintedOrder>,
   found: Map<Hex, FoundOrder>,
 ): Promise<void> {
-  const [open, known] = await asUnavailable(() =>
-    Promise.all([
-      rows.findOrders(orderHashes),
-      rows.findKnownHashes(
-        [...stale].map(([orderHash, { maker, expiresAtSeconds }]) => ({ orderHash, maker, expiresAtSeconds })),
-      ),
-    ]),
-  );
-  for (const [orderHash, order] of open) found.set(orderHash, order);
-  for (const [orderHash, hint] of stale) {
-    if (!known.accepted.has(orderHash) && !known.cancelled.has(orderHash)) found.set(orderHash, hint);
-  }
+  if (stale.size === 0) return;
+  const keys = [...stale].map(([orderHash, { maker, expiresAtSeconds }]) => ({ orderHash, maker, expiresAtSeconds }));
+  const ended = await asUnavailable(() => rows.findEnded(keys));
+  for (const [orderHash, hint] of stale) if (!ended.has(orderHash)) found.set(orderHash, hint);
 }

@@ -1,9 +1,8 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
-import { findKnownHashes } from './project-partition.js';
 import { projectedPositions } from './projected-positions.js';
 import type { HashKey } from './projection-rows.js';
-import { findOrders, hasQuarantined, loadReservations, readMakerList } from './read-orders.js';
+import { findEnded, findOrders, hasQuarantined, loadReservations, readMakerList } from './read-orders.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;
@@ -13,7 +12,7 @@ export function openReadModel(postgres: Postgres) {
     projectedPositions: () => projectedPositions(postgres),
     hasQuarantined: () => hasQuarantined(postgres),
     findOrders: (orderHashes: readonly Hex[]) => findOrders(postgres, orderHashes),
-    findKnownHashes: (hashes: readonly HashKey[]) => findKnownHashes(postgres, hashes),
+    findEnded: (hashes: readonly HashKey[]) => findEnded(postgres, hashes),
     loadReservations: (maker: Hex, partition: number, nowSeconds: number) =>
       loadReservations(postgres, maker, partition, nowSeconds),
     readMakerList: (maker: Hex, partition: number) => readMakerList(postgres, maker, partition),

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
+import { type HashKey, shapes } from './projection-rows.js';
 
 /** One order of a maker's list. */
 export interface ListedOrder {
@@ -65,6 +66,26 @@ export async function findOrders(postgres: Postgres, orderHashes: readonly Hex[]
     }),
   );
 }
+
+/**
+ * Those that were accepted, or cancelled before that, and are not open: they can never be open again. One statement, for
+ * between two the rows may get on, or be replaced by older ones.
+ */
+export async function findEnded(postgres: Postgres, hashes: readonly HashKey[]): Promise<ReadonlySet<Hex>> {
+  if (hashes.length === 0) return new Set();
+  const rows = await postgres.query<{ order_hash: Hex }>(findEndedSql, shapes.hashKey.toArrays(hashes));
+  return new Set(rows.map(({ order_hash }) => order_hash));
+}
+
+const findEndedSql = `
+  with asked as (select * from ${shapes.hashKey.given(1)}),
+  known as (
+    select order_hash from asked join order_history h using (maker, expires_at_seconds, order_hash)
+    where h.happened = 'OPENED'
+    union
+    select order_hash from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)
+  )
+  select order_hash from known left join orders using (order_hash) where orders.order_hash is null`;
 
 /** A hash that was accepted once and has not expired. */
 export interface AcceptedOrder {

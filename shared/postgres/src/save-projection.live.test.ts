@@ -3,6 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import {
   connectPostgres,
+  findEnded,
   findKnownHashes,
   findOrders,
   type HistoryRow,
@@ -293,6 +294,7 @@ describe('reading', () => {
       accepted: new Set(),
       cancelled: new Set([hashOf(9)]),
     });
+    expect(await findEnded(postgres, [order(9), order(8), order(1)])).toEqual(new Set([hashOf(9)]));
     const { accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
     expect(accepted).toContainEqual({ orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, isOpen: false });
     expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
@@ -312,5 +314,6 @@ describe('reading', () => {
       accepted: new Set([hashOf(1), hashOf(2)]),
       cancelled: new Set(),
     });
+    expect(await findEnded(postgres, [order(1), order(2), order(3)])).toEqual(new Set([hashOf(2)]));
   });
 });

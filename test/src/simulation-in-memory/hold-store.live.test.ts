@@ -62,12 +62,12 @@ async function readAll(rows: ReadModel) {
   const sorted = <T extends { readonly orderHash: Hex }>(all: readonly T[]) =>
     all.toSorted((a, b) => (a.orderHash < b.orderHash ? -1 : 1));
   const found = await rows.findOrders(orders.map(({ orderHash }) => orderHash));
-  const known = await rows.findKnownHashes(keys);
+  const ended = await rows.findEnded(keys);
   return {
     positions: (await rows.projectedPositions()).get(partition),
     hasQuarantined: await rows.hasQuarantined(),
     found: [...found].sort(),
-    known: { accepted: [...known.accepted].sort(), cancelled: [...known.cancelled].sort() },
+    ended: [...ended].sort(),
     lists: await Promise.all(makers.map((maker) => rows.readMakerList(maker, partition))),
     reservations: await Promise.all(
       [0, 1_700_000_100].flatMap((nowSeconds) =>

@@ -78,12 +78,13 @@ export class StoreInMemory {
             }),
           );
         }),
-      findKnownHashes: (keys) =>
+      findEnded: (keys) =>
         ask((tables) => {
+          const isKnown = (hash: Hex) =>
+            tables.some(({ history, cancelled }) => history.some(isOpeningOf(hash)) || cancelled.has(hash));
+          const isOpen = (hash: Hex) => tables.some(({ orders }) => orders.has(hash));
           const asked = keys.map(({ orderHash }) => orderHash);
-          const isOpened = (hash: Hex) => tables.some(({ history }) => history.some(isOpeningOf(hash)));
-          const isCancelled = (hash: Hex) => tables.some(({ cancelled }) => cancelled.has(hash));
-          return { accepted: new Set(asked.filter(isOpened)), cancelled: new Set(asked.filter(isCancelled)) };
+          return new Set(asked.filter((hash) => isKnown(hash) && !isOpen(hash)));
         }),
       loadReservations: (maker, partition, nowSeconds) =>
         ask((all) => {
