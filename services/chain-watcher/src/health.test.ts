@@ -6,6 +6,7 @@ const SILENCE_MS_MAX = 300_000;
 const block = { number: 100, hash: '0x1', timestamp: 999 } as const;
 const well: Signs = {
   nowMs: 1_000_000,
+  unixMs: 1_000_000,
   startedAtMs: 0,
   hasReadLog: true,
   role: 'HOLDER',

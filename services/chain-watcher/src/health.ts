@@ -5,9 +5,11 @@ import { retrying } from './retry.js';
 import type { LogBlock } from './watch/follow-log.js';
 import type { Work } from './work.js';
 
-/** What the health of the watcher is judged by. Times in milliseconds since 1970. */
+/** What the health of the watcher is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
   readonly nowMs: number;
+  /** Milliseconds since 1970. */
+  readonly unixMs: number;
   readonly startedAtMs: number;
   readonly hasReadLog: boolean;
   readonly role: 'STANDBY' | 'CANDIDATE' | 'HOLDER';
@@ -32,7 +34,10 @@ export interface Signs {
 
 export interface VitalsOptions {
   readonly logger: Logger;
+  /** Milliseconds that never go back. */
   readonly nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly unixMs: () => number;
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -86,6 +91,7 @@ export class Vitals {
   signs({ state, followed }: Pick<Work, 'state' | 'followed'>, headNumber: number | undefined): Signs {
     return {
       nowMs: this.options.nowMs(),
+      unixMs: this.options.unixMs(),
       startedAtMs: this.startedAtMs,
       hasReadLog: state.hasReadLog,
       role: state.lead.role,
@@ -157,7 +163,7 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
     return `the node is ${newest - (headNumber ?? 0)} blocks behind block ${newest}, which is published`;
   if (phase === 'CATCHING_UP' || lagBlocks > LAG_BLOCKS_MAX) return `catching up: ${lagBlocks} blocks behind the head`;
   // A node without new blocks answers, and knows of no newer one: only the clock shows it.
-  const lagMs = signs.nowMs - processed.timestamp * 1000;
+  const lagMs = signs.unixMs - processed.timestamp * 1000;
   if (lagSecondsMax === 0 || lagMs <= lagSecondsMax * 1000) return 'ok';
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;
 }

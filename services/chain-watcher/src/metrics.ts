@@ -4,9 +4,11 @@ import type { Vitals } from './health.js';
 import type { CatchUpProgress } from './observe/term-work.js';
 import type { Work } from './work.js';
 
-/** What the gauges are read from, when they are scraped. Times in milliseconds since 1970. */
+/** What the gauges are read from, when they are scraped. Times in milliseconds of a clock that never goes back. */
 export interface Measured {
   readonly nowMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly unixMs: () => number;
   readonly startedAtMs: number;
   readonly partitions: number;
   readonly work: Work;
@@ -105,7 +107,7 @@ function observeWith(
 }
 
 function observeBlocks(measured: Measured, { gauge }: Observed): void {
-  const { nowMs, startedAtMs, headNumber, work, vitals, partitions } = measured;
+  const { nowMs, unixMs, startedAtMs, headNumber, work, vitals, partitions } = measured;
   const { state, followed } = work;
   const secondsSince = (atMs: number) => Math.max(0, (nowMs() - atMs) / 1000);
   const newest = () => followed.newestBlock();
@@ -123,7 +125,7 @@ function observeBlocks(measured: Measured, { gauge }: Observed): void {
     'Age of the newest block of the log by its timestamp; before the first, time since the start',
     () => {
       const block = newest();
-      return secondsSince(block === undefined ? startedAtMs : block.timestamp * 1000);
+      return block === undefined ? secondsSince(startedAtMs) : Math.max(0, unixMs() / 1000 - block.timestamp);
     },
   );
   gauge('loop_age_seconds', 'Time since the block loop last went on; 0 while another watcher holds the term', () =>

@@ -37,7 +37,7 @@ export interface Watcher extends Running {
   readonly state: Readonly<WatcherState>;
 }
 
-/** What the process brings: its telemetry, and a clock that tests may set. */
+/** What the process brings: its telemetry, and the machine's clock, in milliseconds since 1970. */
 export interface WatcherParts {
   readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
   readonly nowMs?: () => number;
@@ -65,7 +65,9 @@ class RunningWatcher implements Watcher {
   private readonly settings: WatcherSettings;
   private readonly telemetry: WatcherParts['telemetry'];
   private readonly logger: Logger;
-  private readonly nowMs: () => number;
+  private readonly unixMs: () => number;
+  /** How long something takes is measured by it: the machine's clock may be set. */
+  private readonly nowMs = () => performance.now();
   private readonly meters: WatcherMeters = createMetrics();
   private readonly vitals: Vitals;
   private readonly stopping = new AbortController();
@@ -77,14 +79,14 @@ class RunningWatcher implements Watcher {
   private work: Work | undefined;
   private ops: OpsServer | undefined;
 
-  constructor(settings: WatcherSettings, { telemetry, nowMs = Date.now }: WatcherParts) {
+  constructor(settings: WatcherSettings, { telemetry, nowMs: unixMs = Date.now }: WatcherParts) {
     this.settings = settings;
     this.telemetry = telemetry;
     this.logger = telemetry.logger;
-    this.nowMs = nowMs;
+    this.unixMs = unixMs;
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.stopping.signal);
-    this.vitals = new Vitals({ logger: telemetry.logger, nowMs, wait: waitFor });
+    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: this.nowMs, unixMs, wait: waitFor });
     const ended = new Promise<Error>((resolve) => {
       this.end = resolve;
     });
@@ -101,7 +103,7 @@ class RunningWatcher implements Watcher {
   }
 
   async start(): Promise<void> {
-    const { settings, logger, meters, vitals, nowMs, closing } = this;
+    const { settings, logger, meters, vitals, nowMs, unixMs, closing } = this;
     const { signal } = this.stopping;
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
@@ -143,6 +145,7 @@ class RunningWatcher implements Watcher {
       logger,
       signal,
       nowMs,
+      unixMs,
       holder: randomUUID(),
       wait: waitFor,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
@@ -152,7 +155,7 @@ class RunningWatcher implements Watcher {
     });
     this.work = work;
     closing.push(() => work.stop());
-    const measured = { nowMs, startedAtMs: vitals.startedAtMs, partitions: settings.PARTITIONS, work, vitals };
+    const measured = { nowMs, unixMs, startedAtMs: vitals.startedAtMs, partitions: settings.PARTITIONS, work, vitals };
     meters.observe({
       ...measured,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
@@ -220,7 +223,7 @@ class RunningWatcher implements Watcher {
 
   private reports(): Pick<WorkParts, 'onBlock' | 'onCatchUp' | 'onRole' | 'onFatal'> {
     const { logger, meters, vitals, nowMs } = this;
-    let reportedAtMs = 0;
+    let reportedAtMs = Number.NEGATIVE_INFINITY;
     return {
       onBlock: ({ number }, facts, tookMs) => {
         meters.blockProcessed(facts, tookMs);

@@ -34,6 +34,8 @@ export interface OpenOrder extends WatchedOrder {
 export interface WorkParts
   extends Pick<LeadOptions, 'holder' | 'onRole'>,
     Pick<TermWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
+  /** Milliseconds since 1970: what is published has its time by it. Nothing else is. */
+  readonly unixMs: () => number;
   readonly log: Log;
   readonly appender: Appender;
   readonly topics: TopicNames;
@@ -68,9 +70,15 @@ export class Work {
 
   constructor(parts: WorkParts) {
     this.parts = parts;
-    const { log, appender, topics, logger, nowMs, onFatal, batchRecordsMax, settings } = parts;
+    const { log, appender, topics, logger, nowMs, unixMs, onFatal, batchRecordsMax, settings } = parts;
     const partitions = settings.PARTITIONS;
-    this.publisher = createFactPublisher({ appender, topic: topics.makerEvents, partitions, nowMs, batchRecordsMax });
+    this.publisher = createFactPublisher({
+      appender,
+      topic: topics.makerEvents,
+      partitions,
+      nowMs: unixMs,
+      batchRecordsMax,
+    });
     this.followed = new FollowedLog({
       log,
       topics,

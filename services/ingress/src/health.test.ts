@@ -5,7 +5,7 @@ const heard = (agoMs: number) => {
   return { isCaughtUp: () => true, isCancelOnly: () => false, lastPollAtMs: () => 1_000_000 - agoMs };
 };
 const well: HealthParts = {
-  nowMs: () => 1_000_000,
+  monotonicMs: () => 1_000_000,
   makers: heard(500),
   redis: { isThere: async () => true },
   postgres: { isThere: async () => true },

@@ -17,7 +17,8 @@ export interface HealthParts {
   readonly lag: Pick<ProjectionLag, 'seconds'>;
   /** POST answers 503 while the read model is behind for longer. */
   readonly lagSecondsMax: number;
-  readonly nowMs: () => number;
+  /** Milliseconds that never go back, as those of `lastPollAtMs`. */
+  readonly monotonicMs: () => number;
 }
 
 /**
@@ -25,7 +26,7 @@ export interface HealthParts {
  * that is behind, and the decision to take no orders are shown and do not decide: cancelling goes on without them, and no
  * other instance would do better.
  */
-export function reportHealth({ makers, redis, postgres, lag, lagSecondsMax, nowMs }: HealthParts): {
+export function reportHealth({ makers, redis, postgres, lag, lagSecondsMax, monotonicMs }: HealthParts): {
   live: () => Health;
   ready: () => Promise<Health>;
 } {
@@ -35,7 +36,7 @@ export function reportHealth({ makers, redis, postgres, lag, lagSecondsMax, nowM
       const [isRedisThere, isStoreThere] = await Promise.all([redis.isThere(), postgres.isThere()]);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
-        kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
+        kafka: monotonicMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
         redis: isRedisThere ? 'ok' : 'does not answer',
       };
       const stored = isStoreThere ? 'ok' : 'is away; only what Redis holds can be placed or cancelled';

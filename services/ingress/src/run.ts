@@ -70,7 +70,13 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     const quoteSigner = loadQuoteSigner(settings);
     const connections = connect(settings, { logger, fail, closing });
     const { log, topics, redis, postgres, makers, makerEventsTopic } = connections;
-    const lag = watchProjectionLag({ log, postgres, makerEventsTopic, intervalMs: LAG_INTERVAL_MS, now });
+    const lag = watchProjectionLag({
+      log,
+      postgres,
+      makerEventsTopic,
+      intervalMs: LAG_INTERVAL_MS,
+      monotonicMs: () => performance.now(),
+    });
     closing.push(async () => lag.stop());
     const rows = openReadModel(postgres);
     const after: After = (ms, work) => {
@@ -82,7 +88,14 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
-      ...reportHealth({ makers, redis, postgres, lag, lagSecondsMax: settings.PROJECTION_LAG_SECONDS_MAX, nowMs: now }),
+      ...reportHealth({
+        makers,
+        redis,
+        postgres,
+        lag,
+        lagSecondsMax: settings.PROJECTION_LAG_SECONDS_MAX,
+        monotonicMs: () => performance.now(),
+      }),
     });
     closing.push(() => ops.stop());
     const api = await serveApi({

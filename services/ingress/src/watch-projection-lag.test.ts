@@ -20,7 +20,7 @@ beforeEach(() => {
     } as unknown as Postgres,
     makerEventsTopic: 'facts',
     intervalMs: 1000,
-    now: Date.now,
+    monotonicMs: Date.now,
   });
 });
 afterEach(() => {

@@ -13,7 +13,8 @@ export interface ProjectionLagParts {
   readonly postgres: Postgres;
   readonly makerEventsTopic: string;
   readonly intervalMs: number;
-  readonly now: () => number;
+  /** Milliseconds that never go back. */
+  readonly monotonicMs: () => number;
 }
 
 /** An end of the log that was seen, and when. */
@@ -28,7 +29,7 @@ interface Target {
  * as a growing lag.
  */
 export function watchProjectionLag(parts: ProjectionLagParts): ProjectionLag {
-  const { log, postgres, makerEventsTopic, intervalMs, now } = parts;
+  const { log, postgres, makerEventsTopic, intervalMs, monotonicMs } = parts;
   const targets = new Map<number, Target>();
   let isComparing = false;
   const compare = async () => {
@@ -39,7 +40,7 @@ export function watchProjectionLag(parts: ProjectionLagParts): ProjectionLag {
     }
     for (const [partition, end] of ends.entries()) {
       const isBehind = positions === undefined || (positions.get(partition) ?? 0n) < end;
-      if (isBehind && !targets.has(partition)) targets.set(partition, { end, seenAtMs: now() });
+      if (isBehind && !targets.has(partition)) targets.set(partition, { end, seenAtMs: monotonicMs() });
     }
   };
   const timer = setInterval(() => {
@@ -52,7 +53,7 @@ export function watchProjectionLag(parts: ProjectionLagParts): ProjectionLag {
   return {
     seconds: () => {
       const oldest = Math.min(...[...targets.values()].map(({ seenAtMs }) => seenAtMs));
-      return targets.size === 0 ? 0 : Math.max(0, (now() - oldest) / 1000);
+      return targets.size === 0 ? 0 : Math.max(0, (monotonicMs() - oldest) / 1000);
     },
     stop: () => clearInterval(timer),
   };

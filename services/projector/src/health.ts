@@ -1,7 +1,7 @@
 import type { Health } from '@makerbook/http';
 import type { ConsumerHealth } from '@makerbook/kafka';
 
-/** What the health of the projector is judged by. Times in milliseconds since 1970. */
+/** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
   readonly nowMs: number;
   readonly startedAtMs: number;

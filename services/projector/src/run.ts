@@ -89,9 +89,9 @@ export async function runProjector(
       logger,
     });
     closing.push(pruning.stop);
-    const startedAtMs = Date.now();
+    const startedAtMs = performance.now();
     const signs = (): Signs => ({
-      nowMs: Date.now(),
+      nowMs: performance.now(),
       startedAtMs,
       consumer: consumer.health(),
       failure: failure?.message,

@@ -11,7 +11,7 @@ const readyAt = (nowMs: number, parts: Partial<HealthParts> = {}) =>
     makers,
     redis: { isThere: async () => true },
     postgres: { isThere: async () => true },
-    nowMs: () => nowMs,
+    monotonicMs: () => nowMs,
     ...parts,
   }).ready();
 

@@ -14,14 +14,15 @@ export interface HealthParts {
   readonly redis: Pick<RedisConnection, 'isThere'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
   readonly replica?: Pick<Postgres, 'isThere'> | undefined;
-  readonly nowMs: () => number;
+  /** Milliseconds that never go back, as those of `lastPollAtMs`. */
+  readonly monotonicMs: () => number;
 }
 
 /**
  * Alive as long as it answers. Ready when the whitelist was read, and Redis, Postgres or its replica is there: one of them is enough
  * to list orders, and without Kafka what is there can still be served. Every check is shown all the same.
  */
-export function reportHealth({ makers, redis, postgres, replica, nowMs }: HealthParts): {
+export function reportHealth({ makers, redis, postgres, replica, monotonicMs }: HealthParts): {
   live: () => Health;
   ready: () => Promise<Health>;
 } {
@@ -32,7 +33,7 @@ export function reportHealth({ makers, redis, postgres, replica, nowMs }: Health
       const [isRedisThere, isStoreThere, isCopyThere] = await Promise.all(parts);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
-        kafka: nowMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
+        kafka: monotonicMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
         redis: isRedisThere ? 'ok' : 'does not answer',
         postgres: isStoreThere ? 'ok' : 'is away',
         ...(isCopyThere !== undefined && { replica: isCopyThere ? 'ok' : 'is away: its reads go to the primary' }),

@@ -57,7 +57,7 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
       host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
-      ...reportHealth({ makers, redis, postgres, replica, nowMs }),
+      ...reportHealth({ makers, redis, postgres, replica, monotonicMs: () => performance.now() }),
     });
     closing.push(() => ops.stop());
     const api = await serveApi({

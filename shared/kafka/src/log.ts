@@ -132,7 +132,7 @@ export interface Following {
   readonly caughtUp: Promise<void>;
   /** The next offset to be read, by partition. */
   positions(): readonly bigint[];
-  /** When the brokers last answered a fetch, in milliseconds since the epoch; 0 before the first. */
+  /** When the brokers last answered a fetch, by `performance.now()`: it never goes back; -Infinity before the first. */
   lastPollAtMs(): number;
   stop(): Promise<void>;
 }
@@ -179,7 +179,7 @@ export interface ConsumerHealth {
   readonly state: 'joining' | 'running' | 'stopped' | 'failed';
   /** Partitions that this member owns now. */
   readonly assigned: readonly number[];
-  /** When the brokers last answered a fetch, in milliseconds since the epoch; 0 before the first. */
+  /** When the brokers last answered a fetch, by `performance.now()`: it never goes back; -Infinity before the first. */
   readonly lastPollAtMs: number;
   /** When the group's coordinator last answered, likewise. */
   readonly lastHeartbeatAtMs: number;

@@ -17,7 +17,7 @@ export interface Makers {
   admittedCount(): number;
   /** Whether the feed was read up to its end at the start: before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
-  /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
+  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
   lastPollAtMs(): number;
   stop(): Promise<void>;
 }

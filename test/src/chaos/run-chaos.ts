@@ -9,7 +9,7 @@ import { type FollowedOrders, followOrders } from '../end-to-end/follow-orders.j
 import { eventually } from '../kit/eventually.js';
 import { compareAnswers } from './compare-answers.js';
 import { type Fault, listFaults } from './faults.js';
-import type { Finding } from './judge-orders.js';
+import type { Finding, OrderHistory } from './judge-orders.js';
 import type { ChaosBed } from './open-bed.js';
 import { type Load, putLoadOn } from './put-load-on.js';
 
@@ -34,7 +34,7 @@ export interface Round {
   readonly heldMs: number;
   readonly beganAtMs: number;
   /** Milliseconds from the end of the fault, or the last of two, until each works. */
-  readonly recoveredMs: { readonly POST: number; readonly GET: number; readonly feed: number };
+  readonly recoveredMs: Recovered;
   /** Until all processes were ready, and which was the last that was not. */
   readonly readyMs: number;
   readonly unready: string;
@@ -53,7 +53,12 @@ export interface ChaosResult {
   readonly restarts: readonly string[];
 }
 
+/** Milliseconds until something works again; `order`: until an order that was posted since has been read on the chain. */
+type Recovered = Readonly<Record<'POST' | 'GET' | 'feed' | 'order', number>>;
+
 const RECOVERED_MS_MAX = 180_000;
+/** So many of the newest orders are looked at. */
+const NEW_ORDERS = 50;
 const POLL_MS = 20;
 /** Between two rounds. */
 const PAUSE_MS = [200, 2_500] as const;
@@ -154,13 +159,8 @@ async function playRound(
   return { faults: begun, heldMs: endedAtMs - beganAtMs, beganAtMs, recoveredMs, readyMs, unready };
 }
 
-/** Waits until a POST and a GET that began after that time are answered, and the feed has a block of later. */
-async function recovered(
-  bed: ChaosBed,
-  load: Load,
-  feed: FollowedOrders,
-  fromMs: number,
-): Promise<Round['recoveredMs']> {
+/** Waits until a POST and a GET that began after that time are answered, its order was read, and the feed has a block of later. */
+async function recovered(bed: ChaosBed, load: Load, feed: FollowedOrders, fromMs: number): Promise<Recovered> {
   const answered = async (kind: 'POST' | 'GET') => {
     for (;;) {
       const { beganAtMs, endedAtMs } = load.answered(kind);
@@ -176,13 +176,21 @@ async function recovered(
     }
     return performance.now() - fromMs;
   };
+  const read = async () => {
+    const isNew = ({ posts }: OrderHistory) =>
+      posts.some(({ outcome, beganAtMs }) => outcome === 'stored' && beganAtMs >= fromMs);
+    const isRead = ({ signed: { orderHash } }: OrderHistory) =>
+      feed.isObserved(orderHash) || feed.last(orderHash).startsWith('gone');
+    while (!load.orders.slice(-NEW_ORDERS).some((order) => isNew(order) && isRead(order))) await tick('an order');
+    return performance.now() - fromMs;
+  };
   const tick = async (what: string) => {
     if (performance.now() - fromMs > RECOVERED_MS_MAX)
       throw new Error(`${what} does not work after ${RECOVERED_MS_MAX} ms`);
     await pause(POLL_MS);
   };
-  const [POST, GET, feedMs] = await Promise.all([answered('POST'), answered('GET'), followed()]);
-  return { POST, GET, feed: feedMs };
+  const [POST, GET, feedMs, order] = await Promise.all([answered('POST'), answered('GET'), followed(), read()]);
+  return { POST, GET, feed: feedMs, order };
 }
 
 function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs, unready }: Round): string {

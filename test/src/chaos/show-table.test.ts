@@ -7,7 +7,7 @@ const round = (beganAtMs: number, feedMs: number, ...faults: Round['faults']): R
   faults,
   heldMs: 1,
   beganAtMs,
-  recoveredMs: { POST: 100, GET: 200, feed: feedMs },
+  recoveredMs: { POST: 100, GET: 200, feed: feedMs, order: 50 },
   readyMs: 0,
   unready: '',
 });

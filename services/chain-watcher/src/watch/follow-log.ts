@@ -171,7 +171,7 @@ export class FollowedLog {
     return this.seen;
   }
 
-  /** When the brokers last answered, in milliseconds since 1970; 0 before the first time. */
+  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
   lastPollAtMs(): number {
     return this.following?.lastPollAtMs() ?? 0;
   }

@@ -57,7 +57,7 @@ export class Fetcher {
   readonly #readings = new Map<number, Reading>();
   readonly #polls = new Map<number, Promise<void>>();
   readonly #closing = new AbortController();
-  #lastPollAtMs = 0;
+  #lastPollAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: FetcherOptions) {
     this.#options = options;
@@ -152,7 +152,7 @@ export class Fetcher {
       const partitions = rotate(ready).map(({ partition, fetchFrom }) => ({ partition, from: fetchFrom }));
       const deadline = deadlineIn(waitMs + ANSWER_MS_MAX);
       const answer = await fetchOnce(cluster.broker(leader), topic, partitions, waitMs, deadline);
-      this.#lastPollAtMs = Date.now();
+      this.#lastPollAtMs = performance.now();
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
       const failed = accepted.find((outcome) => outcome.status === 'rejected');
       if (failed !== undefined) {

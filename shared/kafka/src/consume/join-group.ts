@@ -49,7 +49,7 @@ export class GroupMember {
   readonly #membership: Promise<void>;
   #memberId = '';
   #generationId: number | undefined;
-  #lastHeartbeatAtMs = 0;
+  #lastHeartbeatAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: GroupOptions) {
     this.#options = options;
@@ -214,7 +214,7 @@ export class GroupMember {
   }
 
   #renewSession(): Deadline {
-    this.#lastHeartbeatAtMs = Date.now();
+    this.#lastHeartbeatAtMs = performance.now();
     return deadlineIn(SESSION_TIMEOUT_MS);
   }
 

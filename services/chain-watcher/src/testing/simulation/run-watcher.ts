@@ -64,6 +64,7 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, view
     logger: silentLogger,
     signal,
     nowMs,
+    unixMs: nowMs,
     wait,
     retryFor: (_, until) => (once) =>
       retrying(once, {
