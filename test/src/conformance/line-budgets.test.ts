@@ -8,8 +8,8 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3560,
-  'services/ingress': 1895,
+  'services/chain-watcher': 3580,
+  'services/ingress': 1905,
   'services/operator': 890,
   'services/projector': 3110,
   'services/query': 850,
@@ -20,7 +20,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/domain': 955,
   'shared/http': 1380,
   'shared/kafka': 3575,
-  'shared/postgres': 1455,
+  'shared/postgres': 1475,
   'shared/redis': 1645,
   'shared/settings': 565,
   'shared/signatures': 245,
