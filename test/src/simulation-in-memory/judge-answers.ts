@@ -110,7 +110,7 @@ class AnswerJudge {
     return cancel !== undefined && submission !== undefined && cancel.offset < submission.offset;
   }
 
-  /** Whether the cache was flushed while the order was under way. */
+  /** Whether the cache was flushed while the order was under way: then nobody knows of it until it is in the log. */
   #isForgotten(hash: Hex): boolean {
     const storedAtMs = this.#submitted.get(hash)?.[0]?.timeMs ?? 0;
     const postedAtMs = this.#parts.visits.flatMap(({ kind, hashes, receivedAtMs }) =>
@@ -140,7 +140,7 @@ class AnswerJudge {
     const times = (this.#accepted.get(hash) ?? 0) + 1;
     this.#accepted.set(hash, times);
     if (submitted.length === 0) return [`${this.#name(hash)} was answered with 200, and is not in the log`];
-    if (times > 1) return [`${this.#name(hash)} was accepted twice`];
+    if (times > 1 && !this.#isForgotten(hash)) return [`${this.#name(hash)} was accepted twice`];
     const isOpened = this.#openings(hash).length > 0;
     return isOpened || this.#isCancelledFirst(hash)
       ? []
