@@ -76,7 +76,7 @@ export function createReserver(parts: ReserverParts): Reserver {
       } else if (outcome.kind === 'emptied') {
         throw new Unavailable('the cache was emptied while the request was under way');
       } else if (outcome.kind === 'under_way') {
-        if (now() >= deadline) throw new Unavailable('another request is placing the same order right now');
+        if (now() >= deadline) throw new Unavailable('another request of the maker is still under way');
         await pause(after);
       } else {
         return outcome;

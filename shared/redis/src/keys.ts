@@ -5,7 +5,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
  */
 export interface RedisKeys {
   readonly prefix: string;
-  /** HASH `pos` (the log offset that Redis reflects, decimal), `epoch`. Made by the projector's script alone. */
+  /** HASH `pos` (the log offset that Redis reflects, decimal), `epoch`, and `before`, the epoch before it. Made by the projector's script alone. */
   partition(partition: number): string;
   /** HASH orderHash → sort key and record, and `@` → position of the fill: the maker's list. */
   list(epoch: string, maker: Hex): string;

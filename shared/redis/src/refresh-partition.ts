@@ -171,6 +171,7 @@ local pos, epoch = state[1], state[2]
 local outcome = 'applied'
 if not epoch or (pos ~= prev and pos ~= new) then
   outcome = 'reset'
+  if epoch then redis.call('HSET', partition, 'before', epoch) end
   epoch = fresh
   redis.call('HSET', partition, 'epoch', epoch, 'pos', new)
   local now = redis.call('TIME')

@@ -368,7 +368,7 @@ describe('the phases', () => {
 
   test('a budget outlives a new owner of the partition', async () => {
     await warm();
-    await reserved([1, 2, 3], { budget: { ratePerSecond: 1, burst: 5 } });
+    await (await reserved([1, 2, 3], { budget: { ratePerSecond: 1, burst: 5 } })).settle('appended');
     await refresher.refreshPartition({ partition, prevPos: 90n, newPos: 91n, changes: [] });
     await warm();
     expect(await reserve([4], { budget: { ratePerSecond: 1, burst: 5 } })).toMatchObject({ remaining: [1] });
@@ -446,6 +446,19 @@ describe('a cold maker', () => {
     await warm([{ n: 1, isOpen: true }]);
     expect(await refresher.refreshPartition({ partition, prevPos: 50n, newPos: 51n, changes: [] })).toBe('reset');
     expect((await reserve([1])).kind).toBe('cold');
+  });
+
+  test('waits for what is under way since before a missed refresh, until that has ended or its lease has run out', async () => {
+    await warm();
+    const first = await reserved([1]);
+    expect(await refresher.refreshPartition({ partition, prevPos: 50n, newPos: 51n, changes: [] })).toBe('reset');
+    expect(await reserve([2, 1])).toEqual({ kind: 'under_way', index: 0 });
+    expect((await reserve([2], { makers: [{ maker: otherMaker, partition }] })).kind).toBe('cold');
+    expect((await reserve([2], { nowMs: nowMs + 10_000 })).kind).toBe('cold');
+    await warm();
+    expect((await reserve([2])).kind).toBe('under_way');
+    await first.settle('appended');
+    expect((await reserve([2])).kind).toBe('reserved');
   });
 });
 

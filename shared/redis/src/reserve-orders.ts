@@ -62,7 +62,8 @@ export interface ReservedAt {
  * - `emptied`: this Redis has lost what it held since the request arrived, perhaps that its hash was answered as unknown;
  *   nothing was charged.
  * - `cancelled`: while the request was under way, a DELETE was answered that the hash is unknown.
- * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
+ * - `under_way`: the same hash is being appended by another request right now, or anything of the maker since before Redis had to
+ *   begin anew; nothing was charged.
  * - all others but `rate_limited` and `over_budget` have charged the orders.
  */
 export type ReserveOutcome =
@@ -218,10 +219,15 @@ if chargeOnly then
   return answer('charged', 0, 0)
 end
 
--- A maker is cold until it was loaded, and again when a lease ran out without an outcome.
-local epochs = {}
+-- A maker is cold until it was loaded, and again when a lease ran out without an outcome. What is under way since before
+-- the epoch is in no row yet, and not in what is loaded: the maker waits for it.
+local epochs, waitsAt = {}, nil
 for i, m in ipairs(makers) do
-  m.epoch = redis.call('HGET', key('p', m.partition), 'epoch')
+  local state = redis.call('HMGET', key('p', m.partition), 'epoch', 'before')
+  m.epoch = state[1]
+  for _, lease in ipairs(state[2] and redis.call('HVALS', key('w', state[2], m.maker)) or {}) do
+    if tonumber(string.match(lease, '^%d+')) > nowMs then waitsAt = waitsAt or m.at[1] end
+  end
   local cold = not m.epoch or redis.call('HEXISTS', key('r', m.epoch, m.maker), 'ready') == 0
   if not cold then
     m.underWay = redis.call('HVALS', key('w', m.epoch, m.maker))
@@ -232,6 +238,7 @@ for i, m in ipairs(makers) do
   end
   if cold then names[#names + 1] = i - 1 end
 end
+if waitsAt then return answer('under_way', waitsAt, 0) end
 if #names > 0 then return answer('cold', 0, 0) end
 local lostAtMs = string.match(redis.call('GET', prefix .. 'since') or '', ':(%d+)$')
 if lostAtMs and receivedAtMs <= tonumber(lostAtMs) then return answer('emptied', 0, 0) end
