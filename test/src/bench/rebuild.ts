@@ -110,14 +110,13 @@ async function replayParked(
 ) {
   const env = { ...environment, TOPIC_PREFIX: mixed.prefix };
   const strays = strayOrders(mixed, count);
-  const list = async (): Promise<{ readonly id: string }[]> =>
-    JSON.parse(await runOperator(['parked', 'list', '--json'], env));
   const startedAtMs = performance.now();
   await writer.appendStrays(strays);
   const { parked: topic } = topicNames(mixed.prefix);
   await polled(async () => total(await log.endOffsets(topic)) >= count);
   const parkedAtMs = performance.now();
-  const ids = (await list()).map(({ id }) => id);
+  // Each line begins with the message's place.
+  const ids = (await runOperator(['parked', 'list'], env)).split('\n').map((line) => line.split(' ')[0] ?? '');
   if (ids.length !== count) throw new Error(`${ids.length} of ${count} messages are parked`);
   const replayFromMs = performance.now();
   await runOperator(['parked', 'replay', ...ids], env);
