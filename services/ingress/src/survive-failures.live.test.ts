@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { findFreePort, type KafkaPart, loadUntilRefused, startKafka } from '@makerbook/parts';
+import { projectedPositions } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
 import { reserveTestOrder } from './testing/reserve-test-order.js';
@@ -46,6 +47,16 @@ describe('a process that is killed', () => {
     expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
   });
   afterAll(() => ingress.stop());
+
+  // What a test leaves to the read model takes a slow machine some seconds, and a maker whom Redis has to load waits less.
+  beforeEach(async () => {
+    const ends = await ingress.log.endOffsets(ingress.makerEventsTopic);
+    await until('the read model has caught up', async () => {
+      const positions = await projectedPositions(ingress.postgres);
+      return ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end);
+    });
+    await until('Redis holds the maker', async () => (await answerOf(ingress, [await signOrder(maker)])) === '200 ok');
+  });
 
   test('or stops under load: each request is answered or refused at its connection, and what was answered is stored', async () => {
     const orders = await Promise.all(Array.from({ length: 500 }, () => signOrder(maker)));
