@@ -37,10 +37,9 @@ export interface Watcher extends Running {
   readonly state: Readonly<WatcherState>;
 }
 
-/** What the process brings: its telemetry, and the machine's clock, in milliseconds since 1970. */
+/** What the process brings. */
 export interface WatcherParts {
   readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
-  readonly nowMs?: () => number;
 }
 
 /**
@@ -65,7 +64,7 @@ class RunningWatcher implements Watcher {
   private readonly settings: WatcherSettings;
   private readonly telemetry: WatcherParts['telemetry'];
   private readonly logger: Logger;
-  private readonly unixMs: () => number;
+  private readonly unixMs = Date.now;
   /** How long something takes is measured by it: the machine's clock may be set. */
   private readonly nowMs = () => performance.now();
   private readonly meters: WatcherMeters = createMetrics();
@@ -79,14 +78,13 @@ class RunningWatcher implements Watcher {
   private work: Work | undefined;
   private ops: OpsServer | undefined;
 
-  constructor(settings: WatcherSettings, { telemetry, nowMs: unixMs = Date.now }: WatcherParts) {
+  constructor(settings: WatcherSettings, { telemetry }: WatcherParts) {
     this.settings = settings;
     this.telemetry = telemetry;
     this.logger = telemetry.logger;
-    this.unixMs = unixMs;
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.stopping.signal);
-    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: this.nowMs, unixMs, wait: waitFor });
+    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: this.nowMs, unixMs: this.unixMs, wait: waitFor });
     const ended = new Promise<Error>((resolve) => {
       this.end = resolve;
     });

@@ -129,12 +129,7 @@ export async function readMakers(postgres: Postgres, makers: readonly Hex[]): Pr
 export async function findKnownHashes(postgres: Postgres, hashes: readonly HashKey[]): Promise<KnownHashes> {
   if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set() };
   const rows = await postgres.query<{ order_hash: Hex; is_accepted: boolean }>(
-    `with asked as (select * from ${shapes.hashKey.given(1)})
-     select order_hash, true as is_accepted
-     from asked join order_history h using (maker, expires_at_seconds, order_hash)
-     where h.happened = 'OPENED'
-     union all
-     select order_hash, false from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)`,
+    knownHashesSql,
     shapes.hashKey.toArrays(hashes),
     'find known hashes',
   );
@@ -142,6 +137,15 @@ export async function findKnownHashes(postgres: Postgres, hashes: readonly HashK
     new Set(rows.filter((row) => row.is_accepted === isAccepted).map((row) => row.order_hash));
   return { accepted: hashesOf(true), cancelled: hashesOf(false) };
 }
+
+/** Of the keys that are given as $1 and so on: each as often as it is known. */
+export const knownHashesSql = `
+  with asked as (select * from ${shapes.hashKey.given(1)})
+  select order_hash, true as is_accepted
+  from asked join order_history h using (maker, expires_at_seconds, order_hash)
+  where h.happened = 'OPENED'
+  union all
+  select order_hash, false from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)`;
 
 interface StoredProjection {
   readonly next_offset: bigint;

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
+import { knownHashesSql } from './project-partition.js';
 import { type HashKey, shapes } from './projection-rows.js';
 
 /** One order of a maker's list. */
@@ -78,14 +79,8 @@ export async function findEnded(postgres: Postgres, hashes: readonly HashKey[]):
 }
 
 const findEndedSql = `
-  with asked as (select * from ${shapes.hashKey.given(1)}),
-  known as (
-    select order_hash from asked join order_history h using (maker, expires_at_seconds, order_hash)
-    where h.happened = 'OPENED'
-    union
-    select order_hash from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)
-  )
-  select order_hash from known left join orders using (order_hash) where orders.order_hash is null`;
+  select distinct order_hash from (${knownHashesSql}) known left join orders using (order_hash)
+  where orders.order_hash is null`;
 
 /** A hash that was accepted once and has not expired. */
 export interface AcceptedOrder {

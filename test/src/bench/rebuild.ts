@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { topicNames } from '@makerbook/contracts-events';
 import { findOrders } from '@makerbook/postgres';
 import { runOperator } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
 import { saveRows } from '../kit/save-rows.js';
 import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
@@ -113,7 +114,7 @@ async function replayParked(
   const startedAtMs = performance.now();
   await writer.appendStrays(strays);
   const { parked: topic } = topicNames(mixed.prefix);
-  await polled(async () => total(await log.endOffsets(topic)) >= count);
+  await eventually(async () => total(await log.endOffsets(topic)) >= count, true, SETTLED_MS_MAX);
   const parkedAtMs = performance.now();
   // Each line begins with the message's place.
   const ids = (await runOperator(['parked', 'list'], env)).split('\n').map((line) => line.split(' ')[0] ?? '');
@@ -121,7 +122,7 @@ async function replayParked(
   const replayFromMs = performance.now();
   await runOperator(['parked', 'replay', ...ids], env);
   const hashes = strays.map(({ fact }) => fact.orderHash);
-  await polled(async () => (await findOrders(postgres, hashes)).size === count);
+  await eventually(async () => (await findOrders(postgres, hashes)).size, count, SETTLED_MS_MAX);
   const replayedAtMs = performance.now();
   const again = await runOperator(['parked', 'replay', ...ids], env).then(String, String);
   if (again.match(/was replayed already/g)?.length !== count) throw new Error(`replayed twice: ${again.slice(0, 500)}`);
@@ -130,14 +131,6 @@ async function replayParked(
     parkedSeconds: (parkedAtMs - startedAtMs) / 1000,
     replayedSeconds: (replayedAtMs - replayFromMs) / 1000,
   };
-}
-
-async function polled(isSo: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + SETTLED_MS_MAX;
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`not so after ${SETTLED_MS_MAX} ms: ${isSo}`);
-    await pause(PEAK_POLL_MS);
-  }
 }
 
 /** @throws Error where the command finds a difference, or fails */
