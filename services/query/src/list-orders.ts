@@ -11,7 +11,7 @@ import {
 import type { Budget, ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
-import type { Listing } from './read-list.js';
+import type { Listing, Newest } from './read-list.js';
 import type { Page } from './take-page.js';
 
 export interface ListOrdersParts {
@@ -21,7 +21,8 @@ export interface ListOrdersParts {
   readonly replays: ReplayGuard;
   /** Lists of one maker. */
   readonly budget: Budget;
-  readonly readList: (maker: Hex, nowSeconds: number, page: Page) => Promise<Listing | undefined>;
+  readonly readNewest: (maker: Hex, nowSeconds: number) => Promise<Newest>;
+  readonly readList: (newest: Newest, page: Page) => Promise<Listing | undefined>;
   readonly nowMs: () => number;
   readonly metrics: ListOrdersMetrics;
 }
@@ -46,7 +47,11 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
   if (isRefusal(admission)) return admission;
   const { maker } = admission;
   describe({ maker });
-  const taken = await parts.replays.takeSalt(maker, request.salt, parts.nowMs());
+  // In one write to Redis: a request that is refused now has cost one reading of it.
+  const [taken, newest] = await Promise.all([
+    parts.replays.takeSalt(maker, request.salt, parts.nowMs()),
+    parts.readNewest(maker, nowSeconds),
+  ]);
   if (taken.kind === 'used') {
     return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };
   }
@@ -56,7 +61,7 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
     const detail = `the maker's budget of ${parts.budget.ratePerSecond} lists per second is spent`;
     return { code: 'rate_limited', detail, headers: limits };
   }
-  const listing = await parts.readList(maker, Math.floor(parts.nowMs() / 1000), request.page);
+  const listing = await parts.readList(newest, request.page);
   if (listing === undefined) {
     await parts.replays.releaseSalt(maker, request.salt);
     return unavailable('neither the cache nor the store of orders answers; try again');

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { joinRecords, type ListFill, type ListReading } from '@makerbook/redis';
-import { type ListSources, readList } from './read-list.js';
+import { type ListSources, readList, readNewest } from './read-list.js';
 import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
@@ -42,8 +42,8 @@ function sourcesOf(answers: {
 }
 
 const whole: Page = { after: undefined, ordersMax: undefined };
-const readPage = (sources: ListSources, page: Page) =>
-  readList(maker, 0, sources, { nowSeconds: 50, waitMsMax: 1_000, page });
+const readPage = async (sources: ListSources, page: Page) =>
+  readList(await readNewest(maker, 0, sources, 50), sources, { waitMsMax: 1_000, page });
 const read = async (sources: ListSources) => {
   const listing = await readPage(sources, whole);
   return listing && { body: listing.body.toString(), source: listing.source, lag: listing.lag };

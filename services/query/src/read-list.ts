@@ -29,19 +29,42 @@ export interface Listing {
   readonly lag: bigint | undefined;
 }
 
+/** What a list is begun with: the end of the log's partition and the list in Redis, undefined where that is away. */
+export interface Newest {
+  readonly maker: Hex;
+  readonly partition: number;
+  readonly nowSeconds: number;
+  readonly end: bigint | undefined;
+  readonly cached: ListReading | undefined;
+}
+
+/** Reads both at once. */
+export async function readNewest(
+  maker: Hex,
+  partition: number,
+  sources: ListSources,
+  nowSeconds: number,
+): Promise<Newest> {
+  const [end, cached] = await Promise.all([
+    sources.readEnd(partition),
+    sources.readCached(maker, partition, nowSeconds),
+  ]);
+  return { maker, partition, nowSeconds, end, cached };
+}
+
 /**
- * The maker's list with everything in it that was answered to the maker before this call began: it waits until the
- * projection has reached the present end of the log, at most `waitMsMax`; otherwise `lag` is how far behind it is. From
+ * The maker's list with everything in it that was answered to the maker before `newest` was read: it waits until the
+ * projection has reached that end of the log, at most `waitMsMax`; otherwise `lag` is how far behind it is. From
  * Redis, else from Postgres; from the one that is present when neither gets there. Undefined when both are away.
  * @param options.page of the list to serve
  */
 export async function readList(
-  maker: Hex,
-  partition: number,
+  newest: Newest,
   sources: ListSources,
-  { nowSeconds, waitMsMax, page }: { nowSeconds: number; waitMsMax: number; page: Page },
+  { waitMsMax, page }: { waitMsMax: number; page: Page },
 ): Promise<Listing | undefined> {
-  let [end, cached] = await Promise.all([sources.readEnd(partition), sources.readCached(maker, partition, nowSeconds)]);
+  const { maker, partition, nowSeconds, end } = newest;
+  let { cached } = newest;
   let positions: Positions | undefined;
   if (end !== undefined && !reaches(cached, end)) {
     positions = await sources.watch.awaitPosition(partition, end, waitMsMax);

@@ -16,7 +16,7 @@ import type { QuerySettings } from './env.js';
 import { reportHealth } from './health.js';
 import { listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
-import { readList } from './read-list.js';
+import { type Newest, readList, readNewest } from './read-list.js';
 import type { Page } from './take-page.js';
 
 /** The query service as it runs. */
@@ -212,8 +212,9 @@ export function createListRoute(
     budget,
     nowMs,
     metrics,
-    readList: (maker: Hex, nowSeconds: number, page: Page) =>
-      readList(maker, partitionOf(maker, settings.PARTITIONS), sources, { nowSeconds, waitMsMax, page }),
+    readNewest: (maker: Hex, nowSeconds: number) =>
+      readNewest(maker, partitionOf(maker, settings.PARTITIONS), sources, nowSeconds),
+    readList: (newest: Newest, page: Page) => readList(newest, sources, { waitMsMax, page }),
   };
   return {
     method: 'GET',

@@ -26,8 +26,7 @@ export function limitClients(
 ): RequestHandler[] {
   const store = new MemoryStore();
   async function chargeBytes(request: Request, _response: Response, next: NextFunction): Promise<void> {
-    const address = addressOf(request);
-    for (let more = unitsOf(request, bodyBytesMax) - 1; more > 0; more -= 1) await store.increment(address);
+    for (let more = unitsOf(request, bodyBytesMax) - 1; more > 0; more -= 1) await store.increment(addressOf(request));
     next();
   }
   return [

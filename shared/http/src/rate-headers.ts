@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ReplyHeaders } from './reply.js';
 
 /** A maker's budget: it fills at a steady rate up to its burst. */
@@ -35,6 +35,9 @@ export function rateHeaders(
   };
 }
 
+/** Of nine bytes. */
+const OWNER_CHARACTERS = 12;
+
 function ownerOf(maker: string): string {
-  return createHash('sha256').update(maker).digest().subarray(0, 9).toString('base64');
+  return hash('sha256', maker, 'base64').slice(0, OWNER_CHARACTERS);
 }

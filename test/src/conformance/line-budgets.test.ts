@@ -12,7 +12,7 @@ const budgets: Readonly<Record<string, number>> = {
   'services/ingress': 1905,
   'services/operator': 890,
   'services/projector': 3110,
-  'services/query': 850,
+  'services/query': 870,
   'shared/book': 210,
   'shared/chain': 1210,
   'shared/client': 480,
