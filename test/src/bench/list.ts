@@ -16,7 +16,7 @@ const NO_REDIS = 'redis://127.0.0.1:1';
 
 const sizes = [
   { orders: 100, requests: 1000 },
-  { orders: 1000, requests: 300 },
+  { orders: 1000, requests: 1000 },
 ] as const;
 type Size = (typeof sizes)[number];
 
