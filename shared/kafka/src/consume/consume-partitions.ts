@@ -112,8 +112,9 @@ export class GroupConsumer<T> implements PartitionConsumer {
 
   #take(partitions: readonly number[]): void {
     this.#state = 'running';
+    const parts = { ...this.#parts, isConfirmed: () => this.#member.isConfirmed() };
     for (const partition of partitions) {
-      const owned = new OwnedPartition(partition, this.#options, this.#parts);
+      const owned = new OwnedPartition(partition, this.#options, parts);
       this.#owned.set(partition, owned);
       this.#beginning.set(
         partition,

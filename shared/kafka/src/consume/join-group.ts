@@ -20,6 +20,8 @@ const PROTOCOL = 'RoundRobinAssigner';
 const SESSION_TIMEOUT_MS = 8_000;
 export const REBALANCE_TIMEOUT_MS = 15_000;
 const HEARTBEAT_INTERVAL_MS = 1_000;
+/** Under half of a session, so that a coordinator that hangs leaves time for another try. */
+const HEARTBEAT_TIMEOUT_MS = 3_000;
 const CALL_TIMEOUT_MS = 5_000;
 const LEAVE_TIMEOUT_MS = 1_000;
 const RETRY_PAUSE_MS = 200;
@@ -41,7 +43,8 @@ export interface GroupOptions {
 /**
  * Membership in a consumer group (the classic protocol): join, share out, heartbeat in the background whatever the
  * handlers do, and give the partitions back in order when others come or go. It never ends by itself: whatever fails is
- * tried again until `leave()`.
+ * tried again until `leave()`. A generation ends when the coordinator says so. A member that no coordinator answers keeps
+ * its partitions: where the coordinator died, the next one gives each member a whole session to find it.
  */
 export class GroupMember {
   readonly #options: GroupOptions;
@@ -58,6 +61,11 @@ export class GroupMember {
 
   lastHeartbeatAtMs(): number {
     return this.#lastHeartbeatAtMs;
+  }
+
+  /** Whether a coordinator has answered within a session; else the partitions may be another member's by now. */
+  isConfirmed(): boolean {
+    return performance.now() - this.#lastHeartbeatAtMs < SESSION_TIMEOUT_MS;
   }
 
   /** Commits positions for those who look at the group's lag. Does nothing outside of a generation. */
@@ -133,6 +141,7 @@ export class GroupMember {
     }
     const { generationId } = joined;
     this.#generationId = generationId;
+    this.#lastHeartbeatAtMs = performance.now();
     logger.info({ groupId, generation: generationId, partitions }, 'partitions were assigned');
     onAssigned(partitions);
     let isLost = true;
@@ -192,30 +201,24 @@ export class GroupMember {
   /** Until the generation ends in good order; throws when the partitions may already belong to others. */
   async #heartbeats(generationId: number): Promise<void> {
     const { groupId, logger } = this.#options;
-    for (let session = this.#renewSession(); ; ) {
+    for (;;) {
       await pause(HEARTBEAT_INTERVAL_MS, this.#leaving.signal);
       if (this.#leaving.signal.aborted) {
         return;
       }
       try {
-        // Half of what is left, so that a coordinator that hangs leaves time for another try.
-        await this.#heartbeat(generationId, session.half(HEARTBEAT_INTERVAL_MS));
-        session = this.#renewSession();
+        await this.#heartbeat(generationId, deadlineIn(HEARTBEAT_TIMEOUT_MS));
+        this.#lastHeartbeatAtMs = performance.now();
       } catch (error) {
         if (error instanceof KafkaRefused && error.reason === 'REBALANCE_IN_PROGRESS') {
           return;
         }
-        if (session.passed() || !hasMoved(error)) {
+        if (!hasMoved(error)) {
           throw error;
         }
         logger.warn({ groupId, error: (error as Error).message }, 'a heartbeat was not answered');
       }
     }
-  }
-
-  #renewSession(): Deadline {
-    this.#lastHeartbeatAtMs = performance.now();
-    return deadlineIn(SESSION_TIMEOUT_MS);
   }
 
   #heartbeat(generationId: number, within: Deadline): Promise<void> {

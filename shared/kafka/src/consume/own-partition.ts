@@ -9,6 +9,13 @@ const UNEXPECTED_ERRORS_MAX = 5;
 const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 5_000;
 
+export interface OwnedPartitionParts {
+  readonly logger: Logger;
+  readonly parking: Parking;
+  /** Whether the group's coordinator has said lately that the partition is this member's. */
+  readonly isConfirmed: () => boolean;
+}
+
 /**
  * A partition that this member owns, from its assignment to its revocation. It decides what each failure means: retry
  * (the partition waits, nothing is skipped), park (the record or the unreadable batch alone is set aside), or stop
@@ -21,15 +28,11 @@ export class OwnedPartition<T> {
   /** Why it waits, if it does. */
   retrying: string | undefined = 'its position is not known yet';
   readonly #options: ConsumeOptions<T>;
-  readonly #parts: { readonly logger: Logger; readonly parking: Parking };
+  readonly #parts: OwnedPartitionParts;
   readonly #revoked = new AbortController();
   #isStale = false;
 
-  constructor(
-    partition: number,
-    options: ConsumeOptions<T>,
-    parts: { readonly logger: Logger; readonly parking: Parking },
-  ) {
+  constructor(partition: number, options: ConsumeOptions<T>, parts: OwnedPartitionParts) {
     this.partition = partition;
     this.#options = options;
     this.#parts = parts;
@@ -113,7 +116,9 @@ export class OwnedPartition<T> {
         this.retrying = reason;
         this.#parts.logger.warn({ topic, partition, position, reason, delayMs }, 'a partition waits to be retried');
       }
-      await pause(delayMs, this.#revoked.signal);
+      // What failed may have been taken over, and is not taken back before the group's coordinator agrees.
+      do await pause(delayMs, this.#revoked.signal);
+      while (!this.isRevoked && !this.#parts.isConfirmed());
     }
     return false;
   }
