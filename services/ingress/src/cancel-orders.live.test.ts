@@ -440,7 +440,8 @@ describe('an order that is still being placed', () => {
     until('the order is projected', async () => {
       const { expiresAt } = order.order;
       const asked = { maker: lower(maker), expiresAtSeconds: Number(expiresAt), orderHash: hashOf(order) };
-      return (await findKnownHashes(ingress.postgres, [asked])).accepted.size > 0;
+      const partition = partitionOf(asked.maker, ingress.partitions);
+      return (await findKnownHashes(ingress.postgres, partition, [asked])).accepted.size > 0;
     });
   const post = (orders: SignedOrder[]) =>
     fetch(ingress.url, {

@@ -37,8 +37,13 @@ export interface TakenProjection {
   readonly owed: readonly OrderRow[];
 }
 
+/** What was read of a partition's rows, and the version that these had in each statement that read them; 0 where there are none. */
+export interface Versioned {
+  readonly versions: readonly bigint[];
+}
+
 /** Everything that some makers' rows hold. */
-export interface MakerRows {
+export interface MakerRows extends Versioned {
   readonly makers: readonly MakerRow[];
   readonly funding: readonly FundingRow[];
   /** Oldest acceptance first. */
@@ -46,7 +51,7 @@ export interface MakerRows {
 }
 
 /** What became earlier of some hashes. */
-export interface KnownHashes {
+export interface KnownHashes extends Versioned {
   /** Accepted before, open or not. */
   readonly accepted: ReadonlySet<Hex>;
   /** Cancelled before, and not accepted by then. */
@@ -60,8 +65,8 @@ export function openProjectionStore(postgres: Postgres) {
   return {
     takeProjection: (partition: number) => takeProjection(postgres, partition),
     readProjection: (partition: number) => readProjection(postgres, partition),
-    readMakers: (makers: readonly Hex[]) => readMakers(postgres, makers),
-    findKnownHashes: (hashes: readonly HashKey[]) => findKnownHashes(postgres, hashes),
+    readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
+    findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
     saveProjection: (commit: ProjectionCommit) => saveProjection(postgres, commit),
     tryProjection: (commit: ProjectionCommit) => tryProjection(postgres, commit),
   };
@@ -110,32 +115,62 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
   };
 }
 
-/** What is stored of the makers. A maker of whom nothing is known has no row. */
-export async function readMakers(postgres: Postgres, makers: readonly Hex[]): Promise<MakerRows> {
+/** What is stored of makers of the partition. A maker of whom nothing is known has no row. */
+export async function readMakers(postgres: Postgres, partition: number, makers: readonly Hex[]): Promise<MakerRows> {
   const values = [makers.map(byteaOf)];
+  const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
   const [makerRows, fundingRows, orderRows] = await Promise.all([
-    postgres.query('select * from makers where maker = any($1::bytea[])', values),
-    postgres.query('select * from funding where maker = any($1::bytea[])', values),
-    postgres.query('select * from orders where maker = any($1::bytea[]) order by maker, accepted_offset', values),
+    readVersioned(postgres, partition, own('makers'), values),
+    readVersioned(postgres, partition, own('funding'), values),
+    readVersioned(postgres, partition, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
   ]);
   return {
-    makers: makerRows.map((row) => shapes.maker.read(row)),
-    funding: fundingRows.map((row) => shapes.funding.read(row)),
-    orders: orderRows.map((row) => shapes.order.read(row)),
+    makers: makerRows.rows.map((row) => shapes.maker.read(row)),
+    funding: fundingRows.rows.map((row) => shapes.funding.read(row)),
+    orders: orderRows.rows.map((row) => shapes.order.read(row)),
+    versions: [makerRows.version, fundingRows.version, orderRows.version],
   };
 }
 
-/** Which of the hashes were accepted before, and which were cancelled before they were accepted. */
-export async function findKnownHashes(postgres: Postgres, hashes: readonly HashKey[]): Promise<KnownHashes> {
-  if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set() };
-  const rows = await postgres.query<{ order_hash: Hex; is_accepted: boolean }>(
+/** Which hashes of the partition were accepted before, and which were cancelled before they were accepted. */
+export async function findKnownHashes(
+  postgres: Postgres,
+  partition: number,
+  hashes: readonly HashKey[],
+): Promise<KnownHashes> {
+  if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set(), versions: [] };
+  const { rows, version } = await readVersioned<{ order_hash: Hex; is_accepted: boolean }>(
+    postgres,
+    partition,
     knownHashesSql,
     shapes.hashKey.toArrays(hashes),
-    'find known hashes',
+    { name: 'find known hashes' },
   );
   const hashesOf = (isAccepted: boolean) =>
     new Set(rows.filter((row) => row.is_accepted === isAccepted).map((row) => row.order_hash));
-  return { accepted: hashesOf(true), cancelled: hashesOf(false) };
+  return { accepted: hashesOf(true), cancelled: hashesOf(false), versions: [version] };
+}
+
+/**
+ * Reads rows of the partition and its version in one statement, and so at one moment: a version that is read before or after
+ * them may be that of other rows.
+ * @param select takes the values as $1 and so on
+ * @param options.name under which the statement is prepared
+ */
+async function readVersioned<Row extends object>(
+  postgres: Postgres,
+  partition: number,
+  select: string,
+  values: readonly unknown[],
+  { orderBy, name }: { readonly orderBy?: string; readonly name?: string } = {},
+): Promise<{ readonly rows: readonly Row[]; readonly version: bigint }> {
+  const sql = `
+    select found.*, (select version from projections where partition = $${values.length + 1}) as rows_version
+    from (values (1)) as always (present) left join (select true as is_found, own.* from (${select}) as own) as found on true
+    ${orderBy === undefined ? '' : `order by ${orderBy}`}`;
+  type Read = Row & { readonly is_found: true | null; readonly rows_version: bigint | null };
+  const rows = await postgres.query<Read>(sql, [...values, partition], name);
+  return { rows: rows.filter(({ is_found }) => is_found !== null), version: rows[0]?.rows_version ?? 0n };
 }
 
 /** Of the keys that are given as $1 and so on: each as often as it is known. */

@@ -71,6 +71,7 @@ describe('pruning', () => {
     const expiries = [now - hashSeconds - 1, now - hashSeconds, now + 1];
     const known = await findKnownHashes(
       postgres,
+      partition,
       keys.map((key, n) => ({ ...key, expiresAtSeconds: expiries[n] ?? 0 })),
     );
     expect(known.accepted).toEqual(new Set([hashOf(2), hashOf(3)]));

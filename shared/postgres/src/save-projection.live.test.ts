@@ -111,10 +111,11 @@ const dueIn = async (partition: number) => (await takeProjection(postgres, parti
 describe('a commit', () => {
   test('stores rows and position together, and all of it reads back without loss', async () => {
     await saveProjection(postgres, opening);
-    expect(await readMakers(postgres, [maker])).toEqual({
+    expect(await readMakers(postgres, 3, [maker])).toEqual({
       makers: [makerRow],
       funding: [fundingRow],
       orders: [order(1), order(2)],
+      versions: [1n, 1n, 1n],
     });
     expect(await readProjection(postgres, 3)).toEqual({
       next: { offset: 10n, index: 0 },
@@ -124,6 +125,20 @@ describe('a commit', () => {
     });
     expect(await dueIn(3)).toEqual([{ maker, dueAtSeconds: 1_000, openOrders: 2 }]);
     expect(await dueIn(4)).toEqual([]);
+  });
+
+  test('is told by the version of what is read, also of nothing', async () => {
+    const nobody = `0x${'9'.repeat(40)}` as const;
+    const read = async () => {
+      const { versions, ...rows } = await readMakers(postgres, 3, [nobody]);
+      expect(rows).toEqual({ makers: [], funding: [], orders: [] });
+      return [...versions, ...(await findKnownHashes(postgres, 3, [order(8)])).versions];
+    };
+    expect(await read()).toEqual([0n, 0n, 0n, 0n]);
+    await saveProjection(postgres, opening);
+    expect(await read()).toEqual([1n, 1n, 1n, 1n]);
+    const { version } = (await takeProjection(postgres, 3)).projection;
+    expect(await read()).toEqual([version, version, version, version]);
   });
 
   test('changes, removes and drops rows', async () => {
@@ -145,10 +160,11 @@ describe('a commit', () => {
         history: [history(order(2), 'REMOVED', 10n, 'FILLED')],
       }),
     );
-    expect(await readMakers(postgres, [maker])).toEqual({
+    expect(await readMakers(postgres, 3, [maker])).toEqual({
       makers: [{ ...makerRow, dueAtSeconds: null }],
       funding: [],
       orders: [order(1, state)],
+      versions: [2n, 2n, 2n],
     });
     expect(await dueIn(3)).toEqual([]);
   });
@@ -217,7 +233,7 @@ describe('a commit', () => {
       quarantineClock: clock,
     };
     await saveProjection(postgres, commit(1, 10n, 11n, { makers: [quarantined] }));
-    expect((await readMakers(postgres, [maker])).makers).toEqual([quarantined]);
+    expect((await readMakers(postgres, 3, [maker])).makers).toEqual([quarantined]);
     expect(await takeProjection(postgres, 3)).toMatchObject({
       due: [],
       quarantined: new Map([[maker, { offset: 10n, reason: 'a reason', clock }]]),
@@ -290,9 +306,10 @@ describe('reading', () => {
   test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {
     const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, logOffset: 10n }];
     await saveProjection(postgres, commit(1, 10n, 11n, { cancelledHashes }));
-    expect(await findKnownHashes(postgres, [order(9), order(8)])).toEqual({
+    expect(await findKnownHashes(postgres, 3, [order(9), order(8)])).toEqual({
       accepted: new Set(),
       cancelled: new Set([hashOf(9)]),
+      versions: [2n],
     });
     expect(await findEnded(postgres, [order(9), order(8), order(1)])).toEqual(new Set([hashOf(9)]));
     const { accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
@@ -310,9 +327,10 @@ describe('reading', () => {
       { orderHash: hashOf(2), expiresAtSeconds, isOpen: false },
     ]);
     expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
-    expect(await findKnownHashes(postgres, [order(1), order(2), order(3)])).toEqual({
+    expect(await findKnownHashes(postgres, 3, [order(1), order(2), order(3)])).toEqual({
       accepted: new Set([hashOf(1), hashOf(2)]),
       cancelled: new Set(),
+      versions: [2n],
     });
     expect(await findEnded(postgres, [order(1), order(2), order(3)])).toEqual(new Set([hashOf(2)]));
   });

@@ -20,7 +20,7 @@ const budgets: Readonly<Record<string, number>> = {
   'shared/domain': 955,
   'shared/http': 1380,
   'shared/kafka': 3575,
-  'shared/postgres': 1475,
+  'shared/postgres': 1510,
   'shared/redis': 1660,
   'shared/settings': 565,
   'shared/signatures': 245,

@@ -1,5 +1,4 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { partitionOf } from '@makerbook/kafka';
 import type { Send } from '@makerbook/parts';
 import {
   type MakerRow,
@@ -49,12 +48,11 @@ export class StoreInMemory {
   connect(send: Send): ProjectionStore {
     const stores = this.#rows.map((rows) => rows.connect(send));
     const storeOf = (partition: number) => stores[partition] ?? fail(partition);
-    const storeOfMaker = (maker: Hex | undefined) => storeOf(maker === undefined ? 0 : this.#partitionOf(maker));
     return {
       takeProjection: (partition) => storeOf(partition).takeProjection(partition),
       readProjection: (partition) => storeOf(partition).readProjection(partition),
-      readMakers: (makers) => storeOfMaker(makers[0]).readMakers(makers),
-      findKnownHashes: (keys) => storeOfMaker(keys[0]?.maker).findKnownHashes(keys),
+      readMakers: (partition, makers) => storeOf(partition).readMakers(partition, makers),
+      findKnownHashes: (partition, keys) => storeOf(partition).findKnownHashes(partition, keys),
       saveProjection: (commit) => storeOf(commit.partition).saveProjection(commit),
       tryProjection: (commit) => storeOf(commit.partition).tryProjection(commit),
     };
@@ -148,10 +146,6 @@ export class StoreInMemory {
         quarantined: new Map(quarantined),
       };
     });
-  }
-
-  #partitionOf(maker: Hex): number {
-    return partitionOf(maker, this.#rows.length);
   }
 }
 

@@ -115,7 +115,7 @@ async function project(
       const terms = { ...amounts, isObserved: false, inBook: true };
       const { orderHash, maker } = fact;
       history.push({ ...common, logOffset: offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
-      const before = await findKnownHashes(postgres, [{ maker, expiresAtSeconds, orderHash }]);
+      const before = await findKnownHashes(postgres, partition, [{ maker, expiresAtSeconds, orderHash }]);
       if (before.cancelled.has(orderHash) || cancelled.has(orderHash)) continue;
       opened.set(orderHash, { ...common, ...accepted, ...terms, expiresAtSeconds });
       const record = start + recordEnd({ status: 'VALIDATING' });
@@ -130,7 +130,7 @@ async function project(
       });
     } else if (fact.type === 'OrderCancelled') {
       const { orderHash, maker, expiresAtSeconds } = fact;
-      const before = await findKnownHashes(postgres, [{ maker, expiresAtSeconds, orderHash }]);
+      const before = await findKnownHashes(postgres, partition, [{ maker, expiresAtSeconds, orderHash }]);
       if (!opened.delete(orderHash)) {
         if (before.accepted.has(orderHash)) removed.push(orderHash);
         else if (!before.cancelled.has(orderHash)) {

@@ -8,6 +8,7 @@ import {
   PostgresUnavailable,
   type Projection,
   type ProjectionStore,
+  type Versioned,
 } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
 import { describeCacheChanges, describeRows } from './describe-rows.js';
@@ -117,18 +118,19 @@ export class RowCommitter {
   }
 
   /**
-   * Throws where the rows are not those that this owner has written: another one has taken the partition, or the database
-   * has been replaced by an older one.
+   * Reads rows, and throws where they are not those that this owner has written: another one has taken the partition, or the
+   * database has been replaced by an older one.
    */
-  async verifyRows(): Promise<void> {
-    const { partition } = this.#state.rules;
+  async readRows<Rows extends Versioned>(read: () => Promise<Rows>): Promise<Rows> {
     const oldest = this.#version;
-    const { version } = await this.#parts.store.readProjection(partition);
+    const rows = await read();
     // Commits may have been made while it was read, and the answer of one may still be on its way.
     const newest = this.#underWay === undefined ? this.#version : this.#version + 1n;
-    if (version >= oldest && version <= newest) return;
+    const other = rows.versions.find((version) => version < oldest || version > newest);
+    if (other === undefined) return rows;
+    const { partition } = this.#state.rules;
     throw new RetryableError(
-      `the rows of partition ${partition} have version ${version}, and this process has left version ${newest}`,
+      `the rows of partition ${partition} had version ${other}, and this process has left version ${newest}`,
     );
   }
 

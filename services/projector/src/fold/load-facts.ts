@@ -13,8 +13,8 @@ export interface LoadParts {
   readonly reads: Semaphore;
   /** Makers whose rows the read model refused, and why: they are not read again. */
   readonly refused: ReadonlyMap<Address, string>;
-  /** Knows what is folded and not in Postgres yet; its `verifyRows` is to be called after reading. */
-  readonly committer: Pick<RowCommitter, 'uncommitted' | 'verifyRows'>;
+  /** Knows what is folded and not in Postgres yet, and which rows may be believed. */
+  readonly committer: Pick<RowCommitter, 'uncommitted' | 'readRows'>;
   /** Bound on the open orders of makers that are loaded together because they are due. */
   readonly dueOrdersMax: number;
 }
@@ -25,8 +25,7 @@ export async function loadFacts(state: PartitionState, facts: readonly LoggedFac
   accepted.clear();
   cancelled.clear();
   const makers = facts.flatMap(({ fact }) => ('maker' in fact && fact.type !== 'QuarantineLifted' ? fact.maker : []));
-  const isRead = await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
-  if (isRead.includes(true)) await parts.committer.verifyRows();
+  await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
 }
 
 /**
@@ -40,36 +39,30 @@ export async function* findDue(
   dropUnneeded: () => void,
 ): AsyncGenerator<Address> {
   for (const group of state.due.groupsAt(clockSeconds, parts.dueOrdersMax)) {
-    if (await loadMakers(state, new Set(group), parts)) await parts.committer.verifyRows();
+    await loadMakers(state, new Set(group), parts);
     yield* group;
     dropUnneeded();
   }
 }
 
-/**
- * Reads the makers that are not held; unknown ones are held too. Quarantined ones are not read.
- * @returns whether any was read
- */
-export async function loadMakers(
-  state: PartitionState,
-  makers: ReadonlySet<Address>,
-  parts: LoadParts,
-): Promise<boolean> {
+/** Reads the makers that are not held; unknown ones are held too. Quarantined ones are not read. */
+export async function loadMakers(state: PartitionState, makers: ReadonlySet<Address>, parts: LoadParts): Promise<void> {
   const missing = [...makers].filter((maker) => !isLoaded(state, maker));
-  if (missing.length === 0) return false;
-  for (const [maker, stored] of await readStored(missing, parts)) {
+  if (missing.length === 0) return;
+  for (const [maker, stored] of await readStored(state, missing, parts)) {
     if ('reason' in stored) state.unreadable.set(maker, stored);
     else state.makers.load(stored);
   }
-  return true;
 }
 
 /** The makers as they are stored. */
 export async function readStored(
+  { rules: { partition } }: PartitionState,
   makers: readonly Address[],
-  { store, reads, refused }: LoadParts,
+  { store, reads, refused, committer }: LoadParts,
 ): Promise<ReadonlyMap<Address, Maker | UnreadableMaker>> {
-  return makersFromRows(makers, await reads.run(() => store.readMakers(makers)), refused);
+  const rows = await reads.run(() => committer.readRows(() => store.readMakers(partition, makers)));
+  return makersFromRows(makers, rows, refused);
 }
 
 /** Whether a fact about the maker can be folded without reading. */
@@ -80,13 +73,12 @@ export function isLoaded(state: PartitionState, maker: Address): boolean {
 /**
  * Adds what became before of the hashes that the facts submit, and of those that they cancel and that are not open: in
  * Postgres, or since the last commit.
- * @returns whether anything was read
  */
 export async function loadHashes(
-  { hashes, makers }: PartitionState,
+  { hashes, makers, rules: { partition } }: PartitionState,
   facts: readonly LoggedFact[],
   { store, committer }: Pick<LoadParts, 'store' | 'committer'>,
-): Promise<boolean> {
+): Promise<void> {
   const keys = facts.flatMap(({ fact }): HashKey[] => {
     if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') return [];
     const { maker, orderHash } = fact;
@@ -103,9 +95,8 @@ export async function loadHashes(
       if (cancelled.has(orderHash)) hashes.cancelled.add(orderHash);
     }
   }
-  if (keys.length === 0) return false;
-  const known = await store.findKnownHashes(keys);
+  if (keys.length === 0) return;
+  const known = await committer.readRows(() => store.findKnownHashes(partition, keys));
   for (const orderHash of known.accepted) hashes.accepted.add(orderHash);
   for (const orderHash of known.cancelled) hashes.cancelled.add(orderHash);
-  return true;
 }

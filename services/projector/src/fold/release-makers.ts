@@ -104,8 +104,7 @@ async function foldAgain(
 async function readQuarantined(state: PartitionState, maker: Maker['maker'], parts: ReleaseParts): Promise<Maker> {
   const held = state.makers.get(maker);
   if (held !== undefined) return snapshotOf(held.draft);
-  const stored = (await readStored([maker], parts)).get(maker);
-  await parts.committer.verifyRows();
+  const stored = (await readStored(state, [maker], parts)).get(maker);
   if (stored === undefined || 'reason' in stored) throw new StillQuarantined(stored?.reason ?? 'it is not there');
   return stored;
 }

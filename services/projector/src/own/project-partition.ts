@@ -114,10 +114,7 @@ export class PartitionProjection {
     if (isClockEvent(fact)) return foldTerm(state, { ...logged, fact });
     if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
-    if (!isLoaded(state, fact.maker)) {
-      await loadMakers(state, new Set([fact.maker]), this.#load);
-      await this.#taken.committer.verifyRows();
-    }
+    if (!isLoaded(state, fact.maker)) await loadMakers(state, new Set([fact.maker]), this.#load);
     if (isMakerFact(logged)) foldMakerFact(state, logged);
   }
 

@@ -162,7 +162,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
       hasOlderRows: true,
       settings: { heldMax: 0, batchFactsMax: 3, commitTransitionsMax: 1, commitFactsMax: 1 },
     },
-    plant: () => replaceMethod(RowCommitter.prototype, 'verifyRows', () => () => Promise.resolve()),
+    plant: () => replaceMethod(RowCommitter.prototype, 'readRows', () => (read) => read()),
   },
   {
     name: 'a commit takes no notice of what others have committed',

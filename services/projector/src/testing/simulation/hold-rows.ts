@@ -76,15 +76,16 @@ export class RowsInMemory {
           return this.#taken();
         }),
       readProjection: () => ask(() => this.tables.projection),
-      readMakers: (makers) => ask(() => this.#rowsOf(new Set(makers))),
-      findKnownHashes: (keys) =>
+      readMakers: (_, makers) => ask(() => this.#rowsOf(new Set(makers))),
+      findKnownHashes: (_, keys) =>
         ask(() => {
-          const { history, cancelled } = this.tables;
+          const { history, cancelled, projection } = this.tables;
           const asked = new Set(keys.map(({ orderHash }) => orderHash));
           const opened = history.filter(({ happened, orderHash }) => happened === 'OPENED' && asked.has(orderHash));
           return {
             accepted: new Set(opened.map(({ orderHash }) => orderHash)),
             cancelled: new Set([...asked].filter((orderHash) => cancelled.has(orderHash))),
+            versions: [projection.version],
           };
         }),
       saveProjection: async (commit) => {
@@ -123,7 +124,7 @@ export class RowsInMemory {
   }
 
   #rowsOf(asked: ReadonlySet<Hex>) {
-    const { makers, funding, orders } = this.tables;
+    const { makers, funding, orders, projection } = this.tables;
     const own = ({ maker }: { readonly maker: Hex }) => asked.has(maker);
     return {
       makers: [...makers.values()].filter(own),
@@ -131,6 +132,7 @@ export class RowsInMemory {
         return this.broken.has(row.maker) ? { ...row, openOrders: row.openOrders + 1 } : row;
       }),
       orders: [...orders.values()].filter(own).sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1)),
+      versions: [projection.version],
     };
   }
 
