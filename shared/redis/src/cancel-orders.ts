@@ -34,7 +34,8 @@ const ABSENT_MS = 30_000;
 
 /**
  * Looks the hashes up, in their order (Interface 4.4). An absent hash is recorded as such in the same step: a POST that
- * arrived before `nowMs` and has reserved nothing yet is then refused. Throws RedisUnavailable.
+ * arrived before `nowMs` and has reserved nothing yet is then refused, also where an older look-up comes late. Throws
+ * RedisUnavailable.
  */
 export async function findHints(redis: RedisConnection, orderHashes: readonly Hex[], nowMs: number): Promise<Hints> {
   const args = [redis.keys.prefix, nowMs, ...orderHashes];
@@ -112,7 +113,8 @@ for arg = 3, #ARGV do
   local hash = ARGV[arg]
   local hint = redis.call('GET', key('h', hash))
   if not hint then
-    redis.call('SET', key('a', hash), nowMs, 'PX', ${ABSENT_MS})
+    local latest = tonumber(redis.call('GET', key('a', hash)) or '0')
+    if latest < tonumber(nowMs) then redis.call('SET', key('a', hash), nowMs, 'PX', ${ABSENT_MS}) end
     if sinceId == '' then sinceId = since(nowMs) end
     found[arg - 2] = ''
   elseif hint == '-' then

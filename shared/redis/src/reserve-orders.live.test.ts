@@ -225,6 +225,13 @@ describe('a reservation', () => {
     expect((await reserve([1], { receivedAtMs: nowMs + 1 })).kind).toBe('reserved');
   });
 
+  test('is refused for what a DELETE has found absent, though an older look-up came to Redis after it', async () => {
+    await warm();
+    await findHints(redis, [hashOf(1)], nowMs);
+    await findHints(redis, [hashOf(1)], nowMs - 1_000);
+    expect((await reserve([1], { receivedAtMs: nowMs - 5 })).kind).toBe('cancelled');
+  });
+
   test('Redis records since when it has lost nothing, and starts anew after a flush', async () => {
     const first = await findHints(redis, [hashOf(1)], nowMs);
     expect(first.since).toEqual({ id: expect.stringMatching(/^\w+:\d+$/), ms: nowMs });
