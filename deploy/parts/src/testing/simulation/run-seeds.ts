@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { readRange, readWhole } from '../options.js';
 import { cutPlan, type ListOfActions } from './cut-plan.js';
 
@@ -38,6 +38,7 @@ export async function runSeeds<Plan extends ListOfActions>(
   const range = readRange(usage, single === undefined ? '--seeds' : '--seed', single ?? seeds);
   const failuresMax = readWhole(usage, '--failures', failures, 1);
   const options = single === undefined ? {} : { onLine: (line: string) => console.log(line) };
+  if (keep !== undefined) mkdirSync(keep, { recursive: true });
   const startedAtMs = Date.now();
   const sums: Record<string, number> & { seeds: number; failed: number } = { seeds: 0, failed: 0 };
   for (const seed of range) {
