@@ -102,10 +102,13 @@ end
  */
 export const luaSince = `
 local function since(nowMs)
-  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+  local info = redis.call('INFO', 'server')
+  local run = string.match(info, 'run_id:(%w+)')
   local known = redis.call('GET', prefix .. 'since')
   if known and string.match(known, '^%w+') == run then return known end
-  known = run .. ':' .. nowMs
+  -- Not the time of the call alone: one that comes late may have been sent before the loss.
+  local hereMs = math.floor(tonumber(string.match(info, 'server_time_usec:(%d+)') or 0) / 1000)
+  known = run .. ':' .. string.format('%.0f', math.max(tonumber(nowMs), hereMs))
   redis.call('SET', prefix .. 'since', known)
   return known
 end

@@ -18,10 +18,11 @@ const partition = 3;
 const maker = `0x${'a1'.repeat(20)}` as const;
 const otherMaker = `0x${'b2'.repeat(20)}` as const;
 const hashOf = (n: number) => `0x${n.toString(16).padStart(64, '0')}` as const;
-const nowMs = 1_700_000_000_000;
+/** Ahead of the clock of Redis, which counts where it is later. */
+const nowMs = 4_000_000_000_000;
 const nowSeconds = nowMs / 1000;
 const emptiedAtMs = nowMs - 60_000;
-const farSeconds = 4_000_000_000;
+const farSeconds = 4_100_000_000;
 
 const quiet = { info: () => undefined, warn: () => undefined };
 const connections: RedisConnection[] = [];
@@ -233,13 +234,18 @@ describe('a reservation', () => {
   });
 
   test('Redis records since when it has lost nothing, and starts anew after a flush', async () => {
-    const first = await findHints(redis, [hashOf(1)], nowMs);
-    expect(first.since).toEqual({ id: expect.stringMatching(/^\w+:\d+$/), ms: nowMs });
-    expect((await findHints(redis, [hashOf(1)], nowMs + 5)).since).toEqual(first.since);
+    const startedAtMs = Date.now();
+    const aheadMs = startedAtMs + 3_600_000;
+    const sinceAt = async (ms: number) => (await findHints(redis, [hashOf(1)], ms)).since;
+    const first = await sinceAt(aheadMs);
+    expect(first).toEqual({ id: expect.stringMatching(/^\w+:\d+$/), ms: aheadMs });
+    expect(await sinceAt(aheadMs + 5)).toEqual(first);
     await redis.client.del(redis.keys.since());
-    expect((await findHints(redis, [hashOf(1)], nowMs + 7)).since?.ms).toBe(nowMs + 7);
-    await redis.client.set(redis.keys.since(), `anotherrun:${nowMs}`);
-    expect((await findHints(redis, [hashOf(1)], nowMs + 9)).since?.ms).toBe(nowMs + 9);
+    expect((await sinceAt(aheadMs + 7))?.ms).toBe(aheadMs + 7);
+    await redis.client.set(redis.keys.since(), `anotherrun:${aheadMs}`);
+    expect((await sinceAt(aheadMs + 9))?.ms).toBe(aheadMs + 9);
+    await redis.client.del(redis.keys.since());
+    expect((await sinceAt(startedAtMs - 60_000))?.ms).toBeGreaterThan(startedAtMs - 30_000);
   });
 
   test('of which the answer was lost is taken back by its name', async () => {

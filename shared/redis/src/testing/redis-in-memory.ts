@@ -190,7 +190,7 @@ export class RedisInMemory {
         return [...scores].filter(([member, score]) => isGone(score) && scores.delete(member)).length;
       }),
     TIME: () => [String(Math.floor(this.#nowMs() / 1000)), String((this.#nowMs() % 1000) * 1000)],
-    INFO: () => `run_id:${this.#runId}`,
+    INFO: () => `run_id:${this.#runId}\r\nserver_time_usec:${this.#nowMs() * 1000}\r\n`,
   };
 }
 
