@@ -8,7 +8,7 @@ import { findRoot } from './find-root.js';
  * only shrinks. What needs more takes it from somewhere, or says in its commit what is worth the lines.
  */
 const budgets: Readonly<Record<string, number>> = {
-  'services/chain-watcher': 3580,
+  'services/chain-watcher': 3610,
   'services/ingress': 1905,
   'services/operator': 890,
   'services/projector': 3110,

@@ -4,6 +4,7 @@ import { eventTopics } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { causeOf, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
+import { onlyNews } from './only-news.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
 import type { CatchUpProgress, TermWork } from './term-work.js';
@@ -66,7 +67,7 @@ async function publishMakers(
         // At a later block than the one whose logs were matched, other orders may have changed.
         const { touched, next } = nextMakers(work, start, at.number > head.number, changed);
         const observed = await readMakers(reader, touched.makers.values(), at, term);
-        await publisher.publish(observed.filter(({ fact }) => watched.isNews(fact)));
+        await publisher.publish(await onlyNews(observed, work));
         done += touched.makers.size;
         return next;
       }),

@@ -1,6 +1,7 @@
 import { accountIn } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { Touched } from '../watch/match-logs.js';
+import { onlyNews } from './only-news.js';
 import { type MakerReader, readMakers } from './read-makers.js';
 import type { TermWork } from './term-work.js';
 
@@ -36,13 +37,13 @@ export async function sweepPairs(work: TermWork, reader: MakerReader): Promise<v
 
 /** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
 async function readAndPublish(touched: Touched, work: TermWork, reader: MakerReader): Promise<boolean> {
-  const { position, readingBlocks, watched, publisher, sweep, term } = work;
+  const { position, readingBlocks, publisher, sweep, term } = work;
   const { matched, processed } = position;
   if (matched === undefined || processed?.number !== matched.number) return false;
   const at = await readingBlocks.choose(matched);
   if (at.number > matched.number) return false;
   const observed = await readMakers(reader, touched.makers.values(), at, term);
-  const news = observed.filter(({ fact }) => watched.isNews(fact));
+  const news = await onlyNews(observed, work);
   await publisher.publish(news);
   for (const { tokens } of touched.makers.values()) sweep.pairs += tokens.size;
   sweep.facts += news.length;

@@ -133,6 +133,26 @@ describe('a record', () => {
     expect(first?.['ce_id']).not.toBe(second?.['ce_id']);
   });
 
+  test('is known to be before an offset once it is appended, and not where an append has failed', async () => {
+    let isAway = false;
+    const { publisher } = setUp(async () => {
+      if (isAway) throw new LogUnavailable('away', { mayHaveBeenAppended: true });
+    });
+    const two = [observed(makerOf(0)), observed(makerOf(0, 1))];
+    expect(publisher.isBefore(0, 0n)).toBe(true);
+    const appending = publisher.publish(two);
+    expect(publisher.isBefore(0, 9n)).toBe(false);
+    await appending;
+    expect([1n, 2n].map((offset) => publisher.isBefore(0, offset))).toEqual([false, true]);
+    isAway = true;
+    await expect(publisher.publish(two)).rejects.toThrow('away');
+    expect(publisher.isBefore(0, 9n)).toBe(false);
+    expect(publisher.isBefore(2, 0n)).toBe(true);
+    isAway = false;
+    await publisher.publish(two);
+    expect(publisher.isBefore(0, 2n)).toBe(true);
+  });
+
   test('is answered with where the last of its partition is', async () => {
     const { publisher } = setUp();
     const appended = await publisher.publish([observed(makerOf(0)), observed(makerOf(0, 1)), observed(makerOf(2))]);

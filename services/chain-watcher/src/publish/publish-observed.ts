@@ -19,6 +19,8 @@ export type AppendedTo = ReadonlyMap<number, bigint>;
 
 /** Appends the watcher's facts to the log. Every method throws LogUnavailable; a repeat is harmless. */
 export interface FactPublisher {
+  /** Whether all that this process has appended to the partition is before the offset; false where that is not known. */
+  isBefore(partition: number, offset: bigint): boolean;
   /** What was read of makers, alone. */
   publish(observed: readonly Observed[]): Promise<AppendedTo>;
   /**
@@ -48,6 +50,8 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
   const { appender, topic, partitions, nowMs, batchRecordsMax = 500 } = options;
   /** Of the records of this process, so that each has an id of its own. */
   let written = 0;
+  /** The last record appended to each partition; undefined while it is not known, also after an append that failed. */
+  const appendedTo = new Map<number, bigint | undefined>();
 
   const recordOf = (partition: number, event: MakerEvent, id: string, timeMs: number, origin?: TraceHeaders) => {
     const { key, value, headers } = encodeMakerEvent(event, { id, source: SOURCE, timeMs, trace: carryOn(origin) });
@@ -65,19 +69,25 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
     }
     return records;
   };
-  const appendInOrder = async (records: readonly LogRecord[]): Promise<bigint> => {
+  const appendInOrder = async (partition: number, records: readonly LogRecord[]): Promise<bigint> => {
     let last = -1n;
+    appendedTo.set(partition, undefined);
     for (const batch of batchesOf(records, batchRecordsMax)) {
       last = (await appender.append(batch)).at(-1)?.offset ?? last;
     }
+    appendedTo.set(partition, last);
     return last;
   };
 
   return {
+    isBefore: (partition, offset) => {
+      const last = appendedTo.get(partition);
+      return last === undefined ? !appendedTo.has(partition) : last < offset;
+    },
     publish: (observed) =>
       inSendSpan(topic, observed.length, {}, async () => {
         const appended = [...byPartition(observed)].map(
-          async ([partition, records]) => [partition, await appendInOrder(records)] as const,
+          async ([partition, records]) => [partition, await appendInOrder(partition, records)] as const,
         );
         return new Map(await allDone(appended));
       }),
@@ -88,7 +98,7 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
           const id = `${block.number}:BlockProcessed:${partition}:${term}`;
           const processed = { type: 'BlockProcessed', block, term } as const;
           const last = recordOf(partition, processed, id, block.timestamp * 1000);
-          return appendInOrder([...(records.get(partition) ?? []), last]);
+          return appendInOrder(partition, [...(records.get(partition) ?? []), last]);
         });
         await allDone(appended);
       }),
