@@ -1,12 +1,13 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import { FatalError, RetryableError } from '@makerbook/kafka';
+import { RetryableError } from '@makerbook/kafka';
 import { InvariantBroken, type ProjectionCommit, type ProjectionStore } from '@makerbook/postgres';
 import { rowsOf } from './describe-rows.js';
 import type { Changes } from './gather-changes.js';
 
 /**
  * Finds the makers whose rows the read model does not take, one by one, and notes them. Nothing is written.
- * @returns what the commit has failed with: to be folded again without them, or fatal where no maker alone is refused
+ * @returns what the commit has failed with: to be folded again without them; where no maker alone is refused, an error that is
+ * retried some times only
  * @throws PostgresUnavailable, PositionTaken
  */
 export async function findRefused(
@@ -26,6 +27,6 @@ export async function findRefused(
       found.push(maker);
     }
   }
-  if (found.length === 0) return new FatalError(refusal.message, { cause: refusal });
+  if (found.length === 0) return new Error(refusal.message, { cause: refusal });
   return new RetryableError(`the rows of ${found.join(', ')} are refused: ${refusal.message}`, { cause: refusal });
 }
