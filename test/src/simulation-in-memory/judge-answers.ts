@@ -96,7 +96,7 @@ class AnswerJudge {
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
         if (this.#isCancelledFirst(hash as Hex) || this.#isForgotten(hash as Hex)) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
-        for (const other of own) if (this.#isExpired(other as Hex, first?.timeMs ?? 0)) own.delete(other);
+        for (const other of own) if (this.#isExpired(other as Hex, first?.timeMs ?? 0, 10_000)) own.delete(other);
         own.add(hash);
         return own.size <= this.#parts.openOrdersMax
           ? []
@@ -119,9 +119,9 @@ class AnswerJudge {
     return this.#parts.flushedAtMs.some((ms) => ms <= storedAtMs && postedAtMs.some((posted) => posted <= ms));
   }
 
-  #isExpired(hash: Hex, atMs: number): boolean {
+  #isExpired(hash: Hex, atMs: number, spareMs: number): boolean {
     const order = this.#parts.orders.find((each) => each.hash === hash);
-    return order !== undefined && order.expiresAt * 1000 <= atMs + 10_000;
+    return order !== undefined && order.expiresAt * 1000 <= atMs + spareMs;
   }
 
   #judgePlaced({ maker, answer }: Visit, hash: Hex, index: number): string[] {
@@ -161,6 +161,7 @@ class AnswerJudge {
         return [`${this.#name(hash)} opened after it was CANCELLED`];
       return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
     }
+    if (this.#isExpired(hash, receivedAtMs, 0)) return [];
     // Only an order that is posted anew may be open after that.
     const later = new Set(
       this.#parts.visits
