@@ -128,7 +128,7 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
 
 /** Orders a second that become ACTIVE where clients wait for nothing but their own answers. */
 async function saturate(bench: Bench, load: LoadGenerator, requests: number): Promise<number> {
-  const signed = await signLoad(bench, requests);
+  const signed = await openLoad(bench, load, requests);
   const feeds = await followFeeds(bench.stack);
   const [before, startedAt] = [feeds.activeCount(), performance.now()];
   await load.send(bench.portOf('ingress'), signed, { atOnce: SATURATING_CONNECTIONS });
@@ -146,7 +146,7 @@ interface Load extends Pick<Kinds, 'post' | 'flip'> {
 /** Samples one after the other, of both kinds in turn, while the load is posted at its pace by a process of its own. */
 async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecond, size, post, flip }: Load) {
   const perSecond = ordersPerSecond / LOAD_ORDERS_PER_REQUEST;
-  const signed = await signLoad(bench, Math.ceil(perSecond * size.loadSeconds));
+  const signed = await openLoad(bench, load, Math.ceil(perSecond * size.loadSeconds));
   const sending = load.send(bench.portOf('ingress'), signed, { perSecond });
   const posts: Latency[] = [];
   const flips: Latency[] = [];
@@ -164,15 +164,22 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
   return { posts, flips };
 }
 
-/** Requests of makers who hold what their orders sell. */
-async function signLoad(bench: Bench, requests: number): Promise<readonly BenchRequest[]> {
+/**
+ * Requests of makers who hold what their orders sell, and who have posted before: a maker's first POST waits until the read model
+ * has reached the end of the log, and is refused where that takes too long.
+ */
+async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly BenchRequest[]> {
   const fewest = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);
   const makers = await bench.openMakers(Math.max(LOAD_MAKERS_MIN, fewest), ORDERS_PER_MAKER);
-  return Array.from({ length: requests }, (_, index) => {
-    const maker: BenchMaker = itemAt(makers, index);
-    const orders = Array.from({ length: LOAD_ORDERS_PER_REQUEST }, () => bench.signOrder(maker));
-    return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
-  });
+  const sign = (count: number, ordersEach: number) =>
+    Array.from({ length: count }, (_, index): BenchRequest => {
+      const maker: BenchMaker = itemAt(makers, index);
+      const orders = Array.from({ length: ordersEach }, () => bench.signOrder(maker));
+      return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
+    });
+  await load.send(bench.portOf('ingress'), sign(makers.length, 1), { atOnce: 1 });
+  await pause(LOAD_WARM_MS);
+  return sign(requests, LOAD_ORDERS_PER_REQUEST);
 }
 
 /** At no fixed distance from the blocks of the stack, nor from any poll. */
