@@ -12,6 +12,13 @@ export function waitFor(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Resolves when the work does, or the timeout: then the work is aborted. */
+export async function within(timeout: Promise<void>, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([work(over.signal), timeout]);
+  over.abort();
+}
+
 /** Resolves on abort. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

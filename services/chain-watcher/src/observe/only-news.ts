@@ -1,22 +1,20 @@
 import { partitionOf } from '@makerbook/kafka';
 import type { Observed } from '../publish/publish-observed.js';
+import { within } from '../wait.js';
 import type { TermWork } from './term-work.js';
 
 /**
- * Leaves out readings that say what the log holds as its newest. What was appended last is waited for: a value that has
- * changed twice would pass for one that has not changed. Of a partition that is not read to there in time nothing is left out.
- * The caller holds the mutex, so that nothing is appended meanwhile.
+ * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value that
+ * has changed twice would pass for an old one; where that takes too long nothing is left out. To be called with the mutex.
  */
 export async function onlyNews(
   observed: readonly Observed[],
   { watched, followed, publisher, partitions, wait }: TermWork,
 ): Promise<readonly Observed[]> {
   const concerned = new Set(observed.map(({ fact }) => partitionOf(fact.maker, partitions)));
-  const isReadBack = (partition: number) =>
-    publisher.isBefore(partition, followed.partitions[partition]?.position ?? 0n);
-  const waiting = new AbortController();
-  await Promise.race([followed.until(() => [...concerned].every(isReadBack), waiting.signal), wait(READ_BACK_MS)]);
-  waiting.abort();
+  const isReadBack = (one: number) => publisher.isBefore(one, followed.partitions[one]?.position ?? 0n);
+  const areReadBack = () => [...concerned].every(isReadBack);
+  if (!areReadBack()) await within(wait(READ_BACK_MS), (over) => followed.until(areReadBack, over));
   return observed.filter(({ fact }) => !isReadBack(partitionOf(fact.maker, partitions)) || watched.isNews(fact));
 }
 

@@ -3,6 +3,7 @@ import type { Cause } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { type Batch, inBatchSpan } from '@makerbook/telemetry';
+import { within } from '../wait.js';
 import { Touched } from '../watch/match-logs.js';
 import type { WatchedSet } from '../watch/watched-set.js';
 import { readMakers } from './read-makers.js';
@@ -23,9 +24,7 @@ export async function readNewOrders(work: TermWork): Promise<void> {
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
   while (!signal.aborted) {
     if (!isThere()) {
-      const idle = new AbortController();
-      await Promise.race([followed.until(isThere, idle.signal), wait(IDLE_MS)]);
-      idle.abort();
+      await within(wait(IDLE_MS), (over) => followed.until(isThere, over));
       continue;
     }
     const leftMs = readAtMs + settings.ORDER_GATHER_MS - nowMs();

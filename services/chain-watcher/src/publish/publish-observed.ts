@@ -50,8 +50,8 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
   const { appender, topic, partitions, nowMs, batchRecordsMax = 500 } = options;
   /** Of the records of this process, so that each has an id of its own. */
   let written = 0;
-  /** The last record appended to each partition; undefined while it is not known, also after an append that failed. */
-  const appendedTo = new Map<number, bigint | undefined>();
+  /** The last record of each partition, -1 before the first; undefined while an append is under way, and after one that failed. */
+  const appendedTo = new Array<bigint | undefined>(partitions).fill(-1n);
 
   const recordOf = (partition: number, event: MakerEvent, id: string, timeMs: number, origin?: TraceHeaders) => {
     const { key, value, headers } = encodeMakerEvent(event, { id, source: SOURCE, timeMs, trace: carryOn(origin) });
@@ -71,19 +71,16 @@ export function createFactPublisher(options: PublisherOptions): FactPublisher {
   };
   const appendInOrder = async (partition: number, records: readonly LogRecord[]): Promise<bigint> => {
     let last = -1n;
-    appendedTo.set(partition, undefined);
+    appendedTo[partition] = undefined;
     for (const batch of batchesOf(records, batchRecordsMax)) {
       last = (await appender.append(batch)).at(-1)?.offset ?? last;
     }
-    appendedTo.set(partition, last);
+    appendedTo[partition] = last;
     return last;
   };
 
   return {
-    isBefore: (partition, offset) => {
-      const last = appendedTo.get(partition);
-      return last === undefined ? !appendedTo.has(partition) : last < offset;
-    },
+    isBefore: (partition, offset) => (appendedTo[partition] ?? offset) < offset,
     publish: (observed) =>
       inSendSpan(topic, observed.length, {}, async () => {
         const appended = [...byPartition(observed)].map(
