@@ -9,7 +9,7 @@ import { issuer, navigator, quoteV0, serviceKey, signTestQuote } from './testing
 import { startTestIngress, type TestIngress, testDomain } from './testing/start-test-ingress.js';
 
 const ROUNDS = 12;
-const CPU_MS_MAX = 80;
+const CPU_MS_MAX = 50;
 /** Plain requests, for machines that are slow: one takes three milliseconds where this was written. */
 const PLAIN_MAX = 15;
 
@@ -17,7 +17,7 @@ let ingress: TestIngress;
 let maker: Wallet;
 let orders: SignedOrder[];
 /** Of a request that is refused for its one signature. */
-let plainMs = 0;
+let plain: Sent;
 let signatureMs = 0;
 
 beforeAll(async () => {
@@ -34,9 +34,8 @@ beforeAll(async () => {
   maker = newWallet();
   await ingress.showMaker(maker);
   orders = await Promise.all(Array.from({ length: 100 }, () => signOrder(maker)));
-  const plain = post([{ ...orders[0], signature: orders[1]?.signature }]);
+  plain = post([{ ...orders[0], signature: orders[1]?.signature }]);
   await cpuMsOf(() => send(plain), 100);
-  plainMs = await cpuMsOf(() => send(plain), 100);
   signatureMs = await cpuMsOf(async () => verify(orders[0] as SignedOrder), 200);
 });
 afterAll(() => ingress.stop());
@@ -124,6 +123,8 @@ const kinds: Readonly<Record<string, () => readonly [Sent, status: number, valid
 test.each(Object.keys(kinds))('%s costs its valid signatures and little more', async (kind) => {
   const [sent, status, valid = 0] = kinds[kind]?.() ?? [post([]), 0];
   expect(await send(sent)).toBe(status);
+  // Beside it: other work on the machine makes both dearer.
+  const plainMs = await cpuMsOf(() => send(plain));
   const beyondMs = (await cpuMsOf(() => send(sent))) - valid * signatureMs;
   expect(beyondMs).toBeLessThan(Math.max(CPU_MS_MAX, PLAIN_MAX * plainMs));
 });

@@ -50,9 +50,11 @@ describe('appending', () => {
     const appender = log.createAppender();
     const call = (name: string) =>
       appender.append([0, 1, 2].map((n) => recordOf(topic, 0, `${name}${n}`, 'x'.repeat(80_000))));
+    // A broker may refuse the first batch of a topic that it has just been told of, and take it again.
+    await appender.append([recordOf(topic, 0, 'first')]);
+    const before = (appender as GroupCommit).counts.batches;
     await Promise.all(['a', 'b', 'c', 'd'].map(call));
-    // More where the broker was slow, and one was sent again.
-    expect((appender as GroupCommit).counts.batches).toBeGreaterThanOrEqual(4);
+    expect((appender as GroupCommit).counts.batches - before).toBe(4);
     await expect(appender.append([recordOf(topic, 0, 'k', 'x'.repeat(450_000))])).rejects.toBeInstanceOf(
       RecordTooLarge,
     );
