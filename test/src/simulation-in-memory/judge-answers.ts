@@ -16,6 +16,8 @@ export interface JudgeAnswersParts {
   readonly openOrdersMax: number;
   /** When the cache was flushed. */
   readonly flushedAtMs: readonly number[];
+  /** When the rows were replaced by older ones, or by none. */
+  readonly replacedAtMs: readonly number[];
 }
 
 interface Told {
@@ -161,7 +163,9 @@ class AnswerJudge {
         return [`${this.#name(hash)} opened after it was CANCELLED`];
       return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
     }
-    if (this.#isExpired(hash, receivedAtMs, 0)) return [];
+    // The hint of an order goes with its expiry, and then the rows alone can tell of it.
+    const areReplaced = this.#parts.replacedAtMs.some((ms) => ms <= answer.atMs);
+    if (areReplaced && this.#isExpired(hash, receivedAtMs, 0)) return [];
     // Only an order that is posted anew may be open after that.
     const later = new Set(
       this.#parts.visits

@@ -110,6 +110,7 @@ class Run {
   readonly #commits: Commit[] = [];
   readonly #wrong: string[] = [];
   readonly #flushedAtMs: number[] = [];
+  readonly #replacedAtMs: number[] = [];
   #running: Process[] = [];
   #started = 0;
   readonly #quarantined = new Set<Address>();
@@ -188,6 +189,7 @@ class Run {
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
         flushedAtMs: this.#flushedAtMs,
+        replacedAtMs: this.#replacedAtMs,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
@@ -294,8 +296,10 @@ class Run {
       case 'back up':
         return store.backUp();
       case 'restore':
+        this.#replacedAtMs.push(this.time.nowMs);
         return store.restore();
       case 'empty':
+        this.#replacedAtMs.push(this.time.nowMs);
         return store.empty();
       case 'outage': {
         const setAway = (isAway: boolean) => {
