@@ -11,7 +11,7 @@ import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
 import { readMemory } from './read-processes.js';
-import { type BenchOptions, compare, type Figure, state } from './report.js';
+import { type BenchOptions, compare, type Figure, type Goal } from './report.js';
 import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
 import { median } from './summarise.js';
 
@@ -26,9 +26,14 @@ const RECORDS_PER_APPEND = 500;
 const READ_MS_MAX = 1_800_000;
 const PARTITIONS = 8;
 const TIME_GOAL = { ratioMax: 1.2 };
+const START_GOAL = { valueMax: 10 };
+const WATCHER_GOAL = { valueMax: 800 };
 
 /** What was measured at one size, by name. */
-type Measured = ReadonlyMap<string, { readonly unit: string; readonly value: number }>;
+type Measured = ReadonlyMap<
+  string,
+  { readonly unit: string; readonly value: number; readonly goal?: Goal | undefined }
+>;
 
 interface Scaled {
   readonly bench: Bench;
@@ -77,46 +82,59 @@ function describe(sizes: readonly { readonly orders: number; readonly measured: 
   const [least, ...more] = sizes;
   if (least === undefined) return [];
   return more.flatMap(({ orders, measured }) =>
-    [...measured].map(([name, { unit, value }]) => {
+    [...measured].map(([name, { unit, value, goal }]) => {
       const floor = least.measured.get(name)?.value ?? Number.NaN;
-      if (unit === 'MB') {
-        const perOrder = ((value - floor) * 1e6) / (orders - least.orders);
-        return state(`${name}, for each order from ${least.orders} to ${orders}`, 'bytes', perOrder);
-      }
-      return compare(`${name} with ${orders} orders, by ${least.orders}`, unit, [{ value, floor }], TIME_GOAL);
+      return compare(`${name} with ${orders} orders, by ${least.orders}`, unit, [{ value, floor }], goal);
     }),
   );
 }
 
 async function measure(scaled: Scaled): Promise<Measured> {
   const { bench, own } = scaled;
-  const measured = new Map<string, { readonly unit: string; readonly value: number }>();
-  const note = (name: string, unit: string, value: number) => measured.set(name, { unit, value });
+  const measured = new Map<
+    string,
+    { readonly unit: string; readonly value: number; readonly goal?: Goal | undefined }
+  >();
+  const note = (name: string, unit: string, value: number, goal?: Goal) => measured.set(name, { unit, value, goal });
   const load = openLoadGenerator();
   const pace = { perSecond: REQUESTS_PER_SECOND };
   const posted = Array.from({ length: SAMPLES }, () => bench.signOrder(own));
   const posts = posted.map((order) => ({ method: 'POST' as const, path: paths.limitOrders, body: bodyOf([order]) }));
-  note('POST of 1, p50', 'ms', median((await load.send(bench.portOf('ingress'), posts, pace)).latencyMs));
+  note('POST of 1, p50', 'ms', median((await load.send(bench.portOf('ingress'), posts, pace)).latencyMs), TIME_GOAL);
   const cancels = posted.map((order) => bench.signCancel(own, order));
-  note('DELETE of 1, p50', 'ms', median((await load.send(bench.portOf('ingress'), cancels, pace)).latencyMs));
+  note(
+    'DELETE of 1, p50',
+    'ms',
+    median((await load.send(bench.portOf('ingress'), cancels, pace)).latencyMs),
+    TIME_GOAL,
+  );
   const lists = Array.from({ length: SAMPLES }, () => bench.signList(own));
-  note(`GET of ${OWN_ORDERS}, p50`, 'ms', median((await load.send(bench.portOf('query'), lists, pace)).latencyMs));
+  note(
+    `GET of ${OWN_ORDERS}, p50`,
+    'ms',
+    median((await load.send(bench.portOf('query'), lists, pace)).latencyMs),
+    TIME_GOAL,
+  );
   load.close();
-  note('block to book, p50', 'ms', await measureBlocks(scaled));
+  note('block to book, p50', 'ms', await measureBlocks(scaled), TIME_GOAL);
   const before = bench.cpu();
   await pause(IDLE_MS);
   for (const [name, used] of bench.cpu()) {
     if (name === 'projector' || name === 'chain-watcher') {
-      note(`idle ${name}`, 'ms of CPU per s', (used - (before.get(name) ?? 0)) / IDLE_MS);
+      note(`idle ${name}`, 'ms of CPU per s', (used - (before.get(name) ?? 0)) / IDLE_MS, TIME_GOAL);
     }
   }
-  for (const { name, pid } of bench.stack.processes()) note(`PSS of ${name}`, 'MB', readMemory(pid).pssMb);
+  for (const { name, pid } of bench.stack.processes()) {
+    note(`PSS of ${name}`, 'MB', readMemory(pid).pssMb, name === 'chain-watcher' ? WATCHER_GOAL : undefined);
+  }
   const [row] = await scaled.postgres.query<{ bytes: string }>(
     'select pg_database_size(current_database())::text as bytes',
   );
   note('Postgres on disk', 'MB', Number(row?.bytes) / 1e6);
   note('Kafka on disk', 'MB', bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log')) / 1e6);
-  for (const name of ['projector', 'chain-watcher']) note(`start of ${name}`, 's', await measureStart(bench, name));
+  for (const name of ['projector', 'chain-watcher']) {
+    note(`start of ${name}`, 's', await measureStart(bench, name), START_GOAL);
+  }
   return measured;
 }
 
@@ -161,17 +179,14 @@ async function measureStart(bench: Bench, name: string): Promise<number> {
 /** Appends orders to the log itself, as ingress would have: their signatures are nobody's. */
 async function submit({ bench, appender }: Scaled, makers: readonly BenchMaker[], each: number): Promise<void> {
   const topic = topicNames(bench.stack.topicPrefix).makerEvents;
-  const batch: LogRecord[] = [];
-  const flush = async () => {
-    if (batch.length > 0) await appender.append(batch.splice(0));
-  };
   for (const maker of makers) {
-    for (let n = 0; n < each; n += 1) {
-      batch.push(recordOf(topic, maker, bench.signOrder(maker)));
-      if (batch.length === RECORDS_PER_APPEND) await flush();
+    for (let left = each; left > 0; left -= RECORDS_PER_APPEND) {
+      const records = Array.from({ length: Math.min(left, RECORDS_PER_APPEND) }, () => {
+        return recordOf(topic, maker, bench.signOrder(maker));
+      });
+      await appender.append(records);
     }
   }
-  await flush();
 }
 
 function recordOf(topic: string, { address }: BenchMaker, { order, orderHash, signature }: BenchOrder): LogRecord {
