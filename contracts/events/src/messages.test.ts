@@ -12,6 +12,7 @@ import {
   misplacement,
   traceOf,
 } from './messages.js';
+import { address } from './primitives.js';
 import { type GoldenMessage, readGoldenMessages, withUnknownFields } from './testing/index.js';
 
 const golden = readGoldenMessages();
@@ -46,9 +47,10 @@ function recode(message: GoldenMessage) {
 }
 
 function recodeTombstone({ key, headers }: GoldenMessage) {
-  const { removal, position_partition: partition, position_offset: offset = '' } = headers;
+  const { removal, maker, position_partition: partition, position_offset: offset = '' } = headers;
   const headersAgain = bookRemovalHeaders(
     bookRemovalReason.parse(removal),
+    address.parse(maker),
     { partition: Number(partition), offset },
     context,
   );

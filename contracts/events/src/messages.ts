@@ -1,3 +1,4 @@
+import type { Address } from '@makerbook/contracts-primitives';
 import { z } from 'zod';
 import {
   type BookRecord,
@@ -67,15 +68,17 @@ export function bookClockKey(partition: number): string {
   return `clock:${partition}`;
 }
 
-/** The headers of a tombstone of `limit-orders.book.v1`: why the order left, and the fact that led to it. */
+/** The headers of a tombstone of `limit-orders.book.v1`: why the order left, whose it was, and the fact that led to it. */
 export function bookRemovalHeaders(
   removal: BookRemovalReason,
+  maker: Address,
   position: LogPosition,
   context: MessageContext,
 ): Record<string, string> {
   return {
     ...messageHeaders('BookEntryRemoved', context),
     removal,
+    maker,
     position_partition: String(position.partition),
     position_offset: position.offset,
   };

@@ -184,7 +184,6 @@ export const knownHashesSql = `
 
 interface StoredProjection {
   readonly next_offset: bigint;
-  readonly next_index: number;
   readonly term: bigint;
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
@@ -194,7 +193,6 @@ interface StoredProjection {
 
 const neverProjected: StoredProjection = {
   next_offset: 0n,
-  next_index: 0,
   term: 0n,
   block_number: null,
   block_timestamp: 0n,
@@ -204,7 +202,7 @@ const neverProjected: StoredProjection = {
 
 function projectionOf(row: StoredProjection): Projection {
   return {
-    next: { offset: row.next_offset, index: row.next_index },
+    nextOffset: row.next_offset,
     clock: { term: Number(row.term), block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
     isBlockBegun: row.block_begun,
     version: row.version,

@@ -1,13 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { RowShape } from './row-shape.js';
 
-/** The next fact of a partition to be folded, and how many of the feed messages that it leads to are done. */
-export interface LogPlace {
-  readonly offset: bigint;
-  /** 0, or some of the messages of a block at `offset`. */
-  readonly index: number;
-}
-
 /** How far the partition's clock has come. */
 export interface PartitionClock {
   /** The highest term that was started; 0 before the first. */
@@ -20,8 +13,9 @@ export interface PartitionClock {
 
 /** How far the rows of a partition have come. */
 export interface Projection {
-  readonly next: LogPlace;
-  /** Some makers of the block at `next` are done. */
+  /** Of the next fact to be folded. */
+  readonly nextOffset: bigint;
+  /** It is a block, and some makers are done. */
   readonly isBlockBegun: boolean;
   readonly clock: PartitionClock;
   /** Grows with each commit and each owner; see `takeProjection`. */

@@ -4,7 +4,6 @@ import {
   type CancelledHashRow,
   type FundingRow,
   type HistoryRow,
-  type LogPlace,
   type MakerRow,
   type OrderRow,
   type OrderStateRow,
@@ -25,13 +24,13 @@ export interface ChangedRows {
   readonly cancelledHashes: readonly CancelledHashRow[];
 }
 
-/** What a part of the log did, to be committed with the place behind it. */
-export interface ProjectionCommit extends ChangedRows, Omit<Projection, 'next'> {
+/** What a part of the log did, to be committed with the offset behind it. */
+export interface ProjectionCommit extends ChangedRows, Omit<Projection, 'nextOffset'> {
   readonly partition: number;
   /** As read or committed last; it is one more then. */
   readonly version: bigint;
-  readonly from: LogPlace;
-  readonly to: LogPlace;
+  readonly from: bigint;
+  readonly to: bigint;
 }
 
 /** The rows are not where the caller left them, or another owner has taken the partition. Nothing was written. */
@@ -40,7 +39,7 @@ export class PositionTaken extends Error {
 }
 
 /**
- * Commits what a part of the log did, and the place behind it: one statement, and so one transaction in one round trip. Of
+ * Commits what a part of the log did, and the offset behind it: one statement, and so one transaction in one round trip. Of
  * two that fold the same part one commits; the other gets PositionTaken and has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
@@ -48,11 +47,9 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
   const { partition, from, to, clock, version, isBlockBegun } = commit;
   const values: unknown[] = [
     partition,
-    from.offset,
-    from.index,
+    from,
     version,
-    to.offset,
-    to.index,
+    to,
     clock.term,
     clock.block < 0 ? null : clock.block,
     clock.seconds,
@@ -75,7 +72,7 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
   );
   if (moved.length === 0) {
     throw new PositionTaken(
-      `partition ${partition} is not at ${from.offset}/${from.index}, version ${version}: another owner took it, or the database is another one`,
+      `partition ${partition} is not at ${from}, version ${version}: another owner took it, or the database is another one`,
     );
   }
 }
@@ -114,10 +111,11 @@ function writesOf(commit: ProjectionCommit): (Write | undefined)[] {
   ];
 }
 
+/** An earlier build counts messages in `next_index`; the column can go once none of it runs any more. */
 const movePositionSql = `
-  update projections set next_offset = $5, next_index = $6, term = $7, block_number = $8, block_timestamp = $9,
-    block_begun = $10, version = version + 1
-  where partition = $1 and next_offset = $2 and next_index = $3 and version = $4 returning partition`;
+  update projections set next_offset = $4, next_index = 0, term = $5, block_number = $6, block_timestamp = $7,
+    block_begun = $8, version = version + 1
+  where partition = $1 and next_offset = $2 and version = $3 returning partition`;
 
 const hasMoved = 'exists (select from moved)';
 

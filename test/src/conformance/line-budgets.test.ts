@@ -11,7 +11,7 @@ const budgets: Readonly<Record<string, number>> = {
   'services/chain-watcher': 3610,
   'services/ingress': 1905,
   'services/operator': 890,
-  'services/projector': 3110,
+  'services/projector': 3125,
   'services/query': 870,
   'shared/book': 210,
   'shared/chain': 1210,

@@ -65,7 +65,7 @@ export class StoreInMemory {
       send('read', () => serve(this.tables), failure, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
     return {
       projectedPositions: () =>
-        ask((tables) => new Map(tables.map(({ projection }, partition) => [partition, projection.next.offset]))),
+        ask((tables) => new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]))),
       hasQuarantined: () => ask((all) => all.some(({ makers }) => [...makers.values()].some(isQuarantined))),
       findOrders: (hashes) =>
         ask((tables) => {
@@ -97,7 +97,7 @@ export class StoreInMemory {
           });
           const known = new Map([...accepted, ...cancelled].map((one) => [one.orderHash, one]));
           return {
-            nextOffset: tables.projection.next.offset,
+            nextOffset: tables.projection.nextOffset,
             isQuarantined: isQuarantined(tables.makers.get(maker)),
             accepted: [...known.values()],
           };
@@ -112,7 +112,7 @@ export class StoreInMemory {
               const end = reason === null ? '"}' : `","reason":"${reason}"}`;
               return { orderHash, acceptedOffset, expiresAtSeconds, json: `${recordStart},"status":"${status}${end}` };
             });
-          return { nextOffset: projection.next.offset, records };
+          return { nextOffset: projection.nextOffset, records };
         }),
     };
   }
@@ -129,7 +129,7 @@ export class StoreInMemory {
   /** Where each partition is. */
   projected(): readonly ProjectedPartition[] {
     return this.tables.map(({ projection, makers, funding }, partition) => {
-      const { offset } = projection.next;
+      const offset = projection.nextOffset;
       const { term, block, seconds } = projection.clock;
       const reads = [...makers.values(), ...funding.values()].map(
         (row) => ('block' in row ? row.block : row.nonceBlock) ?? -1,

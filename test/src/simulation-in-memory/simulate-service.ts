@@ -221,8 +221,8 @@ class Run {
     }
     const tables = this.#world.store.tables[partition];
     const end = this.#world.log.end(TOPICS.makerEvents, partition);
-    if (tables !== undefined && tables.projection.next.offset < end)
-      wrong.push(`the rows of ${partition} are at ${tables.projection.next.offset}, not at ${end}`);
+    if (tables !== undefined && tables.projection.nextOffset < end)
+      wrong.push(`the rows of ${partition} are at ${tables.projection.nextOffset}, not at ${end}`);
     if (wrong.length === 0 && tables !== undefined) wrong.push(...judgeBook(tables, published));
     return wrong.map((what) => `partition ${partition}: ${what}`);
   }
@@ -270,8 +270,7 @@ class Run {
   #onCommit(partition: number): void {
     const tables = this.#world.store.tables[partition];
     if (tables === undefined) return;
-    const { next } = tables.projection;
-    this.#note(() => `the rows of ${partition} are at ${next.offset}/${next.index}`);
+    this.#note(() => `the rows of ${partition} are at ${tables.projection.nextOffset}`);
     const published = this.#world.log.published.filter((record) => record.partition === partition).length;
     this.#commits.push({ partition, tables, published });
   }

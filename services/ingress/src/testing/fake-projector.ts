@@ -94,8 +94,7 @@ async function project(
   partition: number,
   records: readonly StoredRecord[],
 ): Promise<void> {
-  const { next, version, clock } = (await takeProjection(postgres, partition)).projection;
-  const fromOffset = next.offset;
+  const { nextOffset: from, version, clock } = (await takeProjection(postgres, partition)).projection;
   const opened = new Map<Hex, ProjectionCommit['opened'][number]>();
   const cancelled = new Map<Hex, CancelledHashRow>();
   const removed: Hex[] = [];
@@ -146,8 +145,8 @@ async function project(
   await saveProjection(postgres, {
     partition,
     version,
-    from: next,
-    to: { offset: nextOffset, index: 0 },
+    from,
+    to: nextOffset,
     isBlockBegun: false,
     clock,
     makers: [],
@@ -159,7 +158,5 @@ async function project(
     history,
     cancelledHashes: [...cancelled.values()],
   });
-  await refresher
-    .refreshPartition({ partition, prevPos: fromOffset, newPos: nextOffset, changes })
-    .catch(() => undefined);
+  await refresher.refreshPartition({ partition, prevPos: from, newPos: nextOffset, changes }).catch(() => undefined);
 }

@@ -4,7 +4,6 @@ import { RetryableError } from '@makerbook/kafka';
 import {
   type ChangedRows,
   InvariantBroken,
-  type LogPlace,
   PostgresUnavailable,
   type Projection,
   type ProjectionStore,
@@ -35,7 +34,7 @@ export interface CommitParts {
 }
 
 interface Target {
-  readonly next: LogPlace;
+  readonly nextOffset: bigint;
   readonly isBlockBegun: boolean;
   readonly clock: LogClock;
 }
@@ -52,7 +51,7 @@ export class RowCommitter {
   readonly #refused: Map<Address, string>;
   readonly #stopping = new AbortController();
   #version: bigint;
-  #committed: LogPlace;
+  #committed: bigint;
   #underWay: { readonly done: Promise<void>; readonly changes: Changes } | undefined;
   #failure: Error | undefined;
   /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
@@ -64,8 +63,8 @@ export class RowCommitter {
     this.#parts = parts;
     this.#refused = refused;
     this.#version = projection.version;
-    this.#committed = projection.next;
-    this.#cached = projection.isBlockBegun ? undefined : projection.next.offset;
+    this.#committed = projection.nextOffset;
+    this.#cached = projection.isBlockBegun ? undefined : projection.nextOffset;
   }
 
   /** What is folded and perhaps not in Postgres. */
@@ -75,7 +74,7 @@ export class RowCommitter {
 
   /** The next fact whose rows are not committed. */
   get position(): bigint {
-    return this.#committed.offset;
+    return this.#committed;
   }
 
   /** Whether changes of the maker are not committed. */
@@ -92,7 +91,7 @@ export class RowCommitter {
     if ([...state.owed.values()].some((orders) => [...orders.values()].includes(undefined))) return;
     const changes = state.gathered;
     state.gathered = new Changes();
-    const target = { next: state.next, isBlockBegun: state.isBlockBegun, clock: state.clock };
+    const target = { nextOffset: state.nextOffset, isBlockBegun: state.isBlockBegun, clock: state.clock };
     const done = this.#commit(changes, target).then(
       () => {
         this.#underWay = undefined;
@@ -149,9 +148,8 @@ export class RowCommitter {
   }
 
   #isCommitted(): boolean {
-    const { next, gathered } = this.#state;
-    const { offset, index } = this.#committed;
-    return next.offset === offset && next.index === index && gathered.transitions === 0;
+    const { nextOffset, gathered } = this.#state;
+    return nextOffset === this.#committed && gathered.transitions === 0;
   }
 
   async #commit(changes: Changes, target: Target): Promise<void> {
@@ -168,7 +166,7 @@ export class RowCommitter {
       await onStep?.('before commit', rules.partition);
       await this.#save(rows, target, changes);
     });
-    this.#committed = target.next;
+    this.#committed = target.nextOffset;
     this.#version += 1n;
     this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
     await onStep?.('after commit', rules.partition);
@@ -178,7 +176,7 @@ export class RowCommitter {
   async #save(rows: ChangedRows, target: Target, changes: Changes): Promise<void> {
     const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
-    const { next: to, ...rest } = target;
+    const { nextOffset: to, ...rest } = target;
     const commit = { ...rows, ...rest, partition, version: this.#version, from: this.#committed, to };
     for (let delayMs = 100, isRepeat = false; ; delayMs = Math.min(2 * delayMs, 5_000), isRepeat = true) {
       try {
@@ -196,20 +194,20 @@ export class RowCommitter {
   }
 
   /** Whether a try of which no answer came has committed. */
-  async #isSaved(to: LogPlace): Promise<boolean> {
-    const { next, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
-    return version === this.#version + 1n && next.offset === to.offset && next.index === to.index;
+  async #isSaved(to: bigint): Promise<boolean> {
+    const { nextOffset, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
+    return version === this.#version + 1n && nextOffset === to;
   }
 
   /** Redis gets whole facts alone: its position cannot be in the middle of a block. */
-  async #refresh({ next, isBlockBegun }: Target, changes: Changes, { opened }: ChangedRows): Promise<void> {
+  async #refresh({ nextOffset, isBlockBegun }: Target, changes: Changes, { opened }: ChangedRows): Promise<void> {
     const { refreshCache } = this.#parts;
     if (refreshCache === undefined) return;
     const prevPos = this.#cached ?? nowhere;
-    this.#cached = isBlockBegun ? undefined : next.offset;
+    this.#cached = isBlockBegun ? undefined : nextOffset;
     if (isBlockBegun) return;
     const { partition } = this.#state.rules;
-    await refreshCache({ partition, prevPos, newPos: next.offset, changes: describeCacheChanges(changes, opened) });
+    await refreshCache({ partition, prevPos, newPos: nextOffset, changes: describeCacheChanges(changes, opened) });
   }
 }
 

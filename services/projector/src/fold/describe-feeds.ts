@@ -16,35 +16,57 @@ import {
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { bookEntryOf, makerViewOf, type Transition } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
-import type { LogPlace } from '@makerbook/postgres';
 import type { LoggedFact } from './read-facts.js';
+
+/** Names a message of a partition: the fact that led to it, and which of that fact's messages it is. */
+export interface MessagePlace {
+  readonly offset: bigint;
+  readonly index: number;
+}
+
+/** The last message on the feeds of a partition. */
+export interface FeedEnd extends MessagePlace {
+  /** Whose message it is; undefined of a clock, and of what the whole service does. */
+  readonly maker: Address | undefined;
+}
 
 export interface FeedRules {
   readonly partition: number;
   readonly topics: TopicNames;
   readonly routingGraceSeconds: number;
-  /** The last message that the feeds held when the partition was taken: nothing up to it is published again. */
-  readonly published: LogPlace | undefined;
+  /** As the feeds were when the partition was taken: nothing up to it is published again. */
+  readonly published: FeedEnd | undefined;
 }
 
 /**
- * The feed messages of one fact, numbered. They depend on the log alone: the same fact leads to the same messages with the
- * same numbers, whenever and in however many batches it is folded. Each is in the partition of its fact.
+ * Whether the feeds held what a fact leads to for a maker, or for none, when the partition was taken. All messages of a fact
+ * are published together; those of a block together by maker, one maker after the other by address, and its clock last.
+ */
+export function isPublished(
+  { published }: Pick<FeedRules, 'published'>,
+  { fact, offset }: Pick<LoggedFact, 'fact' | 'offset'>,
+  maker: Address | undefined,
+): boolean {
+  if (published === undefined || offset > published.offset) return false;
+  if (offset < published.offset || fact.type !== 'BlockProcessed' || published.maker === undefined) return true;
+  return maker !== undefined && maker <= published.maker;
+}
+
+/**
+ * The feed messages of one fact, numbered. The same fact leads to the same messages, whenever and in however many batches it
+ * is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its fact.
  */
 export class FactFeed {
-  /** How many messages of the fact are done. */
-  index: number;
+  /** Of the next message. */
+  #index: number;
   readonly #fact: LoggedFact;
   readonly #rules: FeedRules;
   readonly #out: LogRecord[];
   readonly #position: LogPosition;
 
-  /**
-   * @param index how many messages of the fact were done before
-   * @param out takes the messages that are to be published
-   */
-  constructor(fact: LoggedFact, index: number, rules: FeedRules, out: LogRecord[]) {
-    this.index = index;
+  /** @param out takes the messages that are to be published */
+  constructor(fact: LoggedFact, rules: FeedRules, out: LogRecord[]) {
+    this.#index = rules.published?.offset === fact.offset ? rules.published.index + 1 : 0;
     this.#fact = fact;
     this.#rules = rules;
     this.#out = out;
@@ -53,11 +75,11 @@ export class FactFeed {
 
   /** Adds what a reader of the feeds can see of the transitions. Throws where they cannot be described; none is added then. */
   transitions(transitions: readonly Transition[], maker: Address): void {
-    const before = { index: this.index, messages: this.#out.length };
+    const before = { index: this.#index, messages: this.#out.length };
     try {
       for (const transition of transitions) this.#transition(transition, maker);
     } catch (error) {
-      this.index = before.index;
+      this.#index = before.index;
       this.#out.length = before.messages;
       throw error;
     }
@@ -71,13 +93,13 @@ export class FactFeed {
       case 'OrderChanged':
         return this.#entry(transition, transition.causes);
       case 'OrderWithheld':
-        return this.withdraw(transition.order.orderHash, transition.reason);
+        return this.withdraw(transition.order.orderHash, transition.reason, maker);
       case 'OrderRemoved':
-        if (transition.order.inBook) this.withdraw(transition.order.orderHash, transition.reason);
+        if (transition.order.inBook) this.withdraw(transition.order.orderHash, transition.reason, maker);
         return;
       case 'MakerChanged': {
         const view = makerViewOf({ ...transition, maker }, this.#position);
-        return this.#add(this.#rules.topics.makers, maker, (context) => encodeMakersRecord(view, context));
+        return this.#add(this.#rules.topics.makers, maker, maker, (context) => encodeMakersRecord(view, context));
       }
       case 'OrderObserved':
       case 'HashCancelled':
@@ -88,23 +110,23 @@ export class FactFeed {
   }
 
   /** An order leaves the book. */
-  withdraw(orderHash: Hex, removal: BookRemovalReason): void {
-    this.#add(this.#rules.topics.book, orderHash, (context) => {
-      return { value: null, headers: bookRemovalHeaders(removal, this.#position, context) };
+  withdraw(orderHash: Hex, removal: BookRemovalReason, maker: Address): void {
+    this.#add(this.#rules.topics.book, orderHash, maker, (context) => {
+      return { value: null, headers: bookRemovalHeaders(removal, maker, this.#position, context) };
     });
   }
 
   /** What the whole service does from here on. */
   mode(mode: ServiceMode): void {
     const view = { type: 'ServiceView', mode, position: this.#position } as const;
-    this.#add(this.#rules.topics.makers, serviceKey, (context) => encodeMakersRecord(view, context));
+    this.#add(this.#rules.topics.makers, serviceKey, undefined, (context) => encodeMakersRecord(view, context));
   }
 
   /** The last message of a block. */
   clock(block: BlockProcessed['block']): void {
     const { partition, topics } = this.#rules;
     const position = { partition, offset: String(this.#fact.offset + 1n) };
-    this.#add(topics.book, bookClockKey(partition), (context) => {
+    this.#add(topics.book, bookClockKey(partition), undefined, (context) => {
       return encodeBookRecord({ type: 'BookClock', block, position }, context);
     });
   }
@@ -114,7 +136,7 @@ export class FactFeed {
     causes: Parameters<typeof bookEntryOf>[2],
   ): void {
     if (!order.inBook) return;
-    this.#add(this.#rules.topics.book, order.orderHash, (context) =>
+    this.#add(this.#rules.topics.book, order.orderHash, order.order.maker, (context) =>
       encodeBookRecord(bookEntryOf(order, funding, causes, this.#position, this.#rules), context),
     );
   }
@@ -122,14 +144,14 @@ export class FactFeed {
   #add(
     topic: string,
     key: string,
+    maker: Address | undefined,
     encode: (context: MessageContext) => Pick<Message, 'headers'> & { readonly value: Buffer | null },
   ): void {
-    const { partition, published } = this.#rules;
+    if (isPublished(this.#rules, this.#fact, maker)) return;
+    const { partition } = this.#rules;
     const { offset, timeMs, record } = this.#fact;
-    const place = { offset, index: this.index };
-    this.index += 1;
-    if (published !== undefined && !isAfter(place, published)) return;
-    const id = `${partition}:${offset}:${place.index}`;
+    const id = `${partition}:${offset}:${this.#index}`;
+    this.#index += 1;
     const trace = traceOf(record.headers);
     const { value, headers } = encode({ id, source: '/makerbook/projector', timeMs, trace });
     this.#out.push({ topic, partition, key, value, headers });
@@ -137,7 +159,7 @@ export class FactFeed {
 }
 
 /** Whether a message comes after another one in the order of the feeds. */
-export function isAfter(one: LogPlace, other: LogPlace): boolean {
+export function isAfter(one: MessagePlace, other: MessagePlace): boolean {
   return one.offset > other.offset || (one.offset === other.offset && one.index > other.index);
 }
 
@@ -145,7 +167,7 @@ export function isAfter(one: LogPlace, other: LogPlace): boolean {
 export function placeOfMessage({
   headers,
   partition,
-}: Pick<StoredRecord, 'headers' | 'partition'>): LogPlace | undefined {
+}: Pick<StoredRecord, 'headers' | 'partition'>): MessagePlace | undefined {
   const [, home, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(headers['ce_id'] ?? '') ?? [];
   if (offset === undefined || home !== String(partition)) return undefined;
   return { offset: BigInt(offset), index: Number(index) };

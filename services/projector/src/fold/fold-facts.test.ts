@@ -29,7 +29,7 @@ describe('a fact', () => {
     await given.when(submitted(maker, 0), observed(maker, [0]));
     expect(await given.when(observed(maker, [0], { balance: '0xfffe' }), submitted(maker, 0))).toEqual([]);
     expect([...given.tables.funding.values()]).toMatchObject([{ balance: String(0xfffe), openOrders: 1 }]);
-    expect(given.tables.projection.next.offset).toBe(4n);
+    expect(given.tables.projection.nextOffset).toBe(4n);
   });
 
   test('of a watcher that has lost its term changes nothing', async () => {

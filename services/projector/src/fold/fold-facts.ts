@@ -57,7 +57,7 @@ export function advanceMaker(
       accept(transitions);
     }),
   );
-  state.next = { offset: block.offset, index: feed.index };
+  state.nextOffset = block.offset;
   state.isBlockBegun = true;
 }
 
@@ -69,9 +69,9 @@ export function endBlock(state: PartitionState, clock: LogClock, block: Logged<B
   endFact(state, block, feed);
 }
 
-/** The messages of the fact that comes next; of a block that was begun those that are left. */
-export function beginFact({ next, rules, unpublished }: PartitionState, logged: LoggedFact): FactFeed {
-  return new FactFeed(logged, next.offset === logged.offset ? next.index : 0, rules, unpublished);
+/** The messages of the fact that comes next. */
+export function beginFact({ rules, unpublished }: PartitionState, logged: LoggedFact): FactFeed {
+  return new FactFeed(logged, rules, unpublished);
 }
 
 export function endFact(state: PartitionState, logged: LoggedFact, feed: FactFeed): void {
@@ -82,7 +82,7 @@ export function endFact(state: PartitionState, logged: LoggedFact, feed: FactFee
 
 /** All facts before the offset are done. */
 export function moveTo(state: PartitionState, offset: bigint): void {
-  state.next = { offset, index: 0 };
+  state.nextOffset = offset;
   state.isBlockBegun = false;
 }
 

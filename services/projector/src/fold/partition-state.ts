@@ -1,7 +1,7 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { LogClock } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
-import type { LogPlace, OrderRow, Quarantine, TakenProjection } from '@makerbook/postgres';
+import type { OrderRow, Quarantine, TakenProjection } from '@makerbook/postgres';
 import { Changes } from '../commit/gather-changes.js';
 import type { FeedRules } from './describe-feeds.js';
 import { DueMakers } from './due-makers.js';
@@ -30,9 +30,9 @@ export interface PartitionState {
   readonly hashes: { readonly accepted: Set<Hex>; readonly cancelled: Set<Hex> };
   /** Throws a FatalError where more makers are quarantined than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
-  /** What is done. */
-  next: LogPlace;
-  /** Some makers of the block at `next` are done. */
+  /** What is before it is done. */
+  nextOffset: bigint;
+  /** Some makers of the block at `nextOffset` are done. */
   isBlockBegun: boolean;
   /** As of the last fact that is wholly done. */
   clock: LogClock;
@@ -63,7 +63,7 @@ export function createState(
     owed: new Map([...owedOf].map(([maker, rows]) => [maker, new Map(rows.map((row) => [row.orderHash, row]))])),
     hashes,
     noteQuarantined: options.noteQuarantined,
-    next: projection.next,
+    nextOffset: projection.nextOffset,
     isBlockBegun: projection.isBlockBegun,
     clock: projection.clock,
     gathered: new Changes(),

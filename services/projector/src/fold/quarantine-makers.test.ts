@@ -73,13 +73,13 @@ describe('a maker whose rows contradict each other', () => {
     given.rows.broken.add(maker);
     expect(await given.taken()).toEqual([]);
     // One order has no row: that it is to leave the book would be forgotten with a commit.
-    expect(given.tables).toMatchObject({ projection: { next: { offset: 1n } } });
+    expect(given.tables).toMatchObject({ projection: { nextOffset: 1n } });
     expect(await given.when(blockAt(6, startSeconds))).toEqual([
       '3:0 QUARANTINED of 0',
       '3:1 QUARANTINED of 2',
       '3:2 block 6',
     ]);
-    expect(given.tables.projection.next.offset).toBe(4n);
+    expect(given.tables.projection.nextOffset).toBe(4n);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { snapshotOf } from '@makerbook/domain';
-import type { FactFeed } from './describe-feeds.js';
+import { type FactFeed, isPublished } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { UnreadableMaker } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
@@ -18,7 +18,7 @@ export function quarantineFolded(
   feed: FactFeed,
 ): void {
   const { maker } = held.draft;
-  begin(state, maker, reason, logged, !isPublished(state, logged.offset));
+  begin(state, maker, reason, logged, !isPublished(state.rules, logged, maker));
   const withheld = held.draft.withholdAll('QUARANTINED', logged.offset);
   state.makers.replace(held, { ...snapshotOf(held.draft), dueAtSeconds: Number.POSITIVE_INFINITY });
   state.gathered.maker(maker, withheld);
@@ -43,27 +43,24 @@ export function quarantineUnreadable(
 }
 
 /** An order that the feeds hold, and that has no row, is to leave the book too. */
-export function noteSkipped(state: PartitionState, { fact, offset }: LoggedFact): void {
-  if (fact.type !== 'OrderSubmitted' || !isPublished(state, offset)) return;
+export function noteSkipped(state: PartitionState, logged: LoggedFact): void {
+  const { fact } = logged;
+  if (fact.type !== 'OrderSubmitted' || !isPublished(state.rules, logged, fact.maker)) return;
   const owed = state.owed.get(fact.maker);
   if (owed !== undefined && !owed.has(fact.orderHash)) owed.set(fact.orderHash, undefined);
 }
 
 /** Takes the orders out of the book that are owed, once the feeds have seen nothing of the fact at hand. */
 export function withdrawOwed(state: PartitionState, feed: FactFeed, offset: bigint): void {
-  if (state.owed.size === 0 || isPublished(state, offset)) return;
-  for (const orders of state.owed.values()) {
+  const { published } = state.rules;
+  if (state.owed.size === 0 || (published !== undefined && offset <= published.offset)) return;
+  for (const [maker, orders] of state.owed) {
     for (const [orderHash, row] of orders) {
-      feed.withdraw(orderHash, 'QUARANTINED');
+      feed.withdraw(orderHash, 'QUARANTINED', maker);
       if (row !== undefined) state.gathered.withdraw(row, offset);
     }
   }
   state.owed.clear();
-}
-
-/** Whether the feeds held a message of the fact, or of a later one, when the partition was taken. */
-function isPublished({ rules: { published } }: PartitionState, offset: bigint): boolean {
-  return published !== undefined && offset <= published.offset;
 }
 
 /** Sets a fact aside that one maker cannot be folded on with. */

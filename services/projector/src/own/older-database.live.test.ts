@@ -116,7 +116,7 @@ describe('a partition whose feeds are ahead of the database', () => {
     await projectAll(here, here.projector({ store: openProjectionStore(postgres) }), stream);
     expect(await feeds()).toEqual(before);
     expect(await hashReadModel(postgres)).toEqual(await here.hash());
-    expect((await readProjection(postgres, partition)).next.offset).toBe(6n);
+    expect((await readProjection(postgres, partition)).nextOffset).toBe(6n);
   });
 
   test.each([1, 3, 4, 5])('is folded again from a backup of %s facts', async (kept) => {
@@ -160,7 +160,7 @@ describe('another log', () => {
     const refused = here.projector({ log: endsAt(5n), store: openProjectionStore(postgres) }).positionOf(partition);
     await expect(refused).rejects.toThrow(FatalError);
     await expect(refused).rejects.toThrow(/already speak of offset 5: the feeds belong to another log/);
-    expect((await readProjection(postgres, partition)).next.offset).toBe(0n);
+    expect((await readProjection(postgres, partition)).nextOffset).toBe(0n);
   });
 
   test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {

@@ -92,7 +92,7 @@ async function outcomeOf(log: LogInMemory, parked: readonly string[]) {
   return {
     feed: describeFeed(log.published),
     hash,
-    position: (await readProjection(postgres, partition)).next.offset,
+    position: (await readProjection(postgres, partition)).nextOffset,
     parked: new Set(parked),
   };
 }

@@ -61,7 +61,7 @@ export class PartitionProjection {
 
   /** The next fact to be folded. */
   get position(): bigint {
-    return this.#taken.state.next.offset;
+    return this.#taken.state.nextOffset;
   }
 
   /**

@@ -1,8 +1,9 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { FatalError, type FencedPublisher, type FencedPublisherOptions, type Log } from '@makerbook/kafka';
-import type { LogPlace, Projection } from '@makerbook/postgres';
+import type { Projection } from '@makerbook/postgres';
 import { type CommitParts, RowCommitter } from '../commit/commit-rows.js';
+import type { FeedEnd } from '../fold/describe-feeds.js';
 import { createState, type PartitionState } from '../fold/partition-state.js';
 import { readFeedEnd } from './read-feed-end.js';
 
@@ -67,14 +68,14 @@ export async function takePartition(
 function assertSameLog(
   partition: number,
   end: bigint,
-  { next }: Projection,
-  published: LogPlace | undefined,
+  { nextOffset }: Projection,
+  published: FeedEnd | undefined,
   topics: TopicNames,
 ): void {
   const log = `${topics.makerEvents} ends at offset ${end} in partition ${partition}`;
-  if (next.offset > end) {
+  if (nextOffset > end) {
     throw new FatalError(
-      `${log}, and the database has folded it up to ${next.offset}: the database belongs to another log, or the log was ` +
+      `${log}, and the database has folded it up to ${nextOffset}: the database belongs to another log, or the log was ` +
         'truncated or made anew. Correct DATABASE_URL or KAFKA_BROKERS',
     );
   }

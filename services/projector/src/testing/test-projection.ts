@@ -103,7 +103,7 @@ export async function deploy(): Promise<TestDeployment> {
         ),
         ...overrides,
       }),
-    position: async () => (await readProjection(postgres, testPartition)).next.offset,
+    position: async () => (await readProjection(postgres, testPartition)).nextOffset,
     readFeed: (topic) => readFeed(log, topic),
     hash: () => hashReadModel(postgres),
     stop: async () => {

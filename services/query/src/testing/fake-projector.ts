@@ -157,7 +157,7 @@ export class FakeProjector {
     const pending = this.#unprojected;
     this.#unprojected = [];
     for (const [partition, newPos] of ends.entries()) {
-      const { next, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+      const { nextOffset, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
       const at = block?.(partition);
       const clock = at === undefined ? before : { ...before, block: at.number, seconds: at.timestamp };
       const here = pending.filter(({ change }) => partitionOf(change.maker, partitions) === partition);
@@ -165,8 +165,8 @@ export class FakeProjector {
       await saveProjection(this.#parts.postgres, {
         partition,
         version,
-        from: next,
-        to: { offset: newPos, index: 0 },
+        from: nextOffset,
+        to: newPos,
         isBlockBegun: false,
         clock,
         makers: [...makers].map((maker) => ({
@@ -190,7 +190,7 @@ export class FakeProjector {
       });
       if (refresh) {
         const changes = here.map(({ change }) => change);
-        await this.#refresher.refreshPartition({ partition, prevPos: next.offset, newPos, changes });
+        await this.#refresher.refreshPartition({ partition, prevPos: nextOffset, newPos, changes });
       }
     }
   }

@@ -54,7 +54,7 @@ export function clockRecord(block: number, place: Place, timestamp = block): Fee
 
 export function tombstone(orderHash: Hex, removal: BookRemovalReason, place: Place): FeedRecord {
   const position = { partition: TOPIC_PARTITION, offset: String(place.offset) };
-  const headers = bookRemovalHeaders(removal, position, contextOf(place));
+  const headers = bookRemovalHeaders(removal, `0x${'aa'.repeat(20)}`, position, contextOf(place));
   return { partition: TOPIC_PARTITION, key: orderHash, value: null, headers };
 }
 

@@ -175,6 +175,7 @@ function headersOf(name: MessageName): Schema {
       return headersWith(headersOfFeed, {
         ce_type: typeOf(name),
         removal: { enum: bookRemovalReason.options, description: 'Why the order left the book.' },
+        maker: { allOf: [schemaRef('Address')], description: 'Whose order it was.' },
         position_partition: decimal('The partition of the log that holds the fact that led to it.'),
         position_offset: decimal('The offset of that fact.'),
       });

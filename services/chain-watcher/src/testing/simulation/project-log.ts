@@ -82,7 +82,7 @@ export class Projector {
     if (!isWithheld && !(transition.kind === 'OrderRemoved' && transition.order.inBook)) return;
     const position = { partition, offset: String(transition.offset) };
     const context = { id: 'tombstone', source: '/projector', timeMs: 0 };
-    const headers = bookRemovalHeaders(transition.reason, position, context);
+    const headers = bookRemovalHeaders(transition.reason, transition.order.order.maker, position, context);
     const key = transition.order.orderHash;
     this.log.store('projector', [{ topic: this.topics.book, partition, key, value: null, headers }]);
   }

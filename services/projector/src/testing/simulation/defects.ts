@@ -58,8 +58,8 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     name: 'rows that are behind the feeds are skipped',
     options: inState((state) => {
       const { published } = state.rules;
-      if (published !== undefined && published.offset >= state.next.offset) {
-        state.next = { offset: published.offset + 1n, index: 0 };
+      if (published !== undefined && published.offset >= state.nextOffset) {
+        state.nextOffset = published.offset + 1n;
       }
     }),
     plant: nothing,
@@ -78,7 +78,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
       const get = state.quarantined.get.bind(state.quarantined);
       state.quarantined.get = (maker) => {
         const quarantine = get(maker);
-        return quarantine && { ...quarantine, offset: state.next.offset };
+        return quarantine && { ...quarantine, offset: state.nextOffset };
       };
     }),
     plant: nothing,
@@ -116,9 +116,10 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   },
   { name: 'the clock of a block is published before its orders', plant: broken(LogInMemory, 'publishesClocksFirst') },
   {
-    name: 'what of a block is done is forgotten',
-    options: inState((state) => {
-      state.next = { ...state.next, index: 0 };
+    name: 'of a block nothing counts as published',
+    options: inState(({ rules }) => {
+      const { published } = rules;
+      if (published?.maker !== undefined) Object.assign(published, { maker: `0x${'00'.repeat(20)}` });
     }),
     plan: { settings: { commitTransitionsMax: 1, commitFactsMax: 1, heldMax: 0, batchFactsMax: 3 } },
     plant: nothing,

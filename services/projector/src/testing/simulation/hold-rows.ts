@@ -27,7 +27,7 @@ export interface Tables {
 
 export const noTables: Tables = {
   projection: {
-    next: { offset: 0n, index: 0 },
+    nextOffset: 0n,
     isBlockBegun: false,
     clock: { term: 0, block: -1, seconds: 0 },
     version: 0n,
@@ -139,9 +139,9 @@ export class RowsInMemory {
   #after(commit: ProjectionCommit): Tables {
     const { from, to, isBlockBegun, clock, version } = commit;
     const { projection } = this.tables;
-    const isThere = projection.next.offset === from.offset && projection.next.index === from.index;
+    const isThere = projection.nextOffset === from;
     if ((!isThere || projection.version !== version) && !RowsInMemory.ignoresOwners) {
-      throw new PositionTaken(`the rows are at ${projection.next.offset}, version ${projection.version}`);
+      throw new PositionTaken(`the rows are at ${projection.nextOffset}, version ${projection.version}`);
     }
     const makers = new Map(this.tables.makers);
     const funding = new Map(this.tables.funding);
@@ -168,14 +168,13 @@ export class RowsInMemory {
     }
     assertInvariants(commit);
     const history = [...this.tables.history, ...commit.history];
-    const next = { next: to, isBlockBegun, clock, version: projection.version + 1n };
+    const next = { nextOffset: to, isBlockBegun, clock, version: projection.version + 1n };
     return { projection: next, makers, funding, orders, history, cancelled };
   }
 }
 
 /** Some of the checks of `schema.txt`. */
-function assertInvariants({ makers, funding, opened, isBlockBegun, to }: ProjectionCommit): void {
-  refuseUnless(isBlockBegun || to.index === 0, 'a part of a block that was not begun');
+function assertInvariants({ makers, funding, opened }: ProjectionCommit): void {
   for (const { dueAtSeconds, quarantinedOffset } of makers) {
     refuseUnless(quarantinedOffset === null || dueAtSeconds === null, 'a quarantined maker is due');
   }

@@ -45,19 +45,19 @@ export function judgeOrder(published: readonly LogRecord[]): string[] {
 
 /** Where the rows are not what the replay leads to, or are ahead of the feeds. */
 export function judgeRows(tables: Tables, replay: Replay, published: readonly LogRecord[]): string[] {
-  const { next, isBlockBegun } = tables.projection;
-  const before = replay.messages.filter(({ offset }) => offset < next.offset).length + next.index;
+  const { nextOffset, isBlockBegun } = tables.projection;
+  const before = replay.messages.filter(({ offset }) => offset < nextOffset).length;
   if (published.length < before)
-    return [`the rows are at ${next.offset}/${next.index}, with ${published.length} messages published of ${before}`];
-  const must = replay.rows.get(next.offset);
-  if (must === undefined) return [`the rows are at ${next.offset}, where no fact begins`];
+    return [`the rows are at ${nextOffset}, with ${published.length} messages published of ${before}`];
+  const must = replay.rows.get(nextOffset);
+  if (must === undefined) return [`the rows are at ${nextOffset}, where no fact begins`];
   const { block, seconds } = tables.projection.clock;
   if (block !== must.clock.block || seconds !== must.clock.seconds) {
     return [
-      `at ${next.offset} the clock is at block ${block}, ${seconds} s, and must be at ${JSON.stringify(must.clock)}`,
+      `at ${nextOffset} the clock is at block ${block}, ${seconds} s, and must be at ${JSON.stringify(must.clock)}`,
     ];
   }
-  const later = isBlockBegun ? replay.rows.get(next.offset + 1n) : undefined;
+  const later = isBlockBegun ? replay.rows.get(nextOffset + 1n) : undefined;
   return [...judgeMakers(tables, must, later), ...(isBlockBegun ? [] : judgeHistory(tables, must, replay))];
 }
 
@@ -67,7 +67,7 @@ function judgeMakers(tables: Tables, must: ExpectedRows, later: ExpectedRows | u
     const is = describeMaker(maker, tables);
     const expected = must.makers.get(maker) ?? unknown;
     if (is === expected || is === later?.makers.get(maker)) continue;
-    wrong.push(`at ${tables.projection.next.offset} the rows of ${maker} are\n    ${is}, and must be\n    ${expected}`);
+    wrong.push(`at ${tables.projection.nextOffset} the rows of ${maker} are\n    ${is}, and must be\n    ${expected}`);
   }
   return wrong;
 }
@@ -77,7 +77,7 @@ function judgeHistory({ history, cancelled, projection }: Tables, must: Expected
     return `${logOffset} ${happened} ${orderHash} ${remaining} ${maker}`;
   });
   const expected = replay.history.slice(0, must.history);
-  const at = `at ${projection.next.offset}`;
+  const at = `at ${projection.nextOffset}`;
   if (is.join() !== expected.join())
     return [`${at} the history is\n    ${is.join('\n    ')}\n  and must be\n    ${expected.join('\n    ')}`];
   return cancelled.size === must.cancelled

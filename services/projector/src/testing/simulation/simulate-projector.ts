@@ -100,7 +100,7 @@ class Run {
     const wrong = [...this.#wrong, ...judgeOrder(published)];
     if (!this.#isDone())
       wrong.push(
-        `the rows are at ${this.#rows.tables.projection.next.offset}, the log ends at ${this.#log.end(topics.makerEvents, partition)}`,
+        `the rows are at ${this.#rows.tables.projection.nextOffset}, the log ends at ${this.#log.end(topics.makerEvents, partition)}`,
       );
     if (this.#plan.hasBadRows) wrong.push(...this.#judgeHarm());
     else {
@@ -126,7 +126,7 @@ class Run {
   }
 
   #isDone(): boolean {
-    return this.#rows.tables.projection.next.offset === this.#log.end(topics.makerEvents, partition);
+    return this.#rows.tables.projection.nextOffset === this.#log.end(topics.makerEvents, partition);
   }
 
   #note(line: () => string): void {
@@ -220,7 +220,7 @@ class Run {
       ...this.#plan.settings,
       taken: () => {
         this.#sums.takes += 1;
-        this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.next.offset}`);
+        this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.nextOffset}`);
         this.#options.onTaken?.(projector);
       },
       nowMs: () => life.nowMs(),
@@ -232,7 +232,7 @@ class Run {
   #onCommit(): void {
     this.#sums.commits += 1;
     const { tables } = this.#rows;
-    this.#note(() => `the rows are at ${tables.projection.next.offset}/${tables.projection.next.index}`);
+    this.#note(() => `the rows are at ${tables.projection.nextOffset}`);
     if (this.#plan.hasBadRows || this.#wrong.length > 0) return;
     this.#wrong.push(...judgeRows(tables, this.#replay, this.#log.published));
   }
