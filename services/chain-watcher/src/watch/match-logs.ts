@@ -70,10 +70,10 @@ export class Touched {
   whole(makerSlot: number, cause: Cause, withOrders: boolean): void {
     const toRead = this.maker(makerSlot, cause);
     toRead.nonce = true;
-    for (const order of this.watched.ordersOf(makerSlot)) {
-      toRead.tokens.add(this.watched.tokenAddress(this.watched.pairOf(order)));
-      if (withOrders) toRead.orders.add(this.watched.orderHash(order));
-    }
+    const orders = this.watched.ordersOf(makerSlot);
+    // An address is made once for each pair: the sweep does this for every maker, over and over.
+    for (const pair of new Set(orders.map((order) => this.watched.pairOf(order)))) this.pair(pair, cause);
+    if (withOrders) for (const order of orders) toRead.orders.add(this.watched.orderHash(order));
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
