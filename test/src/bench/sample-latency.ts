@@ -25,8 +25,11 @@ export interface Latency {
 const FRIEND = '0x00000000000000000000000000000000000f41e0';
 
 /** From sending a POST of one order until the feed says ACTIVE. */
-export async function samplePost({ bench, steps, sender }: SampleParts, maker: BenchMaker): Promise<Latency> {
-  const order = bench.signOrder(maker);
+export async function samplePost(
+  { bench, steps, sender }: SampleParts,
+  maker: BenchMaker,
+  order = bench.signOrder(maker),
+): Promise<Latency> {
   const body = bodyOf([order]);
   const coming = [
     steps.next(`submitted/${order.orderHash}`),
