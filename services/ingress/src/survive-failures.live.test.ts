@@ -50,7 +50,7 @@ describe('a process that is killed', () => {
 
   // What a test leaves to the read model takes a slow machine some seconds, and a maker whom Redis has to load waits less.
   beforeEach(async () => {
-    const ends = await ingress.log.endOffsets(ingress.makerEventsTopic);
+    const ends = await ingress.log.endOffsets(ingress.makerEventsTopic, { timeoutMs: 60_000 });
     await until('the read model has caught up', async () => {
       const positions = await projectedPositions(ingress.postgres);
       return ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end);
