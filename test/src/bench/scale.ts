@@ -6,7 +6,7 @@ import { orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
-import { type Feeds, followFeeds } from './follow-feeds.js';
+import { followSteps } from './follow-steps.js';
 import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
@@ -39,7 +39,6 @@ interface Scaled {
   readonly bench: Bench;
   readonly postgres: Postgres;
   readonly appender: Appender;
-  readonly feeds: Feeds;
   readonly own: BenchMaker;
   readonly others: readonly BenchMaker[];
 }
@@ -56,9 +55,8 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
     const { kafkaBrokers, databaseUrl } = bench.stack.addresses;
     const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'makerbook-bench', logger: silentLogger });
     const postgres = connectPostgres({ url: databaseUrl, statementTimeoutMs: READ_MS_MAX });
-    const feeds = await followFeeds(bench.stack);
     const appender = log.createAppender({ timeoutMs: 60_000 });
-    const scaled = { bench, postgres, appender, feeds, own, others };
+    const scaled = { bench, postgres, appender, own, others };
     try {
       await submit(scaled, [own], OWN_ORDERS);
       const sizes: { readonly orders: number; readonly measured: Measured }[] = [];
@@ -71,7 +69,6 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
       }
       return describe(sizes);
     } finally {
-      await feeds.stop();
       await log.close();
       await postgres.close();
     }
@@ -139,10 +136,11 @@ async function measure(scaled: Scaled): Promise<Measured> {
 }
 
 /** From the block that takes the maker's tokens, or gives them back, until the book says so of its oldest order. */
-async function measureBlocks({ bench, feeds, own }: Scaled): Promise<number> {
+async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const { chain, token } = bench;
+  const steps = await followSteps(bench.stack);
   const order = bench.signOrder(own);
-  const active = feeds.nextStatus(order.orderHash, 'ACTIVE');
+  const active = steps.next(`ACTIVE/${order.orderHash}`);
   const load = openLoadGenerator();
   const post = { method: 'POST' as const, path: paths.limitOrders, body: bodyOf([order]) };
   await load.send(bench.portOf('ingress'), [post], { atOnce: 1 });
@@ -153,15 +151,16 @@ async function measureBlocks({ bench, feeds, own }: Scaled): Promise<number> {
       ['INACTIVE', 0n],
       ['ACTIVE', 10n ** 30n],
     ] as const) {
-      const changed = feeds.nextStatus(order.orderHash, status);
+      const changed = steps.next(`${status}/${order.orderHash}`);
       const sent = await chain.send(own.address, token, 'approve', bench.domain.verifyingContract, approved);
       await chain.mine();
-      const [at, seenAt] = [await changed, await chain.seenAt(await chain.blockOf(sent))];
-      tookMs.push(at - seenAt);
+      const { readAtMs } = await changed;
+      tookMs.push(readAtMs - performance.timeOrigin - (await chain.seenAt(await chain.blockOf(sent))));
     }
   }
   await load.send(bench.portOf('ingress'), [bench.signCancel(own, order)], { atOnce: 1 });
   load.close();
+  await steps.stop();
   return median(tookMs);
 }
 
@@ -207,7 +206,7 @@ function recordOf(topic: string, { address }: BenchMaker, { order, orderHash, si
 }
 
 /** Waits until each order is read on the chain and stored so. */
-async function untilRead({ postgres, feeds }: Scaled, orders: number): Promise<void> {
+async function untilRead({ postgres }: Scaled, orders: number): Promise<void> {
   const deadline = performance.now() + READ_MS_MAX;
   for (;;) {
     const [row] = await postgres.query<{ active: string }>(
@@ -215,7 +214,6 @@ async function untilRead({ postgres, feeds }: Scaled, orders: number): Promise<v
     );
     if (Number(row?.active) >= orders) return;
     if (performance.now() > deadline) throw new Error(`only ${row?.active} of ${orders} orders are ACTIVE`);
-    feeds.activeCount();
     await pause(1_000);
   }
 }
