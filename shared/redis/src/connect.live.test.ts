@@ -6,6 +6,7 @@ import {
   createAuthority,
   createRedisUser,
   findFreePort,
+  isPortFree,
   openTcpGate,
   startRedis,
   type TcpGate,
@@ -44,6 +45,14 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`not within 60 s; warnings: ${warnings.join()}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** A free port for a Redis of a cluster, whose bus listens 10,000 above: below the ports of outgoing connections too. */
+async function findPortWithBus(): Promise<number> {
+  for (;;) {
+    const port = await findFreePort();
+    if (port < 22_000 && (await isPortFree(port + 10_000, '127.0.0.1'))) return port;
   }
 }
 
@@ -130,7 +139,7 @@ test.each([
   ['cluster', { 'cluster-enabled': 'yes' }],
   ['sentinel', {}],
 ])('a Redis in %s mode is refused with a reason', async (mode, settings) => {
-  const port = await findFreePort();
+  const port = await findPortWithBus();
   const part = await startRedis({ dataDir: inFolder(mode), port, settings, isSentinel: mode === 'sentinel' });
   try {
     const refused = new Promise<RedisUnusable>((resolve) => {
