@@ -84,7 +84,7 @@ class AnswerJudge {
   /**
    * More open orders of a maker than it may have. Those of which no answer came may come late, and a flushed cache has forgotten
    * those that were under way; one whose cancel stands before it leaves with the fact that opens it, and its place was another
-   * one's by then.
+   * one's by then. One that has expired takes no place, even where it expired while its own request waited.
    */
   judgeLimits(): string[] {
     const confirmed = new Set(this.#accepted.keys());
@@ -98,8 +98,8 @@ class AnswerJudge {
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
         if (this.#isCancelledFirst(hash as Hex) || this.#isForgotten(hash as Hex)) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
-        for (const other of own) if (this.#isExpired(other as Hex, first?.timeMs ?? 0, 10_000)) own.delete(other);
         own.add(hash);
+        for (const each of own) if (this.#isExpired(each as Hex, first?.timeMs ?? 0, 10_000)) own.delete(each);
         return own.size <= this.#parts.openOrdersMax
           ? []
           : [`${this.#name(hash as Hex)} opened at ${offset} as one too many`];
