@@ -420,12 +420,7 @@ describe('an order that is still being placed', () => {
   const reserve = (order: SignedOrder) =>
     reserveTestOrder(ingress, maker, order, { reservationId: `other:${order.order.salt}`, leaseMs: 600_000 });
   const settleAs = async (order: SignedOrder, settlement: 'not_appended' | 'unknown') => {
-    const epoch = await ingress.redis.client.hget(
-      ingress.redis.keys.partition(partitionOf(lower(maker), ingress.partitions)),
-      'epoch',
-    );
-    const at = [{ maker: lower(maker), epoch: epoch ?? '' }];
-    await settleReservation(ingress.redis, `other:${order.order.salt}`, at, settlement);
+    await settleReservation(ingress.redis, `other:${order.order.salt}`, [lower(maker)], settlement);
   };
   async function append(order: SignedOrder): Promise<void> {
     const appender = ingress.log.createAppender({ timeoutMs: 60_000 });

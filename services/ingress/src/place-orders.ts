@@ -24,7 +24,6 @@ import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type Budget,
   type RedisConnection,
-  type ReservedAt,
   type ReserveOrders,
   type ReservingMaker,
   type Settlement,
@@ -143,7 +142,8 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
     if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
     return refuseOutcome(maker, outcome, repeat, headers);
   }
-  return append(parts, request, { acceptedAtMs, reservationId, proven, at: outcome.at, headers });
+  const reserved = asked.makers.map(({ maker }) => maker);
+  return append(parts, request, { acceptedAtMs, reservationId, proven, makers: reserved, headers });
 }
 
 const validUntilPassed: Refusal = {
@@ -155,14 +155,14 @@ interface Reserved {
   readonly acceptedAtMs: number;
   readonly reservationId: string;
   readonly proven: readonly ProvenOrder[];
-  readonly at: readonly ReservedAt[];
+  readonly makers: readonly Address[];
   readonly headers: ReplyHeaders;
 }
 
 async function append(
   parts: PlaceOrdersParts,
   { requestId }: ApiRequest,
-  { acceptedAtMs, reservationId, proven, at, headers }: Reserved,
+  { acceptedAtMs, reservationId, proven, makers, headers }: Reserved,
 ): Promise<Reply> {
   const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
@@ -172,7 +172,7 @@ async function append(
     appended = await appendFacts(parts, facts, acceptedAtMs);
   } catch (error) {
     const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
-    await settle(parts, reservationId, at, isUnknown ? 'unknown' : 'not_appended');
+    await settle(parts, reservationId, makers, isUnknown ? 'unknown' : 'not_appended');
     if (!(error instanceof LogUnavailable)) throw error;
     logger.warn({ requestId, reason: error.message, orders: proven.length }, 'the log did not confirm');
     return unavailable(
@@ -181,7 +181,7 @@ async function append(
   }
   metrics.took('append', performance.now() - startedAt);
   metrics.ordersAccepted(proven.length);
-  void settle(parts, reservationId, at, 'appended');
+  void settle(parts, reservationId, makers, 'appended');
   return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
 }
 
@@ -189,11 +189,11 @@ async function append(
 async function settle(
   { redis, logger }: PlaceOrdersParts,
   reservationId: string,
-  at: readonly ReservedAt[],
+  makers: readonly Address[],
   settlement: Settlement,
 ): Promise<void> {
   try {
-    await settleReservation(redis, reservationId, at, settlement);
+    await settleReservation(redis, reservationId, makers, settlement);
   } catch (error) {
     logger.warn({ reason: String(error), settlement }, 'a reservation is left to its lease');
   }

@@ -6,9 +6,9 @@ import {
   RedisUnavailable,
   type ReserveOrders,
   type ReserveOutcome,
-  releaseLost,
   reserveOrders,
   SEEN_SPARE_SECONDS,
+  settleReservation,
 } from '@makerbook/redis';
 import type { Logger } from '@makerbook/telemetry';
 import { asUnavailable, type Projection } from './await-projection.js';
@@ -76,7 +76,7 @@ export function createReserver(parts: ReserverParts): Reserver {
       } else if (outcome.kind === 'emptied') {
         throw new Unavailable('the cache was emptied while the request was under way');
       } else if (outcome.kind === 'under_way') {
-        if (now() >= deadline) throw new Unavailable('another request of the maker is still under way');
+        if (now() >= deadline) throw new Unavailable('another request with the same order is still under way');
         await pause(after);
       } else {
         return outcome;
@@ -105,7 +105,8 @@ async function releaseWhenBack(
   reservationId: string,
   makers: ReserveOrders['makers'],
 ): Promise<void> {
-  if (await redis.waitUntilReady(leaseMs)) await releaseLost(redis, reservationId, makers);
+  const addresses = makers.map(({ maker }) => maker);
+  if (await redis.waitUntilReady(leaseMs)) await settleReservation(redis, reservationId, addresses, 'not_appended');
 }
 
 /**
@@ -118,7 +119,7 @@ async function loadMaker(parts: ReserverParts, { maker, partition }: ReserveOrde
   const deadline = now() + waitMs;
   let begun = await beginLoading(redis, toLoad, now());
   while (begun === 'later') {
-    if (now() >= deadline) throw new Unavailable('the projector has not published its position yet');
+    if (now() >= deadline) throw new Unavailable('the maker waits for the projector, or for a request of its own');
     await pause(after);
     begun = await beginLoading(redis, toLoad, now());
   }

@@ -103,8 +103,8 @@ function readHint(value: string): Hint {
 // A hint of an earlier epoch is current only while its own request is under way: Redis may have missed the removal.
 const findScript = defineScript(`${luaKeyNames}${luaSince}
 local nowMs, epochs, found, sinceId = ARGV[2], {}, {}, ''
-local function isUnderWay(epoch, maker, hash)
-  for _, lease in ipairs(redis.call('HVALS', key('w', epoch, maker))) do
+local function isUnderWay(maker, hash)
+  for _, lease in ipairs(redis.call('HVALS', key('w', maker))) do
     if string.find(lease, hash, 1, true) then return true end
   end
   return false
@@ -122,7 +122,7 @@ for arg = 3, #ARGV do
   else
     local partition, epoch, maker, order = string.match(hint, '^(%d+):([^:]+):([^:]+):(.+)$')
     epochs[partition] = epochs[partition] or redis.call('HGET', key('p', partition), 'epoch') or ''
-    local isCurrent = epochs[partition] == epoch or isUnderWay(epoch, maker, hash)
+    local isCurrent = epochs[partition] == epoch or isUnderWay(maker, hash)
     found[arg - 2] = (isCurrent and '1:' or '0:') .. maker .. ':' .. order
   end
 end
@@ -154,10 +154,8 @@ const cancelledScript = defineScript(`${luaKeyNames}${luaRelease}
 for arg = 2, #ARGV, 3 do
   local maker, hash = ARGV[arg], ARGV[arg + 2]
   local epoch = redis.call('HGET', key('p', ARGV[arg + 1]), 'epoch')
-  if epoch then
-    redis.call('ZREM', key('o', epoch, maker), hash)
-    release(epoch, maker, hash)
-  end
+  if epoch then redis.call('ZREM', key('o', epoch, maker), hash) end
+  release(maker, hash)
   if not redis.call('SET', key('h', hash), '-', 'KEEPTTL', 'XX') then
     redis.call('SET', key('h', hash), '-', 'EX', ${CANCELLED_HINT_SECONDS})
   end

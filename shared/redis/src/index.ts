@@ -9,7 +9,6 @@ export * from './refresh-partition.js';
 export {
   type Budget,
   type OrderToReserve,
-  type ReservedAt,
   type ReserveOrders,
   type ReserveOutcome,
   type ReservingMaker,

@@ -5,7 +5,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
  */
 export interface RedisKeys {
   readonly prefix: string;
-  /** HASH `pos` (the log offset that Redis reflects, decimal), `epoch`, and `before`, the epoch before it. Made by the projector's script alone. */
+  /** HASH `pos` (the log offset that Redis reflects, decimal), and `epoch`. Made by the projector's script alone. */
   partition(partition: number): string;
   /** HASH orderHash → sort key and record, and `@` → position of the fill: the maker's list. */
   list(epoch: string, maker: Hex): string;
@@ -16,11 +16,12 @@ export interface RedisKeys {
   /** ZSET of hashes open or reserved; score: `expiresAt` in seconds. */
   open(epoch: string, maker: Hex): string;
   /**
-   * HASH reservation id → end of its lease in ms and its hashes: requests whose append is under way. Ingress writes it,
+   * HASH reservation id → `<end of its lease in ms>;<epoch>;<hashes>`: requests whose append is under way. Ingress writes it,
    * and deletes it when the log has answered. After the end of a lease Postgres decides the outcome. A hash that is
-   * cancelled or removed meanwhile is taken out (`luaRelease`): it stays known, whatever the outcome of the request.
+   * cancelled or removed meanwhile is taken out (`luaRelease`): it stays known, whatever the outcome of the request. No epoch
+   * in its name: what is under way outlives each of them.
    */
-  underWay(epoch: string, maker: Hex): string;
+  underWay(maker: Hex): string;
   /** HASH: what is left of the maker's budget of orders. No epoch: a budget outlives a new owner of the partition. */
   orderBudget(maker: Hex): string;
   /** HASH: what is left of the maker's budget of cancellations. */
@@ -70,7 +71,7 @@ export function redisKeys(prefix: string): RedisKeys {
     reservations: (epoch, maker) => `${prefix}r:${epoch}:${maker}`,
     seen: (epoch, maker) => `${prefix}s:${epoch}:${maker}`,
     open: (epoch, maker) => `${prefix}o:${epoch}:${maker}`,
-    underWay: (epoch, maker) => `${prefix}w:${epoch}:${maker}`,
+    underWay: (maker) => `${prefix}w:${maker}`,
     orderBudget: (maker) => `${prefix}b:${maker}`,
     cancelBudget: (maker) => `${prefix}c:${maker}`,
     listBudget: (maker) => `${prefix}q:${maker}`,
@@ -114,10 +115,10 @@ local function since(nowMs)
 end
 `;
 
-/** `release(epoch, maker, hash)`, for scripts after `luaKeyNames`: takes the hash out of the leases of requests under way. */
+/** `release(maker, hash)`, for scripts after `luaKeyNames`: takes the hash out of the leases of requests under way. */
 export const luaRelease = `
-local function release(epoch, maker, hash)
-  local underWay = key('w', epoch, maker)
+local function release(maker, hash)
+  local underWay = key('w', maker)
   local leases = redis.call('HGETALL', underWay)
   for i = 1, #leases, 2 do
     local others, found = string.gsub(leases[i + 1], hash, '')

@@ -25,10 +25,11 @@ const LOADING_MS_MAX = 3000;
 /**
  * Begins to load a cold maker. From here until `finishLoading` the maker is cold for everyone; what other requests
  * have under way is kept; leases that ran out are dropped, because the read model decides their outcome. The hints of
- * those orders stay: they may still reach the log, and a DELETE must find them then.
+ * those orders stay: they may still reach the log, and a DELETE must find them then. So a maker who is warm has nothing under
+ * way since before the epoch.
  * Read the end of the log and the accepted hashes of the read model only after this call.
- * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while another request loads the maker, or
- * while Redis has no position of the partition
+ * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while another request loads the maker, while it
+ * has anything under way since before the epoch, which is in no row yet, or while Redis has no position of the partition
  */
 export async function beginLoading(
   redis: RedisConnection,
@@ -70,8 +71,8 @@ export async function finishLoading(
 const luaExpire = `
 local function expire(epoch, maker)
   redis.call('EXPIRE', key('r', epoch, maker), ${DERIVED_TTL_SECONDS})
-  for _, kind in ipairs({ 's', 'o', 'w' }) do
-    redis.call('EXPIRE', key(kind, epoch, maker), ${DERIVED_TTL_SECONDS + DERIVED_TTL_SPARE_SECONDS})
+  for _, name in ipairs({ key('s', epoch, maker), key('o', epoch, maker), key('w', maker) }) do
+    redis.call('EXPIRE', name, ${DERIVED_TTL_SECONDS + DERIVED_TTL_SPARE_SECONDS})
   end
 end
 `;
@@ -84,32 +85,27 @@ if not epoch then
   return { 'later', '' }
 end
 local ready, seen, open = key('r', epoch, maker), key('s', epoch, maker), key('o', epoch, maker)
-local underWay = key('w', epoch, maker)
+local underWay = key('w', maker)
 
+local ended, kept, isLate = {}, {}, false
 local leases = redis.call('HGETALL', underWay)
-local state = redis.call('HMGET', ready, 'ready', 'loading', 'sinceMs')
-if state[1] then
-  local isSure = true
-  for i = 2, #leases, 2 do
-    if tonumber(string.match(leases[i], '^%d+')) <= nowMs then isSure = false end
-  end
-  if isSure then return { 'warm', '' } end
-elseif state[2] and state[2] ~= loadId and tonumber(state[3]) > nowMs - ${LOADING_MS_MAX} then
-  return { 'later', '' }
-end
-
-local kept = {}
 for i = 1, #leases, 2 do
-  local untilMs, hashes = string.match(leases[i + 1], '^(%d+);(.*)')
-  if tonumber(untilMs) > nowMs then
+  local untilMs, madeIn, hashes = string.match(leases[i + 1], '^(%d+);([^;]*);(.*)')
+  if tonumber(untilMs) <= nowMs then ended[#ended + 1] = leases[i]
+  elseif madeIn ~= epoch then isLate = true
+  else
     for hash in string.gmatch(hashes, '[^,]+') do
       local score = redis.call('ZSCORE', seen, hash)
       if score then kept[#kept + 1], kept[#kept + 2] = score, hash end
     end
-  else
-    redis.call('HDEL', underWay, leases[i])
   end
 end
+local state = redis.call('HMGET', ready, 'ready', 'loading', 'sinceMs')
+if state[1] and #ended == 0 then return { 'warm', '' } end
+local isLoading = state[2] and state[2] ~= loadId and tonumber(state[3]) > nowMs - ${LOADING_MS_MAX}
+if isLoading or isLate then return { 'later', '' } end
+
+for _, id in ipairs(ended) do redis.call('HDEL', underWay, id) end
 redis.call('DEL', seen, open, ready)
 for i = 1, #kept, 2 do
   redis.call('ZADD', seen, kept[i], kept[i + 1])

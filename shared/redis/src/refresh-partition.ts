@@ -171,7 +171,6 @@ local pos, epoch = state[1], state[2]
 local outcome = 'applied'
 if not epoch or (pos ~= prev and pos ~= new) then
   outcome = 'reset'
-  if epoch then redis.call('HSET', partition, 'before', epoch) end
   epoch = fresh
   redis.call('HSET', partition, 'epoch', epoch, 'pos', new)
   local now = redis.call('TIME')
@@ -195,14 +194,14 @@ while at <= #ARGV do
   local filled = redis.call('HGET', list, '@')
   local isListed = filled and tonumber(string.sub(filled, 2)) < newPos
   local isReady = redis.call('EXISTS', ready) == 1
-  local isUnderWay = redis.call('EXISTS', key('w', epoch, maker)) == 1
+  local isUnderWay = redis.call('EXISTS', key('w', maker)) == 1
   for _ = 1, count do
     local kind, hash, expires, salt, entry = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
     at = at + 5
     local hint = key('h', hash)
     if kind == 'removed' then
       redis.call('DEL', hint)
-      if isUnderWay then release(epoch, maker, hash) end
+      if isUnderWay then release(maker, hash) end
       if isListed then redis.call('HDEL', list, hash) end
       if isReady then
         redis.call('ZADD', seen, expires, hash)

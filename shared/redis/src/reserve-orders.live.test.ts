@@ -12,7 +12,7 @@ import {
   type ReservingMaker,
   reserveOrders,
 } from './reserve-orders.js';
-import { releaseLost, settleReservation } from './settle-reservation.js';
+import { settleReservation } from './settle-reservation.js';
 
 const partition = 3;
 const maker = `0x${'a1'.repeat(20)}` as const;
@@ -108,9 +108,10 @@ async function warm(
   }));
   expect(await finishLoading(redis, loading, begun.epoch, 1_000_000n, hashes)).toBe('warm');
 }
+const addressesOf = (asked: ReserveOrders) => asked.makers.map(({ maker }) => maker);
 async function settle(outcome: ReserveOutcome, asked: ReserveOrders, how: 'appended' | 'not_appended' | 'unknown') {
   if (outcome.kind !== 'reserved') throw new Error(outcome.kind);
-  await settleReservation(redis, asked.reservationId, outcome.at, how);
+  await settleReservation(redis, asked.reservationId, addressesOf(asked), how);
 }
 async function reserved(ns: readonly number[], options: AskOptions = {}) {
   const asked = ask(ns, options);
@@ -251,7 +252,7 @@ describe('a reservation', () => {
   test('of which the answer was lost is taken back by its name', async () => {
     await warm();
     const { asked } = await reserved([1]);
-    await releaseLost(redis, asked.reservationId, asked.makers);
+    await settleReservation(redis, asked.reservationId, addressesOf(asked), 'not_appended');
     expect((await reserve([1])).kind).toBe('reserved');
   });
 
@@ -461,17 +462,28 @@ describe('a cold maker', () => {
     expect((await reserve([1])).kind).toBe('cold');
   });
 
-  test('waits for what is under way since before a missed refresh, until that has ended or its lease has run out', async () => {
+  test('is not loaded while it has anything under way since before a missed refresh, or before several', async () => {
     await warm();
     const first = await reserved([1]);
-    expect(await refresher.refreshPartition({ partition, prevPos: 50n, newPos: 51n, changes: [] })).toBe('reset');
-    expect(await reserve([2, 1])).toEqual({ kind: 'under_way', index: 0 });
-    expect((await reserve([2], { makers: [{ maker: otherMaker, partition }] })).kind).toBe('cold');
-    expect((await reserve([2], { nowMs: nowMs + 10_000 })).kind).toBe('cold');
-    await warm();
-    expect((await reserve([2])).kind).toBe('under_way');
+    for (const newPos of [51n, 41n]) {
+      const missed = { partition, prevPos: newPos - 1n, newPos, changes: [] };
+      expect(await refresher.refreshPartition(missed)).toBe('reset');
+      expect((await reserve([2, 1])).kind).toBe('cold');
+      expect(await beginLoading(redis, { maker, partition, loadId: 'l1' }, nowMs)).toBe('later');
+    }
+    await warm([], { who: otherMaker });
     await first.settle('appended');
+    await warm([{ n: 1, isOpen: true }]);
+    expect(await reserve([1])).toMatchObject({ kind: 'duplicate' });
     expect((await reserve([2])).kind).toBe('reserved');
+  });
+
+  test('is loaded once the lease of what was under way before a missed refresh has run out', async () => {
+    await warm();
+    await reserved([1]);
+    expect(await refresher.refreshPartition({ partition, prevPos: 50n, newPos: 51n, changes: [] })).toBe('reset');
+    await warm([], { at: nowMs + 10_000 });
+    expect((await reserve([1])).kind).toBe('reserved');
   });
 });
 

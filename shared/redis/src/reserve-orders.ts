@@ -50,24 +50,17 @@ export interface ReserveOrders {
   readonly firstRepeatAt: number | undefined;
 }
 
-/** Where a maker's reservation lies: the names of its keys. */
-export interface ReservedAt {
-  readonly maker: Hex;
-  readonly epoch: string;
-}
-
 /**
  * The outcome. `index` is the item of the request that failed. `remaining`: what is left of each maker's budget.
  * - `cold`: these makers (by index) have to be loaded first; nothing was charged.
  * - `emptied`: this Redis has lost what it held since the request arrived, perhaps that its hash was answered as unknown;
  *   nothing was charged.
  * - `cancelled`: while the request was under way, a DELETE was answered that the hash is unknown.
- * - `under_way`: the same hash is being appended by another request right now, or anything of the maker since before Redis had to
- *   begin anew; nothing was charged.
+ * - `under_way`: the same hash is being appended by another request right now; nothing was charged.
  * - all others but `rate_limited` and `over_budget` have charged the orders.
  */
 export type ReserveOutcome =
-  | { readonly kind: 'reserved'; readonly at: readonly ReservedAt[]; readonly remaining: readonly number[] }
+  | { readonly kind: 'reserved'; readonly remaining: readonly number[] }
   | { readonly kind: 'charged'; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
@@ -115,16 +108,15 @@ export async function reserveOrders(redis: RedisConnection, request: ReserveOrde
   }
   args.push(orders);
   const reply = (await redis.runScript(reserveScript, [], args)) as Reply;
-  return readReply(reply, request.makers);
+  return readReply(reply);
 }
 
-/** Kind, index, a number of the kind's own, remaining budget by maker, epoch (or cold maker's index) by maker. */
-type Reply = readonly [kind: string, index: number, figure: number, remaining: number[], names: (string | number)[]];
+/** Kind, index, a number of the kind's own, remaining budget by maker, indexes of cold makers. */
+type Reply = readonly [kind: string, index: number, figure: number, remaining: number[], cold: number[]];
 
-function readReply([kind, index, figure, remaining, names]: Reply, makers: ReserveOrders['makers']): ReserveOutcome {
+function readReply([kind, index, figure, remaining, cold]: Reply): ReserveOutcome {
   switch (kind) {
     case 'reserved':
-      return { kind, at: makers.map(({ maker }, place) => ({ maker, epoch: String(names[place]) })), remaining };
     case 'charged':
       return { kind, remaining };
     case 'emptied':
@@ -140,7 +132,7 @@ function readReply([kind, index, figure, remaining, names]: Reply, makers: Reser
     case 'under_way':
       return { kind, index };
     case 'cold':
-      return { kind, makerIndexes: names.map(Number) };
+      return { kind, makerIndexes: cold };
     default:
       throw new Error(`the reserve script answered ${kind}`);
   }
@@ -189,8 +181,8 @@ for maker, hash, expires, salt in string.gmatch(ARGV[9 + 5 * makerCount], '(%d+)
   absent[orderCount] = key('a', hash)
 end
 
-local remaining, names = {}, {}
-local function answer(kind, index, figure) return { kind, index, figure, remaining, names } end
+local remaining, cold = {}, {}
+local function answer(kind, index, figure) return { kind, index, figure, remaining, cold } end
 
 -- The rate limit: order by order against each maker's budget, charged for all makers or for none.
 local refusal, refusedAt, figure = nil, nil, 0
@@ -219,27 +211,17 @@ if chargeOnly then
   return answer('charged', 0, 0)
 end
 
--- A maker is cold until it was loaded, and again when a lease ran out without an outcome. What is under way since before
--- the epoch is in no row yet, and not in what is loaded: the maker waits for it.
-local epochs, waitsAt = {}, nil
+-- A maker is cold until it was loaded, and again when a lease ran out without an outcome.
 for i, m in ipairs(makers) do
-  local state = redis.call('HMGET', key('p', m.partition), 'epoch', 'before')
-  m.epoch = state[1]
-  for _, lease in ipairs(state[2] and redis.call('HVALS', key('w', state[2], m.maker)) or {}) do
-    if tonumber(string.match(lease, '^%d+')) > nowMs then waitsAt = waitsAt or m.at[1] end
+  m.epoch = redis.call('HGET', key('p', m.partition), 'epoch')
+  local isCold = not m.epoch or redis.call('HEXISTS', key('r', m.epoch, m.maker), 'ready') == 0
+  m.underWay = redis.call('HVALS', key('w', m.maker))
+  for _, lease in ipairs(m.underWay) do
+    if tonumber(string.match(lease, '^%d+')) <= nowMs then isCold = true end
   end
-  local cold = not m.epoch or redis.call('HEXISTS', key('r', m.epoch, m.maker), 'ready') == 0
-  if not cold then
-    m.underWay = redis.call('HVALS', key('w', m.epoch, m.maker))
-    for _, lease in ipairs(m.underWay) do
-      if tonumber(string.match(lease, '^%d+')) <= nowMs then cold = true end
-    end
-    epochs[i] = m.epoch
-  end
-  if cold then names[#names + 1] = i - 1 end
+  if isCold then cold[#cold + 1] = i - 1 end
 end
-if waitsAt then return answer('under_way', waitsAt, 0) end
-if #names > 0 then return answer('cold', 0, 0) end
+if #cold > 0 then return answer('cold', 0, 0) end
 local lostAtMs = string.match(redis.call('GET', prefix .. 'since') or '', ':(%d+)$')
 if lostAtMs and receivedAtMs <= tonumber(lostAtMs) then return answer('emptied', 0, 0) end
 
@@ -284,12 +266,12 @@ if tooManyAt then return answer('too_many_open', tooManyAt, openOrders) end
 local pruneTo = string.format('%.0f', nowSeconds - ${SEEN_SPARE_SECONDS})
 for _, m in ipairs(makers) do
   local seen, open = key('s', m.epoch, m.maker), key('o', m.epoch, m.maker)
-  local underWay = key('w', m.epoch, m.maker)
+  local underWay = key('w', m.maker)
   redis.call('ZREMRANGEBYSCORE', seen, '-inf', pruneTo)
   redis.call('ZREMRANGEBYSCORE', open, '-inf', pruneTo)
   redis.call('ZADD', seen, unpack(m.seen))
   redis.call('ZADD', open, unpack(m.seen))
-  redis.call('HSET', underWay, reservationId, leaseUntilMs .. ';' .. table.concat(m.hashes, ','))
+  redis.call('HSET', underWay, reservationId, leaseUntilMs .. ';' .. m.epoch .. ';' .. table.concat(m.hashes, ','))
   redis.call('EXPIRE', key('r', m.epoch, m.maker), ${DERIVED_TTL_SECONDS})
   for _, name in ipairs({ seen, open, underWay }) do
     redis.call('EXPIRE', name, ${DERIVED_TTL_SECONDS + DERIVED_TTL_SPARE_SECONDS})
@@ -300,6 +282,5 @@ for _, hint in ipairs(hints) do
   local ttl = math.min(tonumber(expires) - nowSeconds, ${HINT_TTL_SECONDS_MAX})
   redis.call('SET', key('h', hash), hintOf(m.partition, m.epoch, m.maker, salt, expires), 'EX', string.format('%.0f', math.max(1, ttl)))
 end
-names = epochs
 return answer('reserved', 0, 0)
 `);

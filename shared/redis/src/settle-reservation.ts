@@ -1,7 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
 import { luaKeyNames } from './keys.js';
-import type { ReservedAt } from './reserve-orders.js';
 
 /**
  * The outcome of the append of a reserved request.
@@ -13,56 +12,37 @@ import type { ReservedAt } from './reserve-orders.js';
 export type Settlement = 'appended' | 'not_appended' | 'unknown';
 
 /**
- * Ends a reservation that `reserveOrders` has made. A reservation that is no longer there (Redis was flushed, its lease
- * ran out) is left alone. Throws RedisUnavailable: the reservation heals by itself once its lease has run out.
+ * Ends a reservation that `reserveOrders` has made, or may have made. A reservation that is not there (Redis was flushed, its
+ * lease ran out) is left alone. Throws RedisUnavailable: the reservation heals by itself once its lease has run out.
  */
 export async function settleReservation(
   redis: RedisConnection,
   reservationId: string,
-  at: readonly ReservedAt[],
+  makers: readonly Hex[],
   settlement: Settlement,
 ): Promise<void> {
   const { keys } = redis;
   if (settlement === 'appended') {
     await Promise.all(
-      at.map(({ epoch, maker }) => redis.attempt((client) => client.hdel(keys.underWay(epoch, maker), reservationId))),
+      makers.map((maker) => redis.attempt((client) => client.hdel(keys.underWay(maker), reservationId))),
     );
     return;
   }
-  const args = [keys.prefix, reservationId, settlement, ...at.flatMap(({ epoch, maker }) => [epoch, maker])];
-  await redis.runScript(settleScript, [], args);
-}
-
-/**
- * Releases the reservation of an attempt whose reply was lost, under the present epochs of the makers' partitions.
- * Throws RedisUnavailable.
- */
-export async function releaseLost(
-  redis: RedisConnection,
-  reservationId: string,
-  makers: readonly { readonly maker: Hex; readonly partition: number }[],
-): Promise<void> {
-  const epochs = await Promise.all(
-    makers.map(({ partition }) => redis.attempt((client) => client.hget(redis.keys.partition(partition), 'epoch'))),
-  );
-  const at = makers.flatMap(({ maker }, index) => {
-    const epoch = epochs[index];
-    return epoch === null || epoch === undefined ? [] : [{ maker, epoch }];
-  });
-  if (at.length > 0) await settleReservation(redis, reservationId, at, 'not_appended');
+  await redis.runScript(settleScript, [], [keys.prefix, reservationId, settlement, ...makers]);
 }
 
 const settleScript = defineScript(`${luaKeyNames}
 local reservationId, settlement = ARGV[2], ARGV[3]
-for arg = 4, #ARGV, 2 do
-  local epoch, maker = ARGV[arg], ARGV[arg + 1]
-  local underWay = key('w', epoch, maker)
+for arg = 4, #ARGV do
+  local maker = ARGV[arg]
+  local underWay = key('w', maker)
   local lease = redis.call('HGET', underWay, reservationId)
   if lease then
     if settlement == 'unknown' then
       redis.call('HSET', underWay, reservationId, (string.gsub(lease, '^%d+', '0')))
     else
-      for hash in string.gmatch(string.match(lease, ';(.*)'), '[^,]+') do
+      local epoch, hashes = string.match(lease, ';([^;]*);(.*)')
+      for hash in string.gmatch(hashes, '[^,]+') do
         redis.call('ZREM', key('s', epoch, maker), hash)
         redis.call('ZREM', key('o', epoch, maker), hash)
         redis.call('DEL', key('h', hash))

@@ -9,7 +9,7 @@ import { createReplayGuard, type ReplayGuard } from '../guard-replays.js';
 import { beginLoading, finishLoading } from '../load-reservations.js';
 import { createPartitionRefresher, type OrderChange, type PartitionRefresher } from '../refresh-partition.js';
 import { reserveOrders } from '../reserve-orders.js';
-import { releaseLost, type Settlement, settleReservation } from '../settle-reservation.js';
+import { type Settlement, settleReservation } from '../settle-reservation.js';
 import { RedisInMemory } from './redis-in-memory.js';
 
 const seeds = Array.from({ length: 14 }, (_, index) => index + 1);
@@ -95,8 +95,7 @@ function drawStep(chance: Chance, at: { pos: bigint; ids: number }): (side: Side
     }
     case 'settle': {
       const settlement = chance.pick<Settlement>(['appended', 'not_appended', 'unknown']);
-      if (chance.oneIn(4)) return ({ redis }) => releaseLost(redis, id, [{ maker, partition }]);
-      return async (side) => settleReservation(side.redis, id, [{ maker, epoch: await epochNow(side) }], settlement);
+      return ({ redis }) => settleReservation(redis, id, [maker], settlement);
     }
     case 'load': {
       const load = { maker, partition, loadId: chance.pick(['l1', 'l2']) };

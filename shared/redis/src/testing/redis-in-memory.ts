@@ -76,9 +76,8 @@ export class RedisInMemory {
   };
 
   /** The reservation has ended, and nothing is released. */
-  #keep([prefix, id = '', , ...at]: readonly string[]): number {
-    for (let index = 0; index < at.length; index += 2)
-      this.command('HDEL', `${prefix}w:${at[index]}:${at[index + 1]}`, id);
+  #keep([prefix, id = '', , ...makers]: readonly string[]): number {
+    for (const maker of makers) this.command('HDEL', `${prefix}w:${maker}`, id);
     return 1;
   }
 
