@@ -15,7 +15,7 @@ export interface PartitionClock {
 export interface Projection {
   /** Of the next fact to be folded. */
   readonly nextOffset: bigint;
-  /** It is a block, and some makers are done. */
+  /** The next fact is a block, and some of its makers are done. */
   readonly isBlockBegun: boolean;
   readonly clock: PartitionClock;
   /** Grows with each commit and each owner; see `takeProjection`. */

@@ -26,7 +26,10 @@ export interface MessagePlace {
 
 /** The last message on the feeds of a partition. */
 export interface FeedEnd extends MessagePlace {
-  /** Whose message it is; undefined of a clock, and of what the whole service does. */
+  /**
+   * Of a tombstone: whose order has left the book; undefined where an older build has written it. Other messages do not need it:
+   * a block leads to tombstones and its clock alone.
+   */
   readonly maker: Address | undefined;
 }
 
@@ -34,13 +37,14 @@ export interface FeedRules {
   readonly partition: number;
   readonly topics: TopicNames;
   readonly routingGraceSeconds: number;
-  /** As the feeds were when the partition was taken: nothing up to it is published again. */
+  /** The end of the feeds when the partition was taken: nothing up to it is published again. */
   readonly published: FeedEnd | undefined;
 }
 
 /**
  * Whether the feeds held what a fact leads to for a maker, or for none, when the partition was taken. All messages of a fact
- * are published together; those of a block together by maker, one maker after the other by address, and its clock last.
+ * that is no block are published together. Those of a block may be published in parts: whole makers, by address, the clock
+ * with the last part.
  */
 export function isPublished(
   { published }: Pick<FeedRules, 'published'>,
@@ -136,8 +140,9 @@ export class FactFeed {
     causes: Parameters<typeof bookEntryOf>[2],
   ): void {
     if (!order.inBook) return;
+    const entry = bookEntryOf(order, funding, causes, this.#position, this.#rules);
     this.#add(this.#rules.topics.book, order.orderHash, order.order.maker, (context) =>
-      encodeBookRecord(bookEntryOf(order, funding, causes, this.#position, this.#rules), context),
+      encodeBookRecord(entry, context),
     );
   }
 

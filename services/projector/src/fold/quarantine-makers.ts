@@ -27,7 +27,8 @@ export function quarantineFolded(
 
 /**
  * The rows of a maker cannot be read or written. That does not depend on the log alone, so its orders leave the book behind
- * the messages of a fact that the feeds have not seen: no message of the log gets another number.
+ * the messages of the next fact of which the feeds hold nothing: what they hold of a block is told by the maker of its last
+ * message, and one of an earlier maker would be left out.
  */
 export function quarantineUnreadable(
   state: PartitionState,
@@ -50,7 +51,7 @@ export function noteSkipped(state: PartitionState, logged: LoggedFact): void {
   if (owed !== undefined && !owed.has(fact.orderHash)) owed.set(fact.orderHash, undefined);
 }
 
-/** Takes the orders out of the book that are owed, once the feeds have seen nothing of the fact at hand. */
+/** Takes the orders out of the book that are owed, with the first fact of which the feeds hold nothing. */
 export function withdrawOwed(state: PartitionState, feed: FactFeed, offset: bigint): void {
   const { published } = state.rules;
   if (state.owed.size === 0 || (published !== undefined && offset <= published.offset)) return;

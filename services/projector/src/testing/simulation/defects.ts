@@ -125,6 +125,14 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: nothing,
   },
   {
+    name: 'of a block all counts as published',
+    options: inState(({ rules }) => {
+      if (rules.published !== undefined) Object.assign(rules.published, { maker: undefined });
+    }),
+    plan: { settings: { commitTransitionsMax: 1, commitFactsMax: 1, heldMax: 0, batchFactsMax: 3 } },
+    plant: nothing,
+  },
+  {
     name: 'makers that are due by their rows are not known',
     options: inState((state) => {
       state.due = new DueMakers([]);

@@ -22,8 +22,8 @@ export function judgeFeeds(published: readonly LogRecord[], { messages }: Replay
   return [];
 }
 
-/** The same for makers whose rows were never bad: others do not change what is published of them. */
-export function judgeFeedOf(maker: Hex, published: readonly LogRecord[], { messages }: Replay): string[] {
+/** The same for a maker whose rows were never bad, or for what is no maker's: others do not change what is published of it. */
+export function judgeFeedOf(maker: Hex | undefined, published: readonly LogRecord[], { messages }: Replay): string[] {
   const own = messages.filter((message) => message.maker === maker);
   const keys = new Set(own.map(({ key }) => key));
   const all = published.map(messageOf).filter(({ key }) => keys.has(key));
@@ -57,11 +57,22 @@ export function judgeRows(tables: Tables, replay: Replay, published: readonly Lo
       `at ${nextOffset} the clock is at block ${block}, ${seconds} s, and must be at ${JSON.stringify(must.clock)}`,
     ];
   }
-  const later = isBlockBegun ? replay.rows.get(nextOffset + 1n) : undefined;
-  return [...judgeMakers(tables, must, later), ...(isBlockBegun ? [] : judgeHistory(tables, must, replay))];
+  if (!isBlockBegun) return [...judgeMakers(tables, must), ...judgeHistory(tables, must, replay)];
+  const later = replay.rows.get(nextOffset + 1n);
+  return [...judgeMakers(tables, must, later), ...judgeBegun(tables, must, replay, published)];
 }
 
-function judgeMakers(tables: Tables, must: ExpectedRows, later: ExpectedRows | undefined): string[] {
+/** In the middle of a block: where the rows are ahead of the feeds. */
+function judgeBegun(tables: Tables, must: ExpectedRows, replay: Replay, published: readonly LogRecord[]): string[] {
+  const { nextOffset } = tables.projection;
+  return replay.messages.flatMap(({ offset, maker }, index) => {
+    if (offset !== nextOffset || maker === undefined || index < published.length) return [];
+    const isDone = describeMaker(maker, tables) !== (must.makers.get(maker) ?? unknown);
+    return isDone ? [`the rows have ${maker} at ${nextOffset}, with ${published.length} messages published`] : [];
+  });
+}
+
+function judgeMakers(tables: Tables, must: ExpectedRows, later?: ExpectedRows): string[] {
   const wrong: string[] = [];
   for (const maker of new Set([...tables.makers.keys(), ...must.makers.keys()])) {
     const is = describeMaker(maker, tables);

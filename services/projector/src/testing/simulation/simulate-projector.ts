@@ -118,8 +118,8 @@ class Run {
   /** Bad rows harm their maker alone, and it too is right once it was released. */
   #judgeHarm(): string[] {
     const bad = badMakers(this.#plan);
-    return [...makersOf(this.#stream)].flatMap((maker) => {
-      if (!bad.has(maker)) return judgeFeedOf(maker, this.#log.published, this.#replay);
+    return [undefined, ...makersOf(this.#stream)].flatMap((maker) => {
+      if (maker === undefined || !bad.has(maker)) return judgeFeedOf(maker, this.#log.published, this.#replay);
       const [is, must] = [openOf(maker, this.#rows.tables), this.#replay.openOf(maker)];
       return is === must ? [] : [`of ${maker} is open\n    ${is}, and must be\n    ${must}`];
     });
