@@ -81,12 +81,12 @@ export async function readProjection(postgres: Postgres, partition: number): Pro
 
 /**
  * Takes the rows of a partition: no commit of an earlier owner succeeds after that, also where the rows fell back to older
- * ones meanwhile, for no version comes again.
+ * ones meanwhile, for no version comes again. Nor can an earlier owner take the version for that of its own next commit.
  */
 export async function takeProjection(postgres: Postgres, partition: number): Promise<TakenProjection> {
   const [row] = await postgres.query<StoredProjection>(
     `insert into projections (partition, version) values ($1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
-     on conflict (partition) do update set version = greatest(projections.version + 1, excluded.version) returning *`,
+     on conflict (partition) do update set version = greatest(projections.version + 2, excluded.version) returning *`,
     [partition],
   );
   if (row === undefined) throw new Error('an upsert returned no row');

@@ -71,7 +71,7 @@ export class RowsInMemory {
         ask(() => {
           const { projection } = this.tables;
           this.#takes += 1_000n;
-          const version = projection.version < this.#takes ? this.#takes : projection.version + 1n;
+          const version = projection.version + 2n < this.#takes ? this.#takes : projection.version + 2n;
           this.tables = { ...this.tables, projection: { ...projection, version } };
           return this.#taken();
         }),
