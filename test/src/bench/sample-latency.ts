@@ -21,6 +21,11 @@ export interface Latency {
   readonly answeredMs?: number;
 }
 
+export interface PostLatency extends Latency {
+  /** Until the projector published ACTIVE, by its own stamp. */
+  readonly publishedMs: number;
+}
+
 /** Takes tokens away from makers, and gives them back. */
 const FRIEND = '0x00000000000000000000000000000000000f41e0';
 
@@ -29,7 +34,7 @@ export async function samplePost(
   { bench, steps, sender }: SampleParts,
   maker: BenchMaker,
   order = bench.signOrder(maker),
-): Promise<Latency> {
+): Promise<PostLatency> {
   const body = bodyOf([order]);
   const coming = [
     steps.next(`submitted/${order.orderHash}`),
@@ -41,6 +46,7 @@ export async function samplePost(
   const [submitted, observed, active] = await Promise.all(coming);
   return {
     totalMs: active.readAtMs - sentAtMs,
+    publishedMs: active.writtenAtMs - sentAtMs,
     answeredMs: await answered,
     steps: {
       ingress: submitted.writtenAtMs - sentAtMs,

@@ -45,7 +45,7 @@ interface Scaled {
 
 /**
  * The whole stack with more and more open orders of a thousand makers: a POST, a GET and a block of one maker that stays as it
- * is, memory and disk by order, and starts; each against the same with the fewest orders.
+ * is, memory, disk and starts; each against the same with the fewest orders.
  */
 export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
   const makers = isQuick ? MAKERS / 20 : MAKERS;
@@ -135,7 +135,7 @@ async function measure(scaled: Scaled): Promise<Measured> {
   return measured;
 }
 
-/** From the block that takes the maker's tokens, or gives them back, until the book says so of its oldest order. */
+/** From the block that takes the maker's tokens, or gives them back, until the book says so of the order posted here. */
 async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const { chain, token } = bench;
   const steps = await followSteps(bench.stack);
