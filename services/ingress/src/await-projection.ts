@@ -5,8 +5,8 @@ import { Unavailable } from './refusal.js';
 export interface Projection {
   /** Waits until the partition's read model has reached the present end of the log. Throws Unavailable. */
   reachEnd(partition: number): Promise<void>;
-  /** The same for all partitions, for a hash of unknown maker. Throws Unavailable. */
-  reachEndEverywhere(): Promise<void>;
+  /** The same for all partitions, for a hash of unknown maker. Returns their ends. Throws Unavailable. */
+  reachEndEverywhere(): Promise<readonly bigint[]>;
   /** Waits until the read model has passed these facts, at most so long. False: it has not, or does not answer. */
   hasPassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean>;
 }
@@ -43,7 +43,9 @@ export function createProjection({ log, rows, makerEventsTopic, waitMs, after }:
       await reach(partition, (await ends())[partition] ?? 0n);
     },
     async reachEndEverywhere() {
-      await Promise.all((await ends()).map((end, partition) => reach(partition, end)));
+      const all = await ends();
+      await Promise.all(all.map((end, partition) => reach(partition, end)));
+      return all;
     },
     async hasPassed(facts, timeoutMs) {
       try {

@@ -316,7 +316,7 @@ describe('when a part is gone', () => {
     const [order, second] = [await placeOne(), await placeOne()];
     // Without Redis they are known by the read model alone.
     await until('both are projected', async () => {
-      return (await findOrders(ingress.postgres, [hashOf(order), hashOf(second)])).size === 2;
+      return (await findOrders(ingress.postgres, [hashOf(order), hashOf(second)])).orders.size === 2;
     });
     await ingress.gates.redis.shut();
     try {
@@ -413,6 +413,29 @@ describe('when a part is gone', () => {
       ingress.resumeProjection();
     }
   });
+
+  test('an unknown hash is 503 while the read model is older than when Redis was found whole', async () => {
+    const order = await placeOne();
+    const item = { hash: unknownHash, signature: cancelling(maker, order).signature };
+    await ingress.restart({ PROJECTION_WAIT_MS: '1000' });
+    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+    ingress.pauseProjection();
+    const partition = partitionOf(lower(maker), ingress.partitions);
+    const move = (by: number) =>
+      ingress.postgres.query('update projections set next_offset = next_offset + $2 where partition = $1', [
+        partition,
+        by,
+      ]);
+    try {
+      await move(-1);
+      expect(await refused(await remove([item]))).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+      await move(1);
+      expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+    } finally {
+      ingress.resumeProjection();
+      await ingress.restart();
+    }
+  });
 });
 
 describe('an order that is still being placed', () => {
@@ -430,7 +453,7 @@ describe('an order that is still being placed', () => {
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
     await appendFacts(parts, facts, Date.now());
   }
-  const openOf = async (order: SignedOrder) => (await findOrders(ingress.postgres, [hashOf(order)])).size;
+  const openOf = async (order: SignedOrder) => (await findOrders(ingress.postgres, [hashOf(order)])).orders.size;
   const projected = (order: SignedOrder) =>
     until('the order is projected', async () => {
       const { expiresAt } = order.order;

@@ -29,19 +29,19 @@ export interface LookUpParts {
 /**
  * Redis holds an order from before it is appended until it is removed; the read model is queried for the rest. A hash in
  * neither is gone if Redis was complete: since its last flush or restart all earlier appends have ended, and the read
- * model has reached the end of the log, for every maker.
+ * model has reached the end of the log, for every maker, and was not replaced by an older one since.
  */
 export function createLookUp({ redis, rows, projection, appendMsMax, now }: LookUpParts): LookUp {
-  /** The run of Redis, without a loss, that was found complete. */
-  let completeId: string | undefined;
+  /** The run of Redis, without a loss, that was found complete, and the ends of the log by then: what it lacks is before them. */
+  let complete: { readonly id: string; readonly ends: readonly bigint[] } | undefined;
 
   /** Throws Unavailable. */
-  async function awaitComplete({ id, ms }: { readonly id: string; readonly ms: number }): Promise<void> {
+  async function awaitComplete({ id, ms }: NonNullable<Hints['since']>): Promise<NonNullable<typeof complete>> {
     const waitMs = ms + appendMsMax - now();
     if (waitMs > 0) throw new Unavailable(`the cache was emptied a moment ago: try again in ${waitMs} ms`);
-    await projection.reachEndEverywhere();
+    const ends = await projection.reachEndEverywhere();
     if (await asUnavailable(rows.hasQuarantined)) throw new Unavailable('a maker is in quarantine');
-    completeId = id;
+    return { id, ends };
   }
 
   return async (orderHashes) => {
@@ -49,13 +49,15 @@ export function createLookUp({ redis, rows, projection, appendMsMax, now }: Look
     const { found, stale, absent } = groupByHint(orderHashes, known);
     if (stale.size + absent.length === 0) return { found, unsure: undefined };
     try {
-      await Promise.all([addUnended(rows, stale, found), addOpen(rows, absent, found)]);
+      const [positions] = await Promise.all([addOpen(rows, absent, found), addUnended(rows, stale, found)]);
       const missing = absent.filter((orderHash) => !found.has(orderHash));
       if (missing.length === 0) return { found, unsure: undefined };
       if (known === undefined) return { found, unsure: { orderHashes: missing, reason: 'Redis does not answer' } };
-      if (known.since !== undefined && known.since.id !== completeId) {
-        await awaitComplete(known.since);
-        await addOpen(rows, missing, found);
+      const { since } = known;
+      if (since !== undefined && (since.id !== complete?.id || isBehind(positions, complete.ends))) {
+        complete = await awaitComplete(since);
+        const newer = await addOpen(rows, missing, found);
+        if (isBehind(newer, complete.ends)) throw new Unavailable('the read model was replaced by an older one');
       }
       return { found, unsure: undefined };
     } catch (error) {
@@ -87,10 +89,20 @@ function groupByHint(orderHashes: readonly Hex[], known: Hints | undefined) {
   return { found, stale, absent };
 }
 
-/** Adds the orders that are open in the read model. Throws Unavailable. */
-async function addOpen(rows: ReadModel, orderHashes: readonly Hex[], found: Map<Hex, FoundOrder>): Promise<void> {
-  if (orderHashes.length === 0) return;
-  for (const [orderHash, order] of await asUnavailable(() => rows.findOrders(orderHashes))) found.set(orderHash, order);
+/** Adds the orders that are open in the read model. Returns the positions that they reflect. Throws Unavailable. */
+async function addOpen(
+  rows: ReadModel,
+  orderHashes: readonly Hex[],
+  found: Map<Hex, FoundOrder>,
+): Promise<ReadonlyMap<number, bigint>> {
+  if (orderHashes.length === 0) return new Map();
+  const { orders, positions } = await asUnavailable(() => rows.findOrders(orderHashes));
+  for (const [orderHash, order] of orders) found.set(orderHash, order);
+  return positions;
+}
+
+function isBehind(positions: ReadonlyMap<number, bigint>, ends: readonly bigint[]): boolean {
+  return ends.some((end, partition) => (positions.get(partition) ?? 0n) < end);
 }
 
 /** Adds those with a stale hint that have not ended in the read model: they are open, or may still be being placed. Throws Unavailable. */

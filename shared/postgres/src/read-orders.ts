@@ -54,19 +54,34 @@ export interface FoundOrder {
   readonly expiresAtSeconds: number;
 }
 
-/** The open ones among the hashes. */
-export async function findOrders(postgres: Postgres, orderHashes: readonly Hex[]): Promise<Map<Hex, FoundOrder>> {
-  const rows = await postgres.query<{ order_hash: Hex; maker: Hex; salt: Hex; expires_at_seconds: bigint }>(
-    `select order_hash, maker, (record_start || '}')::json -> 'order' ->> 'salt' as salt, expires_at_seconds
-     from orders where order_hash = any($1::bytea[])`,
-    [orderHashes.map(byteaOf)],
-  );
-  return new Map(
-    rows.map(({ order_hash, maker, salt, expires_at_seconds }) => {
-      return [order_hash, { maker, salt, expiresAtSeconds: Number(expires_at_seconds) }];
-    }),
-  );
+/** Those of some hashes that are open, and the position of each partition, in one snapshot. */
+export interface FoundOrders {
+  readonly orders: ReadonlyMap<Hex, FoundOrder>;
+  readonly positions: ReadonlyMap<number, bigint>;
 }
+
+/** See {@link FoundOrders}. */
+export async function findOrders(postgres: Postgres, orderHashes: readonly Hex[]): Promise<FoundOrders> {
+  const orders = new Map<Hex, FoundOrder>();
+  const positions = new Map<number, bigint>();
+  for (const row of await postgres.query<FoundRow>(findOrdersSql, [orderHashes.map(byteaOf)])) {
+    positions.set(row.partition, row.next_offset);
+    if (row.order_hash === null) continue;
+    orders.set(row.order_hash, { maker: row.maker, salt: row.salt, expiresAtSeconds: Number(row.expires_at_seconds) });
+  }
+  return { orders, positions };
+}
+
+// One row for each order, and one for each partition that has none of them.
+const findOrdersSql = `
+  select p.partition, p.next_offset, o.order_hash, o.maker, o.expires_at_seconds,
+    (o.record_start || '}')::json -> 'order' ->> 'salt' as salt
+  from projections p left join orders o on o.partition = p.partition and o.order_hash = any($1::bytea[])`;
+
+type FoundRow = { readonly partition: number; readonly next_offset: bigint } & (
+  | { readonly order_hash: null }
+  | { readonly order_hash: Hex; readonly maker: Hex; readonly salt: Hex; readonly expires_at_seconds: bigint }
+);
 
 /**
  * Those that were accepted, or cancelled before that, and are not open: they can never be open again. One statement, for

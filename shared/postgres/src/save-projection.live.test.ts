@@ -296,9 +296,9 @@ describe('reading', () => {
 
   test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
     await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));
-    expect(await findOrders(postgres, [hashOf(1), hashOf(2), hashOf(3)])).toEqual(
-      new Map([[hashOf(1), { maker, salt: '0x1', expiresAtSeconds: 1_700_000_100 }]]),
-    );
+    const { orders, positions } = await findOrders(postgres, [hashOf(1), hashOf(2), hashOf(3)]);
+    expect(orders).toEqual(new Map([[hashOf(1), { maker, salt: '0x1', expiresAtSeconds: 1_700_000_100 }]]));
+    expect(positions.get(3)).toBe(11n);
   });
 
   test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {

@@ -122,7 +122,7 @@ async function replayParked(
   const replayFromMs = performance.now();
   await runOperator(['parked', 'replay', ...ids], env);
   const hashes = strays.map(({ fact }) => fact.orderHash);
-  await eventually(async () => (await findOrders(postgres, hashes)).size, count, SETTLED_MS_MAX);
+  await eventually(async () => (await findOrders(postgres, hashes)).orders.size, count, SETTLED_MS_MAX);
   const replayedAtMs = performance.now();
   const again = await runOperator(['parked', 'replay', ...ids], env).then(String, String);
   if (again.match(/was replayed already/g)?.length !== count) throw new Error(`replayed twice: ${again.slice(0, 500)}`);

@@ -73,7 +73,7 @@ describe('an order, from POST to the router', () => {
     );
     await check.both(maker, orders, ['ACTIVE', 'ACTIVE']);
     for (const order of orders) await check.story(order, submitted, found('ACTIVE'));
-    const stored = await findOrders(
+    const { orders: stored } = await findOrders(
       postgres,
       orders.map(({ orderHash }) => orderHash),
     );

@@ -61,10 +61,10 @@ async function readAll(rows: ReadModel) {
   }));
   const sorted = <T extends { readonly orderHash: Hex }>(all: readonly T[]) =>
     all.toSorted((a, b) => (a.orderHash < b.orderHash ? -1 : 1));
-  const found = await rows.findOrders(orders.map(({ orderHash }) => orderHash));
+  const { orders: found, positions } = await rows.findOrders(orders.map(({ orderHash }) => orderHash));
   const ended = await rows.findEnded(keys);
   return {
-    positions: (await rows.projectedPositions()).get(partition),
+    positions: [positions.get(partition), (await rows.projectedPositions()).get(partition)],
     hasQuarantined: await rows.hasQuarantined(),
     found: [...found].sort(),
     ended: [...ended].sort(),

@@ -64,17 +64,15 @@ export class StoreInMemory {
     const ask = <T>(serve: (tables: readonly Tables[]) => T) =>
       send('read', () => serve(this.tables), failure, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
     return {
-      projectedPositions: () =>
-        ask((tables) => new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]))),
+      projectedPositions: () => ask(positionsOf),
       hasQuarantined: () => ask((all) => all.some(({ makers }) => [...makers.values()].some(isQuarantined))),
       findOrders: (hashes) =>
         ask((tables) => {
           const rows = hashes.flatMap((hash) => tables.flatMap(({ orders }) => orders.get(hash) ?? []));
-          return new Map(
-            rows.map(({ orderHash, maker, recordStart, expiresAtSeconds }) => {
-              return [orderHash, { maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds }];
-            }),
-          );
+          const orders = rows.map(({ orderHash, maker, recordStart, expiresAtSeconds }) => {
+            return [orderHash, { maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds }] as const;
+          });
+          return { orders: new Map(orders), positions: positionsOf(tables) };
         }),
       findEnded: (keys) =>
         ask((tables) => {
@@ -150,6 +148,10 @@ export class StoreInMemory {
 }
 
 const STATEMENT_MS_MAX = 5_000;
+
+function positionsOf(tables: readonly Tables[]): Map<number, bigint> {
+  return new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]));
+}
 
 function isQuarantined(row: MakerRow | undefined): boolean {
   return row !== undefined && row.quarantinedOffset !== null && !StoreInMemory.hidesQuarantines;

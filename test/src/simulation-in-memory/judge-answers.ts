@@ -18,6 +18,8 @@ export interface JudgeAnswersParts {
   readonly flushedAtMs: readonly number[];
   /** When the rows were replaced by older ones, or by none. */
   readonly replacedAtMs: readonly number[];
+  /** Makers who were in quarantine for a time. */
+  readonly quarantined: ReadonlySet<Address>;
 }
 
 interface Told {
@@ -164,8 +166,9 @@ class AnswerJudge {
       return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
     }
     // The hint of an order goes with its expiry, and then the rows alone can tell of it.
-    const areReplaced = this.#parts.replacedAtMs.some((ms) => ms <= answer.atMs);
-    if (areReplaced && this.#isExpired(hash, receivedAtMs, 0)) return [];
+    const { replacedAtMs, quarantined } = this.#parts;
+    const lackOrders = quarantined.has(maker) || replacedAtMs.some((ms) => ms <= answer.atMs);
+    if (lackOrders && this.#isExpired(hash, receivedAtMs, 0)) return [];
     // Only an order that is posted anew may be open after that.
     const later = new Set(
       this.#parts.visits

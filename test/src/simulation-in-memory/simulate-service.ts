@@ -190,6 +190,7 @@ class Run {
         openOrdersMax: this.#plan.openOrdersMax,
         flushedAtMs: this.#flushedAtMs,
         replacedAtMs: this.#replacedAtMs,
+        quarantined: this.#quarantined,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
