@@ -25,11 +25,11 @@ const LOADING_MS_MAX = 3000;
 /**
  * Begins to load a cold maker. From here until `finishLoading` the maker is cold for everyone; what other requests
  * have under way is kept; leases that ran out are dropped, because the read model decides their outcome. The hints of
- * those orders stay: they may still reach the log, and a DELETE must find them then. So a maker who is warm has nothing under
- * way since before the epoch.
+ * those orders stay: they may still reach the log, and a DELETE must find them then. Nothing is begun while the maker has
+ * anything under way of an earlier epoch, so one that is warm has nothing of these.
  * Read the end of the log and the accepted hashes of the read model only after this call.
  * @returns the epoch to be loaded; `warm` when there is nothing to do; `later` while another request loads the maker, while it
- * has anything under way since before the epoch, which is in no row yet, or while Redis has no position of the partition
+ * has anything under way of an earlier epoch, or while Redis has no position of the partition
  */
 export async function beginLoading(
   redis: RedisConnection,
