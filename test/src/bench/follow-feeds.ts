@@ -5,18 +5,21 @@ import { connectLog } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenStack } from '../kit/open-stack.js';
 
+/** `GONE` is a tombstone of an order that was in the book. */
+type Counted = 'ACTIVE' | 'GONE';
+
 /** What the bench reads of the router's feed, as the router would; times are of `performance.now()`. */
 export interface Feeds {
   /** When the next entry of `limit-orders.book.v1` with this status of the order arrives; `GONE` is its tombstone. */
   nextStatus(orderHash: string, status: 'ACTIVE' | 'INACTIVE' | 'GONE'): Promise<number>;
-  /** How many records were `ACTIVE`. */
-  activeCount(): number;
+  /** How many records had the status. */
+  count(status: Counted): number;
   stop(): Promise<void>;
 }
 
 /** Longer than anything that is worth a percentile. */
 const STATUS_MS_MAX = 30_000;
-const ACTIVE_MS_MAX = 120_000;
+const COUNT_MS_MAX = 120_000;
 
 /** Follows the book. Resolves when it is read up to now. */
 export async function followFeeds({ addresses, topicPrefix }: OpenStack): Promise<Feeds> {
@@ -27,27 +30,29 @@ export async function followFeeds({ addresses, topicPrefix }: OpenStack): Promis
   });
   const topics = topicNames(topicPrefix);
   const awaited = createWaiters();
-  let active = 0;
-
+  const counts = { ACTIVE: 0, GONE: 0 };
   let failure: Error | undefined;
   const onFatal = (error: Error) => {
     failure ??= error;
   };
   const onChange = (change: BookChange) => {
     const at = performance.now();
-    if (change.kind === 'removed') awaited.report(change.orderHash, 'GONE', at);
+    if (change.kind === 'removed') {
+      counts.GONE += 1;
+      awaited.report(change.orderHash, 'GONE', at);
+    }
     if (change.kind !== 'entry') return;
     const { orderHash, status } = change.entry;
-    if (status === 'ACTIVE') active += 1;
+    if (status === 'ACTIVE') counts.ACTIVE += 1;
     awaited.report(orderHash, status, at);
   };
   const book = followBook(log, { topic: topics.book, onChange, onFatal });
   await book.caughtUp;
   return {
     nextStatus: (orderHash, status) => awaited.next(orderHash, status),
-    activeCount: () => {
+    count: (status) => {
       if (failure !== undefined) throw failure;
-      return active;
+      return counts[status];
     },
     stop: () => log.close(),
   };
@@ -76,11 +81,11 @@ function createWaiters() {
   };
 }
 
-/** Waits until the feed says ACTIVE of so many orders. */
-export async function untilActive(feeds: Feeds, count: number): Promise<void> {
-  const deadline = performance.now() + ACTIVE_MS_MAX;
-  while (feeds.activeCount() < count) {
-    if (performance.now() > deadline) throw new Error(`${count - feeds.activeCount()} orders did not become ACTIVE`);
+/** Waits until so many records had the status. */
+export async function untilCount(feeds: Feeds, status: Counted, count: number): Promise<void> {
+  const deadline = performance.now() + COUNT_MS_MAX;
+  while (feeds.count(status) < count) {
+    if (performance.now() > deadline) throw new Error(`${count - feeds.count(status)} orders did not become ${status}`);
     await pause(20);
   }
 }

@@ -1,10 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
-import { followFeeds, untilActive } from './follow-feeds.js';
+import { followFeeds, untilCount } from './follow-feeds.js';
 import { followSteps } from './follow-steps.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
+import { readBusyMs, readCoreWaits } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 import {
   type Flip,
@@ -101,6 +103,7 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
       ...budget('block, idle', idle.flip),
       ...budget(`block, ${atHalf}`, [{ taken: loaded.flips, floorsMs: [] }]),
       ...budget('block of 1,000 orders', [{ taken: widely, floorsMs: [] }]),
+      ...loaded.cores,
     ];
   } finally {
     load.close();
@@ -130,9 +133,9 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
 async function saturate(bench: Bench, load: LoadGenerator, requests: number): Promise<number> {
   const signed = await openLoad(bench, load, requests);
   const feeds = await followFeeds(bench.stack);
-  const [before, startedAt] = [feeds.activeCount(), performance.now()];
+  const [before, startedAt] = [feeds.count('ACTIVE'), performance.now()];
   await load.send(bench.portOf('ingress'), signed, { atOnce: SATURATING_CONNECTIONS });
-  await untilActive(feeds, before + requests * LOAD_ORDERS_PER_REQUEST);
+  await untilCount(feeds, 'ACTIVE', before + requests * LOAD_ORDERS_PER_REQUEST);
   const seconds = (performance.now() - startedAt) / 1000;
   await feeds.stop();
   return (requests * LOAD_ORDERS_PER_REQUEST) / seconds;
@@ -156,12 +159,34 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
   });
   ended.catch(() => undefined);
   await pause(LOAD_WARM_MS);
+  const readCores = watchCores(bench);
   for (let index = 0; !hasEnded; index += 1) {
     posts.push(...(await takeSamples(1, () => post(index))));
     flips.push(...(await takeSamples(1, () => flip(index))));
   }
+  const cores = readCores();
   await ended;
-  return { posts, flips };
+  return { posts, flips, cores };
+}
+
+/** From now until the call: how busy the cores are, with this bench; what each process takes of them, and how long it waits for one. */
+function watchCores(bench: Bench): () => Figure[] {
+  const processes = bench.stack.processes();
+  const readWaits = () => readCoreWaits(processes.map(({ pid }) => pid));
+  const read = () => ({ atMs: performance.now(), busyMs: readBusyMs(), cpu: bench.cpu(), waitedMs: readWaits() });
+  const before = read();
+  return () => {
+    const after = read();
+    const perSecond = (name: string, ms: number) =>
+      state(`under load: ${name}`, 'ms per s', (1000 * ms) / (after.atMs - before.atMs));
+    return [
+      perSecond(`${availableParallelism()} cores are busy`, after.busyMs - before.busyMs),
+      ...processes.flatMap(({ name }, n) => [
+        perSecond(`CPU of ${name}`, ((after.cpu.get(name) ?? 0) - (before.cpu.get(name) ?? 0)) / 1000),
+        perSecond(`${name} waits for a core`, (after.waitedMs[n] ?? 0) - (before.waitedMs[n] ?? 0)),
+      ]),
+    ];
+  };
 }
 
 /**

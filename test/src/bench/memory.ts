@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
-import { followFeeds, untilActive } from './follow-feeds.js';
+import { followFeeds, untilCount } from './follow-feeds.js';
 import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { type MemoryUse, readMemory } from './read-processes.js';
@@ -28,7 +28,7 @@ export async function benchMemory({ isQuick }: BenchOptions): Promise<readonly F
     await load.send(bench.portOf('ingress'), requests, { atOnce: 4 });
     load.close();
     const orders = makersCount * ORDERS_PER_MAKER;
-    await untilActive(feeds, orders);
+    await untilCount(feeds, 'ACTIVE', orders);
     const after = await readSettled(bench);
     await feeds.stop();
 

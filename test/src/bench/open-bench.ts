@@ -44,7 +44,7 @@ export interface Bench {
   cpu(): ReadonlyMap<string, number>;
 }
 
-/** No budget stands in the way of a bench: it measures what work costs, not when it is refused. */
+/** No budget and no bound stands in the way of a bench: it measures what work costs, not when it is refused. */
 const UNBOUNDED = {
   ORDER_BUDGET_PER_SECOND: '1000000',
   ORDER_BUDGET_BURST: '1000000',
@@ -55,6 +55,7 @@ const UNBOUNDED = {
   CLIENT_REQUESTS_MAX: '10000000',
   CANCEL_REQUESTS_MAX: '10000000',
   PROJECTION_LAG_SECONDS_MAX: '86400',
+  PROJECTION_WAIT_MS: '30000',
 };
 
 /**

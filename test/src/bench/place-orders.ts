@@ -1,5 +1,5 @@
 import { paths } from '@makerbook/contracts-http';
-import { followFeeds, untilActive } from './follow-feeds.js';
+import { followFeeds, untilCount } from './follow-feeds.js';
 import type { LoadGenerator } from './generate-load.js';
 import type { Bench } from './open-bench.js';
 import type { BenchRequest } from './send-requests.js';
@@ -35,7 +35,7 @@ export async function placeOrders(
   perMaker: number,
 ): Promise<ReadonlyMap<BenchMaker, readonly BenchOrder[]>> {
   const feeds = await followFeeds(bench.stack);
-  const before = feeds.activeCount();
+  const before = feeds.count('ACTIVE');
   const placed = new Map<BenchMaker, readonly BenchOrder[]>();
   for (const maker of makers) {
     const orders = Array.from({ length: perMaker }, () => bench.signOrder(maker));
@@ -46,7 +46,7 @@ export async function placeOrders(
     await load.send(bench.portOf('ingress'), requests, { atOnce: 4 });
     placed.set(maker, orders);
   }
-  await untilActive(feeds, before + makers.length * perMaker);
+  await untilCount(feeds, 'ACTIVE', before + makers.length * perMaker);
   await feeds.stop();
   return placed;
 }

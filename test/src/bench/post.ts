@@ -8,7 +8,7 @@ import {
   withBefore,
   withVariants,
 } from './compare-services.js';
-import { type Feeds, followFeeds, untilActive } from './follow-feeds.js';
+import { type Feeds, followFeeds, untilCount } from './follow-feeds.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { createStages } from './measure-stages.js';
 import { type Bench, withBench } from './open-bench.js';
@@ -87,7 +87,7 @@ function createRunner(bench: Bench, { services, floor, feeds, load, nextOrders }
         taken.set(contender.name, (await measureRequests(load, contender, ready, atOnce)) / perRequest);
         if (contender === floor) continue;
         placed += orders;
-        await untilActive(feeds, placed);
+        await untilCount(feeds, 'ACTIVE', placed);
         if (round === 0 || contender.name !== INGRESS) continue;
         const tookMs = performance.now() - startedAt;
         for (const [name, used] of bench.cpu()) {

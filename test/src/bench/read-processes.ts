@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
 
 /** Ticks per second in `/proc`: 100 on every Linux. */
 const TICKS_PER_SECOND = 100;
@@ -20,6 +21,28 @@ export function readCpu(pids: readonly number[]): number[] {
   return pids.map((pid) => {
     const ticks = withDescendants(pid, stats).reduce((sum, each) => sum + each.ticks, 0);
     return (ticks * 1_000_000) / TICKS_PER_SECOND;
+  });
+}
+
+/** CPU that all processes of the machine have taken since it started, in milliseconds. */
+export function readBusyMs(): number {
+  return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
+}
+
+/**
+ * How long the threads of processes and their descendants could have run since their start and waited for a core, in
+ * milliseconds, summed over the threads. What has ended does not count.
+ * @throws Error where there is no `/proc`
+ */
+export function readCoreWaits(pids: readonly number[]): number[] {
+  const stats = readStats();
+  return pids.map((pid) => {
+    const threads = withDescendants(pid, stats).flatMap((each) => {
+      const folder = `/proc/${each.pid}/task`;
+      return listIfThere(folder).map((thread) => readIfThere(`${folder}/${thread}/schedstat`));
+    });
+    const waitedNs = threads.reduce((sum, thread) => sum + Number(thread?.split(' ')[1] ?? 0), 0);
+    return waitedNs / 1e6;
   });
 }
 
@@ -67,8 +90,17 @@ function withDescendants(pid: number, stats: readonly Stat[]): Stat[] {
 
 /** Undefined where the process has ended in the meantime. */
 function readIfThere(file: string): string | undefined {
+  return ifThere(() => readFileSync(file, 'utf8'));
+}
+
+/** Empty where the process has ended in the meantime. */
+function listIfThere(folder: string): string[] {
+  return ifThere(() => readdirSync(folder)) ?? [];
+}
+
+function ifThere<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(file, 'utf8');
+    return read();
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;

@@ -1,11 +1,13 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
+import { type Feeds, followFeeds, untilCount } from './follow-feeds.js';
 import { followSteps, type Steps } from './follow-steps.js';
 import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
-import { readMemory } from './read-processes.js';
+import { readBusyMs, readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { samplePost } from './sample-latency.js';
 import { type BenchRequest, openSender, type Sender } from './send-requests.js';
@@ -17,11 +19,14 @@ const ORDERS_PER_REQUEST = 10;
 /** Requests whose orders stay open before they are cancelled. */
 const OPEN_REQUESTS = 1_000;
 const AT_ONCE = 16;
-const SATURATING_PAIRS = 500;
-const SHARE_OF_SATURATION = 0.7;
+const SATURATING_PAIRS = 2_000;
+/** Of the cores: the stack, the load and this process. */
+const BUSY_SHARE = 0.7;
 /** Minutes that are compared, at the beginning and at the end. */
 const EDGE_MINUTES = 5;
 const SAMPLE_MS = 500;
+/** No request is for them. */
+const IDLE_SERVICES = ['query', 'gateway'];
 const GOAL = { ratioMax: 1.05 };
 
 interface Minute {
@@ -29,6 +34,8 @@ interface Minute {
   readonly cancelMs: readonly number[];
   readonly activeMs: readonly number[];
   readonly memoryMb: ReadonlyMap<string, number>;
+  /** Microseconds for each order that was placed and each older one that was cancelled. */
+  readonly cpuPerOrder: ReadonlyMap<string, number>;
 }
 
 interface Run {
@@ -64,19 +71,22 @@ export async function benchSustained({ isQuick, minutes }: BenchOptions): Promis
       nextPair: createPairs(bench, makers),
     };
     try {
-      const perSecond = SHARE_OF_SATURATION * (await saturate(run, isQuick ? SATURATING_PAIRS / 10 : SATURATING_PAIRS));
+      const saturating = await saturate(run, isQuick ? SATURATING_PAIRS / 10 : SATURATING_PAIRS);
+      const seconds = isQuick ? 10 : 60;
+      const { perSecond, next } = await findPace(run, saturating / 2, seconds);
       const edge = isQuick ? 1 : EDGE_MINUTES;
       const measured: Minute[] = [];
       const stored = bytesStored(bench);
-      let pairs = pairsOf(perSecond * (isQuick ? 10 : 60), run.nextPair);
+      let pairs = next;
       while (measured.length < (isQuick ? 2 : minutes)) {
-        const { minute, next } = await runMinute(run, pairs, perSecond);
-        measured.push(minute);
-        pairs = next;
+        const ran = await runMinute(run, pairs, perSecond, perSecond * seconds);
+        measured.push(ran.minute);
+        pairs = ran.next;
       }
       const orders = sum(measured.map(({ postMs }) => postMs.length * ORDERS_PER_REQUEST));
       return [
-        state('orders placed, and as many older ones cancelled', 'per s', perSecond * ORDERS_PER_REQUEST),
+        state('saturating: orders placed, and as many older ones cancelled', 'per s', saturating * ORDERS_PER_REQUEST),
+        state('sustained: orders placed, and as many older ones cancelled', 'per s', perSecond * ORDERS_PER_REQUEST),
         ...describe(measured.slice(-edge), measured.slice(0, edge)),
         state('disk of Kafka and Postgres', 'bytes per order', (bytesStored(bench) - stored) / orders),
       ];
@@ -95,34 +105,64 @@ function describe(last: readonly Minute[], first: readonly Minute[]): Figure[] {
     [0.5, 0.99].map((share) =>
       by(`${name}, p${share * 100}`, 'ms', (minutes) => percentile(minutes.flatMap(samplesOf), share)),
     );
+  const byProcess = (what: string, unit: string, of: (minute: Minute) => ReadonlyMap<string, number>) =>
+    [...(first[0] === undefined ? [] : of(first[0]).keys())].map((name) =>
+      by(
+        `${what} of ${name}`,
+        unit,
+        (minutes) => sum(minutes.map((minute) => of(minute).get(name) ?? 0)) / minutes.length,
+      ),
+    );
   return [
     ...latency(`POST of ${ORDERS_PER_REQUEST}`, ({ postMs }) => postMs),
     ...latency(`DELETE of ${ORDERS_PER_REQUEST}`, ({ cancelMs }) => cancelMs),
     ...latency('POST to ACTIVE, as the projector publishes it', ({ activeMs }) => activeMs),
-    ...[...(first[0]?.memoryMb.keys() ?? [])].map((name) =>
-      by(
-        `PSS of ${name}`,
-        'MB',
-        (minutes) => sum(minutes.map(({ memoryMb }) => memoryMb.get(name) ?? 0)) / minutes.length,
-      ),
-    ),
+    ...byProcess('PSS', 'MB', ({ memoryMb }) => memoryMb),
+    ...byProcess('CPU per order', 'µs', ({ cpuPerOrder }) => cpuPerOrder),
   ];
 }
 
-/** Pairs of requests per second that the stack answers when as many wait as it can take. */
-async function saturate({ bench, load, nextPair }: Run, pairs: number): Promise<number> {
-  const send = (count: number) =>
-    load.send(bench.portOf('ingress'), requestsOf(pairsOf(count, nextPair)), { atOnce: AT_ONCE });
-  // With as many open orders as later on.
-  await send(OPEN_REQUESTS + pairs / 5);
-  return pairs / (await send(pairs)).seconds;
+/** Pairs of requests per second that the stack carries to the book when as many wait as it can take. */
+async function saturate(run: Run, pairs: number): Promise<number> {
+  const feeds = await followFeeds(run.bench.stack);
+  try {
+    // With as many open orders as later on.
+    await saturateWith(run, feeds, OPEN_REQUESTS + pairs / 5);
+    return pairs / (await saturateWith(run, feeds, pairs));
+  } finally {
+    await feeds.stop();
+  }
 }
 
-/** Sends the pairs at their pace. Meanwhile one order after the other is followed to the book, and as many pairs are signed. */
+/** @returns seconds until every order that was cancelled has left the book: an answer alone leaves work behind. */
+async function saturateWith({ bench, load, nextPair }: Run, feeds: Feeds, count: number): Promise<number> {
+  const pairs = pairsOf(count, nextPair);
+  const cancelled = pairs.filter(({ cancel }) => cancel !== undefined).length * ORDERS_PER_REQUEST;
+  const [before, startedAt] = [feeds.count('GONE'), performance.now()];
+  await load.send(bench.portOf('ingress'), requestsOf(pairs), { atOnce: AT_ONCE });
+  await untilCount(feeds, 'GONE', before + cancelled);
+  return (performance.now() - startedAt) / 1000;
+}
+
+/**
+ * Pairs per second that keep the cores busy for their share, and those of the next minute. At its pace a pair costs more than
+ * where many wait: fewer share a batch.
+ * @param tried measured for so many seconds
+ */
+async function findPace(run: Run, tried: number, seconds: number): Promise<{ perSecond: number; next: Pair[] }> {
+  const pairs = pairsOf(tried * seconds, run.nextPair);
+  const [beforeMs, startedAtMs] = [readBusyMs(), performance.now()];
+  const { next } = await runMinute(run, pairs, tried, pairs.length);
+  const busyShare = (readBusyMs() - beforeMs) / (performance.now() - startedAtMs) / availableParallelism();
+  return { perSecond: (tried * BUSY_SHARE) / busyShare, next };
+}
+
+/** Sends the pairs at their pace. Meanwhile one order after the other is followed to the book, and the next pairs are signed. */
 async function runMinute(
   run: Run,
   pairs: readonly Pair[],
   perSecond: number,
+  nextCount: number,
 ): Promise<{ minute: Minute; next: Pair[] }> {
   const { bench, load, nextPair } = run;
   let isDone = false;
@@ -132,19 +172,24 @@ async function runMinute(
   sending.catch(() => undefined);
   const activeMs: number[] = [];
   const next: Pair[] = [];
+  const before = bench.cpu();
   while (!isDone) {
     const startedAtMs = performance.now();
     activeMs.push(await followOrder(run));
-    next.push(...pairsOf(Math.min(pairs.length - next.length, perSecond), nextPair));
+    next.push(...pairsOf(Math.min(nextCount - next.length, perSecond), nextPair));
     await pause(Math.max(0, SAMPLE_MS - (performance.now() - startedAtMs)));
   }
   const { latencyMs } = await sending;
-  next.push(...pairsOf(pairs.length - next.length, nextPair));
+  const after = [...bench.cpu()].filter(([name]) => !IDLE_SERVICES.includes(name));
+  next.push(...pairsOf(nextCount - next.length, nextPair));
   const minute: Minute = {
     postMs: latencyMs.filter((_, index) => index % 2 === 0),
     cancelMs: latencyMs.filter((_, index) => index % 2 === 1),
     activeMs,
     memoryMb: new Map(bench.stack.processes().map(({ name, pid }) => [name, readMemory(pid).pssMb])),
+    cpuPerOrder: new Map(
+      after.map(([name, us]) => [name, (us - (before.get(name) ?? 0)) / (pairs.length * ORDERS_PER_REQUEST)]),
+    ),
   };
   return { minute, next };
 }

@@ -9,7 +9,7 @@ import {
   type Variant,
   withVariants,
 } from './compare-services.js';
-import { followFeeds, untilActive } from './follow-feeds.js';
+import { followFeeds, untilCount } from './follow-feeds.js';
 import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { openOrders, postOf } from './place-orders.js';
@@ -55,7 +55,7 @@ async function measure(
       const ready = Array.from({ length: requests }, () => postOf(nextOrders(1)));
       const us = await measureRequests(load, contender, ready, AT_ONCE);
       placed += requests;
-      await untilActive(feeds, placed);
+      await untilCount(feeds, 'ACTIVE', placed);
       // The first round warms up.
       if (round > 0) taken.add(contender.name, us);
     }
