@@ -33,7 +33,9 @@ create table makers (
   due_at_seconds bigint check (due_at_seconds >= 0),
   -- The offset of the fact that last changed the maker's list; 0 before the first.
   list_version bigint not null default 0 check (list_version >= 0),
-  -- Rows of `hashes` that the fold has made for the maker and that are not pruned.
+  -- How many orders are open.
+  open_orders integer not null default 0 check (open_orders >= 0),
+  -- How many rows of `hashes` the maker has.
   remembered bigint not null default 0,
   -- A maker that could not be folded: from which fact on, why, and the partition's clock before that fact. Its orders are out
   -- of the book, and nothing of it is due. The facts are folded when an operator lifts the quarantine.
@@ -117,54 +119,326 @@ create table cancelled_hashes (
   primary key (maker, expires_at_seconds, order_hash)
 );
 
--- Every hash that a request has placed, or that the fold has seen, until a day after its order has expired, or until the
--- maker's nonce on the chain has passed the order's. A hash that has a row is not accepted again.
---   PENDING    placed by a request; the fold has not seen it yet, or its maker is in quarantine
---   OPEN       the order is open
---   CLOSED     the order was open and is not any more
+-- Every hash that the fold has seen, until a day after its order has expired, or until the maker's nonce on the chain has
+-- passed the order's. A hash that has a row is not accepted again.
+--   ACCEPTED   its order is open, or was
 --   CANCELLED  its maker cancelled it before it was accepted: should the order still come, it is removed at once
--- Ingress makes PENDING rows and marks rows as being cancelled; everything else is the fold's.
+--   UNFOLDED   its order is in the log, and its maker is in quarantine: it is folded when the maker is released
 create table hashes (
   order_hash bytea not null check (octet_length(order_hash) = 32),
   -- Anybody may sign a cancellation of another maker's hash: a row is of a hash and a maker.
   maker bytea not null check (octet_length(maker) = 20),
   partition integer not null check (partition >= 0),
-  state text not null check (state in ('PENDING', 'OPEN', 'CLOSED', 'CANCELLED')),
+  state text not null check (state in ('ACCEPTED', 'CANCELLED', 'UNFOLDED')),
+  -- Of an UNFOLDED hash, which has no order: the salt, as a response has it.
+  salt text,
   -- Unknown of a hash that was cancelled before its order came.
-  salt numeric(78, 0) check (salt >= 0),
   nonce numeric(78, 0) check (nonce >= 0),
   expires_at_seconds bigint not null check (expires_at_seconds >= 0),
-  -- Its cancellation is on its way into the log: it does not count as open.
-  is_cancelling boolean not null default false,
-  -- When the append that the row waits for has ended, whatever became of it. Once the clock of the rows (`clock_ms`) has passed
-  -- it, the fold has seen what was appended: a PENDING row is void then, and so is the mark. Null: nothing is waited for.
-  until_ms bigint check (until_ms >= 0),
   primary key (order_hash, maker),
-  check (state <> 'PENDING' or until_ms is not null),
-  check (not is_cancelling or (state in ('PENDING', 'OPEN') and until_ms is not null))
+  check ((state = 'UNFOLDED') = (salt is not null)),
+  check (state = 'CANCELLED' or nonce is not null)
 );
-create index hashes_unsettled on hashes (partition, maker) where until_ms is not null;
 
--- A maker's budgets, and the row that a request locks. Ingress alone writes it. What a crash forgets is a full budget.
+-- What ingress writes, and nobody else but the fold, which deletes what it has seen. All of it is unlogged: a crash, a
+-- failover or a restore empties these tables, `trust` among them. Ingress then decides nothing before every append that was
+-- in flight has ended and the log is folded to its end. So what these tables forget is in the rows by then.
+
+-- A maker's budgets. A request locks this row first, so that requests of one maker are decided one after the other.
 create unlogged table budgets (
-  maker bytea primary key check (octet_length(maker) = 20),
+  maker bytea primary key,
+  -- Null: full.
   order_tokens double precision,
   order_at_ms bigint not null default 0,
   cancel_tokens double precision,
   cancel_at_ms bigint not null default 0
 ) with (fillfactor = 50);
 
--- Hashes of which a DELETE was told that they are unknown, and when: a request that was received before does not place them.
-create unlogged table told_unknown (
+-- A hash that a request has placed and the fold has not seen yet; or one of which a DELETE was told that it is unknown (no
+-- maker then), so that a request that was received before does not place it. One table holds both: its primary key decides
+-- which of the two comes first.
+create unlogged table in_flight (
   order_hash bytea primary key,
-  told_at_ms bigint not null
+  maker bytea,
+  partition integer,
+  -- As a response has it.
+  salt text,
+  expires_at_seconds bigint,
+  -- The append has ended by then, whatever became of it. Once the clock of the rows has passed this time, the fold has seen the
+  -- order or never will, and the row is deleted.
+  until_ms bigint,
+  told_at_ms bigint,
+  check ((maker is null) = (told_at_ms is not null)),
+  check ((maker is null) = (until_ms is null))
+);
+create index in_flight_of_maker on in_flight (maker) where maker is not null;
+
+-- A cancellation on its way into the log: its order does not count as open. Each request inserts rows of its own; the fold
+-- deletes them when it meets the cancellation or the order's end, or when its clock has passed `until_ms`.
+create unlogged table cancelling (
+  maker bytea not null,
+  order_hash bytea not null,
+  partition integer not null,
+  until_ms bigint not null
+);
+create index cancelling_of_maker on cancelling (maker, order_hash);
+
+-- Whether ingress may decide by these rows: the server that was started then has lost nothing since `since_ms`, and the rows
+-- have reached the end that the log had after that.
+create unlogged table trust (
+  is_only boolean primary key default true check (is_only),
+  started_at timestamptz not null,
+  since_ms bigint not null,
+  is_trusted boolean not null
 );
 
--- One row as long as the rows may be trusted: all appends that were in flight when Postgres lost something have ended, and the
--- rows have reached the end that the log had then. A crash, a failover or a restore empties the table.
-create unlogged table trust (
-  started_at timestamptz primary key
-);
+create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
+  select exists (
+    select from trust where started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)
+$$;
+
+-- Locks the budget of a maker, and returns what it holds now.
+create function lock_budget(
+  p_maker bytea, p_of_cancels boolean, p_now_ms bigint, p_rate double precision, p_burst double precision
+) returns double precision language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  v budgets;
+begin
+  select * into v from budgets where maker = p_maker for update;
+  if not found then
+    insert into budgets (maker) values (p_maker) on conflict do nothing;
+    select * into v from budgets where maker = p_maker for update;
+  end if;
+  if p_of_cancels then
+    return least(p_burst, coalesce(v.cancel_tokens + greatest(0, p_now_ms - v.cancel_at_ms) * p_rate / 1000, p_burst));
+  end if;
+  return least(p_burst, coalesce(v.order_tokens + greatest(0, p_now_ms - v.order_at_ms) * p_rate / 1000, p_burst));
+end $$;
+
+-- Decides about a request to place orders, as a whole: budgets, known hashes, open orders, and the rows in `in_flight`. Each
+-- check goes over all orders before the next one, and the lowest index answers.
+--   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
+--   p_charge_only: a check that follows the budgets has failed already
+--   p_repeat_at: the first order that repeats a hash of the request, from 0; -1 where none does
+-- A refusal that is final charges the budgets; `untrusted`, `quarantined`, `in_flight`, `rate_limited` and `over_budget` do not.
+create function place(
+  p_now_ms bigint, p_received_at_ms bigint, p_until_ms bigint, p_charge_only boolean, p_repeat_at integer,
+  p_makers bytea[], p_partitions integer[], p_rates double precision[], p_bursts double precision[],
+  p_open_max integer[], p_remembered_max bigint,
+  p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[],
+  out outcome text, out at integer, out figure bigint, out remaining integer[]
+) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
+declare
+  c_makers constant integer := cardinality(p_makers);
+  v_tokens double precision[] := '{}';
+  v_counts integer[] := '{}';
+  v_kind text;
+  v_place integer;
+  v_retry_ms bigint;
+  v_known integer;
+  v_flying integer;
+  v_told integer;
+  v_repeat constant integer := nullif(p_repeat_at, -1);
+  v_open bigint;
+  v_remembered bigint;
+  v_in_flight bigint;
+  v_rows bigint;
+begin
+  remaining := '{}';
+  figure := 0;
+  if not is_trusted(p_received_at_ms) then
+    outcome := 'untrusted';
+    return;
+  end if;
+
+  for i in 1..c_makers loop
+    v_tokens[i] := lock_budget(p_makers[i], false, p_now_ms, p_rates[i], p_bursts[i]);
+    v_counts[i] := case when c_makers = 1 then cardinality(p_hashes) else cardinality(array_positions(p_maker_of, i)) end;
+    remaining[i] := floor(v_tokens[i]);
+    continue when v_counts[i] <= v_tokens[i] + 0.00001;
+    if v_counts[i] > p_bursts[i] then
+      v_kind := 'over_budget';
+      v_place := floor(p_bursts[i]) + 1;
+      v_retry_ms := 0;
+    else
+      v_kind := 'rate_limited';
+      v_place := floor(v_tokens[i] + 0.00001) + 1;
+      v_retry_ms := ceil((v_counts[i] - v_tokens[i]) * 1000 / p_rates[i]);
+    end if;
+    v_place := (array_positions(p_maker_of, i))[v_place] - 1;
+    if at is null or v_place < at then
+      outcome := v_kind;
+      at := v_place;
+      figure := v_retry_ms;
+    end if;
+  end loop;
+  if at is not null then return; end if;
+
+  if p_charge_only then
+    outcome := 'charged';
+  elsif exists (select from makers where maker = any (p_makers) and quarantined_offset is not null) then
+    outcome := 'quarantined';
+    return;
+  else
+    select min(o.place) filter (where h.maker is not null) - 1,
+      min(o.place) filter (where f.maker is not null or c.maker is not null) - 1,
+      min(o.place) filter (where f.told_at_ms >= p_received_at_ms) - 1
+    into v_known, v_flying, v_told
+    from unnest(p_hashes, p_maker_of) with ordinality as o (order_hash, maker_at, place)
+      left join hashes h on h.order_hash = o.order_hash and h.maker = p_makers[o.maker_at]
+      left join in_flight f on f.order_hash = o.order_hash
+      left join cancelling c on c.order_hash = o.order_hash and c.maker = p_makers[o.maker_at];
+    at := least(v_known, v_flying, v_repeat);
+    if at is not null and at is distinct from v_known and at is distinct from v_repeat then
+      outcome := 'in_flight';
+      return;
+    elsif at is not null then
+      outcome := 'duplicate';
+    elsif v_told is not null then
+      outcome := 'told_unknown';
+      at := v_told;
+    end if;
+  end if;
+
+  if outcome is null then
+    for i in 1..c_makers loop
+      -- One statement, and so one snapshot: the fold counts an order in the commit that deletes its row in flight.
+      select coalesce(max(m.open_orders), 0) - (
+          select count(distinct c.order_hash) from cancelling c join orders o using (order_hash)
+          where c.maker = p_makers[i] and o.maker = c.maker),
+        coalesce(max(m.remembered), 0),
+        (select count(*) from in_flight f
+         where f.maker = p_makers[i] and f.expires_at_seconds > p_now_ms / 1000
+           and not exists (select from cancelling c where c.maker = f.maker and c.order_hash = f.order_hash))
+      into v_open, v_remembered, v_in_flight
+      from makers m where m.maker = p_makers[i];
+      v_open := v_open + v_in_flight;
+      v_remembered := v_remembered + v_in_flight;
+      if v_open + v_counts[i] > p_open_max[i] then
+        -- What has expired by the clock here, and not yet by that of the rows, takes no place.
+        v_open := v_open - (
+          select count(*) from orders o
+          where o.maker = p_makers[i] and o.expires_at_seconds <= p_now_ms / 1000
+            and not exists (select from cancelling c where c.maker = o.maker and c.order_hash = o.order_hash));
+      end if;
+      if v_open + v_counts[i] > p_open_max[i] then
+        v_place := (array_positions(p_maker_of, i))[greatest(1, p_open_max[i] - v_open + 1)] - 1;
+        if at is null or v_place < at then
+          outcome := 'too_many_open';
+          at := v_place;
+          figure := v_open;
+        end if;
+      elsif v_remembered + v_counts[i] > p_remembered_max then
+        v_place := (array_positions(p_maker_of, i))[greatest(1, p_remembered_max - v_remembered + 1)] - 1;
+        if at is null or v_place < at then
+          outcome := 'too_many_remembered';
+          at := v_place;
+          figure := v_remembered;
+        end if;
+      end if;
+    end loop;
+  end if;
+
+  for i in 1..c_makers loop
+    v_tokens[i] := greatest(0, v_tokens[i] - v_counts[i]);
+    remaining[i] := floor(v_tokens[i]);
+    update budgets b set order_tokens = v_tokens[i], order_at_ms = greatest(b.order_at_ms, p_now_ms)
+    where b.maker = p_makers[i];
+  end loop;
+  if outcome is not null then return; end if;
+
+  -- In the order of the hashes, so that two requests never wait for each other.
+  insert into in_flight as f (order_hash, maker, partition, salt, expires_at_seconds, until_ms)
+  select o.order_hash, p_makers[o.maker_at], p_partitions[o.maker_at], o.salt, o.expires_at_seconds, p_until_ms
+  from unnest(p_hashes, p_maker_of, p_salts, p_expires) as o (order_hash, maker_at, salt, expires_at_seconds)
+  order by o.order_hash
+  on conflict (order_hash) do update set maker = excluded.maker, partition = excluded.partition, salt = excluded.salt,
+    expires_at_seconds = excluded.expires_at_seconds, until_ms = excluded.until_ms, told_at_ms = null
+  where f.told_at_ms < p_received_at_ms;
+  get diagnostics v_rows = row_count;
+  if v_rows < cardinality(p_hashes) then
+    raise exception 'a hash was told unknown meanwhile' using errcode = 'serialization_failure';
+  end if;
+  outcome := 'placed';
+end $$;
+
+-- What is known of hashes that are to be cancelled, in their order.
+--   FOUND    the order is open, in flight, or unfolded
+--   GONE     it was accepted and is not open any more
+--   UNKNOWN  no request that was received by now will place it: that is noted
+--   UNSURE   nothing is known, and nothing can be noted
+create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
+returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  v_may_note constant boolean := p_may_note and is_trusted(p_now_ms + 1);
+begin
+  if v_may_note then
+    -- The note comes first, and then a look at what has come before it.
+    insert into in_flight as f (order_hash, told_at_ms)
+    select distinct u.order_hash, p_now_ms from unnest(p_hashes) as u (order_hash)
+    where not exists (select from orders o where o.order_hash = u.order_hash)
+      and not exists (select from hashes h where h.order_hash = u.order_hash and h.state <> 'CANCELLED')
+      and not exists (select from in_flight g where g.order_hash = u.order_hash and g.maker is not null)
+    order by u.order_hash
+    on conflict (order_hash) do update set told_at_ms = greatest(f.told_at_ms, excluded.told_at_ms)
+    where f.maker is null;
+  end if;
+  return query
+  select case
+      when o.maker is not null or f.maker is not null or h.state = 'UNFOLDED' then 'FOUND'
+      when h.maker is not null then 'GONE'
+      when v_may_note then 'UNKNOWN'
+      else 'UNSURE' end,
+    coalesce(o.maker, f.maker, h.maker),
+    coalesce((o.record_start || '}')::json -> 'order' ->> 'salt', f.salt, h.salt),
+    coalesce(o.expires_at_seconds, f.expires_at_seconds, h.expires_at_seconds)
+  from unnest(p_hashes) with ordinality as u (order_hash, place)
+    left join orders o on o.order_hash = u.order_hash
+    left join in_flight f on f.order_hash = u.order_hash and f.maker is not null
+    left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
+  order by u.place;
+end $$;
+
+-- Charges cancellations to the budgets of their makers, all or none, and marks them.
+--   p_makers in the order of their addresses; p_maker_of has the maker of each hash, from 1
+-- `refused` is the maker whose budget does not hold so many, 0 where all do.
+create function mark_cancelling(
+  p_now_ms bigint, p_until_ms bigint, p_rate double precision, p_burst double precision,
+  p_makers bytea[], p_partitions integer[], p_maker_of integer[], p_hashes bytea[],
+  out refused integer, out retry_ms bigint, out remaining integer[]
+) language plpgsql set plan_cache_mode = force_generic_plan as $$
+declare
+  c_makers constant integer := cardinality(p_makers);
+  v_tokens double precision[] := '{}';
+  v_count integer;
+begin
+  refused := 0;
+  retry_ms := 0;
+  remaining := '{}';
+  for i in 1..c_makers loop
+    v_tokens[i] := lock_budget(p_makers[i], true, p_now_ms, p_rate, p_burst);
+    remaining[i] := floor(v_tokens[i]);
+    v_count := cardinality(array_positions(p_maker_of, i));
+    if refused = 0 and v_count > v_tokens[i] + 0.00001 then
+      refused := i;
+      retry_ms := ceil((v_count - v_tokens[i]) * 1000 / p_rate);
+    end if;
+    v_tokens[i] := greatest(0, v_tokens[i] - v_count);
+  end loop;
+  if refused > 0 then return; end if;
+  for i in 1..c_makers loop
+    remaining[i] := floor(v_tokens[i]);
+    update budgets b set cancel_tokens = v_tokens[i], cancel_at_ms = greatest(b.cancel_at_ms, p_now_ms)
+    where b.maker = p_makers[i];
+  end loop;
+  insert into cancelling (maker, order_hash, partition, until_ms)
+  select p_makers[c.maker_at], c.order_hash, p_partitions[c.maker_at], p_until_ms
+  from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);
+end $$;
 
 -- Who does what. A claim that is not renewed may be taken by another process; the epochs in the broker are the fence.
 create unlogged table claims (

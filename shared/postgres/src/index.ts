@@ -1,3 +1,15 @@
+export {
+  type Admission,
+  type Budget,
+  type MarkOutcome,
+  type MarkRequest,
+  type OrderToPlace,
+  openAdmission,
+  type PlaceOutcome,
+  type PlaceRequest,
+  type PlacingMaker,
+  type Trust,
+} from './admit-orders.js';
 export * from './await-projection.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export * from './failures.js';
