@@ -326,7 +326,7 @@ const cancelByPost: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of `orderHash` and `signature`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
+        'The body is no JSON array of `orderHash`, `signature` and perhaps `salt`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
       remedy: 'Mend the places that `errors` names.',
     },
     ...cancelErrors,

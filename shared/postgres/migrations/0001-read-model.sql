@@ -192,6 +192,9 @@ create unlogged table trust (
   is_trusted boolean not null
 );
 
+-- A new database has lost nothing.
+insert into trust (started_at, since_ms, is_trusted) values (pg_postmaster_start_time(), 0, false);
+
 create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
   select exists (
     select from trust where started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)

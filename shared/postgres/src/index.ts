@@ -1,17 +1,18 @@
+export * from './await-projection.js';
+export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export {
-  type Admission,
   type Budget,
+  type FoundHash,
   type MarkOutcome,
   type MarkRequest,
   type OrderToPlace,
-  openAdmission,
+  openPlacementStore,
+  type PlacementStore,
   type PlaceOutcome,
   type PlaceRequest,
   type PlacingMaker,
   type Trust,
-} from './admit-orders.js';
-export * from './await-projection.js';
-export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
+} from './decide-requests.js';
 export * from './failures.js';
 export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema } from './migrate.js';
 export * from './project-partition.js';

@@ -124,6 +124,11 @@ export const limitSettings = {
     min: 1,
     max: 1_000_000,
   }),
+  REMEMBERED_HASHES_PER_MAKER_MAX: integer(
+    'Hashes of a maker that are remembered so that none is accepted twice; those that have expired for less than a day are among them',
+    10_000_000,
+    { min: 1000 },
+  ),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
   CANCEL_WAIT_SECONDS_MAX: integer('How long a cancelling request may have its answer wait for the feed', 5, {
     max: 20,

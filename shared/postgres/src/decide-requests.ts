@@ -57,7 +57,8 @@ export interface PlaceRequest {
 export type PlaceOutcome =
   | { readonly kind: 'untrusted' | 'quarantined' }
   | { readonly kind: 'in_flight'; readonly index: number }
-  | { readonly kind: 'placed' | 'charged'; readonly remaining: readonly number[] }
+  | { readonly kind: 'placed'; readonly remaining: readonly number[] }
+  | { readonly kind: 'charged'; readonly remaining: readonly number[] }
   | {
       readonly kind: 'rate_limited';
       readonly index: number;
@@ -79,7 +80,7 @@ export type PlaceOutcome =
     };
 
 /** What is known of a hash that is to be cancelled. See `find_orders` in the migrations. */
-export type FoundOrder =
+export type FoundHash =
   | { readonly state: 'FOUND'; readonly maker: Hex; readonly salt: Hex; readonly expiresAtSeconds: number }
   | { readonly state: 'GONE' | 'UNKNOWN' | 'UNSURE' };
 
@@ -109,28 +110,27 @@ export interface Trust {
   readonly isTrusted: boolean;
 }
 
-/** What Postgres decides about requests; each call is one statement. Every call throws PostgresUnavailable. */
-export interface Admission {
+/** What Postgres decides about requests; each call is one statement. Every call throws what `Postgres` throws. */
+export interface PlacementStore {
   place(request: PlaceRequest): Promise<PlaceOutcome>;
-  /** The append has certainly stored nothing: the rows of the request go. */
+  /** The append has certainly stored nothing: deletes what `place` or `markCancelling` has written with this time. */
   release(orderHashes: readonly Hex[], untilMs: number): Promise<void>;
   /** In the order of the hashes. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
-  findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundOrder[]>;
+  findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundHash[]>;
   markCancelling(request: MarkRequest): Promise<MarkOutcome>;
   /** Deletes notes of unknown hashes that are older. */
   forgetNotes(beforeMs: number): Promise<void>;
-  /** Notes that a server which is not known may have lost something by now. */
+  /** Notes that a server that has no row, or another start time, may have lost something by now. */
   beginTrust(nowMs: number): Promise<Trust>;
   /** The server is trusted, unless it has lost something since. */
   endTrust(sinceMs: number): Promise<void>;
 }
 
-export function openAdmission(postgres: Pick<Postgres, 'query'>): Admission {
+export function openPlacementStore(postgres: Pick<Postgres, 'query'>): PlacementStore {
   return {
     place: (request) => place(postgres, request),
     async release(orderHashes, untilMs) {
-      const sql = 'delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2';
-      await postgres.query(sql, [encodeArray('bytea', orderHashes), untilMs]);
+      await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), untilMs]);
     },
     findOrders: (orderHashes, nowMs, mayNote) => findOrders(postgres, orderHashes, nowMs, mayNote),
     markCancelling: (request) => markCancelling(postgres, request),
@@ -149,11 +149,16 @@ export function openAdmission(postgres: Pick<Postgres, 'query'>): Admission {
   };
 }
 
+const releaseSql = `
+  with placed as (delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2)
+  delete from cancelling where order_hash = any($1::bytea[]) and until_ms = $2`;
+
+// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
 const beginTrustSql = `
   with begun as (
     insert into trust (started_at, since_ms, is_trusted) values (pg_postmaster_start_time(), $1, false)
     on conflict (is_only) do update
-    set started_at = excluded.started_at, since_ms = excluded.since_ms, is_trusted = false
+    set started_at = excluded.started_at, is_trusted = false
     where trust.started_at <> excluded.started_at
     returning since_ms, is_trusted)
   select since_ms, is_trusted from begun
@@ -236,7 +241,7 @@ async function findOrders(
   orderHashes: readonly Hex[],
   nowMs: number,
   mayNote: boolean,
-): Promise<readonly FoundOrder[]> {
+): Promise<readonly FoundHash[]> {
   const values = [nowMs, mayNote, encodeArray('bytea', orderHashes)];
   const rows = await postgres.query<FoundRow>('select * from find_orders($1, $2, $3)', values, 'find orders');
   return rows.map(({ state, maker, salt, expires_at_seconds }) =>
@@ -245,7 +250,7 @@ async function findOrders(
 }
 
 interface FoundRow {
-  readonly state: FoundOrder['state'];
+  readonly state: FoundHash['state'];
   readonly maker: Hex;
   readonly salt: Hex;
   readonly expires_at_seconds: bigint;

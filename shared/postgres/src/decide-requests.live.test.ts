@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
-import { type Admission, openAdmission, type PlaceRequest } from './admit-orders.js';
 import { byteaOf, connectPostgres, type Postgres } from './connect-postgres.js';
+import { openPlacementStore, type PlacementStore, type PlaceRequest } from './decide-requests.js';
 import { migrate } from './migrate.js';
 
 const NOW = 1_800_000_000_000;
@@ -11,21 +11,21 @@ const other = addressOf(2);
 const budget = { ratePerSecond: 100, burst: 1000 };
 
 let postgres: Postgres;
-let admission: Admission;
+let store: PlacementStore;
 
 beforeAll(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url, connectTimeoutMs: 60_000 });
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-  admission = openAdmission(postgres);
+  store = openPlacementStore(postgres);
 });
 afterAll(() => postgres.close());
 beforeEach(async () => {
   for (const table of ['budgets', 'in_flight', 'cancelling', 'trust', 'hashes', 'orders', 'makers']) {
     await postgres.query(`delete from ${table}`);
   }
-  const { sinceMs } = await admission.beginTrust(NOW - 1000);
-  await admission.endTrust(sinceMs);
+  const { sinceMs } = await store.beginTrust(NOW - 1000);
+  await store.endTrust(sinceMs);
 });
 
 function addressOf(number: number): Hex {
@@ -96,80 +96,80 @@ async function openOrder(number: number, expiresAtSeconds = NOW / 1000 + 60): Pr
 
 describe('a request to place orders', () => {
   test('is placed, charged, and known from then on', async () => {
-    expect(await admission.place(requestOf([1, 2]))).toEqual({ kind: 'placed', remaining: [998] });
-    expect(await admission.place(requestOf([3, 2]))).toEqual({ kind: 'in_flight', index: 1 });
-    expect(await admission.place(requestOf([4]))).toEqual({ kind: 'placed', remaining: [997] });
+    expect(await store.place(requestOf([1, 2]))).toEqual({ kind: 'placed', remaining: [998] });
+    expect(await store.place(requestOf([3, 2]))).toEqual({ kind: 'in_flight', index: 1 });
+    expect(await store.place(requestOf([4]))).toEqual({ kind: 'placed', remaining: [997] });
   });
 
   test('is a duplicate once the fold has accepted the hash, whoever asks first', async () => {
     await openOrder(1);
-    expect(await admission.place(requestOf([2, 1]))).toEqual({ kind: 'duplicate', index: 1, remaining: [998] });
-    expect(await admission.place(requestOf([5, 5], { firstRepeatAt: 1 }))).toMatchObject({
+    expect(await store.place(requestOf([2, 1]))).toEqual({ kind: 'duplicate', index: 1, remaining: [998] });
+    expect(await store.place(requestOf([5, 5], { firstRepeatAt: 1 }))).toMatchObject({
       kind: 'duplicate',
       index: 1,
     });
   });
 
   test('of one hash at once places it once', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 8 }, () => admission.place(requestOf([1]))));
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => store.place(requestOf([1]))));
     expect(outcomes.map(({ kind }) => kind).sort()).toEqual([...Array(7).fill('in_flight'), 'placed']);
   });
 
   test('is limited by what the budget holds, which fills with time', async () => {
     const makers = [{ maker, partition: 0, budget: { ratePerSecond: 2, burst: 3 }, openOrdersMax: 1000 }];
-    expect(await admission.place(requestOf([1, 2, 3, 4], { makers }))).toEqual({
+    expect(await store.place(requestOf([1, 2, 3, 4], { makers }))).toEqual({
       kind: 'over_budget',
       index: 3,
       remaining: [3],
     });
-    expect(await admission.place(requestOf([1, 2], { makers }))).toEqual({ kind: 'placed', remaining: [1] });
-    expect(await admission.place(requestOf([3, 4, 5], { makers }))).toEqual({
+    expect(await store.place(requestOf([1, 2], { makers }))).toEqual({ kind: 'placed', remaining: [1] });
+    expect(await store.place(requestOf([3, 4, 5], { makers }))).toEqual({
       kind: 'rate_limited',
       index: 1,
       retryAfterMs: 1000,
       remaining: [1],
     });
     const later = { makers, nowMs: NOW + 1000, receivedAtMs: NOW + 1000 };
-    expect(await admission.place(requestOf([3, 4, 5], later))).toEqual({ kind: 'placed', remaining: [0] });
+    expect(await store.place(requestOf([3, 4, 5], later))).toEqual({ kind: 'placed', remaining: [0] });
   });
 
   test('charges all makers or none, and names the lowest index', async () => {
-    expect(await admission.place(requestOf([], ofTwo(5, 2)))).toMatchObject({ kind: 'over_budget', index: 4 });
-    expect(await admission.place(requestOf([], ofTwo(4, 2)))).toEqual({ kind: 'placed', remaining: [0, 0] });
+    expect(await store.place(requestOf([], ofTwo(5, 2)))).toMatchObject({ kind: 'over_budget', index: 4 });
+    expect(await store.place(requestOf([], ofTwo(4, 2)))).toEqual({ kind: 'placed', remaining: [0, 0] });
   });
 
   test('that fails a later check is charged all the same', async () => {
-    expect(await admission.place(requestOf([1], { chargeOnly: true }))).toEqual({ kind: 'charged', remaining: [999] });
+    expect(await store.place(requestOf([1], { chargeOnly: true }))).toEqual({ kind: 'charged', remaining: [999] });
     await openOrder(1);
-    await admission.place(requestOf([1]));
-    expect(await admission.place(requestOf([2]))).toEqual({ kind: 'placed', remaining: [997] });
+    await store.place(requestOf([1]));
+    expect(await store.place(requestOf([2]))).toEqual({ kind: 'placed', remaining: [997] });
   });
 
   test('is refused beyond the open orders: those in flight count, those being cancelled do not', async () => {
     const makers = [{ maker, partition: 0, budget, openOrdersMax: 2 }];
     await openOrder(1);
-    await admission.place(requestOf([2], { makers }));
-    expect(await admission.place(requestOf([3], { makers }))).toMatchObject({
+    await store.place(requestOf([2], { makers }));
+    expect(await store.place(requestOf([3], { makers }))).toMatchObject({
       kind: 'too_many_open',
       index: 0,
       count: 2,
     });
-    await admission.markCancelling({ ...marking([1]), untilMs: NOW + 8_000 });
-    expect(await admission.place(requestOf([3], { makers }))).toMatchObject({ kind: 'placed' });
-    await admission.markCancelling({ ...marking([2, 2, 1]), untilMs: NOW + 8_000 });
-    expect(await admission.place(requestOf([4, 5], { makers }))).toMatchObject({ kind: 'too_many_open', index: 1 });
-    expect(await admission.place(requestOf([4], { makers }))).toMatchObject({ kind: 'placed' });
+    await store.markCancelling({ ...marking([1]), untilMs: NOW + 8_000 });
+    expect(await store.place(requestOf([3], { makers }))).toMatchObject({ kind: 'placed' });
+    await store.markCancelling({ ...marking([2, 2, 1]), untilMs: NOW + 8_000 });
+    expect(await store.place(requestOf([4, 5], { makers }))).toMatchObject({ kind: 'too_many_open', index: 1 });
+    expect(await store.place(requestOf([4], { makers }))).toMatchObject({ kind: 'placed' });
   });
 
   test('takes no account of orders that have expired by the clock of the request', async () => {
     const makers = [{ maker, partition: 0, budget, openOrdersMax: 1 }];
     await openOrder(1, NOW / 1000);
-    expect(await admission.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
+    expect(await store.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
   });
 
   test('is refused beyond the hashes that are remembered', async () => {
     await openOrder(1);
-    const outcome = await admission.place(requestOf([2, 3], { rememberedMax: 2 }));
+    const outcome = await store.place(requestOf([2, 3], { rememberedMax: 2 }));
     expect(outcome).toMatchObject({ kind: 'too_many_remembered', index: 1, count: 1 });
   });
 
@@ -179,17 +179,17 @@ describe('a request to place orders', () => {
       `update makers set quarantined_offset = 1, quarantine_reason = 'x', quarantine_clock = '{}' where maker = $1`,
       [byteaOf(maker)],
     );
-    expect(await admission.place(requestOf([2]))).toEqual({ kind: 'quarantined' });
+    expect(await store.place(requestOf([2]))).toEqual({ kind: 'quarantined' });
     const makers = [{ maker: other, partition: 0, budget, openOrdersMax: 1000 }];
-    expect(await admission.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
+    expect(await store.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
   });
 
   test('whose append stored nothing leaves nothing behind', async () => {
-    await admission.place(requestOf([1]));
-    await admission.release([hashOf(1)], NOW + 8_000);
-    expect(await admission.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
-    await admission.release([hashOf(1)], NOW);
-    expect(await admission.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
+    await store.place(requestOf([1]));
+    await store.release([hashOf(1)], NOW + 8_000);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
+    await store.release([hashOf(1)], NOW);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
   });
 });
 
@@ -204,9 +204,9 @@ const marking = (numbers: readonly number[]) => ({
 describe('hashes that are to be cancelled', () => {
   test('are found while they are open and while they are in flight, with maker and salt', async () => {
     await openOrder(1);
-    await admission.place(requestOf([2]));
+    await store.place(requestOf([2]));
     const known = { state: 'FOUND', maker, expiresAtSeconds: NOW / 1000 + 60 };
-    expect(await admission.findOrders([hashOf(2), hashOf(1), hashOf(2)], NOW, true)).toEqual([
+    expect(await store.findOrders([hashOf(2), hashOf(1), hashOf(2)], NOW, true)).toEqual([
       { ...known, salt: '0x7' },
       { ...known, salt: '0x9' },
       { ...known, salt: '0x7' },
@@ -216,25 +216,25 @@ describe('hashes that are to be cancelled', () => {
   test('are gone once they were accepted and are not open', async () => {
     await openOrder(1);
     await postgres.query('delete from orders');
-    expect(await admission.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'GONE' }]);
+    expect(await store.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'GONE' }]);
   });
 
   test('that are unknown are not placed by a request that was received before', async () => {
-    expect(await admission.findOrders([hashOf(1), hashOf(1)], NOW, true)).toEqual([
+    expect(await store.findOrders([hashOf(1), hashOf(1)], NOW, true)).toEqual([
       { state: 'UNKNOWN' },
       { state: 'UNKNOWN' },
     ]);
-    expect(await admission.place(requestOf([2, 1]))).toMatchObject({ kind: 'told_unknown', index: 1 });
+    expect(await store.place(requestOf([2, 1]))).toMatchObject({ kind: 'told_unknown', index: 1 });
     const later = { nowMs: NOW + 1, receivedAtMs: NOW + 1 };
-    expect(await admission.place(requestOf([1], later))).toMatchObject({ kind: 'placed' });
-    await admission.forgetNotes(NOW + 1);
+    expect(await store.place(requestOf([1], later))).toMatchObject({ kind: 'placed' });
+    await store.forgetNotes(NOW + 1);
   });
 
   test('are told unknown, or placed, and never both', async () => {
     for (let number = 0; number < 100; number += 1) {
       const [[found], placed] = await Promise.all([
-        admission.findOrders([hashOf(number)], NOW, true),
-        admission.place(requestOf([number])),
+        store.findOrders([hashOf(number)], NOW, true),
+        store.place(requestOf([number])),
       ]);
       expect([found?.state, placed.kind]).toEqual(
         found?.state === 'FOUND' ? ['FOUND', 'placed'] : ['UNKNOWN', 'told_unknown'],
@@ -243,13 +243,13 @@ describe('hashes that are to be cancelled', () => {
   });
 
   test('that may not be noted are not told unknown', async () => {
-    expect(await admission.findOrders([hashOf(1)], NOW, false)).toEqual([{ state: 'UNSURE' }]);
-    expect(await admission.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
+    expect(await store.findOrders([hashOf(1)], NOW, false)).toEqual([{ state: 'UNSURE' }]);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
   });
 
   test('are charged to a budget of their own', async () => {
-    expect(await admission.markCancelling(marking([1, 2, 3]))).toEqual({ kind: 'marked', remaining: [2] });
-    expect(await admission.markCancelling(marking([4, 5, 6]))).toEqual({
+    expect(await store.markCancelling(marking([1, 2, 3]))).toEqual({ kind: 'marked', remaining: [2] });
+    expect(await store.markCancelling(marking([4, 5, 6]))).toEqual({
       kind: 'rate_limited',
       makerIndex: 0,
       retryAfterMs: 500,
@@ -258,27 +258,37 @@ describe('hashes that are to be cancelled', () => {
   });
 
   test('cannot be posted again while their cancellation is on its way', async () => {
-    await admission.markCancelling(marking([1]));
-    expect(await admission.place(requestOf([1]))).toEqual({ kind: 'in_flight', index: 0 });
+    await store.markCancelling(marking([1]));
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'in_flight', index: 0 });
   });
 });
 
 describe('a server that may have lost something', () => {
-  test('decides nothing until it is trusted again, and nothing about requests that came before', async () => {
-    await postgres.query('delete from trust');
-    expect(await admission.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
-    expect(await admission.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'UNSURE' }]);
-    expect(await admission.beginTrust(NOW)).toEqual({ sinceMs: NOW, isTrusted: false });
-    expect(await admission.beginTrust(NOW + 5)).toEqual({ sinceMs: NOW, isTrusted: false });
-    expect(await admission.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
-    await admission.endTrust(NOW);
-    expect(await admission.place(requestOf([1], { receivedAtMs: NOW }))).toEqual({ kind: 'untrusted' });
-    expect(await admission.place(requestOf([1], { receivedAtMs: NOW + 1 }))).toMatchObject({ kind: 'placed' });
+  test('as a new database has lost nothing: it is trusted once the log is folded', async () => {
+    const url = await testParts().databaseUrl();
+    await migrate({ url, connectTimeoutMs: 60_000 });
+    const fresh = connectPostgres({ url, connectTimeoutMs: 60_000 });
+    expect(await openPlacementStore(fresh).beginTrust(NOW)).toEqual({ sinceMs: 0, isTrusted: false });
+    await fresh.close();
   });
 
-  test('is another one after a restart, and is not trusted by what was noted before', async () => {
+  test('decides nothing until it is trusted again, and nothing about requests that came before', async () => {
+    await postgres.query('delete from trust');
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'UNSURE' }]);
+    expect(await store.beginTrust(NOW)).toEqual({ sinceMs: NOW, isTrusted: false });
+    expect(await store.beginTrust(NOW + 5)).toEqual({ sinceMs: NOW, isTrusted: false });
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    await store.endTrust(NOW);
+    expect(await store.place(requestOf([1], { receivedAtMs: NOW }))).toEqual({ kind: 'untrusted' });
+    expect(await store.place(requestOf([1], { receivedAtMs: NOW + 1 }))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('that was restarted cleanly has lost nothing, and is trusted once the log is folded', async () => {
     await postgres.query(`update trust set started_at = started_at - interval '1 s'`);
-    expect(await admission.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
-    expect(await admission.beginTrust(NOW + 7)).toEqual({ sinceMs: NOW + 7, isTrusted: false });
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.beginTrust(NOW + 7)).toEqual({ sinceMs: NOW - 1000, isTrusted: false });
+    await store.endTrust(NOW - 1000);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
   });
 });

@@ -1,25 +1,28 @@
 import { expect } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
-import { reserveOrders } from '@makerbook/redis';
+import { openPlacementStore } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
 import { hashOf, type SignedOrder } from './sign-test-orders.js';
 import type { TestIngress } from './start-test-ingress.js';
 
-/** Reserves an order in Redis and does nothing else: all that a process has done of a POST that then hangs or dies. */
-export async function reserveTestOrder(
+/**
+ * Places an order in Postgres and does nothing else: all that a process has done of a POST that then hangs or dies.
+ * @returns when its append counts as ended
+ */
+export async function placeTestOrder(
   ingress: TestIngress,
   wallet: Wallet,
   signed: SignedOrder,
-  { reservationId, leaseMs }: { readonly reservationId: string; readonly leaseMs: number },
-): Promise<void> {
+  settledMs: number,
+): Promise<number> {
   const maker = wallet.address.toLowerCase() as Hex;
   const { salt, expiresAt } = signed.order;
-  const outcome = await reserveOrders(ingress.redis, {
-    reservationId,
+  const untilMs = Date.now() + settledMs;
+  const outcome = await openPlacementStore(ingress.postgres).place({
     nowMs: Date.now(),
     receivedAtMs: Date.now(),
-    leaseMs,
+    untilMs,
     makers: [
       {
         maker,
@@ -29,8 +32,10 @@ export async function reserveTestOrder(
       },
     ],
     orders: [{ makerIndex: 0, orderHash: hashOf(signed), salt: salt as Hex, expiresAtSeconds: Number(expiresAt) }],
+    rememberedMax: 10_000_000,
     chargeOnly: false,
     firstRepeatAt: undefined,
   });
-  expect(outcome.kind).toBe('reserved');
+  expect(outcome.kind).toBe('placed');
+  return untilMs;
 }
