@@ -197,7 +197,8 @@ insert into trust (started_at, since_ms, is_trusted) values (pg_postmaster_start
 
 create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
   select exists (
-    select from trust where started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)
+    select from trust
+    where is_only and started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)
 $$;
 
 -- Locks the budget of a maker, and returns what it holds now.
@@ -218,6 +219,9 @@ begin
   return least(p_burst, coalesce(v.order_tokens + greatest(0, p_now_ms - v.order_at_ms) * p_rate / 1000, p_burst));
 end $$;
 
+-- The settings of the planner leave one plan: a look-up by an index for each order. The tables are small when a plan is made,
+-- and it must hold when they have grown; a bitmap scan is the one that is never made without a condition.
+
 -- Decides about a request to place orders, as a whole: budgets, known hashes, open orders, and the rows in `in_flight`. Each
 -- check goes over all orders before the next one, and the lowest index answers.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
@@ -230,8 +234,8 @@ create function place(
   p_open_max integer[], p_remembered_max bigint,
   p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[],
   out outcome text, out at integer, out figure bigint, out remaining integer[]
-) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
+  set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 declare
   c_makers constant integer := cardinality(p_makers);
   v_tokens double precision[] := '{}';
@@ -308,8 +312,8 @@ begin
     for i in 1..c_makers loop
       -- One statement, and so one snapshot: the fold counts an order in the commit that deletes its row in flight.
       select coalesce(max(m.open_orders), 0) - (
-          select count(distinct c.order_hash) from cancelling c join orders o using (order_hash)
-          where c.maker = p_makers[i] and o.maker = c.maker),
+          select count(*) from (select distinct order_hash from cancelling where maker = p_makers[i]) c
+          where exists (select from orders o where o.order_hash = c.order_hash)),
         coalesce(max(m.remembered), 0),
         (select count(*) from in_flight f
          where f.maker = p_makers[i] and f.expires_at_seconds > p_now_ms / 1000
@@ -373,8 +377,8 @@ end $$;
 --   UNSURE   nothing is known, and nothing can be noted
 create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
 returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
+  set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 #variable_conflict use_column
 declare
   v_may_note constant boolean := p_may_note and is_trusted(p_now_ms + 1);

@@ -82,6 +82,8 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
   const settings = [
     // A plan that was made while a table was small would read all of it when it has grown.
     '-c plan_cache_mode=force_custom_plan',
+    // Statements here are short: compiling one takes longer than running it.
+    '-c jit=off',
     ...(schema === undefined ? [] : [`-c search_path=${schema}`]),
     ...(synchronousCommit === undefined ? [] : [`-c synchronous_commit=${synchronousCommit}`]),
   ];
