@@ -173,6 +173,24 @@ describe('a request to place orders', () => {
     expect(outcome).toMatchObject({ kind: 'too_many_remembered', index: 1, count: 1 });
   });
 
+  test('costs the same however many hashes of the maker are remembered', async () => {
+    await openOrder(1);
+    await postgres.query(
+      `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds)
+       select sha256(n::text::bytea), $1, 0, 'ACCEPTED', 0, 4000000000 from generate_series(1, 300000) n`,
+      [byteaOf(maker)],
+    );
+    await postgres.query('update makers set remembered = 300001 where maker = $1', [byteaOf(maker)]);
+    await admission(requestOf([2]));
+    const startedAt = performance.now();
+    for (let number = 3; number < 23; number += 1) await admission(requestOf([number]));
+    const tookMs = (performance.now() - startedAt) / 20;
+    const otherMaker = [{ maker: other, partition: 0, budget, openOrdersMax: 1000 }];
+    const otherAt = performance.now();
+    for (let number = 23; number < 43; number += 1) await admission(requestOf([number], { makers: otherMaker }));
+    expect(tookMs).toBeLessThan(20 * ((performance.now() - otherAt) / 20) + 50);
+  });
+
   test('waits for a maker who is in quarantine, and nobody else does', async () => {
     await openOrder(1);
     await postgres.query(
@@ -182,6 +200,7 @@ describe('a request to place orders', () => {
     expect(await store.place(requestOf([2]))).toEqual({ kind: 'quarantined' });
     const makers = [{ maker: other, partition: 0, budget, openOrdersMax: 1000 }];
     expect(await store.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
+    expect(await store.findOrders([hashOf(3)], NOW, true)).toEqual([{ state: 'UNKNOWN' }]);
   });
 
   test('whose append stored nothing leaves nothing behind', async () => {
@@ -192,6 +211,10 @@ describe('a request to place orders', () => {
     expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
   });
 });
+
+async function admission(request: PlaceRequest): Promise<void> {
+  expect(await store.place(request)).toMatchObject({ kind: 'placed' });
+}
 
 const marking = (numbers: readonly number[]) => ({
   nowMs: NOW,

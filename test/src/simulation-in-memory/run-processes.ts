@@ -7,8 +7,9 @@ import {
   TOPICS,
   type WatcherWorld,
 } from '@makerbook/chain-watcher/testing';
+import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { createRoutes, readEnvironment as readIngressSettings } from '@makerbook/ingress';
+import { appendMsMaxOf, createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Life } from '@makerbook/parts';
@@ -28,7 +29,7 @@ export const CHAIN_ID = 8217;
 export const SERVICE_NAME = 'Simulated';
 const REDIS_PREFIX = 'mb:';
 const REDIS_MS_MAX = 1_500;
-const LOG_MS_MAX = 5_000;
+const LOG_MS_MAX = 1_500;
 
 /** Everything outside of the processes. */
 export interface World {
@@ -77,7 +78,8 @@ const common = {
   CHAIN_ID: String(CHAIN_ID),
   LIMIT_ORDER_PROTOCOL_ADDRESS: PROTOCOL,
 };
-const ingressSettings = readIngressSettings(common);
+/** Short: most of a run is over before Postgres would be trusted again. */
+const ingressSettings = readIngressSettings({ ...common, POSTGRES_TIMEOUT_MS: '500', APPEND_TIMEOUT_MS: '1500' });
 const querySettings = readQuerySettings(common);
 /** What was called off does nothing. */
 function afterOf(life: Life): After {
@@ -91,28 +93,39 @@ function afterOf(life: Life): After {
 }
 
 export function runIngress(life: Life, draw: number, world: World): Handle {
-  const { plan, store, onFatal } = world;
-  const { log, redis, requests } = connect(life, draw, world);
+  const { plan, store: postgres, onFatal } = world;
+  const { log, requests } = connect(life, draw, world);
+  const settings = {
+    ...ingressSettings,
+    PARTITIONS: plan.partitions,
+    MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
+  };
+  const rows = postgres.openReadModel(requests.sender);
+  const store = postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS);
+  const shared = { logger: silentLogger, now: () => life.nowMs(), after: afterOf(life) };
+  const { makerEvents: makerEventsTopic } = TOPICS;
+  const trust = keepTrust({ store, log, rows, makerEventsTopic, appendMsMax: appendMsMaxOf(settings), ...shared });
   const routes = createRoutes(
-    { ...ingressSettings, PARTITIONS: plan.partitions, MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax },
+    settings,
     {
       log,
-      redis,
       topics: { areVerified: () => true },
-      rows: store.openReadModel(requests.sender),
+      rows,
+      store,
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
-      makerEventsTopic: TOPICS.makerEvents,
+      makerEventsTopic,
     },
     {
-      lag: { seconds: () => 0, stop: () => undefined },
+      lag: { appended: () => undefined, seconds: () => 0, stop: () => undefined },
+      trust,
       quoteSigner: { missing: ['QUOTE_SIGNER_KEY'] },
-      logger: silentLogger,
-      now: () => life.nowMs(),
-      after: afterOf(life),
+      ...shared,
     },
   );
   return (method, request) => {
-    const route = routes.find((each) => each.method === method);
+    // A cancellation has its hashes in the body here, where each may have its salt.
+    const path = method === 'DELETE' ? paths.cancellations : paths.limitOrders;
+    const route = routes.find((each) => each.method === 'POST' && each.path === path);
     if (route === undefined) throw new Error(`there is no ${method}`);
     return route.handle(request);
   };

@@ -109,8 +109,6 @@ class Run {
   readonly #fatal: string[] = [];
   readonly #commits: Commit[] = [];
   readonly #wrong: string[] = [];
-  readonly #flushedAtMs: number[] = [];
-  readonly #replacedAtMs: number[] = [];
   #running: Process[] = [];
   #started = 0;
   readonly #quarantined = new Set<Address>();
@@ -132,9 +130,9 @@ class Run {
       chain: new Chain(),
       log,
       redis: new RedisInMemory(nowMs),
-      store: new StoreInMemory(plan.partitions, (partition) => this.#onCommit(partition)),
+      store: new StoreInMemory(plan.partitions, nowMs, (partition) => this.#onCommit(partition)),
       calm: { isCalm: false } as Calm,
-      cache: { isAway: false },
+      cache: { isAway: !plan.hasCache },
       parked: new Set(),
       onTaken: options.onTaken,
       note,
@@ -158,7 +156,7 @@ class Run {
     this.#note(() => 'from now on nothing fails');
     const { calm, cache, store } = this.#world;
     calm.isCalm = true;
-    cache.isAway = false;
+    cache.isAway = !this.#plan.hasCache;
     store.setAway(false);
     for (const { life } of this.#running.splice(2)) life.kill();
     for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
@@ -188,9 +186,6 @@ class Run {
         partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
-        flushedAtMs: this.#flushedAtMs,
-        replacedAtMs: this.#replacedAtMs,
-        quarantined: this.#quarantined,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
@@ -291,20 +286,15 @@ class Run {
       case 'suspend':
         return this.#suspend(action);
       case 'flush':
-        this.#flushedAtMs.push(this.time.nowMs);
         return redis.flush();
-      case 'back up':
-        return store.backUp();
-      case 'restore':
-        this.#replacedAtMs.push(this.time.nowMs);
-        return store.restore();
-      case 'empty':
-        this.#replacedAtMs.push(this.time.nowMs);
-        return store.empty();
+      case 'crash':
+        return store.crash(action.lostMs);
+      case 'prune':
+        return store.prune();
       case 'outage': {
         const setAway = (isAway: boolean) => {
           if (action.of === 'rows') store.setAway(isAway);
-          else cache.isAway = isAway;
+          else cache.isAway = isAway || !this.#plan.hasCache;
         };
         setAway(true);
         return this.time.after(action.forMs, () => setAway(false));
