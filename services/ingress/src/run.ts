@@ -157,7 +157,6 @@ function connect(
   const redis = connectRedis({
     ...redisConnection(settings),
     logger,
-    onFatal: fail,
     clientName: 'ingress',
     commandTimeoutMs: settings.REDIS_TIMEOUT_MS,
   });

@@ -139,6 +139,7 @@ create table hashes (
   check ((state = 'UNFOLDED') = (salt is not null)),
   check (state = 'CANCELLED' or nonce is not null)
 );
+create index hashes_unfolded on hashes (maker) where state = 'UNFOLDED';
 
 -- What ingress writes, and nobody else but the fold, which deletes what it has seen. All of it is unlogged: a crash, a
 -- failover or a restore empties these tables, `trust` among them. Ingress then decides nothing before every append that was

@@ -100,17 +100,19 @@ export class StoreInMemory {
             accepted: [...known.values()],
           };
         }),
-      readMakerList: (maker, partition) =>
+      // Nothing of what ingress has in flight is here: a list is what the fold has, and no GET waits.
+      readListState: (maker) =>
+        ask((all) => ({ version: versionOf(all, maker), unsettled: [], unfolded: 0, isUnsure: false })),
+      readMakerList: (maker) =>
         ask((all) => {
-          const { orders, projection } = all[partition] ?? fail(partition);
-          const own = [...orders.values()].filter((order) => order.maker === maker);
+          const own = all.flatMap(({ orders }) => [...orders.values()]).filter((order) => order.maker === maker);
           const records = own
             .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
             .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason }) => {
               const end = reason === null ? '"}' : `","reason":"${reason}"}`;
               return { orderHash, acceptedOffset, expiresAtSeconds, json: `${recordStart},"status":"${status}${end}` };
             });
-          return { nextOffset: projection.nextOffset, records };
+          return { version: versionOf(all, maker), records };
         }),
     };
   }
@@ -151,6 +153,12 @@ const STATEMENT_MS_MAX = 5_000;
 
 function positionsOf(tables: readonly Tables[]): Map<number, bigint> {
   return new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]));
+}
+
+/** The offset of the fact that changed the maker's list last: each change of it has a line in the history. */
+function versionOf(tables: readonly Tables[], maker: Hex): bigint {
+  const own = tables.flatMap(({ history }) => history.filter((row) => row.maker === maker));
+  return own.reduce((newest, { logOffset }) => (logOffset > newest ? logOffset : newest), 0n);
 }
 
 function isQuarantined(row: MakerRow | undefined): boolean {

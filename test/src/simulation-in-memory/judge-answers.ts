@@ -188,22 +188,22 @@ class AnswerJudge {
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
   }
 
-  #judgeList({ maker, sentAt, answer }: Visit): string[] {
+  /** The list was that of some position before its answer: what the rows are behind is not known to a GET here. */
+  #judgeList({ maker, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
     const { reply, at, atMs } = answer;
     const partition = partitionOf(maker, this.#parts.partitions.length);
     const rows = this.#parts.replays[partition]?.rows;
-    const isLagging = reply.headers?.['X-Read-Lag'] !== undefined;
-    const from = isLagging ? 0n : (sentAt[partition] ?? 0n);
     const is = String(reply.body);
-    for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
+    for (let offset = 0n; offset <= (at[partition] ?? 0n); offset += 1n) {
       const expected = rows?.get(offset)?.makers.get(maker);
       const nowSeconds = Math.floor(atMs / 1000);
       for (let seconds = nowSeconds - 20; seconds <= nowSeconds; seconds += 1) {
         if (is === listOf(expected, seconds)) return [];
       }
     }
-    return [`the list is\n    ${is}, and at ${from} is\n    ${listOf(rows?.get(from)?.makers.get(maker), 0)}`];
+    const now = rows?.get((at[partition] ?? 1n) - 1n)?.makers.get(maker);
+    return [`the list is\n    ${is}, and was never; in the end it is\n    ${listOf(now, 0)}`];
   }
 
   #openings(hash: Hex): bigint[] {
