@@ -15,7 +15,7 @@ export function createMetrics(
     description: 'Lists offered to Redis, by what became of them',
   });
   const localChecks = meter.createCounter('query_replay_checks_local_total', {
-    description: 'Requests checked for a replay against this instance alone, because Redis was away',
+    description: 'Requests checked for a replay against this instance alone, because there was no Redis to ask',
   });
   meter
     .createObservableGauge('query_makers_admitted', { description: 'Makers on the whitelist, as known here' })

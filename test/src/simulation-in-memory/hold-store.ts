@@ -158,7 +158,7 @@ function positionsOf(tables: readonly Tables[]): Map<number, bigint> {
 /** The offset of the fact that changed the maker's list last: each change of it has a line in the history. */
 function versionOf(tables: readonly Tables[], maker: Hex): bigint {
   const own = tables.flatMap(({ history }) => history.filter((row) => row.maker === maker));
-  return own.reduce((newest, { logOffset }) => (logOffset > newest ? logOffset : newest), 0n);
+  return own.map(({ logOffset }) => logOffset).sort((a, b) => Number(b - a))[0] ?? 0n;
 }
 
 function isQuarantined(row: MakerRow | undefined): boolean {

@@ -132,7 +132,7 @@ function drawStep(chance: Chance, at: { pos: bigint; ids: number }): (side: Side
     }
     case 'list': {
       if (chance.oneIn(2)) return async ({ cache }) => (await cache.readList(maker)) ?? 'none';
-      const version = BigInt(chance.below(9));
+      const version = at.pos;
       const records = asked.map((hash, index) => {
         return { acceptedOffset: index, expiresAtSeconds: farSeconds, json: Buffer.from(`"${hash} ü"`) };
       });
