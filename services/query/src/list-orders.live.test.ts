@@ -453,13 +453,14 @@ describe('the list goes on', () => {
     await until(async () => (await ready()) === '200 ok');
   });
 
-  test('without both there is no list: 503, not ready, and the very same request succeeds later', async () => {
-    await admit();
+  test('without both there is no list that was not read before: 503, not ready, and the very same request succeeds later', async () => {
     await running.projector.place(wallet);
     await running.projector.project();
     const query = await signList(wallet);
     await running.gates.redis.shut();
     await running.gates.postgres.shut();
+    await running.projector.admit(maker);
+    await until(async () => (await getSigned()).status !== 403);
     try {
       const body = await expectRefusal(await get(query), 503, 'unavailable');
       expect(body.retryable).toBe(true);
