@@ -59,7 +59,7 @@ export async function runProjector(
       failure = error;
       failed.resolve(error);
     };
-    const connections = await connect(settings, telemetry, closing, fail);
+    const connections = await connect(settings, telemetry, closing);
     const meters = createMetrics();
     const projector = createFrom(settings, telemetry, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
@@ -127,7 +127,6 @@ async function connect(
   settings: ProjectorSettings,
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
-  fail: (error: Error) => void,
 ): Promise<Connections> {
   const postgres = connectPostgres({
     ...postgresConnection(settings),
@@ -143,7 +142,6 @@ async function connect(
   const redis = connectRedis({
     ...redisConnection(settings),
     logger,
-    onFatal: fail,
     clientName: 'makerbook-projector',
   });
   closing.push(redis.close);

@@ -19,6 +19,7 @@ export * from './project-partition.js';
 export { projectedBlock, projectedPositions } from './projected-positions.js';
 export * from './projection-rows.js';
 export { type Pruned, pruneHashes, pruneHistory } from './prune-history.js';
+export * from './read-lists.js';
 export { openReadModel, type ReadModel } from './read-model.js';
 export * from './read-open-orders.js';
 export * from './read-orders.js';

@@ -3,50 +3,6 @@ import { byteaOf, type Postgres } from './connect-postgres.js';
 import { knownHashesSql } from './project-partition.js';
 import { type HashKey, shapes } from './projection-rows.js';
 
-/** One order of a maker's list. */
-export interface ListedOrder {
-  readonly orderHash: Hex;
-  /** Orders are listed by it, oldest first. */
-  readonly acceptedOffset: bigint;
-  /** From this second on the order is expired. */
-  readonly expiresAtSeconds: number;
-  /** The record as a response holds it (Interface 2.3). */
-  readonly json: string;
-}
-
-/** A maker's open orders, as of the projection's position `nextOffset`. */
-export interface MakerList {
-  readonly nextOffset: bigint;
-  /** Oldest first. Expired ones are among them until the block clock gets there. */
-  readonly records: readonly ListedOrder[];
-}
-
-/** A maker's list (Interface 4.2) and the position that it reflects, in one snapshot. */
-export async function readMakerList(postgres: Postgres, maker: Hex, partition: number): Promise<MakerList> {
-  const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker), partition]);
-  const records: ListedOrder[] = [];
-  for (const row of rows) {
-    if (row.order_hash === null) continue;
-    const { order_hash: orderHash, accepted_offset: acceptedOffset, json } = row;
-    records.push({ orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json });
-  }
-  return { nextOffset: rows[0]?.next_offset ?? 0n, records };
-}
-
-// One statement is one snapshot. The record's end is the one that the fold describes, see `recordEnd`.
-const readMakerListSql = `
-  select p.next_offset, o.order_hash, o.accepted_offset, o.expires_at_seconds,
-    o.record_start || ',"status":"' || o.status
-      || case when o.reason is null then '"}' else '","reason":"' || o.reason || '"}' end as json
-  from projections p left join orders o on o.maker = $1
-  where p.partition = $2
-  order by o.accepted_offset`;
-
-type ListRow = { next_offset: bigint } & (
-  | { order_hash: null }
-  | { order_hash: Hex; accepted_offset: bigint; expires_at_seconds: bigint; json: string }
-);
-
 /** An open order's maker, the salt that its cancellation is signed with (Interface 5.2), and its expiry. */
 export interface FoundOrder {
   readonly maker: Hex;

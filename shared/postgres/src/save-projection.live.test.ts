@@ -14,7 +14,6 @@ import {
   PositionTaken,
   type Postgres,
   type ProjectionCommit,
-  readMakerList,
   readMakers,
   readProjection,
   saveProjection,
@@ -279,20 +278,6 @@ describe('a commit', () => {
 
 describe('reading', () => {
   beforeEach(() => saveProjection(postgres, opening));
-
-  test('a maker’s list comes oldest first with the position that it reflects', async () => {
-    const { nextOffset, records } = await readMakerList(postgres, maker, 3);
-    expect(nextOffset).toBe(10n);
-    expect(records.map(({ orderHash }) => orderHash)).toEqual([hashOf(1), hashOf(2)]);
-    expect(records[0]).toMatchObject({ acceptedOffset: 1n, expiresAtSeconds: 1_700_000_100 });
-    expect(JSON.parse(records[0]?.json ?? '')).toMatchObject({ orderHash: hashOf(1), status: 'VALIDATING' });
-  });
-
-  test('a maker without orders, and a partition that was never projected, have an empty list', async () => {
-    expect(await readMakerList(postgres, hashOf(1), 3)).toEqual({ nextOffset: 10n, records: [] });
-    expect(await readMakerList(postgres, maker, 5)).toEqual({ nextOffset: 0n, records: [] });
-    expect(await positionOf(5)).toBe(0n);
-  });
 
   test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
     await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));

@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
+import { type Budget, luaBudget } from './guard-replays.js';
 import { luaKeyNames, luaRelease, luaSince } from './keys.js';
-import { type Budget, luaBudget } from './reserve-orders.js';
 
 /** An order that was reserved once, from its hint. */
 export interface HintedOrder {

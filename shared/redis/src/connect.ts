@@ -1,18 +1,13 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { ServerConnection } from '@makerbook/settings';
+import type { RedisServers } from '@makerbook/settings';
 import { type Logger, timeOperations } from '@makerbook/telemetry';
-import { Redis, ReplyError } from 'ioredis';
+import { Cluster, Redis, ReplyError } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
 
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
-}
-
-/** What answers is a Redis Cluster or a Sentinel. The scripts build the names of keys, so that all keys must be on one server. */
-export class RedisUnusable extends Error {
-  override readonly name = 'RedisUnusable';
 }
 
 /** A Lua script with its hash; made once by `defineScript`. */
@@ -21,13 +16,8 @@ export interface RedisScript {
   readonly sha: string;
 }
 
-/** Its URL: `redis://user:password@host:port/0`. */
-export interface ConnectRedisOptions extends ServerConnection {
-  /** Put before every key. */
-  readonly keyPrefix: string;
+export interface ConnectRedisOptions extends RedisServers {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Takes the error when the server is of a kind that cannot be used. */
-  readonly onFatal?: (error: RedisUnusable) => void;
   /** Shown by Redis in CLIENT LIST. */
   readonly clientName?: string;
   /** A command is answered or refused within this time. Default 500. */
@@ -36,10 +26,10 @@ export interface ConnectRedisOptions extends ServerConnection {
   readonly connectTimeoutMs?: number;
 }
 
-/** One connection to the cache. It reconnects by itself; while Redis is away, every call fails at once. */
+/** The connection to the cache. It reconnects by itself; while Redis is away, or where there is none, every call fails at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** The client itself, for single commands; go through `attempt`, which separates a lost Redis from a bug. */
+  /** The client itself; go through `attempt`, which separates a lost Redis from a bug. In a cluster a call has keys of one slot. */
   readonly client: Redis;
   /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
   isThere(): Promise<boolean>;
@@ -66,30 +56,13 @@ export function defineScript(lua: string): RedisScript {
  * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
-  const { logger, password, tls, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
-  const client = new Redis(options.url, {
-    lazyConnect: true,
-    ...(tls && { tls: { ...tls, ...serverNameOf(options.url) } }),
-    ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
-    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
-    socketTimeout: commandTimeoutMs * 2,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000),
-    noDelay: true,
-  });
-  logOutages(client, logger);
-  client.on('ready', () => void verifyMode(client, options.onFatal));
-  const renewPassword = () => {
-    if (password !== undefined) client.options.password = password();
-  };
-  client.on('close', renewPassword);
-  renewPassword();
-  // What fails is tried again, and reported as an event.
-  client.connect().catch(() => undefined);
+  const client = openClient(options);
+  if (options.url === '') client.disconnect();
+  else {
+    logOutages(client, options.logger);
+    // What fails is tried again, and reported as an event.
+    client.connect().catch(() => undefined);
+  }
 
   const time = timeOperations('redis');
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
@@ -138,20 +111,84 @@ function gatherWrites({ stream }: Redis): void {
   setImmediate(() => stream.uncork());
 }
 
-/** Proxies in front of managed servers choose the server by it. */
-function serverNameOf(url: string): { servername?: string } {
-  const { hostname } = new URL(url);
-  return isIP(hostname.replace(/^\[(.+)\]$/, '$1')) === 0 ? { servername: hostname } : {};
+function openClient(options: ConnectRedisOptions): Redis {
+  const { url, mode = 'single', password, sentinelPassword, tls } = options;
+  const { commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
+  const servers = url === '' ? [] : url.split(',').map((each) => addressOf(each.trim()));
+  const [first] = servers;
+  const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000);
+  const common = {
+    lazyConnect: true,
+    ...(first && { username: first.username, password: first.password, db: first.db }),
+    ...(tls && { tls }),
+    ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
+    socketTimeout: commandTimeoutMs * 2,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A primary that has become a replica: another one has its place.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+    noDelay: true,
+  };
+  const renewPassword = (one: Redis) => {
+    if (password !== undefined) one.options.password = password();
+  };
+  if (mode === 'cluster') {
+    const cluster = new Cluster(
+      servers.map(({ host, port }) => ({ host, port })),
+      {
+        lazyConnect: true,
+        enableOfflineQueue: false,
+        clusterRetryStrategy: retryStrategy,
+        slotsRefreshTimeout: connectTimeoutMs,
+        retryDelayOnFailover: 0,
+        // A host's certificate is for its name.
+        dnsLookup: (name, done) => done(null, name),
+        redisOptions: common,
+      },
+    );
+    cluster.on('+node', renewPassword);
+    // It has the same commands, and sends each to the server that has its keys.
+    return cluster as unknown as Redis;
+  }
+  const client = new Redis({
+    ...common,
+    enableOfflineQueue: false,
+    retryStrategy,
+    ...(mode === 'single'
+      ? {
+          ...(first && { host: first.host, port: first.port }),
+          ...(tls && { tls: { ...tls, ...serverNameOf(first?.host) } }),
+        }
+      : {
+          name: options.sentinelMaster ?? 'mymaster',
+          sentinels: servers.map(({ host, port }) => ({ host, port })),
+          sentinelCommandTimeout: connectTimeoutMs,
+          ...(sentinelPassword && { sentinelPassword: sentinelPassword() }),
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+        }),
+  });
+  client.on('close', () => renewPassword(client));
+  renewPassword(client);
+  return client;
 }
 
-async function verifyMode(client: Redis, onFatal: ConnectRedisOptions['onFatal']): Promise<void> {
-  const info = await client.info('server').catch(() => '');
-  const [, mode = 'standalone'] = /redis_mode:(\w+)/.exec(info) ?? [];
-  if (mode === 'standalone') return;
-  onFatal?.(
-    new RedisUnusable(`REDIS_URL leads to a Redis in ${mode} mode: give the address of one server, or of a primary`),
-  );
-  client.disconnect();
+function addressOf(url: string) {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    host: hostname.replace(/^\[(.+)\]$/, '$1'),
+    port: Number(port || 6379),
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    db: Number(pathname.slice(1)),
+  };
+}
+
+/** Proxies in front of managed servers choose the server by it. */
+function serverNameOf(host = ''): { servername?: string } {
+  return isIP(host) === 0 ? { servername: host } : {};
 }
 
 /**
@@ -183,7 +220,7 @@ function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void 
 }
 
 function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
-  if (client.status === 'ready') return Promise.resolve(true);
+  if (client.status === 'ready' || client.status === 'end') return Promise.resolve(client.status === 'ready');
   return new Promise((resolve) => {
     const settle = (isReady: boolean) => {
       clearTimeout(timer);

@@ -1,10 +1,15 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
-import { type Budget, luaBudget } from './reserve-orders.js';
+
+/** A budget that fills at a steady rate up to its burst. */
+export interface Budget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
 
 /**
  * What became of a request. `taken`: it is the first of its salt, and was charged; `remaining` lists are left of the signer's
- * budget. `takenLocally`: Redis is away, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
+ * budget. `takenLocally`: Redis is away or full, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
  * the budget is spent; the salt is not.
  */
 export type Taken =
@@ -32,8 +37,8 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances share Redis. Each instance also remembers its own
- * requests, so that a flushed or lost Redis does not allow their replay here.
+ * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances
+ * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {
   const { windowMs, budget, monotonicMs, localSaltsMax = 100_000 } = options;
@@ -80,6 +85,22 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
     },
   };
 }
+
+/** `budgetAt(key, nowMs, rate, burst)` → tokens now; `setBudget(key, tokens, …)`. A missing budget is a full one. */
+export const luaBudget = `
+local function budgetAt(name, nowMs, rate, burst)
+  local kept = redis.call('HMGET', name, 'tokens', 'atMs')
+  if not kept[1] then return burst end
+  local passedMs = math.max(0, nowMs - tonumber(kept[2]))
+  return math.min(burst, tonumber(kept[1]) + passedMs * rate / 1000)
+end
+local function setBudget(name, tokens, nowMs, rate, burst)
+  local kept = redis.call('HGET', name, 'atMs')
+  if kept then nowMs = math.max(nowMs, tonumber(kept)) end
+  redis.call('HSET', name, 'tokens', string.format('%.6f', tokens), 'atMs', string.format('%.0f', nowMs))
+  redis.call('PEXPIRE', name, string.format('%.0f', math.ceil((burst - tokens) * 1000 / rate) + 1000))
+end
+`;
 
 /** KEYS 1 the request, 2 the budget. A replay is not charged: whoever sends it need not be the signer. */
 const takeScript = defineScript(`${luaBudget}

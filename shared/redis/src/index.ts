@@ -1,13 +1,19 @@
 export * from './cache-lists.js';
 export * from './cancel-orders.js';
 export * from './connect.js';
-export * from './guard-replays.js';
+export {
+  type Budget,
+  createReplayGuard,
+  type ReplayGuard,
+  type ReplayGuardOptions,
+  type Taken,
+} from './guard-replays.js';
+export * from './hold-lists.js';
 export * from './keys.js';
-export { type JoinedRecords, joinRecords, type ListedOrder } from './list-entry.js';
+export * from './list-value.js';
 export * from './load-reservations.js';
 export * from './refresh-partition.js';
 export {
-  type Budget,
   type OrderToReserve,
   type ReserveOrders,
   type ReserveOutcome,

@@ -7,8 +7,8 @@ export interface RedisKeys {
   readonly prefix: string;
   /** HASH `pos` (the log offset that Redis reflects, decimal), and `epoch`. Made by the projector's script alone. */
   partition(partition: number): string;
-  /** HASH orderHash → sort key and record, and `@` → position of the fill: the maker's list. */
-  list(epoch: string, maker: Hex): string;
+  /** STRING: the maker's list with its version (`list-value.ts`). */
+  list(maker: Hex): string;
   /** HASH with `ready`: the maker's reservations were loaded. Without it the maker is cold. */
   reservations(epoch: string, maker: Hex): string;
   /** ZSET of hashes ever accepted or reserved; score: `expiresAt` in seconds. Pruned some time after the expiry. */
@@ -26,8 +26,8 @@ export interface RedisKeys {
   orderBudget(maker: Hex): string;
   /** HASH: what is left of the maker's budget of cancellations. */
   cancelBudget(maker: Hex): string;
-  /** HASH: what is left of the maker's budget of lists. */
-  listBudget(maker: Hex): string;
+  /** HASH: what is left of the signer's budget of lists. */
+  listBudget(signer: Hex): string;
   /**
    * STRING `<partition>:<epoch>:<maker>:<salt>:<expiry>` (salt in minimal hex, expiry in seconds): how DELETE finds maker
    * and salt of an order, from the moment it is reserved; `-` once it was cancelled. Deleted when the order is removed, or
@@ -40,7 +40,10 @@ export interface RedisKeys {
    * not place it any more.
    */
   absent(orderHash: Hex): string;
-  /** STRING: a signed request that was answered, by signer and salt. It expires with the request's window. */
+  /**
+   * STRING: a signed request that was answered, by signer and salt. It expires with the request's window. A cluster places a key
+   * by what is in braces, so that it is with the signer's budget.
+   */
   replay(signer: Hex, salt: Hex): string;
   /** STRING `<run id of Redis>:<ms>`: since when nothing that was written here was lost. See `luaSince`. */
   since(): string;
@@ -67,17 +70,17 @@ export function redisKeys(prefix: string): RedisKeys {
   return {
     prefix,
     partition: (partition) => `${prefix}p:${partition}`,
-    list: (epoch, maker) => `${prefix}l:${epoch}:${maker}`,
+    list: (maker) => `${prefix}l:{${maker}}`,
     reservations: (epoch, maker) => `${prefix}r:${epoch}:${maker}`,
     seen: (epoch, maker) => `${prefix}s:${epoch}:${maker}`,
     open: (epoch, maker) => `${prefix}o:${epoch}:${maker}`,
     underWay: (maker) => `${prefix}w:${maker}`,
     orderBudget: (maker) => `${prefix}b:${maker}`,
     cancelBudget: (maker) => `${prefix}c:${maker}`,
-    listBudget: (maker) => `${prefix}q:${maker}`,
+    listBudget: (signer) => `${prefix}q:{${signer}}`,
     hint: (orderHash) => `${prefix}h:${orderHash}`,
     absent: (orderHash) => `${prefix}a:${orderHash}`,
-    replay: (signer, salt) => `${prefix}g:${signer}:${salt}`,
+    replay: (signer, salt) => `${prefix}g:{${signer}}:${salt}`,
     since: () => `${prefix}since`,
   };
 }

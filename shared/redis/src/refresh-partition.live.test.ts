@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
-import { createListCache, type ListCache } from './cache-lists.js';
 import { findHints } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
 import { createPartitionRefresher, type OrderChange, type PartitionRefresher } from './refresh-partition.js';
@@ -16,7 +15,6 @@ const quiet = { info: () => undefined, warn: () => undefined };
 const connections: RedisConnection[] = [];
 let redis: RedisConnection;
 let refresher: PartitionRefresher;
-let lists: ListCache;
 
 beforeEach(async () => {
   redis = connectRedis({
@@ -28,7 +26,6 @@ beforeEach(async () => {
   connections.push(redis);
   await redis.waitUntilReady(10_000);
   refresher = createPartitionRefresher(redis);
-  lists = createListCache(redis);
 });
 
 afterAll(async () => {
@@ -44,8 +41,6 @@ const opened = (n: number, options: { maker?: typeof maker; expires?: number; re
   expiresAtSeconds: options.expires ?? farSeconds,
   record: options.record ?? `{"n":${n}}`,
 });
-const changed = (n: number, record: string): OrderChange =>
-  ({ ...opened(n, { record }), kind: 'changed' }) as OrderChange;
 const removed = (n: number): OrderChange => ({
   kind: 'removed',
   maker,
@@ -55,22 +50,7 @@ const removed = (n: number): OrderChange => ({
 const refresh = (prevPos: bigint, newPos: bigint, changes: OrderChange[]) =>
   refresher.refreshPartition({ partition, prevPos, newPos, changes });
 
-async function recordsNow(nowSeconds = 1_000): Promise<string[] | string> {
-  const reading = await lists.readList(maker, partition, nowSeconds);
-  return reading.kind === 'list' ? reading.list.records.map(({ record }) => String(record)) : reading.kind;
-}
-
-async function fill(snapshotPos: bigint, numbers: number[]): Promise<string> {
-  const reading = await lists.readList(maker, partition, 0);
-  if (reading.kind !== 'cold') throw new Error(`not cold: ${reading.kind}`);
-  return lists.fillList({ maker, partition, epoch: reading.epoch, snapshotPos, orders: numbers.map(listed) });
-}
-const listed = (n: number) => ({
-  orderHash: hashOf(n),
-  acceptedOffset: BigInt(n),
-  expiresAtSeconds: farSeconds,
-  json: `{"n":${n}}`,
-});
+const positionNow = () => redis.client.hget(redis.keys.partition(partition), 'pos');
 
 async function epochNow(): Promise<string> {
   return (await redis.client.hget(redis.keys.partition(partition), 'epoch')) ?? '';
@@ -82,90 +62,6 @@ async function loadReservations(): Promise<string> {
   await redis.client.hset(redis.keys.reservations(epoch, maker), 'ready', '1');
   return epoch;
 }
-
-describe('a list in Redis', () => {
-  test('is forgotten until the projector has spoken, cold until it is filled, and then follows each batch', async () => {
-    expect(await recordsNow()).toBe('forgotten');
-    expect(await refresh(0n, 10n, [opened(1)])).toBe('reset');
-    expect(await recordsNow()).toBe('cold');
-    expect(await fill(10n, [1])).toBe('filled');
-    expect(await recordsNow()).toEqual(['{"n":1}']);
-    expect(await refresh(10n, 12n, [opened(11), changed(1, '{"n":"1b"}')])).toBe('applied');
-    expect(await recordsNow()).toEqual(['{"n":"1b"}', '{"n":11}']);
-    expect(await refresh(12n, 13n, [removed(1)])).toBe('applied');
-    expect(await recordsNow()).toEqual(['{"n":11}']);
-    expect(await lists.readPosition(partition)).toBe(13n);
-  });
-
-  test('of a maker without orders is empty, which is not cold', async () => {
-    await refresh(0n, 10n, []);
-    expect(await fill(10n, [])).toBe('filled');
-    expect(await recordsNow()).toEqual([]);
-  });
-
-  test('is in the order of acceptance, whatever the hashes are', async () => {
-    await refresh(0n, 2000n, []);
-    const numbers = Array.from({ length: 1000 }, (_, index) => (index * 7919) % 2000);
-    await fill(2000n, numbers);
-    const expected = [...new Set(numbers)].sort((a, b) => a - b).map((n) => `{"n":${n}}`);
-    expect(await recordsNow()).toEqual(expected);
-  });
-
-  test('hides an order from the second at which it expires by the clock of the server', async () => {
-    await refresh(0n, 10n, []);
-    await fill(10n, []);
-    await refresh(10n, 12n, [opened(10, { expires: 5_000 }), opened(11, { expires: 2 ** 53 - 1 })]);
-    expect(await recordsNow(4_999)).toEqual(['{"n":10}', '{"n":11}']);
-    expect(await recordsNow(5_000)).toEqual(['{"n":11}']);
-  });
-
-  test('is void once a refresh was missed', async () => {
-    await refresh(0n, 10n, []);
-    await fill(10n, []);
-    expect(await refresh(11n, 12n, [])).toBe('reset');
-    expect(await recordsNow()).toBe('cold');
-  });
-
-  test('is untouched by a repeat of the newest batch', async () => {
-    await refresh(0n, 10n, []);
-    await fill(10n, []);
-    await refresh(10n, 11n, [opened(10)]);
-    expect(await refresh(10n, 11n, [opened(10)])).toBe('applied');
-    expect(await recordsNow()).toEqual(['{"n":10}']);
-  });
-
-  test('is not taken back by a batch that its fill already holds', async () => {
-    await refresh(0n, 10n, []);
-    expect(await fill(12n, [])).toBe('filled');
-    await refresh(10n, 11n, [opened(10)]);
-    expect(await recordsNow()).toEqual([]);
-    await refresh(11n, 12n, [removed(10)]);
-    expect(await recordsNow()).toEqual([]);
-  });
-
-  test('is not filled from a snapshot older than what Redis reflects', async () => {
-    await refresh(0n, 10n, []);
-    expect(await fill(9n, [1])).toBe('refused');
-    expect(await recordsNow()).toBe('cold');
-  });
-
-  test('is not filled under an epoch that has passed', async () => {
-    await refresh(0n, 10n, []);
-    const before = await epochNow();
-    await redis.client.del(redis.keys.partition(partition));
-    await refresh(10n, 11n, []);
-    const orders = [listed(1)];
-    expect(await lists.fillList({ maker, partition, epoch: before, snapshotPos: 20n, orders })).toBe('refused');
-  });
-
-  test('beyond the bound is left to Postgres', async () => {
-    const small = createListCache(redis, { fillOrdersMax: 2 });
-    await refresh(0n, 10n, []);
-    const epoch = await epochNow();
-    const orders = [listed(1), listed(2), listed(3)];
-    expect(await small.fillList({ maker, partition, epoch, snapshotPos: 10n, orders })).toBe('tooLarge');
-  });
-});
 
 describe('a batch that takes several calls', () => {
   /** Refreshes in calls of one maker each, and fails before the call with that number. */
@@ -190,32 +86,15 @@ describe('a batch that takes several calls', () => {
   test('does not move the position before its last call', async () => {
     await refresh(0n, 10n, []);
     await expect(failingBefore(2).refreshPartition(batch)).rejects.toThrow('Redis went away');
-    expect(await lists.readPosition(partition)).toBe(10n);
+    expect(await positionNow()).toBe('10');
   });
 
-  test('lets no older snapshot in once it has begun', async () => {
+  test('is completed by a repeat', async () => {
     await refresh(0n, 10n, []);
-    await expect(failingBefore(2).refreshPartition(batch)).rejects.toThrow();
-    expect(await fill(10n, [])).toBe('refused');
-    expect(await fill(12n, [10])).toBe('filled');
-  });
-
-  test('is completed by a repeat, and the lists are kept', async () => {
-    await refresh(0n, 10n, []);
-    await fill(10n, []);
     await expect(failingBefore(2).refreshPartition(batch)).rejects.toThrow();
     expect(await failingBefore(0).refreshPartition(batch)).toBe('applied');
-    expect(await recordsNow()).toEqual(['{"n":10}']);
-    expect(await lists.readPosition(partition)).toBe(12n);
+    expect(await positionNow()).toBe('12');
     expect(await redis.client.hexists(redis.keys.partition(partition), 'next')).toBe(0);
-  });
-
-  test('when given up, makes everything void with the batch after it', async () => {
-    await refresh(0n, 10n, []);
-    await fill(10n, []);
-    await expect(failingBefore(2).refreshPartition(batch)).rejects.toThrow();
-    expect(await refresh(12n, 13n, [])).toBe('reset');
-    expect(await recordsNow()).toBe('cold');
   });
 
   test('keeps the orders of one maker in one call', async () => {

@@ -3,15 +3,10 @@ import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
 import { chargeCancels, findHints, noteCancelled } from './cancel-orders.js';
 import { connectRedis, type RedisConnection } from './connect.js';
+import type { Budget } from './guard-replays.js';
 import { beginLoading, finishLoading } from './load-reservations.js';
 import { createPartitionRefresher, type PartitionRefresher } from './refresh-partition.js';
-import {
-  type Budget,
-  type ReserveOrders,
-  type ReserveOutcome,
-  type ReservingMaker,
-  reserveOrders,
-} from './reserve-orders.js';
+import { type ReserveOrders, type ReserveOutcome, type ReservingMaker, reserveOrders } from './reserve-orders.js';
 import { settleReservation } from './settle-reservation.js';
 
 const partition = 3;

@@ -1,5 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { defineScript, type RedisConnection } from './connect.js';
+import { type Budget, luaBudget } from './guard-replays.js';
 import {
   DERIVED_TTL_SECONDS,
   DERIVED_TTL_SPARE_SECONDS,
@@ -7,12 +8,6 @@ import {
   luaKeyNames,
   SEEN_SPARE_SECONDS,
 } from './keys.js';
-
-/** A budget that fills at a steady rate up to its burst. */
-export interface Budget {
-  readonly ratePerSecond: number;
-  readonly burst: number;
-}
 
 /** An order to be reserved. */
 export interface OrderToReserve {
@@ -137,22 +132,6 @@ function readReply([kind, index, figure, remaining, cold]: Reply): ReserveOutcom
       throw new Error(`the reserve script answered ${kind}`);
   }
 }
-
-/** `budgetAt(key, nowMs, rate, burst)` → tokens now; `setBudget(key, tokens, …)`. A missing budget is a full one. */
-export const luaBudget = `
-local function budgetAt(name, nowMs, rate, burst)
-  local kept = redis.call('HMGET', name, 'tokens', 'atMs')
-  if not kept[1] then return burst end
-  local passedMs = math.max(0, nowMs - tonumber(kept[2]))
-  return math.min(burst, tonumber(kept[1]) + passedMs * rate / 1000)
-end
-local function setBudget(name, tokens, nowMs, rate, burst)
-  local kept = redis.call('HGET', name, 'atMs')
-  if kept then nowMs = math.max(nowMs, tonumber(kept)) end
-  redis.call('HSET', name, 'tokens', string.format('%.6f', tokens), 'atMs', string.format('%.0f', nowMs))
-  redis.call('PEXPIRE', name, string.format('%.0f', math.ceil((burst - tokens) * 1000 / rate) + 1000))
-end
-`;
 
 const reserveScript = defineScript(`${luaKeyNames}${luaBudget}
 local nowMs, reservationId, leaseUntilMs = tonumber(ARGV[2]), ARGV[3], ARGV[4]

@@ -68,7 +68,7 @@ async function readAll(rows: ReadModel) {
     hasQuarantined: await rows.hasQuarantined(),
     found: [...found].sort(),
     ended: [...ended].sort(),
-    lists: await Promise.all(makers.map((maker) => rows.readMakerList(maker, partition))),
+    lists: await Promise.all(makers.map(async (maker) => (await rows.readMakerList(maker)).records)),
     reservations: await Promise.all(
       [0, 1_700_000_100].flatMap((nowSeconds) =>
         makers.map(async (maker) => {

@@ -137,12 +137,9 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
   const route = createListRoute(
     { ...querySettings, PARTITIONS: plan.partitions },
     {
-      log,
       redis,
       rows: store.openReadModel(requests.sender),
-      replica: undefined,
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
-      makerEventsTopic: TOPICS.makerEvents,
     },
     { logger: silentLogger, nowMs: () => life.nowMs(), monotonicMs: () => life.nowMs(), after: afterOf(life) },
   );

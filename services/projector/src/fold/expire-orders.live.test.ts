@@ -4,8 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { StoredRecord } from '@makerbook/kafka';
 import { findFreePort } from '@makerbook/parts';
-import { readMakerList, readProjection } from '@makerbook/postgres';
-import { createListCache } from '@makerbook/redis';
+import { readProjection } from '@makerbook/postgres';
 import { blockAt, makersOf, orderOf, startSeconds, streamOf, submittedOf } from '../testing/generate-facts.js';
 import {
   appendAll,
@@ -113,29 +112,6 @@ describe('a block at which many orders expire', () => {
     }
     await projectAll(here, here.projector(small), stream);
     expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
-  });
-
-  test('makes Redis forget the partition, whose position cannot be in the middle of a block, and fill anew', async () => {
-    const lists = createListCache(here.redis);
-    const [first] = makers as [Hex];
-    const cached = async () => {
-      const reading = await lists.readList(first, partition, startSeconds);
-      return reading.kind === 'list' ? reading.list.records.length : reading.kind;
-    };
-    const fill = async () => {
-      const reading = await lists.readList(first, partition, startSeconds);
-      if (reading.kind !== 'cold') throw new Error(`not cold: ${reading.kind}`);
-      const { nextOffset: snapshotPos, records } = await readMakerList(here.postgres, first, partition);
-      return lists.fillList({ maker: first, partition, epoch: reading.epoch, snapshotPos, orders: records });
-    };
-    await projectAll(here, here.projector(), stream.slice(0, -1));
-    expect(await fill()).toBe('filled');
-    await projectAll(here, here.projector(small), stream);
-    expect(here.refreshes.at(-1)).toBe('reset');
-    expect(await lists.readPosition(partition)).toBe(beforeBlocks + 2n);
-    expect(await cached()).toBe('cold');
-    expect(await fill()).toBe('filled');
-    expect(await cached()).toBe(0);
   });
 });
 

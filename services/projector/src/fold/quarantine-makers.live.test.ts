@@ -85,7 +85,7 @@ async function project(facts: readonly MakerEvent[], overrides: Parameters<TestD
 }
 
 async function openOrdersOf(maker: Hex): Promise<number> {
-  return (await readMakerList(here.postgres, maker, partition)).records.length;
+  return (await readMakerList(here.postgres, maker)).records.length;
 }
 
 async function quarantined(): Promise<Map<Hex, Omit<Quarantine, 'reason'>>> {

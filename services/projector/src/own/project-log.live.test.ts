@@ -203,8 +203,7 @@ describe('a projection', () => {
     await projectAll(here, projector, facts);
     const orders = projector.owned.get(partition)?.taken.state.makers.get(maker)?.draft.orders.values() ?? [];
     const described = [...orders].map((order) => recordStart(order) + recordEnd(order.state));
-    const { records, nextOffset } = await readMakerList(here.postgres, maker, partition);
-    expect(nextOffset).toBe(4n);
+    const { records } = await readMakerList(here.postgres, maker);
     expect(records.map(({ json }) => json)).toEqual(described);
     expect(records.map(({ json }) => JSON.parse(json).status)).toEqual(['ACTIVE', 'VALIDATING', 'INACTIVE']);
   });

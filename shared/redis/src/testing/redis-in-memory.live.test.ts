@@ -6,6 +6,7 @@ import { createListCache, type ListCache } from '../cache-lists.js';
 import { chargeCancels, findHints, noteCancelled } from '../cancel-orders.js';
 import { connectRedis, type RedisConnection } from '../connect.js';
 import { createReplayGuard, type ReplayGuard } from '../guard-replays.js';
+import { joinRecords } from '../list-value.js';
 import { beginLoading, finishLoading } from '../load-reservations.js';
 import { createPartitionRefresher, type OrderChange, type PartitionRefresher } from '../refresh-partition.js';
 import { reserveOrders } from '../reserve-orders.js';
@@ -130,20 +131,12 @@ function drawStep(chance: Chance, at: { pos: bigint; ids: number }): (side: Side
       return ({ refresher }) => refresher.refreshPartition(batch);
     }
     case 'list': {
-      if (chance.oneIn(2)) {
-        return async ({ cache }) => {
-          const reading = await cache.readList(maker, partition, 0);
-          return reading.kind === 'list' ? { ...reading, list: [...String(reading.list.body)].sort() } : reading;
-        };
-      }
-      const orders = asked.map((hash) => ({
-        orderHash: hash,
-        acceptedOffset: 1n,
-        expiresAtSeconds: farSeconds,
-        json: 'filled',
-      }));
-      return async (side) =>
-        side.cache.fillList({ maker, partition, epoch: await epochNow(side), snapshotPos: position, orders });
+      if (chance.oneIn(2)) return async ({ cache }) => (await cache.readList(maker)) ?? 'none';
+      const version = at.pos;
+      const records = asked.map((hash, index) => {
+        return { acceptedOffset: index, expiresAtSeconds: farSeconds, json: Buffer.from(`"${hash} ü"`) };
+      });
+      return async ({ cache }) => (await cache.storeList(maker, joinRecords(version, records))) && 'stored';
     }
     case 'salt': {
       const salt: Hex = `0x${chance.below(6)}`;
@@ -219,17 +212,6 @@ test('whatever is asked of Redis, the one in memory answers the same, and holds 
     'warm',
     'later',
   ];
-  const others = [
-    'overtaken',
-    'superseded',
-    'applied',
-    'reset',
-    'list',
-    'filled',
-    'refused',
-    'forgotten',
-    'taken',
-    'used',
-  ];
+  const others = ['overtaken', 'superseded', 'applied', 'reset', 'none', 'stored', 'taken', 'used'];
   expect([...wanted, ...others].filter((kind) => !kinds.has(kind))).toEqual([]);
 });

@@ -50,7 +50,17 @@ export class RedisInMemory {
       (name: string) =>
       (...args: readonly string[]) =>
         ask(name, () => this.command(name, ...args));
-    const client = { hget: one('HGET'), hdel: one('HDEL'), del: one('DEL'), multi: () => this.#multi(ask) };
+    const client = {
+      hget: one('HGET'),
+      hdel: one('HDEL'),
+      del: one('DEL'),
+      getBuffer: (key: string) =>
+        ask('GET', () => {
+          const value = this.#text(key);
+          return value === null ? null : Buffer.from(value);
+        }),
+      set: (...args: readonly unknown[]) => ask('SET', () => this.command('SET', ...args.map(String))),
+    };
     return {
       keys: redisKeys(keyPrefix),
       // What this package does not use of a client is not there.
@@ -83,21 +93,6 @@ export class RedisInMemory {
 
   get #runId(): string {
     return String(this.#runs).padStart(40, 'f');
-  }
-
-  #multi(ask: <T>(what: string, serve: () => T) => Promise<T>) {
-    const queued: (() => unknown)[] = [];
-    const queue = (read: () => unknown) => {
-      queued.push(read);
-      return queuing;
-    };
-    const queuing = {
-      hmget: (...args: string[]) => queue(() => this.command('HMGET', ...args)),
-      hget: (...args: string[]) => queue(() => this.command('HGET', ...args)),
-      hvalsBuffer: (key: string) => queue(() => this.#values(key).map((value) => Buffer.from(value, 'latin1'))),
-      exec: () => ask('exec', () => queued.map((read) => [null, read()])),
-    };
-    return queuing;
   }
 
   #find(key: string): Entry | undefined {
