@@ -159,11 +159,6 @@ export class Cluster {
     return (await this.metadata([], deadline)).answeredBy;
   }
 
-  async controller(deadline: Deadline): Promise<Broker> {
-    const { controllerId, answeredBy } = await this.metadata([], deadline);
-    return this.#brokers.get(controllerId) ?? answeredBy;
-  }
-
   async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
     const known = this.#brokers.get(this.#coordinators.get(id) ?? NO_NODE);
     if (known !== undefined) {
