@@ -1,8 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
-import { connectPostgres, openProjectionStore, type Postgres, verifySchema } from '@makerbook/postgres';
+import {
+  claimWork,
+  connectPostgres,
+  openProjectionStore,
+  type Postgres,
+  type PostgresOptions,
+  verifySchema,
+} from '@makerbook/postgres';
 import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -14,10 +22,13 @@ import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 import { createMetrics, type ProjectorMeters } from './metrics.js';
 import { foldBounds } from './own/fold-bounds.js';
+import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatches } from './own/trace-batches.js';
 
 const PRUNE_INTERVAL_MS = 60_000;
+/** Well below what makes a claim expire. */
+const CLAIM_TIMEOUT_MS = 1_000;
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -33,13 +44,15 @@ export interface RunningProjector extends Running {
 /** What the projector is connected to. */
 interface Connections {
   readonly postgres: Postgres;
+  /** Looks at the claims wait for nothing else. */
+  readonly claims: Postgres;
   readonly redis: RedisConnection;
   readonly log: Log;
 }
 
 /**
- * Starts the projector: the schema and the topics are checked, and the partitions that the group gives to this process are
- * projected until `stop`.
+ * Starts the projector: the schema and the topics are checked, and the partitions that this process gets are projected until
+ * `stop`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export async function runProjector(
@@ -72,7 +85,7 @@ export async function runProjector(
       decode: projector.decode,
       positionOf: projector.positionOf,
       handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
-      onRevoked: projector.onRevoked,
+      confirmed: () => ownership.confirmed(),
       onParked: meters.parked,
       onFatal: fail,
     });
@@ -89,18 +102,21 @@ export async function runProjector(
       logger,
     });
     closing.push(pruning.stop);
-    const startedAtMs = performance.now();
+    const claimant = { holder: randomUUID(), partitions: settings.PARTITIONS };
+    const ownership: Ownership = new Ownership({
+      claim: (request) => claimWork(connections.claims, { ...claimant, ...request }),
+      consumer,
+      onRevoked: projector.onRevoked,
+      logger,
+      onFatal: fail,
+    });
+    closing.push(ownership.stop);
     const signs = (): Signs => ({
       nowMs: performance.now(),
-      startedAtMs,
       consumer: consumer.health(),
       failure: failure?.message,
-      commitsWaiting: new Map(
-        [...projector.owned].flatMap(([partition, { taken }]) => {
-          const { waitsFor } = taken.committer;
-          return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
-        }),
-      ),
+      claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },
+      commitsWaiting: waitingCommits(projector),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
     const { postgres, redis } = connections;
@@ -128,16 +144,27 @@ async function connect(
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
 ): Promise<Connections> {
-  const postgres = connectPostgres({
+  const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
-    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
-    statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
-    applicationName: 'makerbook-projector',
     // What a crash of Postgres takes back is folded again.
     synchronousCommit: 'off',
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+  };
+  const postgres = connectPostgres({
+    ...toPostgres,
+    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
+    statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
+    applicationName: 'makerbook-projector',
   });
   closing.push(postgres.close);
+  const claims = connectPostgres({
+    ...toPostgres,
+    poolMax: 1,
+    statementTimeoutMs: CLAIM_TIMEOUT_MS,
+    connectTimeoutMs: CLAIM_TIMEOUT_MS,
+    applicationName: 'makerbook-projector-claims',
+  });
+  closing.push(claims.close);
   await verifySchema(postgres);
   const redis = connectRedis({
     ...redisConnection(settings),
@@ -149,7 +176,7 @@ async function connect(
   closing.push(log.close);
   await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
   await redis.waitUntilReady(1_000);
-  return { postgres, redis, log };
+  return { postgres, claims, redis, log };
 }
 
 function createFrom(
@@ -192,6 +219,15 @@ function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer
       ),
     quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
   });
+}
+
+function waitingCommits({ owned }: Projector): ReadonlyMap<number, string> {
+  return new Map(
+    [...owned].flatMap(([partition, { taken }]) => {
+      const { waitsFor } = taken.committer;
+      return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
+    }),
+  );
 }
 
 /** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */

@@ -448,17 +448,14 @@ begin
   from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);
 end $$;
 
--- Who does what. A claim that is not renewed may be taken by another process; the epochs in the broker are the fence.
-create unlogged table claims (
-  work text not null,
-  name text not null,
-  holder text not null,
-  renewed_at timestamptz not null,
-  primary key (work, name)
-) with (fillfactor = 50);
+-- The projectors, and which of them has which partition. One that is not seen for a while has none: another may take them.
+-- A partition without a holder was given back. The epochs in the broker are the fence.
 create unlogged table claimants (
-  work text not null,
-  holder text not null,
+  holder text primary key,
   seen_at timestamptz not null,
-  primary key (work, holder)
+  is_leaving boolean not null
 ) with (fillfactor = 50);
+create unlogged table claims (
+  partition integer primary key check (partition >= 0),
+  holder text
+);

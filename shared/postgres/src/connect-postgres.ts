@@ -60,7 +60,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   });
   pool.on('error', (error) => options.onConnectionLost?.(error));
   const time = timeOperations('postgresql');
-  const unobserve = observePool('postgresql', () => {
+  const unobserve = observePool('postgresql', options.applicationName ?? 'postgresql', () => {
     const { idleCount: idle, totalCount, waitingCount: waiting } = pool;
     return { idle, used: totalCount - idle, waiting };
   });

@@ -1,4 +1,5 @@
 export * from './await-projection.js';
+export * from './claim-work.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export {
   type Budget,

@@ -46,7 +46,7 @@ export const kafkaSettings = {
   KAFKA_SASL_USERNAME: text('User of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
-  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 48, { min: 1, max: 1024 }),
+  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 12, { min: 1, max: 1024 }),
   TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
 };
 

@@ -8,7 +8,7 @@ import { silentLogger } from '@makerbook/telemetry';
 import { runServices, type Services } from '../kit/run-services.js';
 
 /** As many as in production. */
-export const PARTITIONS = 48;
+export const PARTITIONS = 12;
 const SEED_MS_MAX = 600_000;
 
 /** A log and a migrated database of a bench's own, for single services. */

@@ -26,7 +26,8 @@ export interface Projector {
   /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
-  readonly onRevoked: (partitions: readonly number[]) => Promise<void>;
+  /** @param isLost another process may have them already: nothing more is committed */
+  readonly onRevoked: (partitions: readonly number[], isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
   readonly owned: ReadonlyMap<number, PartitionProjection>;
 }
@@ -78,8 +79,8 @@ export function createProjector(parts: ProjectorParts): Projector {
     owned,
     decode: (record) => readFact(record, parts.partitions),
     positionOf: async (partition) => (await take(partition)).position,
-    onRevoked: async (partitions) => {
-      await Promise.all(partitions.map((partition) => giveUp(partition, true)));
+    onRevoked: async (partitions, isLost = false) => {
+      await Promise.all(partitions.map((partition) => giveUp(partition, !isLost)));
     },
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
       hold.heartbeat();

@@ -112,6 +112,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
     onFatal: (error) => void fatals.push(error),
   });
   writing = keepAppending(log.createAppender({ timeoutMs: 5_000 }), topic);
+  for (let partition = 0; partition < PARTITIONS; partition += 1) consumer.assign(partition);
   await writing.goesOn();
 
   await allInSync(topic);

@@ -5,7 +5,7 @@ import { describeData, type Schema } from './describe-data.js';
 import { describeMessages, headerSchemas, type MessageName } from './describe-messages.js';
 
 /** What `PARTITIONS` is where nothing else is set. */
-const PARTITIONS = 48;
+const PARTITIONS = 12;
 
 const partitionOfMaker = `The partition is that of Kafka's own default partitioner for the maker's address: \
 \`(murmur2(key) & 0x7fffffff) mod partitions\` over the key's UTF-8 bytes, \`murmur2_random\` in librdkafka.`;
