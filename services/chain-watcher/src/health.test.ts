@@ -10,7 +10,6 @@ const well: Signs = {
   startedAtMs: 0,
   hasReadLog: true,
   role: 'HOLDER',
-  term: 4,
   position: {
     phase: 'FOLLOWING',
     matched: { ...block, parentHash: '0x0' },
@@ -34,7 +33,7 @@ const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs },
 describe('the watcher', () => {
   test('is ready and alive while it follows', () => {
     const checks = { kafka: 'ok', dependencies: 'ok', position: 'ok' };
-    expect(readiness({})).toEqual({ isOk: true, checks, notes: { role: 'holds term 4' } });
+    expect(readiness({})).toEqual({ isOk: true, checks, notes: { role: 'holder' } });
     expect(liveness({}).isOk).toBe(true);
   });
 
@@ -58,9 +57,9 @@ describe('the watcher', () => {
     ],
     ['it has halted', { halt: 'a reorganisation' }, /^halted: a reorganisation$/],
     [
-      'it waits for its term in the log',
-      { role: 'CANDIDATE', position: undefined, awaitedPartitions: [3] },
-      /candidate for the next term, waits for partition 3 of the log/,
+      'it reads what the one before it has published',
+      { role: 'TAKING_OVER', position: undefined, awaitedPartitions: [3] },
+      /taking over, waits for partition 3 of the log/,
     ],
   ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {
     const health = readiness(signs);
@@ -85,7 +84,7 @@ describe('the watcher', () => {
   test('is ready and alive as a standby, however old the last block is, and says that it is one', () => {
     const standby = { role: 'STANDBY', position: undefined, lastTurnAtMs: 0, headNumber: 500 } as const;
     expect(readiness(standby).isOk).toBe(true);
-    expect(readiness(standby).notes?.['role']).toBe('standby in term 4');
+    expect(readiness(standby).notes?.['role']).toBe('standby');
     expect(liveness(standby).isOk).toBe(true);
     expect(readiness({ ...standby, lastPollAtMs: 900_000 }).isOk).toBe(false);
   });

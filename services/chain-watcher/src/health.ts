@@ -1,9 +1,9 @@
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
-import type { Position, Worker } from './observe/term-work.js';
+import type { Position, Worker } from './observe/holder-work.js';
 import { retrying } from './retry.js';
 import type { LogBlock } from './watch/follow-log.js';
-import type { Work } from './work.js';
+import type { Role, Work } from './work.js';
 
 /** What the health of the watcher is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
@@ -12,9 +12,8 @@ export interface Signs {
   readonly unixMs: number;
   readonly startedAtMs: number;
   readonly hasReadLog: boolean;
-  readonly role: 'STANDBY' | 'CANDIDATE' | 'HOLDER';
-  readonly term: number;
-  /** Of the own term. */
+  readonly role: Role;
+  /** Of the holder. */
   readonly position: Readonly<Position> | undefined;
   /** The newest block of the log. */
   readonly newestBlock: LogBlock | undefined;
@@ -23,7 +22,7 @@ export interface Signs {
   readonly lastTurnAtMs: number;
   /** When a broker last answered the follower of the log. */
   readonly lastPollAtMs: number;
-  /** Partitions that do not show the own term record yet: no block is matched before they do. */
+  /** Partitions that are not read up to the own take-over yet: no block is matched before they are. */
   readonly awaitedPartitions: readonly number[];
   /** What is being tried again, and why. */
   readonly failures: readonly string[];
@@ -94,14 +93,13 @@ export class Vitals {
       unixMs: this.options.unixMs(),
       startedAtMs: this.startedAtMs,
       hasReadLog: state.hasReadLog,
-      role: state.lead.role,
-      term: followed.partitions[0]?.term ?? 0,
+      role: state.role,
       position: state.position,
       newestBlock: followed.newestBlock(),
       headNumber,
       lastTurnAtMs: this.lastTurnAtMs,
       lastPollAtMs: followed.lastPollAtMs(),
-      awaitedPartitions: state.lead.awaited,
+      awaitedPartitions: state.awaited,
       failures: [...this.failures].map(([worker, reason]) => `${worker}: ${reason}`),
       halt: this.halt?.message,
       logRecords: followed.counts().records,
@@ -125,7 +123,7 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
 }
 
 /**
- * Whether the watcher does its part: the holder of the term has caught up with the chain, and nothing is being tried again;
+ * Whether the watcher does its part: the one that publishes has caught up with the chain, and nothing is being tried again;
  * a standby has read the log.
  * @param lagSecondsMax how old the newest published block may be by its timestamp; 0: as old as it is
  */
@@ -138,7 +136,8 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
     dependencies: failures.length > 0 ? failures.join('; ') : 'ok',
     position: describePosition(signs, lagSecondsMax),
   });
-  return { ...health, notes: { role: describeRole(signs) } };
+  // A standby would look like a holder: both are ready.
+  return { ...health, notes: { role: ROLES[signs.role] } };
 }
 
 function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
@@ -152,7 +151,7 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   if (position === undefined) {
     const waits =
       awaitedPartitions.length > 0 ? `, waits for partition ${awaitedPartitions.join(', ')} of the log` : '';
-    return `candidate for the next term${waits}`;
+    return `taking over${waits}`;
   }
   const { catchUp, processed, phase } = position;
   if (catchUp !== undefined) return `catching up: ${catchUp.done} of ${catchUp.total} ${DONE[catchUp.step]}`;
@@ -168,11 +167,7 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;
 }
 
-/** Shown by `/readyz`, where a standby would look like a holder: both are ready. */
-function describeRole({ role, term }: Signs): string {
-  return role === 'HOLDER' ? `holds term ${term}` : role === 'CANDIDATE' ? 'candidate' : `standby in term ${term}`;
-}
-
+const ROLES = { HOLDER: 'holder', TAKING_OVER: 'taking over', STANDBY: 'standby' } as const;
 const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
 function inSeconds(ms: number): string {

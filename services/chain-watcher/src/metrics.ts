@@ -1,7 +1,7 @@
 import type { RpcCounts } from '@makerbook/chain';
 import { metrics } from '@makerbook/telemetry';
 import type { Vitals } from './health.js';
-import type { CatchUpProgress } from './observe/term-work.js';
+import type { CatchUpProgress } from './observe/holder-work.js';
 import type { Work } from './work.js';
 
 /** What the gauges are read from, when they are scraped. Times in milliseconds of a clock that never goes back. */
@@ -24,6 +24,7 @@ export interface WatcherMeters {
   readonly blockProcessed: (facts: number, tookMs: number | undefined) => void;
   /** A value of a token could not be read, and counts as zero. */
   readonly unreadable: (what: 'balance' | 'allowance') => void;
+  readonly tookOver: () => void;
   readonly subscriptionBroken: () => void;
   /** A block that the node's topic did not hold came from JSON-RPC. */
   readonly gapFilled: () => void;
@@ -53,9 +54,10 @@ export function createMetrics(): WatcherMeters {
   const facts = count('block_facts', 'Facts published with blocks');
   const unreadable = count('unreadable_values', 'Values of tokens that could not be read and count as zero');
   const gaps = count('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave');
+  const takeOvers = count('take_overs', 'How often this watcher took over from another one, or from itself');
   const broken = count('subscription_breaks', 'How often the WebSocket subscription to new blocks broke');
   const halts = count('halts', 'Halts because the chain or the log is not what it was');
-  for (const counter of [blocks, facts, gaps, broken, halts]) counter.add(0);
+  for (const counter of [blocks, facts, gaps, takeOvers, broken, halts]) counter.add(0);
   for (const what of ['balance', 'allowance'] as const) unreadable.add(0, { what });
 
   return {
@@ -65,6 +67,7 @@ export function createMetrics(): WatcherMeters {
       if (tookMs !== undefined) blockDuration.record(tookMs / 1000);
     },
     unreadable: (what) => unreadable.add(1, { what }),
+    tookOver: () => takeOvers.add(1),
     subscriptionBroken: () => broken.add(1),
     gapFilled: () => gaps.add(1),
     halted: () => halts.add(1),
@@ -111,8 +114,7 @@ function observeBlocks(measured: Measured, { gauge }: Observed): void {
   const { state, followed } = work;
   const secondsSince = (atMs: number) => Math.max(0, (nowMs() - atMs) / 1000);
   const newest = () => followed.newestBlock();
-  gauge('term_number', 'The newest term of the log', () => followed.partitions[0]?.term ?? 0);
-  gauge('holders', '1 while this watcher holds the term, else 0', () => (state.lead.role === 'HOLDER' ? 1 : 0));
+  gauge('holders', '1 while this watcher publishes, else 0', () => (state.role === 'HOLDER' ? 1 : 0));
   gauge('head_block_number', 'Newest block that the node has', () => headNumber() ?? 0);
   gauge('processed_block_number', 'Newest block of the log, by any watcher', () => newest()?.number ?? 0);
   gauge('lag_blocks', 'Blocks between the newest one of the log and the head', () => {
@@ -128,8 +130,8 @@ function observeBlocks(measured: Measured, { gauge }: Observed): void {
       return block === undefined ? secondsSince(startedAtMs) : Math.max(0, unixMs() / 1000 - block.timestamp);
     },
   );
-  gauge('loop_age_seconds', 'Time since the block loop last went on; 0 while another watcher holds the term', () =>
-    state.lead.role === 'HOLDER' ? secondsSince(vitals.lastTurnAtMs) : 0,
+  gauge('loop_age_seconds', 'Time since the block loop last went on; 0 while another watcher publishes', () =>
+    state.role === 'HOLDER' ? secondsSince(vitals.lastTurnAtMs) : 0,
   );
   gauge('partition_wait_seconds', 'How long a partition of the log lacks the newest block, by partition', () =>
     Array.from({ length: partitions }, (_, partition) => {
@@ -159,11 +161,11 @@ function observeOrders({ nowMs, work, suspects }: Measured, { gauge, counter }: 
 }
 
 function observeSweep({ nowMs, startedAtMs, isSweeping, work }: Measured, { gauge, counter }: Observed): void {
-  const { sweep, lead } = work.state;
+  const { sweep, role } = work.state;
   gauge(
     'sweep_age_seconds',
     'Time since the last sweep over all pairs ended, or the start; 0 without a sweep, and for a standby',
-    () => (isSweeping && lead.role === 'HOLDER' ? Math.max(0, (nowMs() - (sweep.endedAtMs ?? startedAtMs)) / 1000) : 0),
+    () => (isSweeping && role === 'HOLDER' ? Math.max(0, (nowMs() - (sweep.endedAtMs ?? startedAtMs)) / 1000) : 0),
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
   counter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);

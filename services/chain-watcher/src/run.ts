@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import {
   ChainContradiction,
@@ -44,7 +44,7 @@ export interface WatcherParts {
 
 /**
  * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is
- * ready once it has read the log, and, where it holds the term, caught up with the chain. A node, Postgres and the Kafka of
+ * ready once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of
  * the Kaia node may be away, now and later.
  * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */
@@ -116,7 +116,6 @@ class RunningWatcher implements Watcher {
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     closing.push(() => node.close());
     await log.verifyTopics(topicsToRead(names, settings.PARTITIONS));
-    const appender = log.createAppender({ lingerMs: 0, timeoutMs: settings.KAFKA_TIMEOUT_MS });
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
       settings,
@@ -134,7 +133,14 @@ class RunningWatcher implements Watcher {
     const work = new Work({
       ...this.reports(),
       log,
-      appender,
+      openPublisher: () =>
+        log.createFencedPublisher({
+          transactionalId: `${settings.TOPIC_PREFIX}makerbook-chain-watcher`,
+          ownPartitions: Array.from({ length: settings.PARTITIONS }, (_, partition) => {
+            return { topic: names.makerEvents, partition };
+          }),
+          timeoutMs: settings.KAFKA_TIMEOUT_MS,
+        }),
       topics: names,
       node,
       source,
@@ -144,10 +150,11 @@ class RunningWatcher implements Watcher {
       signal,
       nowMs,
       unixMs,
-      holder: randomUUID(),
+      random: Math.random,
+      // Short: it is in the id of every reading.
+      name: randomBytes(6).toString('base64url'),
       wait: waitFor,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
-      onFailure: (worker, error) => vitals.noteFailure(worker, error),
       loadOrders: (onOrders) => loadOrders(postgres, settings.PARTITIONS, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
@@ -233,9 +240,10 @@ class RunningWatcher implements Watcher {
         reportedAtMs = nowMs();
         logger.info({ ...progress }, 'catching up');
       },
-      onRole: (role, term) => {
+      onRole: (role) => {
         vitals.noteRole();
-        logger.info({ role, term }, 'the role of this watcher has changed');
+        if (role === 'HOLDER') meters.tookOver();
+        logger.info({ role }, 'the role of this watcher has changed');
       },
       onFatal: (error) => this.fail(error),
     };
@@ -275,14 +283,8 @@ async function loadOrders(
   );
   const byPartition = new Map(projected.map((each) => [each.partition, each]));
   return Array.from({ length: partitions }, (_, partition) => {
-    const {
-      nextOffset = 0n,
-      term = 0,
-      block,
-      newestRead = -1,
-      quarantined = new Map(),
-    } = byPartition.get(partition) ?? {};
-    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead, quarantined };
+    const { nextOffset = 0n, block, newestRead = -1, quarantined = new Map() } = byPartition.get(partition) ?? {};
+    return { nextOffset, block: block && { ...block, hash: undefined }, newestRead, quarantined };
   });
 }
 

@@ -54,7 +54,6 @@ const reading = ({ maker, token, orderHash }: WatchedOrder): MakerObserved => ({
   type: 'MakerObserved',
   maker,
   block: { number: 1, hash: word(1, 32), timestamp: NOW_SECONDS },
-  term: 1,
   cause: { kind: 'read', occasion: 'ORDER' },
   nonce: '0x0',
   funds: [{ token, balance: '0x56bc75e2d63100001', allowance: '0x56bc75e2d63100000' }],

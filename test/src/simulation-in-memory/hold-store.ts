@@ -128,7 +128,7 @@ export class StoreInMemory {
   projected(): readonly ProjectedPartition[] {
     return this.tables.map(({ projection, makers, funding }, partition) => {
       const offset = projection.nextOffset;
-      const { term, block, seconds } = projection.clock;
+      const { block, seconds } = projection.clock;
       const reads = [...makers.values(), ...funding.values()].map(
         (row) => ('block' in row ? row.block : row.nonceBlock) ?? -1,
       );
@@ -138,7 +138,6 @@ export class StoreInMemory {
       return {
         partition,
         nextOffset: offset,
-        term,
         block: block < 0 ? undefined : { number: block, timestamp: seconds },
         newestRead: Math.max(-1, ...reads),
         quarantined: new Map(quarantined),

@@ -176,10 +176,10 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const { log, requests } = connect(life, draw, world);
   const seen: WatcherWorld = {
     chain,
-    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5 },
-    batchRecordsMax: 500,
+    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     note,
     onFatal,
+    onTakeOver: () => undefined,
   };
   const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   runWatcher(
@@ -188,7 +188,6 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     seen,
     {
       log,
-      appender: log.createAppender(),
       loadOrders: (onOrders) =>
         requests.send(
           'open orders',

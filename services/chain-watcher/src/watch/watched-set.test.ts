@@ -17,7 +17,6 @@ const reading = (maker: number, rest: Partial<MakerObserved>): MakerObserved => 
   type: 'MakerObserved',
   maker: accountOf(maker),
   block: { number: 1, hash: hashOf(1), timestamp: 1 },
-  term: 1,
   cause: { kind: 'read', occasion: 'ORDER' },
   funds: [],
   orders: [],
