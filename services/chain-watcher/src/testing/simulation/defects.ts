@@ -48,7 +48,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   { name: 'a fenced holder publishes', plan: { watchers: 3, hasKills: true }, plant: broken('ignoresFence') },
   {
     name: 'a holder does not read what earlier ones have published',
-    plan: { watchers: 3, hasKills: true },
+    plan: { watchers: 3, hasKills: true, settings: { TAKEOVER_MS: 100 } },
     plant: () => replaceMethod(insides(Work), 'readToEnd', () => () => Promise.resolve()),
   },
   {
