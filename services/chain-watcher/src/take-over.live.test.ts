@@ -254,8 +254,9 @@ describe('of two watchers under load', () => {
     await scene.change(1);
     await scene.stage.settled();
     const published = scene.stage.processedBlock();
-    const atMs = Date.now();
     await disturb(holder);
+    // It is gone: no block is mined before.
+    const atMs = Date.now();
     let isOver = false;
     const load = (async () => {
       while (!isOver) await scene.act(1);
@@ -288,10 +289,15 @@ describe('of two watchers under load', () => {
     frozen?.goOn();
     await scene.act(3);
     await until('it is a standby', () => isStandby(frozen as Observed));
+    let ending: Promise<void> | undefined;
+    const resignations = () => scene.stage.facts.filter(({ fact }) => fact.type === 'WatcherResigned').length;
+    const resignedBefore = resignations();
     tookMs['stopped'] = await takeOverAfter(async (holder) => {
       watchers.delete(holder);
-      await holder.terminate();
+      ending = holder.terminate();
+      await until('it has resigned', () => resignations() > resignedBefore);
     });
+    await ending;
     console.log(`the log had no new block for so many milliseconds: ${JSON.stringify(tookMs)}`);
     await scene.act(25);
     await scene.stage.settled();
