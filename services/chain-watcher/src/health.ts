@@ -1,9 +1,9 @@
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
-import type { Position, Worker } from './observe/holder-work.js';
+import type { Worker } from './observe/holder-work.js';
 import { retrying } from './retry.js';
 import type { LogBlock } from './watch/follow-log.js';
-import type { Role, Work } from './work.js';
+import type { WatcherState, Work } from './work.js';
 
 /** What the health of the watcher is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
@@ -11,10 +11,7 @@ export interface Signs {
   /** Milliseconds since 1970. */
   readonly unixMs: number;
   readonly startedAtMs: number;
-  readonly hasReadLog: boolean;
-  readonly role: Role;
-  /** Of the holder. */
-  readonly position: Readonly<Position> | undefined;
+  readonly state: Pick<WatcherState, 'hasReadLog' | 'role' | 'awaited' | 'position'>;
   /** The newest block of the log. */
   readonly newestBlock: LogBlock | undefined;
   readonly headNumber: number | undefined;
@@ -22,8 +19,6 @@ export interface Signs {
   readonly lastTurnAtMs: number;
   /** When a broker last answered the follower of the log. */
   readonly lastPollAtMs: number;
-  /** Partitions that are not read up to the own take-over yet: no block is matched before they are. */
-  readonly awaitedPartitions: readonly number[];
   /** What is being tried again, and why. */
   readonly failures: readonly string[];
   /** Why it has halted; undefined while it has not. */
@@ -92,14 +87,11 @@ export class Vitals {
       nowMs: this.options.nowMs(),
       unixMs: this.options.unixMs(),
       startedAtMs: this.startedAtMs,
-      hasReadLog: state.hasReadLog,
-      role: state.role,
-      position: state.position,
+      state,
       newestBlock: followed.newestBlock(),
       headNumber,
       lastTurnAtMs: this.lastTurnAtMs,
       lastPollAtMs: followed.lastPollAtMs(),
-      awaitedPartitions: state.awaited,
       failures: [...this.failures].map(([worker, reason]) => `${worker}: ${reason}`),
       halt: this.halt?.message,
       logRecords: followed.counts().records,
@@ -112,12 +104,12 @@ const LAG_BLOCKS_MAX = 10;
 
 /** Whether a restart would not help: it is a standby, or its block loop goes on, or waits for a dependency, or has halted. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
-  const { nowMs, lastTurnAtMs, halt, role } = signs;
+  const { nowMs, lastTurnAtMs, halt, state } = signs;
   // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.
   if (halt !== undefined) return { isOk: true, checks: { loop: 'halted, and about to end' } };
   const silenceMs = nowMs - lastTurnAtMs;
   const isKafkaAway = kafkaSilenceMs(signs) > KAFKA_SILENCE_MS_MAX;
-  const isStuck = role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
+  const isStuck = state.role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
   const loop = isStuck ? `the block loop has not gone on for ${inSeconds(silenceMs)}` : 'ok';
   return healthOf({ loop });
 }
@@ -137,7 +129,7 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
     position: describePosition(signs, lagSecondsMax),
   });
   // A standby would look like a holder: both are ready.
-  return { ...health, notes: { role: ROLES[signs.role] } };
+  return { ...health, notes: { role: ROLES[signs.state.role] } };
 }
 
 function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
@@ -145,13 +137,12 @@ function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
 }
 
 function describePosition(signs: Signs, lagSecondsMax: number): string {
-  const { role, position, newestBlock, headNumber, awaitedPartitions } = signs;
-  if (!signs.hasReadLog) return `reading the log: ${signs.logRecords} records so far`;
+  const { newestBlock, headNumber } = signs;
+  const { hasReadLog, role, awaited, position } = signs.state;
+  if (!hasReadLog) return `reading the log: ${signs.logRecords} records so far`;
   if (role === 'STANDBY') return 'ok';
   if (position === undefined) {
-    const waits =
-      awaitedPartitions.length > 0 ? `, waits for partition ${awaitedPartitions.join(', ')} of the log` : '';
-    return `taking over${waits}`;
+    return awaited.length === 0 ? 'taking over' : `taking over, waits for partition ${awaited.join(', ')} of the log`;
   }
   const { catchUp, processed, phase } = position;
   if (catchUp !== undefined) return `catching up: ${catchUp.done} of ${catchUp.total} ${DONE[catchUp.step]}`;

@@ -13,7 +13,7 @@ import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-ev
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
-import { connectPostgres, type Postgres, readOpenOrders } from '@makerbook/postgres';
+import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { openSource } from './blocks/open-source.js';
@@ -155,21 +155,27 @@ class RunningWatcher implements Watcher {
       name: randomBytes(6).toString('base64url'),
       wait: waitFor,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
-      loadOrders: (onOrders) => loadOrders(postgres, settings.PARTITIONS, onOrders),
+      loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
     this.work = work;
     closing.push(() => work.stop());
-    const measured = { nowMs, unixMs, startedAtMs: vitals.startedAtMs, partitions: settings.PARTITIONS, work, vitals };
+    const signs = () => vitals.signs(work, source.headNumber());
     meters.observe({
-      ...measured,
+      signs,
+      work,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
-      headNumber: () => source.headNumber(),
       isSubscribed: () => polled.isSubscribed(),
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });
-    await this.serve(work, () => source.headNumber());
+    this.ops = await serveOps({
+      host: settings.HOST,
+      port: settings.OPS_PORT,
+      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
+      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
+      serveMetrics: this.telemetry.serveMetrics,
+    });
     const working = work.run().catch((error: Error) => this.fail(error));
     closing.push(() => working);
   }
@@ -186,18 +192,6 @@ class RunningWatcher implements Watcher {
       for (const close of this.closing.toReversed()) await close();
     })();
     return this.closed;
-  }
-
-  private async serve(work: Work, headNumber: () => number | undefined): Promise<void> {
-    const { settings, vitals } = this;
-    const signs = () => vitals.signs(work, headNumber());
-    this.ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
-      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
-      serveMetrics: this.telemetry.serveMetrics,
-    });
   }
 
   private openReader(node: Node): MakerReader | undefined {
@@ -271,21 +265,6 @@ class RunningWatcher implements Watcher {
 
 function topicsToRead(names: TopicNames, partitions: number): ReturnType<typeof topicSpecs> {
   return topicSpecs(names, partitions).filter(({ name }) => name === names.makerEvents || name === names.book);
-}
-
-async function loadOrders(
-  postgres: Postgres,
-  partitions: number,
-  onOrders: Parameters<WorkParts['loadOrders']>[0],
-): ReturnType<WorkParts['loadOrders']> {
-  const projected = await readOpenOrders(postgres, (rows) =>
-    onOrders(rows.map(({ makingToken, ...row }) => ({ ...row, token: makingToken }))),
-  );
-  const byPartition = new Map(projected.map((each) => [each.partition, each]));
-  return Array.from({ length: partitions }, (_, partition) => {
-    const { nextOffset = 0n, block, newestRead = -1, quarantined = new Map() } = byPartition.get(partition) ?? {};
-    return { nextOffset, block: block && { ...block, hash: undefined }, newestRead, quarantined };
-  });
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import { type FencedPublisher, type Following, type Log, type Logger, PublisherFenced } from '@makerbook/kafka';
+import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
 import { ReadingBlocks } from './observe/choose-block.js';
@@ -12,8 +13,8 @@ import { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
 import { aborted } from './wait.js';
 import { followBook } from './watch/follow-book.js';
-import { FollowedLog, LogContradiction, type PartitionStart } from './watch/follow-log.js';
-import { type WatchedOrder, WatchedSet } from './watch/watched-set.js';
+import { FollowedLog, LogContradiction } from './watch/follow-log.js';
+import { WatchedSet } from './watch/watched-set.js';
 
 /** The holder is the one watcher that publishes. */
 export type Role = 'STANDBY' | 'TAKING_OVER' | 'HOLDER';
@@ -30,12 +31,6 @@ export interface WatcherState {
   readonly sweep: SweepState;
 }
 
-/** An order of the snapshot. */
-export interface OpenOrder extends WatchedOrder {
-  /** Whether a reading in the log names it. */
-  readonly isObserved: boolean;
-}
-
 /** What the process provides: log, node, a clock, and what is to be done about failures. */
 export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
   /** Names this process; no other one has the same. */
@@ -50,7 +45,7 @@ export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader'
   readonly topics: TopicNames;
   readonly settings: WorkSettings;
   /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
-  readonly loadOrders: (onOrders: (orders: readonly OpenOrder[]) => void) => Promise<readonly PartitionStart[]>;
+  readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
   readonly logger: Logger;
@@ -119,10 +114,11 @@ export class Work {
     const starts = await retry(() => loadOrders((orders) => this.addOrders(orders)));
     logger.info({ ...this.watched.sizes() }, 'the open orders are read');
     const logEnds = await retry(() => log.endOffsets(topics.makerEvents, { timeoutMs }));
-    const beyond = starts.findIndex(({ nextOffset }, partition) => nextOffset > (logEnds[partition] ?? 0n));
-    if (beyond >= 0) {
+    const beyond = starts.find(({ partition, nextOffset }) => nextOffset > (logEnds[partition] ?? 0n));
+    if (beyond !== undefined) {
+      const { partition, nextOffset } = beyond;
       throw new LogContradiction(
-        `the projection has read partition ${beyond} of ${topics.makerEvents} up to offset ${starts[beyond]?.nextOffset}, but it ends at ${logEnds[beyond]}: it belongs to another log`,
+        `the projection has read partition ${partition} of ${topics.makerEvents} up to offset ${nextOffset}, but it ends at ${logEnds[partition]}: it belongs to another log`,
       );
     }
     await this.followed.start(starts);
@@ -130,7 +126,7 @@ export class Work {
     logger.info({ ...this.watched.sizes(), records: this.followed.counts().records }, 'the log is read');
   }
 
-  private addOrders(orders: readonly OpenOrder[]): void {
+  private addOrders(orders: readonly OpenOrderRow[]): void {
     const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isObserved ? undefined : unread);
   }

@@ -46,11 +46,11 @@ const tokenOf = (n: number) => word(1_000_000_000 + (n % TOKENS), 20);
 const watchedOrder = (n: number): WatchedOrder => ({
   orderHash: word(n, 32),
   maker: makerOf(n),
-  token: tokenOf(n),
+  makingToken: tokenOf(n),
   expiresAtSeconds: EXPIRES_AT_SECONDS + (n % 100_000),
 });
 
-const reading = ({ maker, token, orderHash }: WatchedOrder): MakerObserved => ({
+const reading = ({ maker, makingToken: token, orderHash }: WatchedOrder): MakerObserved => ({
   type: 'MakerObserved',
   maker,
   block: { number: 1, hash: word(1, 32), timestamp: NOW_SECONDS },

@@ -193,9 +193,7 @@ export function startWatcher(life: Life, draw: number, world: World): void {
           'open orders',
           () => {
             onOrders(store.openOrders());
-            return store
-              .projected()
-              .map(({ block, ...one }) => ({ ...one, block: block && { ...block, hash: undefined } }));
+            return store.projected();
           },
           failure,
           { isAway: store.isAway },

@@ -8,7 +8,7 @@ import {
   type TopicNames,
   traceOf,
 } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import {
   type Following,
@@ -18,23 +18,14 @@ import {
   RecordsDeleted,
   type StoredRecord,
 } from '@makerbook/kafka';
+import type { ProjectedPartition } from '@makerbook/postgres';
 import type { WatchedSet } from './watched-set.js';
 
 /** A block of the log. The hash is not known where the block comes from the snapshot and is not in the log's tail. */
 export interface LogBlock {
   readonly number: number;
-  readonly hash: Hex | undefined;
+  readonly hash?: Hex;
   readonly timestamp: number;
-}
-
-/** One partition as it was folded when the snapshot was made: the log is read from there on. */
-export interface PartitionStart {
-  readonly nextOffset: bigint;
-  readonly block: LogBlock | undefined;
-  /** The newest block at which anything that the snapshot holds was read; -1 where nothing was. */
-  readonly newestRead: number;
-  /** Makers in quarantine: of each the snapshot has what was before this offset, and nothing that came later. */
-  readonly quarantined: ReadonlyMap<Address, bigint>;
 }
 
 /** What the log holds of one partition, as far as it was read. */
@@ -67,7 +58,8 @@ export class FollowedLog {
   readonly partitions: readonly PartitionView[];
   private readonly options: FollowLogOptions;
   private readonly waiters = new Set<() => void>();
-  private starts: readonly PartitionStart[] = [];
+  /** How far each partition was folded when the snapshot was made; those that are not there were not. */
+  private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
   private following: Following | undefined;
   private newestReadBlock = -1;
   private isResigned = false;
@@ -88,16 +80,15 @@ export class FollowedLog {
    * the watched set.
    * @throws LogContradiction where the snapshot is of another log
    */
-  async start(starts: readonly PartitionStart[]): Promise<void> {
+  async start(starts: readonly ProjectedPartition[]): Promise<void> {
     const { log, topics, onFatal } = this.options;
-    this.starts = starts;
-    for (const [partition, view] of this.partitions.entries()) {
-      const { block, newestRead = -1 } = starts[partition] ?? {};
-      view.block = block;
+    this.starts = new Map(starts.map((each) => [each.partition, each]));
+    for (const { partition, block, newestRead } of starts) {
+      this.view(partition).block = block;
       this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
-      const { nextOffset = 0n, quarantined } = starts[partition] ?? {};
+      const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
       const tail = nextOffset > TAIL_RECORDS ? nextOffset - TAIL_RECORDS : 0n;
       return [...(quarantined?.values() ?? [])].reduce((first, offset) => (offset < first ? offset : first), tail);
     });
@@ -200,7 +191,7 @@ export class FollowedLog {
 
   /** Up to where facts about its maker are in the snapshot. */
   private knownTo(partition: number, fact: MakerEvent): bigint {
-    const { nextOffset = 0n, quarantined } = this.starts[partition] ?? {};
+    const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
     return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
@@ -214,7 +205,7 @@ export class FollowedLog {
         if (isKnown) return;
         const { orderHash, maker, order } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
+        watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds }, unread);
         return;
       }
       case 'MakerObserved':

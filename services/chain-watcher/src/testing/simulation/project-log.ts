@@ -3,8 +3,7 @@ import type { Transition } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Draws, VirtualTime } from '@makerbook/parts';
-import type { PartitionStart } from '../../watch/follow-log.js';
-import type { OpenOrder } from '../../work.js';
+import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { PartitionFold } from '../fold-log.js';
 import { GRACE_SECONDS } from './place-orders.js';
 
@@ -12,7 +11,7 @@ import { GRACE_SECONDS } from './place-orders.js';
 class Projection {
   readonly fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS });
   next = 0n;
-  block: PartitionStart['block'];
+  block: ProjectedPartition['block'];
 }
 
 /** The projector without its database: publishes tombstones some time after the facts, and has its rows later still. */
@@ -44,18 +43,18 @@ export class Projector {
   }
 
   /** The open orders of the rows, and the position that they reflect. */
-  snapshot(onOrders: (orders: readonly OpenOrder[]) => void): readonly PartitionStart[] {
-    return this.rows.map(({ fold, next, block }) => {
+  snapshot(onOrders: (orders: readonly OpenOrderRow[]) => void): readonly ProjectedPartition[] {
+    return this.rows.map(({ fold, next, block }, partition) => {
       onOrders(
         fold.openOrders().map(({ orderHash, order, isObserved }) => ({
           orderHash,
           maker: order.maker,
-          token: order.making.token,
+          makingToken: order.making.token,
           expiresAtSeconds: Number(order.expiresAt),
           isObserved,
         })),
       );
-      return { nextOffset: next, block, newestRead: fold.newestRead(), quarantined: fold.quarantinedFrom() };
+      return { partition, nextOffset: next, block, newestRead: fold.newestRead(), quarantined: fold.quarantinedFrom() };
     });
   }
 
@@ -71,7 +70,7 @@ export class Projector {
         if ('unreadable' in fact) throw new Error(fact.unreadable);
         const transitions = projection.fold.apply(fact, record.offset);
         const { block, seconds } = projection.fold.clock;
-        projection.block = block < 0 ? undefined : { number: block, hash: undefined, timestamp: seconds };
+        projection.block = block < 0 ? undefined : { number: block, timestamp: seconds };
         return [...transitions];
       });
   }
