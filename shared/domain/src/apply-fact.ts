@@ -8,7 +8,7 @@ import type {
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRoutable } from './judge.js';
-import { isSuperseded, type LogClock } from './log-clock.js';
+import type { LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
 import type { MakerDraft } from './maker-draft.js';
 import { orderFromBody } from './order.js';
@@ -76,7 +76,7 @@ function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancell
  * What is older than the last processed block does not count: what changed since is earlier in the log.
  */
 function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
-  if (isSuperseded(clock, fact) || fact.block.number < clock.block) return;
+  if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
   for (const one of fact.orders) removeDone(draft, one);
   const isNonceNews = observeNonce(draft, fact);

@@ -3,7 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
 import { judge } from './judge.js';
-import { advanceLog, isSuperseded, startOfLog } from './log-clock.js';
+import { advanceLog, startOfLog } from './log-clock.js';
 import { snapshotOf, type Transition, unknownMaker } from './maker.js';
 import { expirySeconds, HASH_MEMORY_SECONDS } from './order-times.js';
 import { type HashMemory, rememberHashes } from './remember-hashes.js';
@@ -19,7 +19,6 @@ const hash = fc.constantFrom(...hashes);
 const token = fc.constantFrom(...tokens);
 const amount = fc.bigInt({ min: 0n, max: 6n }).map(quantity);
 const block = fc.integer({ min: 0, max: 200 }).map(blockAt);
-const term = fc.constantFrom(1, 1, 1, 2, 3);
 
 const submitted = fc
   .record({
@@ -53,7 +52,6 @@ const submitted = fc
 const observed: fc.Arbitrary<MakerEvent> = fc
   .record({
     block,
-    term,
     nonce: fc.option(fc.bigInt({ min: 0n, max: 2n }).map(quantity), { nil: undefined }),
     funds: fc.uniqueArray(fc.record({ token, balance: amount, allowance: amount }), {
       maxLength: 2,
@@ -90,15 +88,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block, term }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constantFrom('TermStarted' as const, 'TermEnded' as const),
-      term,
-      holder: fc.constant('h'),
-    }),
-  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 
 const stream = fc.array(event, { maxLength: 60 });
@@ -175,7 +165,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('an order is ACTIVE or INACTIVE only after a record of the present term that names it with nonce and funds', () => {
+  test('an order is ACTIVE or INACTIVE only after a record that counts and names it with nonce and funds', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { transitions } = fold(events);
@@ -187,14 +177,12 @@ describe('for any stream of facts', () => {
             tokenOf.set(fact.orderHash, fact.order.making.token);
           }
           if (fact.type === 'MakerObserved' && fact.nonce !== undefined) {
-            const counts = !isSuperseded(clock, fact) && fact.block.number >= clock.block;
+            const counts = fact.block.number >= clock.block;
             for (const { orderHash } of counts ? fact.orders : []) {
               if (fact.funds.some((funds) => funds.token === tokenOf.get(orderHash))) read.add(orderHash);
             }
           }
-          if (fact.type === 'BlockProcessed' || fact.type === 'TermStarted' || fact.type === 'TermEnded') {
-            clock = advanceLog(clock, fact);
-          }
+          if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
             if (!('order' in transition) || transition.order.state.status === 'VALIDATING') continue;
             expect(read.has(transition.order.orderHash)).toBe(true);
@@ -276,7 +264,7 @@ describe('for any stream of facts', () => {
       fc.property(stream, fc.nat(250), (events, seconds) => {
         const before = fold(events).maker;
         const current = startFold(before, rememberHashes());
-        const transitions = current.draft.advance({ term: 9, block: 999, seconds }, 99n);
+        const transitions = current.draft.advance({ block: 999, seconds }, 99n);
         if (seconds < before.dueAtSeconds) expect(transitions).toEqual([]);
         expect(current.draft.dueAtSeconds).toBeGreaterThan(seconds);
       }),

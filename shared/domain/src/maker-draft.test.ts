@@ -20,12 +20,10 @@ const block = (seconds: number) => ({
   hash: `0x${'00'.repeat(32)}` as Hex,
   timestamp: start + seconds,
 });
-const mined = (seconds: number, term = 1): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds), term });
-const termStarted = (term: number): MakerEvent => ({ type: 'TermStarted', term, holder: 'h' });
+const mined = (seconds: number): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds) });
 
 interface Reading {
   at?: number;
-  term?: number;
   /** Left out of the record where null. */
   nonce?: bigint | null;
   balance?: bigint;
@@ -37,12 +35,11 @@ interface Reading {
 
 /** What a watcher reads of the maker at a block; funds of 100 and nonce 0, if nothing else is given. */
 const observed = (reading: Reading = {}): MakerObserved => {
-  const { at = 1, term = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
+  const { at = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
   return {
     type: 'MakerObserved',
     maker,
     block: block(at),
-    term,
     cause,
     ...(nonce === null ? {} : { nonce: quantity(nonce) }),
     funds: [{ token, balance: quantity(balance), allowance: quantity(allowance) }],
@@ -206,23 +203,6 @@ describe('a cancellation before its order', () => {
   test('is not remembered of an order that was accepted and is gone', () => {
     const hashes = rememberHashes({ wasRemoved: (hash) => hash === first, wasCancelled: () => false });
     expect(foldFacts(startFold(unknownMaker(maker), hashes), [cancelled(first)])).toEqual([]);
-  });
-});
-
-describe('terms', () => {
-  test('what a watcher of a lower term publishes is ignored, also its blocks', () => {
-    given(...funded, termStarted(2))
-      .when(observed({ at: 9, balance: 0n, term: 1 }), mined(1000, 1))
-      .leadsTo();
-    given(...funded, termStarted(2), mined(1000, 1))
-      .when(observed({ at: 9, balance: 0n, term: 2 }), mined(1000, 2))
-      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED', 'OrderRemoved 11 EXPIRED');
-  });
-
-  test('a fact of a higher term than was started counts as well: its start was lost', () => {
-    given(...funded, mined(3, 5))
-      .when(observed({ at: 4, balance: 0n, term: 4 }))
-      .leadsTo();
   });
 });
 

@@ -87,8 +87,9 @@ export interface FencedPublisherOptions {
   /** The latest publisher opened with this id is the only one that can publish. */
   readonly transactionalId: string;
   /**
-   * Partitions to which nobody writes but who holds the id. Taking it over fences them: whatever an earlier holder has on
-   * its way to one is refused from then on. What is one record batch of one of them needs no transaction.
+   * Partitions in which the id is fenced. Taking it over fences them: whatever an earlier holder has on
+   * its way to one is refused from then on. What is one record batch of one of them needs no transaction. Others who write
+   * to them under ids of their own are not fenced.
    */
   readonly ownPartitions?: readonly TopicPartition[];
   /** Default 5000. */
@@ -102,6 +103,12 @@ export interface FencedPublisher {
   takeOver(): Promise<void>;
   /** All records or none, as one record batch or one transaction. Throws PublisherFenced, LogUnavailable or RecordTooLarge. */
   publish(records: readonly LogRecord[]): Promise<void>;
+  /**
+   * Appends records of own partitions, partitions side by side and without a transaction. Those of one partition are one
+   * record batch, all or none; what is too large for that goes in several, in order. Answers with the offsets, in the order
+   * of the records. Throws like `publish`: some partitions may have their records then.
+   */
+  append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   close(): Promise<void>;
 }
 

@@ -15,7 +15,6 @@ create table projections (
   next_index integer not null default 0 check (next_index >= 0),
   block_begun boolean not null default false,
   version bigint not null default 0 check (version >= 0),
-  term bigint not null default 0 check (term >= 0),
   -- The history of facts before this offset is pruned.
   history_from bigint not null default 0 check (history_from >= 0),
   check (block_begun or next_index = 0)

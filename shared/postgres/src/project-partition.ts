@@ -184,7 +184,6 @@ export const knownHashesSql = `
 
 interface StoredProjection {
   readonly next_offset: bigint;
-  readonly term: bigint;
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
   readonly version: bigint;
@@ -193,7 +192,6 @@ interface StoredProjection {
 
 const neverProjected: StoredProjection = {
   next_offset: 0n,
-  term: 0n,
   block_number: null,
   block_timestamp: 0n,
   version: 0n,
@@ -203,7 +201,7 @@ const neverProjected: StoredProjection = {
 function projectionOf(row: StoredProjection): Projection {
   return {
     nextOffset: row.next_offset,
-    clock: { term: Number(row.term), block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
+    clock: { block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
     isBlockBegun: row.block_begun,
     version: row.version,
   };

@@ -3,8 +3,6 @@ import { RowShape } from './row-shape.js';
 
 /** How far the partition's clock has come. */
 export interface PartitionClock {
-  /** The highest term that was started; 0 before the first. */
-  readonly term: number;
   /** The newest processed block; -1 before the first. */
   readonly block: number;
   /** The greatest timestamp of a processed block, in seconds; 0 before the first. */

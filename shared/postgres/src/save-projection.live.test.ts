@@ -61,7 +61,7 @@ function commit(version: number, from: bigint, to: bigint, changed: Partial<Proj
     from,
     to,
     isBlockBegun: false,
-    clock: { term: 0, block: -1, seconds: 0 },
+    clock: { block: -1, seconds: 0 },
     makers: [],
     funding: [],
     fundingDropped: [],
@@ -86,7 +86,7 @@ const makerRow = {
   quarantineClock: null,
 };
 const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2 };
-const clock = { term: 2, block: 9, seconds: 99 };
+const clock = { block: 9, seconds: 99 };
 const opening = commit(0, 0n, 10n, {
   makers: [makerRow],
   funding: [fundingRow],

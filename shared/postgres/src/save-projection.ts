@@ -50,7 +50,6 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
     from,
     version,
     to,
-    clock.term,
     clock.block < 0 ? null : clock.block,
     clock.seconds,
     isBlockBegun,
@@ -113,8 +112,8 @@ function writesOf(commit: ProjectionCommit): (Write | undefined)[] {
 
 /** An earlier build counts messages in `next_index`; the column can go once none of it runs any more. */
 const movePositionSql = `
-  update projections set next_offset = $4, next_index = 0, term = $5, block_number = $6, block_timestamp = $7,
-    block_begun = $8, version = version + 1
+  update projections set next_offset = $4, next_index = 0, block_number = $5, block_timestamp = $6,
+    block_begun = $7, version = version + 1
   where partition = $1 and next_offset = $2 and version = $3 returning partition`;
 
 const hasMoved = 'exists (select from moved)';

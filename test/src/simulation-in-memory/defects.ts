@@ -1,7 +1,7 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
-import { foldLowerTerms, RowsInMemory } from '@makerbook/projector/testing';
+import { RowsInMemory } from '@makerbook/projector/testing';
 import { RedisInMemory } from '@makerbook/redis/testing';
 import { StoreInMemory } from './hold-store.js';
 import { type Plan, type PlanOptions, planRun } from './plan-run.js';
@@ -46,5 +46,4 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
           },
       ),
   },
-  { name: 'a lower term is folded', options: { onTaken: foldLowerTerms }, plant: () => () => undefined },
 ];

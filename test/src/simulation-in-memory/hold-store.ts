@@ -122,8 +122,8 @@ export class StoreInMemory {
   /** For the watchers, with `projected` in one snapshot. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
-      [...orders.values()].map(({ orderHash, maker, makingToken: token, expiresAtSeconds, isObserved }) => {
-        return { orderHash, maker, token, expiresAtSeconds, isObserved };
+      [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved }) => {
+        return { orderHash, maker, makingToken, expiresAtSeconds, isObserved };
       }),
     );
   }

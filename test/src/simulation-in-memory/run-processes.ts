@@ -186,10 +186,10 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const { log, requests } = connect(life, draw, world);
   const seen: WatcherWorld = {
     chain,
-    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5 },
-    batchRecordsMax: 500,
+    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     note,
     onFatal,
+    onTakeOver: () => undefined,
   };
   const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   runWatcher(
@@ -198,15 +198,12 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     seen,
     {
       log,
-      appender: log.createAppender(),
       loadOrders: (onOrders) =>
         requests.send(
           'open orders',
           () => {
             onOrders(store.openOrders());
-            return store
-              .projected()
-              .map(({ block, ...one }) => ({ ...one, block: block && { ...block, hash: undefined } }));
+            return store.projected();
           },
           failure,
           { isAway: store.isAway },

@@ -188,7 +188,7 @@ class Run {
         openOrdersMax: this.#plan.openOrdersMax,
       }),
     );
-    const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
+    const judged = { chain, orders, partitions, isSteady: false, isInOrder: true };
     wrong.push(...judgeLog({ ...judged, isSwept: this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0 }).wrong);
     const isAnswered =
       (kind: Visit['kind']) =>
@@ -374,7 +374,6 @@ function lineOf(record: StoredRecord): string {
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return at + fact.unreadable;
   const block = 'block' in fact ? ` at ${fact.block.number}` : '';
-  const term = 'term' in fact ? ` (term ${fact.term})` : '';
   const whose = 'maker' in fact ? ` ${nameOf(fact.maker)}` : '';
-  return `${at}${fact.type}${whose}${'orderHash' in fact ? ` ${fact.orderHash.slice(0, 10)}` : ''}${block}${term}`;
+  return `${at}${fact.type}${whose}${'orderHash' in fact ? ` ${fact.orderHash.slice(0, 10)}` : ''}${block}`;
 }

@@ -130,7 +130,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       for (let block = 1; block <= blocks; block += 1) await makeBlock(block === disturbed);
       if (chance.oneIn(12)) for (let left = chance.between(5, 25); left > 0; left -= 1) await mine(1);
       await faults.settle();
-      // Whether the holder of the term is gone, a standby sees by a block that is not processed.
+      // Whether the watcher that publishes is gone, a standby sees by a block that is not processed.
       await mine(1);
       const found = await compareViews(simulation, subjects, made);
       for (const [state, times] of found.states) {

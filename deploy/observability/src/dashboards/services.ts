@@ -152,10 +152,10 @@ const chainWatcher: DashboardSpec = {
       ],
     },
     {
-      title: 'Terms',
+      title: 'Who publishes',
       panels: [
-        lines('Holder of the term', 'short', each('holders')),
-        lines('Term', 'short', query('max(chain_watcher_term_number)', 'number')),
+        lines('Holder', 'short', each('holders')),
+        lines('Take-overs', 'short', each('take_overs_total')),
         lines('Halts', 'short', each('halts_total')),
         lines(
           'Records of the log',

@@ -70,7 +70,7 @@ function appendBlocks(appender: Appender, topic: string, partitions: number): No
     block += 1;
     for (let partition = 0; partition < partitions; partition += 1) {
       const hash = `0x${block.toString(16).padStart(64, '0')}` as Hex;
-      const fact = { type: 'BlockProcessed' as const, block: { number: block, hash, timestamp: block }, term: 1 };
+      const fact = { type: 'BlockProcessed' as const, block: { number: block, hash, timestamp: block } };
       const message = encodeMakerEvent(fact, { id: `${block}:${partition}`, source: '/test', timeMs: 0 });
       appender.append([{ topic, partition, ...message, key: '' }]).catch(() => undefined);
     }

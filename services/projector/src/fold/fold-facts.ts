@@ -1,12 +1,6 @@
-import {
-  type BlockProcessed,
-  type ClockEvent,
-  isClockEvent,
-  type MakerFact,
-  type ServiceModeSet,
-} from '@makerbook/contracts-events';
+import type { BlockProcessed, MakerFact, ServiceModeSet } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import { type Accept, advanceLog, type LogClock, type MakerDraft, type Transition } from '@makerbook/domain';
+import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain';
 import { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
@@ -29,11 +23,9 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
   endFact(state, logged, feed);
 }
 
-/** Folds a fact about the terms of the chain's watchers. */
-export function foldTerm(state: PartitionState, logged: Logged<ClockEvent>): void {
-  const feed = beginFact(state, logged);
-  state.clock = advanceLog(state.clock, logged.fact);
-  endFact(state, logged, feed);
+/** That a chain-watcher has stopped concerns the other watchers alone. */
+export function foldResignation(state: PartitionState, logged: LoggedFact): void {
+  endFact(state, logged, beginFact(state, logged));
 }
 
 /** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
@@ -101,7 +93,7 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
 /** Whether the fact is about one maker whom it changes. */
 export function isMakerFact(logged: LoggedFact): logged is Logged<MakerFact> {
   const { fact } = logged;
-  return !isClockEvent(fact) && fact.type !== 'QuarantineLifted' && fact.type !== 'ServiceModeSet';
+  return 'maker' in fact && fact.type !== 'QuarantineLifted';
 }
 
 export function messageOf(error: unknown): string {

@@ -120,7 +120,7 @@ describe('a fact that cannot be folded', () => {
     const quarantine = {
       offset: end,
       reason: expect.stringMatching(/zero/),
-      clock: { term: 0, block: -1, seconds: 0 },
+      clock: { block: -1, seconds: 0 },
     };
     expect(await quarantined()).toEqual(new Map([[bad, quarantine]]));
     const book = await readBook();

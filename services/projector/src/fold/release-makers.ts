@@ -1,4 +1,4 @@
-import { isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
+import type { QuarantineLifted } from '@makerbook/contracts-events';
 import {
   advanceLog,
   isRoutable,
@@ -84,14 +84,14 @@ async function foldAgain(
   const transitions: Transition[] = [];
   let clock = quarantine.clock;
   await parts.readFacts(quarantine.offset, to, async (facts) => {
-    const own = facts.filter(({ fact }) => isClockEvent(fact) || ('maker' in fact && fact.maker === maker));
+    const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
     await loadHashes(state, own, parts);
     for (const { fact, offset } of own) {
-      if (isClockEvent(fact)) clock = advanceLog(clock, fact);
+      if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
       const happened = attempt(`the fact at ${offset}`, () => {
-        if (isClockEvent(fact)) return draft.advance(clock, offset);
-        const isOther = fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet';
-        return isOther ? [] : draft.apply(fact, { offset, clock });
+        if (fact.type === 'BlockProcessed') return draft.advance(clock, offset);
+        if (!('maker' in fact) || fact.type === 'QuarantineLifted') return [];
+        return draft.apply(fact, { offset, clock });
       });
       hashes.note(happened);
       transitions.push(...happened);

@@ -1,4 +1,4 @@
-import { type BlockProcessed, isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
+import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { advanceLog } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
@@ -9,7 +9,7 @@ import {
   endBlock,
   foldMakerFact,
   foldMode,
-  foldTerm,
+  foldResignation,
   isMakerFact,
   type Logged,
   moveTo,
@@ -111,7 +111,7 @@ export class PartitionProjection {
     const { state } = this.#taken;
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
-    if (isClockEvent(fact)) return foldTerm(state, { ...logged, fact });
+    if (fact.type === 'WatcherResigned') return foldResignation(state, logged);
     if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
     if (!isLoaded(state, fact.maker)) await loadMakers(state, new Set([fact.maker]), this.#load);

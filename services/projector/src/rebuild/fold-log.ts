@@ -65,10 +65,12 @@ function createSilentProjector(
   });
 }
 
+const refuse = async () => {
+  throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
+};
 const silentPublisher: FencedPublisher = {
   takeOver: async () => undefined,
-  publish: async () => {
-    throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
-  },
+  publish: refuse,
+  append: refuse,
   close: async () => undefined,
 };

@@ -115,7 +115,6 @@ describe('pruned rows', () => {
   const later: MakerEvent = {
     type: 'BlockProcessed',
     block: { number: 1_000_000, hash: `0x${'b'.repeat(64)}`, timestamp: startSeconds + 1_000 + HASH_MEMORY_SECONDS },
-    term: 1_000_000,
   };
   // Each hash once more: while it is remembered, and when its order has long expired.
   const again = stream.filter(({ headers }) => /OrderSubmitted|OrderCancelled/.test(headers['ce_type'] ?? ''));

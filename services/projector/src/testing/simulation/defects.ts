@@ -31,19 +31,6 @@ function inState(
   };
 }
 
-/** A planted defect, of a projector that has just taken the partition. */
-export function foldLowerTerms({ owned }: Projector, partition: number): void {
-  const state = owned.get(partition)?.taken.state;
-  if (state === undefined) return;
-  let { clock } = state;
-  Object.defineProperty(state, 'clock', {
-    get: () => ({ ...clock, term: 0 }),
-    set: (next) => {
-      clock = next;
-    },
-  });
-}
-
 /** Switches a part in memory to breaking one of its promises. */
 function broken<Part extends object>(part: Part, promise: keyof Part): () => () => void {
   return () => {
@@ -65,11 +52,6 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: nothing,
   },
   { name: 'rows are committed before the feeds are published', plant: broken(LogInMemory, 'answersTooEarly') },
-  {
-    name: 'a lower term is folded',
-    options: { onTaken: (projector) => foldLowerTerms(projector, testPartition) },
-    plant: nothing,
-  },
   { name: 'a batch is published in parts', plant: broken(LogInMemory, 'splitsTransactions') },
   { name: 'a commit moves the position before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
   {

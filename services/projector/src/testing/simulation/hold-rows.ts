@@ -29,7 +29,7 @@ export const noTables: Tables = {
   projection: {
     nextOffset: 0n,
     isBlockBegun: false,
-    clock: { term: 0, block: -1, seconds: 0 },
+    clock: { block: -1, seconds: 0 },
     version: 0n,
   },
   makers: new Map(),

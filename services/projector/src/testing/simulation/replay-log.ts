@@ -2,7 +2,6 @@ import {
   type BookRecord,
   bookClockKey,
   decodeMakerEvent,
-  isClockEvent,
   type MakerEvent,
   type MakerFact,
 } from '@makerbook/contracts-events';
@@ -117,9 +116,10 @@ export class Replay {
       const { mode } = fact;
       return this.#add('service', JSON.stringify({ mode, position: this.#position() }), undefined);
     }
-    if (!isClockEvent(fact)) this.#touched.add(fact.maker);
+    if (fact.type === 'WatcherResigned') return;
+    if (fact.type !== 'BlockProcessed') this.#touched.add(fact.maker);
     if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
-    if (!isClockEvent(fact)) return this.#change(this.#makerOf(fact.maker), fact);
+    if (fact.type !== 'BlockProcessed') return this.#change(this.#makerOf(fact.maker), fact);
     const before = this.#clock;
     const clock = advanceLog(before, fact);
     if (clock.block > before.block) {
@@ -129,10 +129,8 @@ export class Replay {
         this.#touched.add(maker);
         if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
       }
-      if (fact.type === 'BlockProcessed') {
-        const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
-        this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
-      }
+      const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
+      this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
     }
     this.#clock = clock;
   }
@@ -165,10 +163,10 @@ export class Replay {
     try {
       for (const { offset, fact } of this.#facts) {
         if (offset < quarantine.offset || offset >= this.#offset) continue;
-        if (fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet') continue;
-        if (isClockEvent(fact)) clock = advanceLog(clock, fact);
-        else if (fact.maker !== maker) continue;
-        const transitions = isClockEvent(fact) ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
+        const isBlock = fact.type === 'BlockProcessed';
+        if (isBlock) clock = advanceLog(clock, fact);
+        else if (!('maker' in fact) || fact.type === 'QuarantineLifted' || fact.maker !== maker) continue;
+        const transitions = isBlock ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
         hashes.note(transitions);
         happened.push(...transitions);
       }

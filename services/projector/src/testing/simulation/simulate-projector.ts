@@ -242,10 +242,9 @@ class Run {
 function streamOf({ actions, hasBadRows }: Plan): StoredRecord[] {
   const facts = actions.flatMap((action) => (action.do === 'append' ? action : []));
   const blocks = facts.flatMap(({ fact }) => (fact !== undefined && 'block' in fact ? fact.block : []));
-  const terms = facts.flatMap(({ fact }) => (fact !== undefined && 'term' in fact ? fact.term : []));
   const number = Math.max(0, ...blocks.map((block) => block.number)) + 1;
   const seconds = Math.max(1, ...blocks.map((block) => block.timestamp));
-  const block = (index: number) => blockAt(number + index, seconds + 10 * index, Math.max(1, ...terms));
+  const block = (index: number) => blockAt(number + index, seconds + 10 * index);
   const release = (maker: Hex): MakerEvent => {
     return { type: 'QuarantineLifted', maker, cause: { kind: 'operator', commandId: 'the last' } };
   };

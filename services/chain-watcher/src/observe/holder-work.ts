@@ -9,10 +9,10 @@ import type { WatchedSet } from '../watch/watched-set.js';
 import type { ReadingBlocks } from './choose-block.js';
 import type { MakerReader } from './read-makers.js';
 
-/** The loops of a term. Each fails and is retried on its own. */
+/** The loops of the holder. Each fails and is retried on its own. */
 export type Worker = 'orders' | 'blocks' | 'sweep';
 
-/** How far the holder has come in its term. */
+/** How far the holder has come since it took over. */
 export interface Position {
   phase: 'CATCHING_UP' | 'FOLLOWING';
   /** The newest block whose logs were matched with the watched set. */
@@ -42,7 +42,7 @@ export interface SweepState {
   facts: number;
 }
 
-/** The settings that the work of a term is bounded by. */
+/** The settings that the work is bounded by. */
 export type WorkSettings = Pick<
   WatcherSettings,
   | 'PARTITIONS'
@@ -51,12 +51,12 @@ export type WorkSettings = Pick<
   | 'ORDER_GATHER_MS'
   | 'SWEEP_PAIRS_PER_SECOND'
   | 'TAKEOVER_MS'
+  | 'BLOCK_AHEAD_SECONDS_MAX'
 >;
 
-/** All that the holder of a term works with. */
-export interface TermWork {
-  readonly term: number;
-  /** Aborted when the term is lost or the process ends. */
+/** All that the holder works with. */
+export interface HolderWork {
+  /** Aborted when another watcher has taken over, or the process ends. */
   readonly signal: AbortSignal;
   readonly node: Node;
   readonly source: BlockSource;
