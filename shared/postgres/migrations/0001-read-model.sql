@@ -188,17 +188,21 @@ create index cancelling_of_maker on cancelling (maker, order_hash);
 create unlogged table trust (
   is_only boolean primary key default true check (is_only),
   started_at timestamptz not null,
+  -- Of this table: a dump that is restored into the same server brings rows that were true of another one.
+  table_id oid not null,
   since_ms bigint not null,
   is_trusted boolean not null
 );
 
 -- A new database has lost nothing.
-insert into trust (started_at, since_ms, is_trusted) values (pg_postmaster_start_time(), 0, false);
+insert into trust (started_at, table_id, since_ms, is_trusted)
+values (pg_postmaster_start_time(), 'trust'::regclass, 0, false);
 
 create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
   select exists (
     select from trust
-    where is_only and started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)
+    where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted
+      and since_ms < p_received_at_ms)
 $$;
 
 -- Locks the budget of a maker, and returns what it holds now.

@@ -314,4 +314,10 @@ describe('a server that may have lost something', () => {
     await store.endTrust(NOW - 1000);
     expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
   });
+
+  test('into which a dump was restored is not trusted by what the dump says', async () => {
+    await postgres.query(`update trust set table_id = 1`);
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.beginTrust(NOW + 7)).toEqual({ sinceMs: NOW - 1000, isTrusted: false });
+  });
 });

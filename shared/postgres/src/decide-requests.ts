@@ -156,15 +156,16 @@ const releaseSql = `
 // What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
 const beginTrustSql = `
   with begun as (
-    insert into trust (started_at, since_ms, is_trusted) values (pg_postmaster_start_time(), $1, false)
+    insert into trust (started_at, table_id, since_ms, is_trusted)
+    values (pg_postmaster_start_time(), 'trust'::regclass, $1, false)
     on conflict (is_only) do update
-    set started_at = excluded.started_at, is_trusted = false
-    where trust.started_at <> excluded.started_at
+    set started_at = excluded.started_at, table_id = excluded.table_id, is_trusted = false
+    where (trust.started_at, trust.table_id) <> (excluded.started_at, excluded.table_id)
     returning since_ms, is_trusted)
   select since_ms, is_trusted from begun
   union all
   select since_ms, is_trusted from trust
-  where started_at = pg_postmaster_start_time() and not exists (select from begun)`;
+  where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;
 
 /** How often a request that met another one is decided again. */
 const RACES_MAX = 3;

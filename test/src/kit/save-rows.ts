@@ -6,33 +6,38 @@ export interface SavedRows {
   restore(): Promise<void>;
 }
 
-/** Keeps a copy of all rows. Once for each database. */
+/** Keeps a copy of all rows, but of unlogged tables, which no backup holds. Once for each database. */
 export async function saveRows(postgres: Postgres): Promise<SavedRows> {
-  const tables = await tablesOf(postgres);
+  const tables = await tablesOf(postgres, ['p']);
   await postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read');
     for (const table of tables) await query(`create table ${SAVED}${table} as table ${table}`);
   });
   return {
-    restore: () =>
-      postgres.transaction(async (query) => {
-        await query(`truncate ${tables.join(', ')}`);
+    async restore() {
+      const all = await tablesOf(postgres, ['p', 'u']);
+      await postgres.transaction(async (query) => {
+        await query(`truncate ${all.join(', ')}`);
         for (const table of tables) await query(`insert into ${table} table ${SAVED}${table}`);
-      }),
+      });
+    },
   };
 }
 
 /** Deletes all rows but the record of the schema, as where a new database is given. */
 export async function deleteRows(postgres: Postgres): Promise<void> {
-  await postgres.query(`truncate ${(await tablesOf(postgres)).join(', ')}`);
+  await postgres.query(`truncate ${(await tablesOf(postgres, ['p', 'u'])).join(', ')}`);
 }
 
 const SAVED = 'saved_';
 
-async function tablesOf(postgres: Postgres): Promise<string[]> {
+/** @param persistence `p` of tables that are logged, `u` of those that are not */
+async function tablesOf(postgres: Postgres, persistence: readonly string[]): Promise<string[]> {
   const rows = await postgres.query<{ name: string }>(
-    `select table_name as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'migrations'`,
+    `select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind = 'r' and relpersistence::text = any($1)
+       and relname <> 'migrations'`,
+    [persistence],
   );
   return rows.map(({ name }) => name).filter((name) => !name.startsWith(SAVED));
 }
