@@ -28,12 +28,13 @@ export function alertsOnDependencies(window: Window): Alert[] {
     {
       name: 'PostgresAway',
       ...away('postgres'),
-      summary: 'Postgres does not answer a service: lists come from Redis alone, makers that Redis lacks cannot place',
+      summary: 'Postgres does not answer a service: nothing can be placed, and lists are of unknown age',
     },
     {
       name: 'RedisAway',
       ...away('redis'),
-      summary: 'Redis does not answer a service: no order can be placed',
+      severity: 'ticket',
+      summary: 'Redis does not answer a service: lists cost more, and each instance detects replays alone',
     },
     {
       name: 'ChainNodeAway',
