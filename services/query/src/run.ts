@@ -141,6 +141,7 @@ async function connect(
     ...postgresConnection(settings),
     poolMax: settings.POSTGRES_POOL_MAX,
     statementTimeoutMs: STATEMENT_MS_MAX,
+    looksUpOnly: true,
     applicationName: 'query',
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   });
