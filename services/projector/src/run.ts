@@ -130,7 +130,8 @@ export async function runProjector(
       },
       serveMetrics: telemetry.serveMetrics,
     });
-    closing.push(ops.stop);
+    // Partitions are given back at once, whatever a probe waits for.
+    closing.push(async () => void (await Promise.all([ops.stop(), ownership.stop()])));
     logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
     return { stop, failed: failed.promise, opsPort: ops.port };
   } catch (error) {

@@ -84,7 +84,7 @@ async function measure(
   const { pid } = services.processOf(PROJECTOR);
   const processes = new Map([[PROJECTOR, pid], ...pids]);
   const cpu = () => readCpu([...processes.values()]);
-  // Starting and joining the group do not count.
+  // Starting and getting the partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();
   const startedAtMs = performance.now();
