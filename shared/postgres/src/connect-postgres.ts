@@ -101,7 +101,7 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
 /** A plan that was made while a table was small would read all of it when it has grown. */
 const planSettings = ['-c plan_cache_mode=force_custom_plan'];
 /** So it must not choose to read all of it, nor be compiled because that seems dear. */
-const lookUpSettings = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off', '-c jit=off'];
+const lookUpSettings = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off'];
 
 /** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
 function addressOf(url: string): pg.ClientConfig {

@@ -7,6 +7,8 @@ export interface Faults {
   /** How many blocks the node that is asked lags behind. */
   lagBlocks(): number;
   isNodeAway(): boolean;
+  /** From 0 to 1. */
+  random(): number;
 }
 
 export function drawFaults(seed: number, nowMs: () => number, calm: Calm, hasFaults: boolean): Faults {
@@ -23,6 +25,7 @@ export function drawFaults(seed: number, nowMs: () => number, calm: Calm, hasFau
       return chance.below(chance.oneIn(12) ? 2500 : paceMs);
     },
     lagBlocks: () => (calm.isCalm || !hasFaults || at('lags').oneIn(3) ? 0 : at('lag').below(lag + 1)),
+    random: () => at('random').below(1000) / 1000,
     isNodeAway: () => {
       if (calm.isCalm || !hasFaults) return false;
       if (at('goes').oneIn(150)) awayUntilMs = nowMs() + at('away').between(500, 8000);

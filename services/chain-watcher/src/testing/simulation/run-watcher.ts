@@ -1,6 +1,6 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import type { LogView } from '@makerbook/kafka/testing';
-import { Draws, type Life } from '@makerbook/parts';
+import type { Life } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { pollBlocks } from '../../blocks/poll-blocks.js';
 import { watchHead } from '../../blocks/watch-head.js';
@@ -56,7 +56,7 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, { lo
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings,
     name: life.name,
-    random: () => new Draws(life.nowMs()).at(life.nowMs(), life.name).below(1000) / 1000,
+    random: () => faults.random(),
     loadOrders,
     verifyChain: () => Promise.resolve(),
     logger: silentLogger,
