@@ -56,7 +56,7 @@ export function listFaults(
     ...limited.map((name) => fillDisk(bed, name)),
   ];
   const skipped = [
-    'clock jump of Kafka, Postgres, Redis, gateway: no means without a preloaded library; no rule of theirs that counts here is by the clock',
+    'clock jump of Kafka, Postgres, Redis, gateway: no means without a preloaded library; no promise hangs on one of them',
     'SIGKILL of anvil: it loses blocks, which no chain of final blocks does; it is stopped by SIGTERM instead',
     ...(limited.length < writers.length ? ['disk full: needs `prlimit` (util-linux), and the right to use it'] : []),
   ];
