@@ -22,7 +22,6 @@ export const PROJECTOR_STEPS = {
   'loading its code': /node:internal\/modules/,
   'decoding facts': /^(decodeMakerEvent|readFact|misplacement) /,
   'describing feeds': /\/fold\/describe-feeds|^encodeBookRecord /,
-  'describing the cache': /^describeCacheChanges |\/shared\/redis\/|redis\/(client|dist)/,
   'describing rows': /\/commit\/|\/shared\/postgres\/|\/pg(-\w+)?\//,
   folding: /\/projector\/dist\/fold\/|\/shared\/domain\/dist\/(?!describe)/,
   'reading and writing records': /\/shared\/kafka\/|platformatic\/kafka/,

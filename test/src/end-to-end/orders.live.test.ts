@@ -166,7 +166,7 @@ describe('an order, from POST to the router', () => {
     await check.remembered([first, second], ['CANCELLED', 'open']);
     const last = { status: 'gone CANCELLED', changes: ['OrderCancelled'], cause: 'request' };
     await eventually(async () => feed.steps(first).at(-1), last);
-    // Refused at first: for some seconds after Redis has started, an order may be on its way that Redis does not know.
+    // CANCELLED again until the first one is folded.
     await eventually(() => maker.client.cancelOrders([ask]), [{ orderHash: first.orderHash, status: 'NOT_FOUND' }]);
     await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate', index: 0 });
   });

@@ -6,37 +6,35 @@ export interface SavedRows {
   restore(): Promise<void>;
 }
 
-/** Keeps a copy of all rows, but of unlogged tables, which no backup holds. Once for each database. */
+/** Keeps a copy of all rows that a backup has: unlogged tables are empty after its restore. Once for each database. */
 export async function saveRows(postgres: Postgres): Promise<SavedRows> {
-  const tables = await tablesOf(postgres, ['p']);
+  const [all, tables] = [await tablesOf(postgres), await tablesOf(postgres, ['p'])];
   await postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read');
     for (const table of tables) await query(`create table ${SAVED}${table} as table ${table}`);
   });
   return {
-    async restore() {
-      const all = await tablesOf(postgres, ['p', 'u']);
-      await postgres.transaction(async (query) => {
+    restore: () =>
+      postgres.transaction(async (query) => {
         await query(`truncate ${all.join(', ')}`);
         for (const table of tables) await query(`insert into ${table} table ${SAVED}${table}`);
-      });
-    },
+      }),
   };
 }
 
 /** Deletes all rows but the record of the schema, as where a new database is given. */
 export async function deleteRows(postgres: Postgres): Promise<void> {
-  await postgres.query(`truncate ${(await tablesOf(postgres, ['p', 'u'])).join(', ')}`);
+  await postgres.query(`truncate ${(await tablesOf(postgres)).join(', ')}`);
 }
 
 const SAVED = 'saved_';
 
-/** @param persistence `p` of tables that are logged, `u` of those that are not */
-async function tablesOf(postgres: Postgres, persistence: readonly string[]): Promise<string[]> {
+/** @param persistence of the tables: `p` is logged, `u` is not */
+async function tablesOf(postgres: Postgres, persistence: readonly string[] = ['p', 'u']): Promise<string[]> {
   const rows = await postgres.query<{ name: string }>(
     `select relname as name from pg_class
-     where relnamespace = 'public'::regnamespace and relkind = 'r' and relpersistence::text = any($1)
-       and relname <> 'migrations'`,
+     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations'
+       and relpersistence::text = any($1)`,
     [persistence],
   );
   return rows.map(({ name }) => name).filter((name) => !name.startsWith(SAVED));
