@@ -459,7 +459,7 @@ describe('an order that is still being placed', () => {
       const { expiresAt } = order.order;
       const asked = { maker: lower(maker), expiresAtSeconds: Number(expiresAt), orderHash: hashOf(order) };
       const partition = partitionOf(asked.maker, ingress.partitions);
-      return (await findKnownHashes(ingress.postgres, partition, [asked])).accepted.size > 0;
+      return (await findKnownHashes(ingress.postgres, partition, [asked])).hashes.length > 0;
     });
   const post = (orders: SignedOrder[]) =>
     fetch(ingress.url, {

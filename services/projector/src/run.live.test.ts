@@ -183,7 +183,7 @@ describe('a running projector', () => {
     await here.postgres.query(`create role ${role} login password 'secret'`);
     await here.postgres.query(`grant select on migrations to ${role}`);
     await here.postgres.query(
-      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, cancelled_hashes to ${role}`,
+      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, hashes, in_flight, cancelling to ${role}`,
     );
     const url = new URL(here.databaseUrl);
     url.username = role;

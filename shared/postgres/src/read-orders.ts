@@ -1,6 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
-import { knownHashesSql } from './project-partition.js';
 import { type HashKey, shapes } from './projection-rows.js';
 
 /** One order of a maker's list. */
@@ -94,8 +93,9 @@ export async function findEnded(postgres: Postgres, hashes: readonly HashKey[]):
 }
 
 const findEndedSql = `
-  select distinct order_hash from (${knownHashesSql}) known left join orders using (order_hash)
-  where orders.order_hash is null`;
+  select h.order_hash from ${shapes.hashKey.given(1)} join hashes h using (order_hash, maker)
+    left join orders o on o.order_hash = h.order_hash
+  where h.state <> 'UNFOLDED' and o.order_hash is null`;
 
 /** A hash that was accepted once and has not expired. */
 export interface AcceptedOrder {
@@ -128,11 +128,8 @@ export async function loadReservations(
        exists (select from makers where maker = $1 and quarantined_offset is not null) as is_quarantined
      from projections p
        left join (
-           select order_hash, expires_at_seconds from order_history
-           where maker = $1 and happened = 'OPENED' and expires_at_seconds > $3
-           union
-           select order_hash, expires_at_seconds from cancelled_hashes
-           where maker = $1 and expires_at_seconds > $3) known on true
+           select order_hash, expires_at_seconds from hashes
+           where maker = $1 and state <> 'UNFOLDED' and expires_at_seconds > $3) known on true
        left join orders o on o.order_hash = known.order_hash
      where p.partition = $2`,
     [byteaOf(maker), partition, nowSeconds],

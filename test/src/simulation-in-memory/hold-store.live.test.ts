@@ -81,7 +81,7 @@ async function readAll(rows: ReadModel) {
 }
 
 test.each([1, 2, 3])('the rows in memory answer what Postgres answers (seed %i)', async (seed) => {
-  for (const table of ['projections', 'makers', 'funding', 'orders', 'order_history', 'cancelled_hashes']) {
+  for (const table of ['projections', 'makers', 'funding', 'orders', 'order_history', 'hashes']) {
     await postgres.query(`truncate ${table}`);
   }
   const inMemory = new StoreInMemory(partitions, () => undefined);

@@ -1,13 +1,13 @@
-import type { Hex } from '@makerbook/contracts-primitives';
 import type { Send } from '@makerbook/parts';
 import {
+  type HashRow,
   type MakerRow,
   PostgresUnavailable,
   type ProjectedPartition,
   type ProjectionStore,
   type ReadModel,
 } from '@makerbook/postgres';
-import { RowsInMemory, type Tables } from '@makerbook/projector/testing';
+import { noTables, RowsInMemory, type Tables } from '@makerbook/projector/testing';
 
 /** Postgres in memory: the rows of each partition, for the one who writes them and for those who read. */
 export class StoreInMemory {
@@ -36,12 +36,13 @@ export class StoreInMemory {
     this.#backup = this.tables;
   }
 
+  /** The server is started again, and has lost what was committed since the backup. */
   restore(): void {
-    for (const [partition, rows] of this.#rows.entries()) rows.tables = this.#backup[partition] ?? rows.tables;
+    for (const [partition, rows] of this.#rows.entries()) rows.crash(this.#backup[partition] ?? noTables);
   }
 
   empty(): void {
-    for (const rows of this.#rows) rows.empty();
+    for (const rows of this.#rows) rows.crash(noTables);
   }
 
   /** For the projector. */
@@ -50,11 +51,9 @@ export class StoreInMemory {
     const storeOf = (partition: number) => stores[partition] ?? fail(partition);
     return {
       takeProjection: (partition) => storeOf(partition).takeProjection(partition),
-      readProjection: (partition) => storeOf(partition).readProjection(partition),
       readMakers: (partition, makers) => storeOf(partition).readMakers(partition, makers),
       findKnownHashes: (partition, keys) => storeOf(partition).findKnownHashes(partition, keys),
       saveProjection: (commit) => storeOf(commit.partition).saveProjection(commit),
-      tryProjection: (commit) => storeOf(commit.partition).tryProjection(commit),
     };
   }
 
@@ -76,28 +75,26 @@ export class StoreInMemory {
         }),
       findEnded: (keys) =>
         ask((tables) => {
-          const isKnown = (hash: Hex) =>
-            tables.some(({ history, cancelled }) => history.some(isOpeningOf(hash)) || cancelled.has(hash));
-          const isOpen = (hash: Hex) => tables.some(({ orders }) => orders.has(hash));
-          const asked = keys.map(({ orderHash }) => orderHash);
-          return new Set(asked.filter((hash) => isKnown(hash) && !isOpen(hash)));
+          const rows = tables.flatMap(({ hashes, orders }) =>
+            foldedHashes(hashes).filter(({ orderHash }) => !orders.has(orderHash)),
+          );
+          const isAsked = (row: HashRow) =>
+            keys.some(({ orderHash, maker }) => row.orderHash === orderHash && row.maker === maker);
+          return new Set(rows.filter(isAsked).map(({ orderHash }) => orderHash));
         }),
       loadReservations: (maker, partition, nowSeconds) =>
         ask((all) => {
           const tables = all[partition] ?? fail(partition);
-          const accepted = tables.history.flatMap(({ maker: whose, happened, orderHash, expiresAtSeconds }) => {
-            if (whose !== maker || happened !== 'OPENED' || (expiresAtSeconds ?? 0) <= nowSeconds) return [];
-            return [{ orderHash, expiresAtSeconds: expiresAtSeconds ?? 0, isOpen: tables.orders.has(orderHash) }];
+          const own = foldedHashes(tables.hashes).filter(
+            (row) => row.maker === maker && row.expiresAtSeconds > nowSeconds,
+          );
+          const accepted = own.map(({ orderHash, expiresAtSeconds }) => {
+            return { orderHash, expiresAtSeconds, isOpen: tables.orders.has(orderHash) };
           });
-          const cancelled = [...tables.cancelled.values()].flatMap(({ maker: whose, orderHash, expiresAtSeconds }) => {
-            if (whose !== maker || expiresAtSeconds <= nowSeconds) return [];
-            return [{ orderHash, expiresAtSeconds, isOpen: tables.orders.has(orderHash) }];
-          });
-          const known = new Map([...accepted, ...cancelled].map((one) => [one.orderHash, one]));
           return {
             nextOffset: tables.projection.nextOffset,
             isQuarantined: isQuarantined(tables.makers.get(maker)),
-            accepted: [...known.values()],
+            accepted,
           };
         }),
       readMakerList: (maker, partition) =>
@@ -157,8 +154,8 @@ function isQuarantined(row: MakerRow | undefined): boolean {
   return row !== undefined && row.quarantinedOffset !== null && !StoreInMemory.hidesQuarantines;
 }
 
-function isOpeningOf(hash: Hex): (row: Tables['history'][number]) => boolean {
-  return ({ happened, orderHash }) => happened === 'OPENED' && orderHash === hash;
+function foldedHashes(hashes: Tables['hashes']): HashRow[] {
+  return [...hashes.values()].filter(({ state }) => state !== 'UNFOLDED');
 }
 
 function fail(partition: number): never {

@@ -3,8 +3,8 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, recordEnd, recordStart } from '@makerbook/domain';
 import type { Appender, Log, StoredRecord } from '@makerbook/kafka';
 import {
-  type CancelledHashRow,
   findKnownHashes,
+  type HashRow,
   type Postgres,
   type ProjectionCommit,
   saveProjection,
@@ -94,9 +94,9 @@ async function project(
   partition: number,
   records: readonly StoredRecord[],
 ): Promise<void> {
-  const { nextOffset: from, version, clock } = (await takeProjection(postgres, partition)).projection;
+  const { nextOffset: from, clock } = (await takeProjection(postgres, partition)).projection;
   const opened = new Map<Hex, ProjectionCommit['opened'][number]>();
-  const cancelled = new Map<Hex, CancelledHashRow>();
+  const hashes = new Map<Hex, HashRow>();
   const removed: Hex[] = [];
   const history: ProjectionCommit['history'][number][] = [];
   const changes: OrderChange[] = [];
@@ -113,9 +113,12 @@ async function project(
       const amounts = { makingToken: order.making.token, makingAmount: amount, remaining: amount };
       const terms = { ...amounts, isObserved: false, inBook: true };
       const { orderHash, maker } = fact;
-      history.push({ ...common, logOffset: offset, happened: 'OPENED', remaining: amount, expiresAtSeconds });
-      const before = await findKnownHashes(postgres, partition, [{ maker, expiresAtSeconds, orderHash }]);
-      if (before.cancelled.has(orderHash) || cancelled.has(orderHash)) continue;
+      history.push({ ...common, logOffset: offset, happened: 'OPENED', remaining: amount });
+      const [before] = (await findKnownHashes(postgres, partition, [{ maker, orderHash }])).hashes;
+      const isCancelled = (hashes.get(orderHash) ?? before)?.state === 'CANCELLED';
+      const nonce = String(order.nonce);
+      hashes.set(orderHash, { maker, orderHash, state: 'ACCEPTED', salt: null, nonce, expiresAtSeconds });
+      if (isCancelled) continue;
       opened.set(orderHash, { ...common, ...accepted, ...terms, expiresAtSeconds });
       const record = start + recordEnd({ status: 'VALIDATING' });
       changes.push({
@@ -129,11 +132,12 @@ async function project(
       });
     } else if (fact.type === 'OrderCancelled') {
       const { orderHash, maker, expiresAtSeconds } = fact;
-      const before = await findKnownHashes(postgres, partition, [{ maker, expiresAtSeconds, orderHash }]);
+      const [before] = (await findKnownHashes(postgres, partition, [{ maker, orderHash }])).hashes;
       if (!opened.delete(orderHash)) {
-        if (before.accepted.has(orderHash)) removed.push(orderHash);
-        else if (!before.cancelled.has(orderHash)) {
-          cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, logOffset: offset });
+        if (before?.state === 'ACCEPTED') removed.push(orderHash);
+        else if (before === undefined && !hashes.has(orderHash)) {
+          const cancelled = { state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds } as const;
+          hashes.set(orderHash, { maker, orderHash, ...cancelled });
         }
       }
       changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
@@ -144,11 +148,11 @@ async function project(
   const nextOffset = last.offset + 1n;
   await saveProjection(postgres, {
     partition,
-    version,
-    from,
-    to: nextOffset,
-    isBlockBegun: false,
+    from: { nextOffset: from, blockParts: 0 },
+    to: { nextOffset, blockParts: 0 },
     clock,
+    clockMs: last.timestampMs,
+    forgetsEnded: false,
     makers: [],
     funding: [],
     fundingDropped: [],
@@ -156,7 +160,9 @@ async function project(
     changed: [],
     removed,
     history,
-    cancelledHashes: [...cancelled.values()],
+    hashes: [...hashes.values()],
+    submitted: [],
+    settled: [],
   });
   await refresher.refreshPartition({ partition, prevPos: from, newPos: nextOffset, changes }).catch(() => undefined);
 }

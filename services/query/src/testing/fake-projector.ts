@@ -157,18 +157,18 @@ export class FakeProjector {
     const pending = this.#unprojected;
     this.#unprojected = [];
     for (const [partition, newPos] of ends.entries()) {
-      const { nextOffset, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+      const { nextOffset, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
       const at = block?.(partition);
       const clock = at === undefined ? before : { ...before, block: at.number, seconds: at.timestamp };
       const here = pending.filter(({ change }) => partitionOf(change.maker, partitions) === partition);
       const makers = new Set(here.map(({ change }) => change.maker));
       await saveProjection(this.#parts.postgres, {
         partition,
-        version,
-        from: nextOffset,
-        to: newPos,
-        isBlockBegun: false,
+        from: { nextOffset, blockParts: 0 },
+        to: { nextOffset: newPos, blockParts: 0 },
         clock,
+        clockMs: 0,
+        forgetsEnded: false,
         makers: [...makers].map((maker) => ({
           maker,
           admission: 'ADMITTED',
@@ -176,6 +176,8 @@ export class FakeProjector {
           nonce: null,
           nonceBlock: null,
           dueAtSeconds: null,
+          listVersion: newPos,
+          openOrders: 0,
           quarantinedOffset: null,
           quarantineReason: null,
           quarantineClock: null,
@@ -186,7 +188,9 @@ export class FakeProjector {
         changed: [],
         removed: here.flatMap(({ commit }) => commit.removed ?? []),
         history: [],
-        cancelledHashes: [],
+        hashes: [],
+        submitted: [],
+        settled: [],
       });
       if (refresh) {
         const changes = here.map(({ change }) => change);
