@@ -75,7 +75,8 @@ export class Changes {
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    const isNew = kind === 'OrderOpened' || this.orders.get(orderHash)?.isNew === true;
+    // One that comes again when its nonce was passed, and is removed at once, may have been open when the commit began.
+    const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { maker, isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {
       const [nonce, expiresAtSeconds] = [String(order.order.nonce), expirySeconds(order)];
