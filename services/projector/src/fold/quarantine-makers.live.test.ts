@@ -21,6 +21,7 @@ import {
 } from '../testing/generate-facts.js';
 import {
   appendAll,
+  batchOf,
   deploy,
   fresh,
   killedAt,
@@ -170,12 +171,12 @@ const tamper: [string, string, RegExp][] = [
   [
     'has a record that is no JSON',
     `update orders set record_start = '{"order' where maker = $1 and accepted_offset % 3 = 1`,
-    /rows cannot be read.*JSON/,
+    /cannot be read.*JSON/,
   ],
   [
     'has a record without an order',
     `update orders set record_start = '{"a":1' where maker = $1 and accepted_offset % 3 = 1`,
-    /rows cannot be read/,
+    /cannot be read/,
   ],
   [
     'has a nonce that is no number',
@@ -209,7 +210,13 @@ describe('a maker whose rows', () => {
       `alter table order_history add constraint refused check (maker <> '${byteaOf(bad)}' or happened <> 'REMOVED')`,
     );
     const facts = [...orders, blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
-    await expect(project(facts)).rejects.toThrow(stopped(/refused a row/));
+    const stream = streamOf(facts, partition);
+    const projector = here.projector();
+    await expect(projectAll(here, projector, stream.slice(0, -1))).rejects.toThrow(/refused a row/);
+    // A commit that has failed is noticed with the next fact.
+    await appendAll(here, stream);
+    const next = batchOf(stream.slice(-1), end + 1n);
+    await expect(projector.handleBatch(next, hold)).rejects.toThrow(stopped(/refused a row/));
     expect(await here.position()).toBe(end);
     await here.postgres.query('alter table order_history drop constraint refused');
     await project(facts);
