@@ -184,7 +184,7 @@ describe('a running projector', () => {
     await here.postgres.query(`create role ${role} login password 'secret'`);
     await here.postgres.query(`grant select on migrations to ${role}`);
     await here.postgres.query(
-      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, cancelled_hashes, claims, claimants to ${role}`,
+      `grant select, insert, update, delete on projections, makers, funding, orders, order_history, hashes, in_flight, cancelling, claims, claimants to ${role}`,
     );
     const url = new URL(here.databaseUrl);
     url.username = role;

@@ -222,7 +222,8 @@ export interface Log {
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
   /**
    * Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies
-   * on: `cleanup.policy`, `retention.ms`, `retention.bytes`, `compression.type`, `min.insync.replicas`.
+   * on: `cleanup.policy`, `retention.ms`, `retention.bytes`, `message.timestamp.type`, `compression.type`,
+   * `min.insync.replicas`.
    */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
   /**

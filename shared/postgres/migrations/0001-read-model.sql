@@ -10,14 +10,12 @@ create table projections (
   -- The newest block whose BlockProcessed was folded, and the partition's clock: the greatest block timestamp so far.
   block_number bigint check (block_number >= 0),
   block_timestamp bigint not null default 0 check (block_timestamp >= 0),
-  -- When the record of that block was written to the log, by the record's own time; 0 before the first.
+  -- When the newest folded record was written to the log, by the record's own time; 0 before the first.
   clock_ms bigint not null default 0 check (clock_ms >= 0),
-  next_index integer not null default 0 check (next_index >= 0),
-  block_begun boolean not null default false,
-  version bigint not null default 0 check (version >= 0),
+  -- How many parts of the next fact are committed, which is a block then; 0 where none is.
+  block_parts integer not null default 0 check (block_parts >= 0),
   -- The history of facts before this offset is pruned.
-  history_from bigint not null default 0 check (history_from >= 0),
-  check (block_begun or next_index = 0)
+  history_from bigint not null default 0 check (history_from >= 0)
 ) with (fillfactor = 50);
 
 create table makers (
@@ -35,7 +33,7 @@ create table makers (
   -- How many orders are open.
   open_orders integer not null default 0 check (open_orders >= 0),
   -- How many rows of `hashes` the maker has.
-  remembered bigint not null default 0,
+  remembered bigint not null default 0 check (remembered >= 0),
   -- A maker that could not be folded: from which fact on, why, and the partition's clock before that fact. Its orders are out
   -- of the book, and nothing of it is due. The facts are folded when an operator lifts the quarantine.
   quarantined_offset bigint check (quarantined_offset >= 0),
@@ -98,24 +96,9 @@ create table order_history (
   -- Why it is INACTIVE, or why it was removed.
   reason text,
   remaining numeric(78, 0) not null check (remaining > 0),
-  -- With OPENED only.
-  expires_at_seconds bigint,
   -- One fact does the same thing to an order once.
   primary key (partition, log_offset, order_hash, happened),
-  check ((happened = 'OPENED') = (expires_at_seconds is not null)),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))
-);
-create unique index order_history_accepted on order_history (maker, expires_at_seconds, order_hash)
-  where happened = 'OPENED';
-
-create table cancelled_hashes (
-  maker bytea not null check (octet_length(maker) = 20),
-  expires_at_seconds bigint not null check (expires_at_seconds >= 0),
-  order_hash bytea not null check (octet_length(order_hash) = 32),
-  partition integer not null check (partition >= 0),
-  -- Where the first cancellation stands.
-  log_offset bigint not null check (log_offset >= 0),
-  primary key (maker, expires_at_seconds, order_hash)
 );
 
 -- Every hash that the fold has seen, until a day after its order has expired, or until the maker's nonce on the chain has
@@ -139,6 +122,8 @@ create table hashes (
   check (state = 'CANCELLED' or nonce is not null)
 );
 create index hashes_unfolded on hashes (maker) where state = 'UNFOLDED';
+-- Pruning finds by it what has expired, and what the nonce has passed.
+create index hashes_of_maker on hashes (maker, expires_at_seconds, nonce);
 
 -- What ingress writes, and nobody else but the fold, which deletes what it has seen. All of it is unlogged: a crash, a
 -- failover or a restore empties these tables, `trust` among them. Ingress then decides nothing before every append that was

@@ -23,5 +23,4 @@ export { type Pruned, pruneHashes, pruneHistory } from './prune-history.js';
 export * from './read-lists.js';
 export { openReadModel, type ReadModel } from './read-model.js';
 export * from './read-open-orders.js';
-export * from './read-orders.js';
 export * from './save-projection.js';

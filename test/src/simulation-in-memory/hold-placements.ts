@@ -4,9 +4,9 @@ import type {
   MarkOutcome,
   MarkRequest,
   OrderRow,
+  PlacementStore,
   PlaceOutcome,
   PlaceRequest,
-  PlacementStore,
   Trust,
 } from '@makerbook/postgres';
 import { type InFlight, type RowsInMemory, textOf } from '@makerbook/projector/testing';

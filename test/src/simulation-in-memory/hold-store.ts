@@ -77,9 +77,7 @@ export class StoreInMemory {
 
   /** For ingress. */
   openPlacements(send: Send, timeoutMs: number): PlacementStore {
-    return this.#placements.connect((serve) =>
-      send('decide', serve, unavailable, { isAway: this.isAway, timeoutMs }),
-    );
+    return this.#placements.connect((serve) => send('decide', serve, unavailable, { isAway: this.isAway, timeoutMs }));
   }
 
   /** For ingress and query. */

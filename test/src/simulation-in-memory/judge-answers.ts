@@ -94,7 +94,8 @@ class AnswerJudge {
         const [first] = this.#submitted.get(hash as Hex) ?? [];
         const atMs = first?.timeMs ?? 0;
         own.add(hash);
-        for (const each of own) if (this.#isExpired(each as Hex, atMs, 10_000) || this.#isToGo(each as Hex, atMs)) own.delete(each);
+        for (const each of own)
+          if (this.#isExpired(each as Hex, atMs, 10_000) || this.#isToGo(each as Hex, atMs)) own.delete(each);
         return own.size <= this.#parts.openOrdersMax
           ? []
           : [`${this.#name(hash as Hex)} opened at ${offset} as one too many`];

@@ -80,8 +80,21 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
       TAKEOVER_MS: chance.pick([3000, 3000, 1000]),
     },
   };
-  const { actions, endMs } = new Planner(chance, { hasFaults, hasCrashes, hasKills, isFlushed: cache === 'flushed' }).plan();
-  return { seed, partitions, hasFaults, hasCache: cache !== 'missing', ...settings, actions, quietAtMs: endMs + 10_000 };
+  const { actions, endMs } = new Planner(chance, {
+    hasFaults,
+    hasCrashes,
+    hasKills,
+    isFlushed: cache === 'flushed',
+  }).plan();
+  return {
+    seed,
+    partitions,
+    hasFaults,
+    hasCache: cache !== 'missing',
+    ...settings,
+    actions,
+    quietAtMs: endMs + 10_000,
+  };
 }
 
 interface Disturbances {
@@ -136,7 +149,8 @@ class Planner {
       this.#actions.push({ atMs, do: 'outage', of: chance.pick(['cache', 'rows']), forMs: chance.pick([300, 6_000]) });
     }
     if (isFlushed && chance.oneIn(3)) this.#actions.push({ atMs, do: 'flush' });
-    if (hasCrashes && chance.oneIn(6)) this.#actions.push({ atMs, do: 'crash', lostMs: chance.pick([0, 20, 200, 600]) });
+    if (hasCrashes && chance.oneIn(6))
+      this.#actions.push({ atMs, do: 'crash', lostMs: chance.pick([0, 20, 200, 600]) });
     if (chance.oneIn(8)) this.#actions.push({ atMs, do: 'prune' });
     const maker = chance.below(MAKERS);
     const forMs = chance.pick([50, 1000, 6000, 15_000]);

@@ -1,5 +1,4 @@
 import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
 import { advanceLog } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
@@ -48,11 +47,11 @@ export class PartitionProjection {
   readonly #parts: ProjectionParts;
   readonly #load: LoadParts;
 
-  constructor(taken: TakenPartition, refused: ReadonlyMap<Address, string>, parts: ProjectionParts) {
+  constructor(taken: TakenPartition, parts: ProjectionParts) {
     this.#taken = taken;
     this.#parts = parts;
     const { store, reads, commitTransitionsMax } = parts;
-    this.#load = { store, reads, refused, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
+    this.#load = { store, reads, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
   }
 
   get taken(): TakenPartition {

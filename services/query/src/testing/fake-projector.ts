@@ -129,19 +129,16 @@ export class FakeProjector {
   }
 
   async #fold(partition: number, facts: readonly Fact[], block: ReturnType<BlockOf>): Promise<void> {
-    const { nextOffset, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+    const { nextOffset, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
     const clock = block === undefined ? before : { ...before, block: block.number, seconds: block.timestamp };
     const makers = new Set(facts.map(({ maker }) => maker));
-    await this.#parts.postgres.transaction(async (query) => {
-      await saveProjection(
-        { query },
-        {
+    await saveProjection(this.#parts.postgres, {
           partition,
-          version,
-          from: nextOffset,
-          to: (facts.at(-1)?.offset ?? nextOffset) + 1n,
-          isBlockBegun: false,
+          from: { nextOffset, blockParts: 0 },
+          to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0 },
           clock,
+          clockMs: 0,
+          forgetsEnded: false,
           makers: [...makers].map((maker) => ({
             maker,
             admission: 'ADMITTED',
@@ -149,6 +146,8 @@ export class FakeProjector {
             nonce: null,
             nonceBlock: null,
             dueAtSeconds: null,
+            listVersion: facts.findLast((fact) => fact.maker === maker)?.offset ?? 0n,
+            openOrders: 0,
             quarantinedOffset: null,
             quarantineReason: null,
             quarantineClock: null,
@@ -159,14 +158,9 @@ export class FakeProjector {
           changed: [],
           removed: facts.flatMap(({ commit }) => commit.removed ?? []),
           history: [],
-          cancelledHashes: [],
-        },
-      );
-      for (const { maker, orderHash, offset, commit } of facts) {
-        await query('update makers set list_version = $2 where maker = $1', [byteaOf(maker), offset]);
-        const table = commit.opened === undefined ? 'cancelling' : 'in_flight';
-        await query(`delete from ${table} where order_hash = $1`, [byteaOf(orderHash)]);
-      }
+          hashes: [],
+          submitted: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? { maker, orderHash } : [])),
+          settled: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? [] : { maker, orderHash })),
     });
   }
 }

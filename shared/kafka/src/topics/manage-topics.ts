@@ -14,6 +14,7 @@ const settingsReliedOn: ReadonlySet<string> = new Set([
   'cleanup.policy',
   'retention.ms',
   'retention.bytes',
+  'message.timestamp.type',
   'compression.type',
   'min.insync.replicas',
 ]);

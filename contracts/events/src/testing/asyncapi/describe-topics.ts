@@ -105,6 +105,9 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
 /** As the Kafka binding has it: numbers, and a list of policies. */
 function topicConfiguration(config: Readonly<Record<string, string>>): Schema {
   return Object.fromEntries(
-    Object.entries(config).map(([name, value]) => [name, name === 'cleanup.policy' ? value.split(',') : Number(value)]),
+    Object.entries(config).map(([name, value]) => {
+      const number = Number(value);
+      return [name, name === 'cleanup.policy' ? value.split(',') : Number.isNaN(number) ? value : number];
+    }),
   );
 }

@@ -143,7 +143,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
         (uncommitted) =>
           function (this: RowCommitter) {
             const changes = uncommitted.call(this);
-            return changes.map((one) => Object.assign(Object.create(one), { orders: new Map(), cancelled: new Map() }));
+            return changes.map((one) => Object.assign(Object.create(one), { hashOf: () => undefined }));
           },
       ),
   },
@@ -156,29 +156,9 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: () => replaceMethod(RowCommitter.prototype, 'readRows', () => (read) => read()),
   },
   {
-    name: 'a commit takes no notice of what others have committed',
-    plan: { hasBadRows: false },
-    plant: broken(RowsInMemory, 'ignoresOwners'),
+    name: 'the commit does not ask for the position',
+    plant: broken(RowsInMemory, 'ignoresPositions'),
   },
   { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
-  {
-    name: 'orders of a maker with bad rows stay in the book',
-    options: inState(({ owed }) => {
-      owed.set = () => owed;
-    }),
-    plan: { hasBadRows: true },
-    plant: nothing,
-  },
-  {
-    name: 'an order without a row of a maker with bad rows stays in the book',
-    options: inState(({ owed }) => {
-      const set = owed.set.bind(owed);
-      owed.set = (maker, orders) => {
-        orders.has = () => true;
-        return set(maker, orders);
-      };
-    }),
-    plan: { hasBadRows: true },
-    plant: nothing,
-  },
+  { name: 'a pending row is removed too early', plant: broken(RowsInMemory, 'forgetsTooEarly') },
 ];
