@@ -11,6 +11,7 @@ export {
   type Trust,
 } from './admit-orders.js';
 export * from './await-projection.js';
+export { createWriteWatch, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export * from './failures.js';
 export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema } from './migrate.js';
