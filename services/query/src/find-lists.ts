@@ -1,7 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
-import { type HeldLists, type JoinedList, joinRecords, type ListCache, RedisUnavailable } from '@makerbook/redis';
-import type { Logger } from '@makerbook/telemetry';
+import { type ReadModel, unlessAway } from '@makerbook/postgres';
+import { type HeldLists, type JoinedList, joinRecords, type ListCache } from '@makerbook/redis';
 
 /** A list, and where it comes from. */
 export interface Found {
@@ -21,40 +20,30 @@ export interface ListFinderParts {
   readonly held: HeldLists;
   readonly cache: ListCache;
   readonly rows: Pick<ReadModel, 'readMakerList'>;
-  readonly logger: Logger;
   /** Counts what became of each list that was offered to Redis. */
-  readonly filled: (outcome: 'filled' | 'tooLarge' | 'failed') => void;
+  readonly filled: (outcome: Awaited<ReturnType<ListCache['storeList']>>) => void;
 }
 
-export function createListFinder({ held, cache, rows, logger, filled }: ListFinderParts): ListFinder {
+export function createListFinder({ held, cache, rows, filled }: ListFinderParts): ListFinder {
   /** By maker and version: many requests that miss the same list at once read it once. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
   async function load(maker: Hex, version: bigint): Promise<Found | undefined> {
-    const cached = await present(cache.readList(maker));
+    const cached = await cache.readList(maker);
     if (cached?.version === version) {
       held.keep(maker, cached);
       return { list: cached, source: 'redis' };
     }
-    const stored = await present(rows.readMakerList(maker));
+    const stored = await unlessAway(rows.readMakerList(maker));
     if (stored === undefined) return undefined;
     const records = stored.records.map(({ acceptedOffset, expiresAtSeconds, json }) => {
       return { acceptedOffset: Number(acceptedOffset), expiresAtSeconds, json: Buffer.from(json) };
     });
     const list = joinRecords(stored.version, records);
     held.keep(maker, list);
-    void offer(maker, list);
+    // Nobody waits for it.
+    void cache.storeList(maker, list).then(filled, () => filled('failed'));
     return { list, source: 'postgres' };
-  }
-
-  /** Nobody waits for it. */
-  async function offer(maker: Hex, list: JoinedList): Promise<void> {
-    try {
-      filled((await cache.storeList(maker, list)) ? 'filled' : 'tooLarge');
-    } catch (error) {
-      filled('failed');
-      if (!(error instanceof RedisUnavailable)) logger.error({ error, maker }, 'a list was not cached');
-    }
   }
 
   return {
@@ -68,7 +57,7 @@ export function createListFinder({ held, cache, rows, logger, filled }: ListFind
     },
 
     async findNewest(maker) {
-      const cached = await present(cache.readList(maker));
+      const cached = await cache.readList(maker);
       const list = held.find(maker);
       if (cached !== undefined && (list === undefined || list.version < cached.version)) {
         return { list: cached, source: 'redis' };
@@ -76,14 +65,4 @@ export function createListFinder({ held, cache, rows, logger, filled }: ListFind
       return list && { list, source: 'memory' };
     },
   };
-}
-
-/** Undefined where Postgres or Redis is away. */
-export async function present<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof RedisUnavailable || error instanceof PostgresUnavailable) return undefined;
-    throw error;
-  }
 }

@@ -1,8 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { ListState } from '@makerbook/postgres';
+import type { ListState, WriteWatch } from '@makerbook/postgres';
 import { type HeldLists, type JoinedList, joinRecords } from '@makerbook/redis';
 import { createXXHash128 } from 'hash-wasm';
-import type { WriteWatch } from './await-writes.js';
 import type { Found, ListFinder } from './find-lists.js';
 import { type Page, takePage } from './take-page.js';
 

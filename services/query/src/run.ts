@@ -6,21 +6,22 @@ import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
 import {
   connectPostgres,
-  type ListState,
+  createWriteWatch,
   openReadModel,
   type Postgres,
   projectedBlock,
   type ReadModel,
+  unlessAway,
+  type WriteWatchOptions,
 } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, holdLists, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
-import { createWriteWatch, type WriteWatchOptions } from './await-writes.js';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
-import { createListFinder, present } from './find-lists.js';
+import { createListFinder } from './find-lists.js';
 import { reportHealth } from './health.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
@@ -53,6 +54,7 @@ const STATEMENT_MS_MAX = 2_000;
 export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
   const { logger, serveMetrics } = parts.telemetry;
   const nowMs = parts.nowMs ?? Date.now;
+  const monotonicMs = () => performance.now();
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => Promise<void>)[] = [];
   const stop = async () => {
@@ -69,19 +71,15 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
         makers,
         redis: settings.REDIS_URL === '' ? undefined : redis,
         postgres,
-        monotonicMs: () => performance.now(),
+        monotonicMs,
       }),
     });
     closing.push(() => ops.stop());
     const api = await serveApi({
       routes: [
-        createListRoute(
-          settings,
-          { redis, makers, rows: openReadModel(postgres) },
-          { logger, nowMs, monotonicMs: () => performance.now() },
-        ),
+        createListRoute(settings, { redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
         createInfoRoute(settings, {
-          readBlock: async () => (await present(projectedBlock(postgres, settings.PARTITIONS))) ?? null,
+          readBlock: async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null,
           nowMs,
         }),
         ...createDocumentRoutes(settings),
@@ -152,31 +150,26 @@ async function connect(
   return { redis, postgres, makers };
 }
 
-/** What the lists are read from. */
-export interface ListConnections extends Omit<Connections, 'postgres'> {
-  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList'>;
-}
-
+/** What the lists are read from, and the clocks. */
 export interface ListRouteParts extends Pick<WriteWatchOptions, 'after'> {
-  readonly logger: Logger;
+  readonly redis: RedisConnection;
+  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList'>;
+  readonly makers: Makers;
   readonly nowMs: () => number;
   /** Milliseconds that never go back. */
   readonly monotonicMs: () => number;
 }
 
 /** The flow of a GET, on whatever it is connected to. */
-export function createListRoute(
-  settings: QuerySettings,
-  { redis, rows, makers }: ListConnections,
-  { logger, nowMs, monotonicMs, after }: ListRouteParts,
-): Route {
+export function createListRoute(settings: QuerySettings, parts: ListRouteParts): Route {
+  const { redis, rows, makers, nowMs, monotonicMs, after } = parts;
   const metrics = createMetrics(makers);
   const held = holdLists();
-  const readState = (maker: Hex): Promise<ListState | undefined> => present(rows.readListState(maker));
+  const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
   const listParts = {
     held,
     watch: createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) }),
-    finder: createListFinder({ held, cache: createListCache(redis), rows, logger, filled: metrics.filled }),
+    finder: createListFinder({ held, cache: createListCache(redis), rows, filled: metrics.filled }),
   };
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
@@ -185,19 +178,18 @@ export function createListRoute(
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
     monotonicMs,
   });
-  const rules = {
-    hashers: createRequestHashers({
-      serviceName: settings.SERVICE_NAME,
-      chainId: settings.CHAIN_ID,
-      verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
-    }),
-    requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
-    clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
-    // A maker who was suspended or removed still sees what is open, and can cancel it.
-    isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
-  };
-  const parts: ListOrdersParts = {
-    rules,
+  const listOrdersParts: ListOrdersParts = {
+    rules: {
+      hashers: createRequestHashers({
+        serviceName: settings.SERVICE_NAME,
+        chainId: settings.CHAIN_ID,
+        verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
+      }),
+      requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
+      clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
+      // A maker who was suspended or removed still sees what is open, and can cancel it.
+      isKnown: (maker) => makers.admissionOf(maker) !== 'UNKNOWN',
+    },
     isWhitelistKnown: makers.isCaughtUp,
     replays,
     budget,
@@ -210,6 +202,6 @@ export function createListRoute(
     method: 'GET',
     path: paths.limitOrders,
     takesJson: false,
-    handle: (request) => listOrders(request, parts),
+    handle: (request) => listOrders(request, listOrdersParts),
   };
 }

@@ -34,6 +34,16 @@ const retryableStates = [
   '42P01', // a table is missing: the schema has not been migrated yet
 ];
 
+/** The answer of Postgres; undefined while it is away. */
+export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof PostgresUnavailable) return undefined;
+    throw error;
+  }
+}
+
 /** What `pg` threw, as one of the three classes above. */
 export function classify(error: unknown): PostgresUnavailable | InvariantBroken | PostgresRefused {
   if (error instanceof PostgresUnavailable || error instanceof InvariantBroken || error instanceof PostgresRefused) {

@@ -1,13 +1,12 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { RedisConnection } from './connect.js';
+import { type RedisConnection, RedisUnavailable } from './connect.js';
 import { decodeList, encodeList, type JoinedList } from './list-value.js';
 
-/** The lists of makers in Redis: one value for each maker, which says of which version it is. Both calls throw RedisUnavailable. */
+/** The lists of makers in Redis: one value for each maker, which says of which version it is. */
 export interface ListCache {
-  /** What was stored last, of whatever version. */
+  /** What was stored last, of whatever version; undefined also where Redis is away. */
   readList(maker: Hex): Promise<JoinedList | undefined>;
-  /** False where the list is too large. */
-  storeList(maker: Hex, list: JoinedList): Promise<boolean>;
+  storeList(maker: Hex, list: JoinedList): Promise<'filled' | 'tooLarge' | 'failed'>;
 }
 
 const TTL_SECONDS = 24 * 60 * 60;
@@ -17,14 +16,21 @@ const BODY_BYTES_MAX = 8 * 1024 * 1024;
 export function createListCache(redis: RedisConnection, bodyBytesMax = BODY_BYTES_MAX): ListCache {
   return {
     async readList(maker) {
-      const value = await redis.attempt((client) => client.getBuffer(redis.keys.list(maker)));
-      return value === null ? undefined : decodeList(value);
+      const value = await redis.attempt((client) => client.getBuffer(redis.keys.list(maker))).catch(ignoreOutage);
+      return value ? decodeList(value) : undefined;
     },
 
     async storeList(maker, list) {
-      if (list.body.length > bodyBytesMax) return false;
-      await redis.attempt((client) => client.set(redis.keys.list(maker), encodeList(list), 'EX', TTL_SECONDS));
-      return true;
+      if (list.body.length > bodyBytesMax) return 'tooLarge';
+      const value = encodeList(list);
+      const answer = await redis
+        .attempt((client) => client.set(redis.keys.list(maker), value, 'EX', TTL_SECONDS))
+        .catch(ignoreOutage);
+      return answer === 'OK' ? 'filled' : 'failed';
     },
   };
+}
+
+function ignoreOutage(error: unknown): undefined {
+  if (!(error instanceof RedisUnavailable)) throw error;
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisServers } from '@makerbook/settings';
 import { type Logger, timeOperations } from '@makerbook/telemetry';
-import { Cluster, Redis, ReplyError } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
 
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
@@ -70,7 +71,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     try {
       return await time(() => commands(client));
     } catch (error) {
-      throw isOutage(error) ? new RedisUnavailable((error as Error).message, { cause: error }) : error;
+      throw isOutage(error) ? new RedisUnavailable(error.message, { cause: error }) : error;
     }
   }
 
@@ -136,19 +137,16 @@ function openClient(options: ConnectRedisOptions): Redis {
     if (password !== undefined) one.options.password = password();
   };
   if (mode === 'cluster') {
-    const cluster = new Cluster(
-      servers.map(({ host, port }) => ({ host, port })),
-      {
-        lazyConnect: true,
-        enableOfflineQueue: false,
-        clusterRetryStrategy: retryStrategy,
-        slotsRefreshTimeout: connectTimeoutMs,
-        retryDelayOnFailover: 0,
-        // A host's certificate is for its name.
-        dnsLookup: (name, done) => done(null, name),
-        redisOptions: common,
-      },
-    );
+    const cluster = new Cluster(servers, {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryStrategy,
+      slotsRefreshTimeout: connectTimeoutMs,
+      retryDelayOnFailover: 0,
+      // A host's certificate is for its name.
+      dnsLookup: (name, done) => done(null, name),
+      redisOptions: common,
+    });
     cluster.on('+node', renewPassword);
     // It has the same commands, and sends each to the server that has its keys.
     return cluster as unknown as Redis;
@@ -164,7 +162,7 @@ function openClient(options: ConnectRedisOptions): Redis {
         }
       : {
           name: options.sentinelMaster ?? 'mymaster',
-          sentinels: servers.map(({ host, port }) => ({ host, port })),
+          sentinels: servers,
           sentinelCommandTimeout: connectTimeoutMs,
           ...(sentinelPassword && { sentinelPassword: sentinelPassword() }),
           ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
@@ -191,16 +189,9 @@ function serverNameOf(host = ''): { servername?: string } {
   return isIP(host) === 0 ? { servername: host } : {};
 }
 
-/**
- * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or busy with a script.
- * Redis 6 puts the code of a command inside a script behind words of its own: `ERR Error running script …: -OOM …`.
- */
-const cannotServe =
-  /(?:^|: -)(LOADING|READONLY|OOM|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MISCONF|UNBLOCKED)\b/;
-
-function isOutage(error: unknown): boolean {
-  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
-  return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
+/** Whatever Redis answers instead of a result: it is a cache, and nothing may fail for it. */
+function isOutage(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }
 
 function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void {
@@ -219,16 +210,10 @@ function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void 
   });
 }
 
-function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
-  if (client.status === 'ready' || client.status === 'end') return Promise.resolve(client.status === 'ready');
-  return new Promise((resolve) => {
-    const settle = (isReady: boolean) => {
-      clearTimeout(timer);
-      client.off('ready', onReady);
-      resolve(isReady);
-    };
-    const onReady = () => settle(true);
-    const timer = setTimeout(() => settle(false), timeoutMs);
-    client.once('ready', onReady);
-  });
+async function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
+  if (client.status !== 'ready' && client.status !== 'end') {
+    const ready = new Promise((resolve) => client.once('ready', resolve));
+    await Promise.race([ready, pause(timeoutMs, undefined, { ref: false })]);
+  }
+  return client.status === 'ready';
 }

@@ -140,8 +140,10 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
       redis,
       rows: store.openReadModel(requests.sender),
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
+      nowMs: () => life.nowMs(),
+      monotonicMs: () => life.nowMs(),
+      after: afterOf(life),
     },
-    { logger: silentLogger, nowMs: () => life.nowMs(), monotonicMs: () => life.nowMs(), after: afterOf(life) },
   );
   return (_, request) => route.handle(request);
 }

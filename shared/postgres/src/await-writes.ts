@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { ListState } from '@makerbook/postgres';
+import type { ListState } from './read-lists.js';
 
 export interface WriteWatch {
   /**
