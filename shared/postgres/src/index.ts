@@ -1,4 +1,3 @@
-export * from './await-projection.js';
 export { createWriteWatch, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
 export * from './claim-work.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';

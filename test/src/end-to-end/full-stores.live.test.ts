@@ -40,7 +40,7 @@ const [maker, other] = makers;
 beforeAll(async () => {
   stack = await openStack({ ownParts: true, settings });
   make = requestMaker(stack.addresses);
-  postgres = openPostgres('test', 2);
+  postgres = openPostgres('test', 1);
   await admitMaker(
     makers.map(({ address }) => address),
     stack.operatorEnvironment,
@@ -220,7 +220,7 @@ async function fillDiskOf(part: string): Promise<() => void> {
   return fillDisk(pid);
 }
 
-/** Takes every connection that a service does not hold at the moment, until none is left. */
+/** Takes every connection that there is, but one for the test itself. */
 async function occupyConnections(): Promise<() => Promise<void>> {
   const occupant = openPostgres(OCCUPANT, POSTGRES_CONNECTIONS);
   let isOver = false;
@@ -230,15 +230,8 @@ async function occupyConnections(): Promise<() => Promise<void>> {
       await pause(20);
     }
   };
-  // One connection is left for the test itself.
   const holding = Promise.all(Array.from({ length: POSTGRES_CONNECTIONS - 1 }, hold));
-  const mine = [OCCUPANT, 'test'];
-  await eventually(async () => {
-    const clients = "from pg_stat_activity where backend_type = 'client backend' and application_name";
-    await postgres.query(`select pg_terminate_backend(pid) ${clients} <> all($1)`, [mine]);
-    return (await postgres.query(`select pid ${clients} <> all($1)`, [mine])).length;
-  }, 0);
-  return async () => {
+  const end = async () => {
     isOver = true;
     await postgres.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
       OCCUPANT,
@@ -246,6 +239,24 @@ async function occupyConnections(): Promise<() => Promise<void>> {
     await holding;
     await occupant.close();
   };
+  try {
+    // Frozen services open no connection in the place of one that they lose.
+    const services = ['ingress', 'query', 'projector', 'chain-watcher'];
+    for (const service of services) await stack.freeze(service);
+    await eventually(async () => {
+      await postgres.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where backend_type = 'client backend' and application_name <> all($1)`,
+        [[OCCUPANT, 'test']],
+      );
+      return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
+    }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
+    stack.signal('SIGCONT', ...services);
+    return end;
+  } catch (error) {
+    await end();
+    throw error;
+  }
 }
 
 /** Sends commands to Redis, one after the other. @throws Error where one is refused */

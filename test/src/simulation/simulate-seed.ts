@@ -108,7 +108,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     for (let left = chance.below(13); left > 0; left -= 1) {
       done(await actOnChain(chain, protocol, fixture, [...orders.accepted, ...orders.kept], chance));
     }
-    // What it had reserved waits for its lease: that takes seconds, so it is rare.
+    // What it had in flight stays for some ten seconds, so it is rare.
     if (chance.oneIn(50) && services.isRunning('projector')) done(await faults.killIngressUnder(request));
     const seconds = drawSeconds(chance);
     if (chance.oneIn(3)) {
