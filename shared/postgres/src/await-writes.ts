@@ -16,8 +16,11 @@ export interface WriteWatchOptions {
   /** Pause between two reads. Default 10. */
   readonly pollMs?: number;
   /** Does the work after the time, unless it is called off. Default: a timer of this process. */
-  readonly after?: (ms: number, work: () => void) => () => void;
+  readonly after?: After;
 }
+
+/** Does the work after the time, unless it is called off. */
+export type After = (ms: number, work: () => void) => () => void;
 
 interface Waiter {
   readonly show: (state: ListState | undefined) => void;

@@ -109,7 +109,6 @@ test('the partitions of a process that is killed, frozen or stopped are served b
 
   frozen.child.kill('SIGTERM');
   const afterStop = await silence();
-  console.log({ afterKill, afterFreeze, afterStop });
   expect(Math.max(afterKill, afterFreeze)).toBeLessThan(GONE_MS_MAX);
   expect(afterStop).toBeLessThan(STOPPED_MS_MAX);
   expect(frozen.child.exitCode).toBe(0);

@@ -13,7 +13,7 @@ const CONNECT_TIMEOUT_MS = 3_000;
 /** Every call has a deadline of its own, so the library's is never reached. */
 const REQUEST_TIMEOUT_MS = 600_000;
 /** More than a broker waits for news before it answers a fetch. */
-const LATE_MS = 1_000;
+const LATE_MS = 700;
 /** The library would queue requests beyond its bound and send them later, perhaps after they were refused. */
 const IN_FLIGHT_MAX = 1_000_000;
 
@@ -31,7 +31,7 @@ export class Broker {
   readonly #onLate: (() => void) | undefined;
   #isClosed = false;
 
-  /** @param onLate called each second while a call is not answered */
+  /** @param onLate called again and again while a call is not answered */
   constructor(id: number, address: Address, options: ConnectOptions, onLate?: () => void) {
     this.id = id;
     this.address = address;
