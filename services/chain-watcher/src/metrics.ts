@@ -33,7 +33,7 @@ export function createMetrics() {
   const facts = count('block_facts', 'Facts published with blocks');
   const unreadable = count('unreadable_values', 'Values of tokens that could not be read and count as zero');
   const gaps = count('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave');
-  const takeOvers = count('take_overs', 'How often this watcher took over');
+  const takeOvers = count('takeovers', 'How often this watcher took over');
   const broken = count('subscription_breaks', 'How often the WebSocket subscription to new blocks broke');
   const halts = count('halts', 'Halts because the chain or the log is not what it was');
   for (const counter of [blocks, facts, gaps, takeOvers, broken, halts]) counter.add(0);

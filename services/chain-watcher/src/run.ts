@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import {
   ChainContradiction,
@@ -151,8 +150,6 @@ class RunningWatcher implements Watcher {
       nowMs,
       unixMs,
       random: Math.random,
-      // Short: it is in the id of every reading.
-      name: randomBytes(6).toString('base64url'),
       wait: waitFor,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
       loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),

@@ -33,8 +33,6 @@ export interface WatcherState {
 
 /** What the process provides: log, node, a clock, and what is to be done about failures. */
 export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
-  /** Names this process; no other one has the same. */
-  readonly name: string;
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => number;
   /** From 0 to 1. */
@@ -133,14 +131,13 @@ export class Work {
 
   /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
   private async hold(): Promise<void> {
-    const { openPublisher, topics, name, unixMs, node, settings, signal, retryFor } = this.parts;
+    const { openPublisher, topics, unixMs, node, settings, signal, retryFor } = this.parts;
     const { PARTITIONS: partitions, BLOCK_AHEAD_SECONDS_MAX: secondsMax } = settings;
     const fenced = openPublisher();
     const publisher = new FactPublisher({
       publisher: fenced,
       topic: topics.makerEvents,
       partitions,
-      name,
       unixMs,
       assertTimely: (block) => refuseAhead(block, { node, unixMs, secondsMax }),
     });

@@ -150,7 +150,7 @@ const chainWatcher: DashboardSpec = {
       title: 'Who publishes',
       panels: [
         lines('Holder', 'short', each('holders')),
-        lines('Take-overs', 'short', each('take_overs_total')),
+        lines('Take-overs', 'short', each('takeovers_total')),
         lines('Halts', 'short', each('halts_total')),
         lines(
           'Records of the log',

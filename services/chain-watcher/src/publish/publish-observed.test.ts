@@ -50,7 +50,6 @@ function setUp(answer: (records: readonly LogRecord[]) => Promise<void> = async 
     publisher: { append } as unknown as FencedPublisher,
     topic: 'facts',
     partitions: PARTITIONS,
-    name: 'me',
     unixMs: () => 0,
     assertTimely: async ({ number }) => {
       if (number > block.number) throw new Error('ahead');
@@ -97,15 +96,16 @@ describe('what was read at a block', () => {
 });
 
 describe('a record', () => {
-  test('has an id of its own, and continues the trace of its request', async () => {
+  test('has an id of its own, which a repeat has too, and continues the trace of its request', async () => {
     const { publisher, appends } = setUp();
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     const maker = makerOf(0);
-    await publisher.publish([{ ...observed(maker), trace: { traceparent } }, observed(maker)]);
-    const [first, second] = appends.flat().map(({ headers }) => headers);
+    await publisher.publish([{ ...observed(maker), trace: { traceparent } }, observed(maker), observed(maker, 1)]);
+    const [first, second, third] = appends.flat().map(({ headers }) => headers);
     expect(first?.['traceparent']).toBe(traceparent);
     expect(second?.['traceparent']).toBeUndefined();
-    expect(first?.['ce_id']).not.toBe(second?.['ce_id']);
+    expect(second?.['ce_id']).toBe(first?.['ce_id']);
+    expect(third?.['ce_id']).not.toBe(first?.['ce_id']);
   });
 
   test('is known to be before an offset once it is appended, and not where an append has failed', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   type BlockRef,
   encodeMakerEvent,
@@ -22,8 +23,6 @@ export interface PublisherOptions {
   readonly publisher: FencedPublisher;
   readonly topic: string;
   readonly partitions: number;
-  /** Names this process, in the ids of its readings; no other one has the same. */
-  readonly name: string;
   /** Milliseconds since 1970. */
   readonly unixMs: () => number;
   /** Throws where nothing may be published of the block. */
@@ -38,8 +37,6 @@ const SOURCE = '/makerbook/chain-watcher';
  */
 export class FactPublisher {
   private readonly options: PublisherOptions;
-  /** Of the readings of this holder, so that each has an id of its own. */
-  private written = 0;
   /** The last record of each partition, -1 before the first; undefined while an append is under way, and after one that failed. */
   private readonly appendedTo: (bigint | undefined)[];
 
@@ -79,8 +76,8 @@ export class FactPublisher {
 
   /** Says that another watcher may take over at once. One that cannot be told finds out by itself. */
   async resign(): Promise<void> {
-    const { name, unixMs } = this.options;
-    const record = this.recordOf(servicePartition, { type: 'WatcherResigned' }, `${name}:WatcherResigned`, unixMs());
+    const timeMs = this.options.unixMs();
+    const record = this.recordOf(servicePartition, { type: 'WatcherResigned' }, `WatcherResigned:${timeMs}`, timeMs);
     await this.append([record]).catch(() => undefined);
   }
 
@@ -94,9 +91,11 @@ export class FactPublisher {
 
   private recordsOf(observed: readonly Observed[]): LogRecord[] {
     return observed.map(({ fact, trace }) => {
-      this.written += 1;
+      // A repeat has the same id, whoever reads it.
+      const digest = createHash('sha256').update(JSON.stringify(fact)).digest('base64url');
+      const id = `${fact.block.number}:${digest.slice(0, 22)}`;
       const partition = partitionOf(fact.maker, this.options.partitions);
-      return this.recordOf(partition, fact, `${this.options.name}:${this.written}`, fact.block.timestamp * 1000, trace);
+      return this.recordOf(partition, fact, id, fact.block.timestamp * 1000, trace);
     });
   }
 

@@ -55,7 +55,6 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, { lo
     source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings,
-    name: life.name,
     random: () => faults.random(),
     loadOrders,
     verifyChain: () => Promise.resolve(),
