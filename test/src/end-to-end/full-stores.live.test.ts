@@ -55,7 +55,8 @@ afterAll(async () => {
 
 function openPostgres(applicationName: string, poolMax: number): Postgres {
   const url = stack.addresses.databaseUrl;
-  return connectPostgres({ url, applicationName, poolMax, statementTimeoutMs: 600_000, onConnectionLost() {} });
+  const timeouts = { connectTimeoutMs: 60_000, statementTimeoutMs: 600_000 };
+  return connectPostgres({ url, applicationName, poolMax, ...timeouts, onConnectionLost() {} });
 }
 
 /** A request of each endpoint; of POST and of cancellations in each form. */
@@ -239,10 +240,10 @@ async function occupyConnections(): Promise<() => Promise<void>> {
     await holding;
     await occupant.close();
   };
+  // Frozen services open no connection in the place of one that they lose.
+  const services = ['ingress', 'query', 'projector', 'chain-watcher'];
+  for (const service of services) await stack.freeze(service);
   try {
-    // Frozen services open no connection in the place of one that they lose.
-    const services = ['ingress', 'query', 'projector', 'chain-watcher'];
-    for (const service of services) await stack.freeze(service);
     await eventually(async () => {
       await postgres.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
@@ -251,11 +252,12 @@ async function occupyConnections(): Promise<() => Promise<void>> {
       );
       return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
     }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
-    stack.signal('SIGCONT', ...services);
     return end;
   } catch (error) {
     await end();
     throw error;
+  } finally {
+    stack.signal('SIGCONT', ...services);
   }
 }
 
