@@ -224,6 +224,8 @@ async function fillDiskOf(part: string): Promise<() => void> {
 /** Takes every connection that there is, but one for the test itself. */
 async function occupyConnections(): Promise<() => Promise<void>> {
   const occupant = openPostgres(OCCUPANT, POSTGRES_CONNECTIONS);
+  // The test's own connection comes first.
+  await postgres.check();
   let isOver = false;
   const hold = async () => {
     while (!isOver) {
