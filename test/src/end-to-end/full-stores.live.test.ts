@@ -45,7 +45,6 @@ beforeAll(async () => {
     makers.map(({ address }) => address),
     stack.operatorEnvironment,
   );
-  await eventually(answerNormally, []);
 });
 
 afterAll(async () => {
@@ -282,6 +281,7 @@ function askRedis(...commands: readonly string[]): Promise<void> {
 test.each(outages.map((outage) => [outage.what, outage] as const))(
   '%s: no endpoint answers 500, or later than its time limits',
   async (_, { works, fails, begin }) => {
+    await eventually(answerNormally, []);
     const rounds = await Promise.all(Array.from({ length: ROUNDS }, placeTwo));
     const answers: Answer[] = [];
     const end = await begin();
