@@ -45,7 +45,6 @@ beforeAll(async () => {
     makers.map(({ address }) => address),
     stack.operatorEnvironment,
   );
-  await eventually(answerNormally, []);
 });
 
 afterAll(async () => {
@@ -55,7 +54,8 @@ afterAll(async () => {
 
 function openPostgres(applicationName: string, poolMax: number): Postgres {
   const url = stack.addresses.databaseUrl;
-  return connectPostgres({ url, applicationName, poolMax, statementTimeoutMs: 600_000, onConnectionLost() {} });
+  const timeouts = { connectTimeoutMs: 60_000, statementTimeoutMs: 600_000 };
+  return connectPostgres({ url, applicationName, poolMax, ...timeouts, onConnectionLost() {} });
 }
 
 /** A request of each endpoint; of POST and of cancellations in each form. */
@@ -223,6 +223,8 @@ async function fillDiskOf(part: string): Promise<() => void> {
 /** Takes every connection that there is, but one for the test itself. */
 async function occupyConnections(): Promise<() => Promise<void>> {
   const occupant = openPostgres(OCCUPANT, POSTGRES_CONNECTIONS);
+  // The test's own connection comes first.
+  await postgres.check();
   let isOver = false;
   const hold = async () => {
     while (!isOver) {
@@ -239,10 +241,10 @@ async function occupyConnections(): Promise<() => Promise<void>> {
     await holding;
     await occupant.close();
   };
+  // Frozen services open no connection in the place of one that they lose.
+  const services = ['ingress', 'query', 'projector', 'chain-watcher'];
+  for (const service of services) await stack.freeze(service);
   try {
-    // Frozen services open no connection in the place of one that they lose.
-    const services = ['ingress', 'query', 'projector', 'chain-watcher'];
-    for (const service of services) await stack.freeze(service);
     await eventually(async () => {
       await postgres.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
@@ -251,11 +253,12 @@ async function occupyConnections(): Promise<() => Promise<void>> {
       );
       return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
     }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
-    stack.signal('SIGCONT', ...services);
     return end;
   } catch (error) {
     await end();
     throw error;
+  } finally {
+    stack.signal('SIGCONT', ...services);
   }
 }
 
@@ -278,6 +281,7 @@ function askRedis(...commands: readonly string[]): Promise<void> {
 test.each(outages.map((outage) => [outage.what, outage] as const))(
   '%s: no endpoint answers 500, or later than its time limits',
   async (_, { works, fails, begin }) => {
+    await eventually(answerNormally, []);
     const rounds = await Promise.all(Array.from({ length: ROUNDS }, placeTwo));
     const answers: Answer[] = [];
     const end = await begin();
