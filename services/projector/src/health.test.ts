@@ -36,7 +36,7 @@ describe('liveness', () => {
 
   test('a loop that has failed is not ready, with the reason', () => {
     const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
-    expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
+    expect(judgeReadiness(failed, 'ok')).toMatchObject({
       isOk: false,
       checks: { kafka: 'the consumer loop has failed: the database belongs to another log' },
     });
@@ -50,19 +50,19 @@ describe('liveness', () => {
 
 describe('readiness', () => {
   test('names the dependency that is missing', () => {
-    expect(judgeReadiness(signs(), 'ok', true)).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
-    expect(judgeReadiness(signs(), 'connection refused', true)).toMatchObject({
+    expect(judgeReadiness(signs(), 'ok')).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
+    expect(judgeReadiness(signs(), 'connection refused')).toMatchObject({
       isOk: false,
       checks: { kafka: 'ok', postgres: 'connection refused' },
     });
-    expect(judgeReadiness(signs({}, 1_020_000), 'ok', true).checks['kafka']).toMatch(/no broker has answered for 20 s/);
+    expect(judgeReadiness(signs({}, 1_020_000), 'ok').checks['kafka']).toMatch(/no broker has answered for 20 s/);
   });
 
   test('a process that owns nothing is ready, once it has looked whether anything is free', () => {
     const idle = signs({ assigned: [], lastPollAtMs: 1_001_000 });
-    expect(judgeReadiness(idle, 'ok', true)).toMatchObject({ isOk: true, notes: { assigned: '0 partitions' } });
+    expect(judgeReadiness(idle, 'ok')).toMatchObject({ isOk: true, notes: { assigned: '0 partitions' } });
     const starting = { ...idle, claims: { ...idle.claims, waitFor: 'the first looks are not answered yet' } };
-    expect(judgeReadiness(starting, 'ok', true)).toMatchObject({
+    expect(judgeReadiness(starting, 'ok')).toMatchObject({
       isOk: false,
       checks: { postgres: 'ok', claims: 'the first looks are not answered yet' },
     });
@@ -70,7 +70,7 @@ describe('readiness', () => {
 
   test('a partition that waits to be retried is shown with its reason', () => {
     const retrying = new Map([[7, 'postgres is not available']]);
-    expect(judgeReadiness(signs({ retrying }), 'ok', true)).toMatchObject({
+    expect(judgeReadiness(signs({ retrying }), 'ok')).toMatchObject({
       isOk: false,
       checks: { partitions: 'waiting to be retried: 7: postgres is not available' },
     });
@@ -78,16 +78,9 @@ describe('readiness', () => {
 
   test('a partition whose rows wait to be committed is shown with its reason', () => {
     const waiting = { ...signs(), commitsWaiting: new Map([[3, 'postgres is starting']]) };
-    expect(judgeReadiness(waiting, 'ok', true)).toMatchObject({
+    expect(judgeReadiness(waiting, 'ok')).toMatchObject({
       isOk: false,
       checks: { partitions: 'waiting to be retried: 3: postgres is starting' },
-    });
-  });
-
-  test('Redis is shown and not needed', () => {
-    expect(judgeReadiness(signs(), 'ok', false)).toMatchObject({
-      isOk: true,
-      checks: { redis: expect.stringMatching(/does not answer/) },
     });
   });
 });

@@ -41,10 +41,10 @@ export function judgeLiveness({ nowMs, consumer, claims }: Signs, silenceMsMax: 
 
 /**
  * Whether facts are being projected: the loop runs, Postgres answers, and no batch and no commit of a partition waits to be
- * retried. A process that owns nothing because others own all is ready. Redis is reported and not needed.
+ * retried. A process that owns nothing because others own all is ready.
  * @param postgres `ok`, or why it does not answer
  */
-export function judgeReadiness(signs: Signs, postgres: string, isRedisThere: boolean): Health {
+export function judgeReadiness(signs: Signs, postgres: string): Health {
   const { nowMs, consumer, claims, commitsWaiting, lagMessages } = signs;
   const silenceMs = nowMs - consumer.lastPollAtMs;
   const kafka =
@@ -60,7 +60,7 @@ export function judgeReadiness(signs: Signs, postgres: string, isRedisThere: boo
   const checks = { kafka, postgres, claims: claims.waitFor ?? 'ok', partitions };
   return {
     isOk: Object.values(checks).every((check) => check === 'ok'),
-    checks: { ...checks, redis: isRedisThere ? 'ok' : 'does not answer: lists are served from Postgres' },
+    checks,
     notes: {
       assigned: `${consumer.assigned.length} partitions`,
       lag: `${lagMessages} messages`,

@@ -95,7 +95,7 @@ describe('a running projector', () => {
     await until(async () => (await ask(projector, '/readyz')).status === 200);
     expect(JSON.parse((await ask(projector, '/readyz')).text)).toMatchObject({
       status: 'ok',
-      checks: { kafka: 'ok', postgres: 'ok', redis: 'ok', partitions: 'ok' },
+      checks: { kafka: 'ok', postgres: 'ok', partitions: 'ok' },
       notes: { assigned: `${testPartitions} partitions` },
     });
     expect((await ask(projector, '/livez')).status).toBe(200);

@@ -11,12 +11,10 @@ import {
   type PostgresOptions,
   verifySchema,
 } from '@makerbook/postgres';
-import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
 import { startPruning } from './commit/prune-rows.js';
-import { createCacheRefresh } from './commit/refresh-cache.js';
 import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
@@ -46,7 +44,6 @@ interface Connections {
   readonly postgres: Postgres;
   /** Looks at the claims wait for nothing else. */
   readonly claims: Postgres;
-  readonly redis: RedisConnection;
   readonly log: Log;
 }
 
@@ -74,7 +71,7 @@ export async function runProjector(
     };
     const connections = await connect(settings, telemetry, closing);
     const meters = createMetrics();
-    const projector = createFrom(settings, telemetry, connections, meters, hooks);
+    const projector = createFrom(settings, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
     const consumer = connections.log.consumePartitions({
@@ -119,15 +116,12 @@ export async function runProjector(
       commitsWaiting: waitingCommits(projector),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
-    const { postgres, redis } = connections;
+    const { postgres } = connections;
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: async () => {
-        const [store, isRedisThere] = await Promise.all([answerOf(postgres.check()), redis.isThere()]);
-        return judgeReadiness(signs(), store, isRedisThere);
-      },
+      ready: async () => judgeReadiness(signs(), await answerOf(postgres.check())),
       serveMetrics: telemetry.serveMetrics,
     });
     // Partitions are given back at once, whatever a probe waits for.
@@ -167,23 +161,15 @@ async function connect(
   });
   closing.push(claims.close);
   await verifySchema(postgres);
-  const redis = connectRedis({
-    ...redisConnection(settings),
-    logger,
-    clientName: 'makerbook-projector',
-  });
-  closing.push(redis.close);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
   closing.push(log.close);
   await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
-  await redis.waitUntilReady(1_000);
-  return { postgres, claims, redis, log };
+  return { postgres, claims, log };
 }
 
 function createFrom(
   settings: ProjectorSettings,
-  { logger }: Telemetry,
-  { postgres, redis, log }: Connections,
+  { postgres, log }: Connections,
   meters: ProjectorMeters,
   hooks: TestHooks,
 ): Projector {
@@ -193,7 +179,6 @@ function createFrom(
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),
     transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
-    refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
     ...foldBounds(settings),
     // A reading takes three connections; the others wait here, and not for a connection until they are given up.
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),

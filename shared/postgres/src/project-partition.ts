@@ -84,7 +84,9 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
     await query('set transaction isolation level repeatable read, read only');
     const projection = await readProjection({ query }, partition);
     const [server] = await query<{ started_at: bigint }>(
-      'select (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint as started_at',
+      // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.
+      `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
+         as started_at`,
     );
     const due = await query<{ maker: Hex; due_at_seconds: bigint; open_orders: number }>(
       'select maker, due_at_seconds, open_orders from makers where partition = $1 and due_at_seconds is not null',

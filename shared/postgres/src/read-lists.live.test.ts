@@ -14,7 +14,10 @@ beforeAll(async () => {
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
 });
 afterAll(() => postgres.close());
-beforeEach(() => postgres.query('truncate makers, orders, hashes, in_flight, cancelling, trust'));
+beforeEach(async () => {
+  await postgres.query('truncate makers, orders, hashes, in_flight, cancelling');
+  await postgres.query('update trust set is_trusted = false, started_at = pg_postmaster_start_time()');
+});
 
 const addMaker = (whose: Hex, version: bigint) =>
   postgres.query(`insert into makers (maker, partition, admission, list_version) values ($1, 3, 'ADMITTED', $2)`, [
@@ -49,8 +52,7 @@ const remember = (whose: Hex, n: number, state: 'ACCEPTED' | 'UNFOLDED') =>
     `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds) values ($1, $2, 3, $3, $4, 0, 9)`,
     [byteaOf(hashOf(n)), byteaOf(whose), state, state === 'UNFOLDED' ? '0x1' : null],
   );
-const trust = (isTrusted: boolean) =>
-  postgres.query('insert into trust values (true, pg_postmaster_start_time(), 0, $1)', [isTrusted]);
+const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
 
 describe('the state of a list', () => {
   test('of a maker that nobody knows is the one before the first', async () => {

@@ -16,9 +16,8 @@ import type { Life } from '@makerbook/parts';
 import { type Calm, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import { type After, PostgresUnavailable } from '@makerbook/postgres';
 import type { Projector } from '@makerbook/projector/testing';
-import { consumePartition, createCacheRefresh, createTestProjector, type Holder } from '@makerbook/projector/testing';
+import { consumePartition, createTestProjector, type Holder } from '@makerbook/projector/testing';
 import { createListRoute, readEnvironment as readQuerySettings } from '@makerbook/query';
-import { createPartitionRefresher } from '@makerbook/redis';
 import type { RedisInMemory } from '@makerbook/redis/testing';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
@@ -151,12 +150,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
 /** @returns a holder for each partition */
 export function runProjector(life: Life, draw: number, world: World): readonly Holder[] {
   const { plan, store, parked, onTaken, onFatal, note } = world;
-  const { log, redis, requests } = connect(life, draw, world);
-  let epochs = 0;
-  const randomEpoch = () => {
-    epochs += 1;
-    return `${life.name}-${epochs}`;
-  };
+  const { log, requests } = connect(life, draw, world);
   const projector: Projector = createTestProjector({
     store: store.connect(requests.sender),
     log,
@@ -165,7 +159,6 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
     partitions: plan.partitions,
     routingGraceSeconds: GRACE_SECONDS,
     ...plan.projector,
-    refreshCache: createCacheRefresh(createPartitionRefresher(redis, { randomEpoch }), silentLogger, () => undefined),
     taken: () => {
       for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
     },

@@ -10,9 +10,8 @@ import {
   type RowsPosition,
 } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
-import { describeCacheChanges, describeRows } from './describe-rows.js';
+import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
-import type { CacheRefresh } from './refresh-cache.js';
 import type { Semaphore } from './semaphore.js';
 
 /** Where a test may stop the process; whatever it throws is thrown there. */
@@ -20,8 +19,6 @@ export type Step = 'before publish' | 'after publish' | 'before commit' | 'after
 
 export interface CommitParts {
   readonly store: ProjectionStore;
-  /** Absent: a fold beside the one that serves. */
-  readonly refreshCache?: CacheRefresh;
   /** Commits of all partitions of the process. */
   readonly commits: Semaphore;
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
@@ -55,14 +52,11 @@ export class RowCommitter {
   #failure: Error | undefined;
   /** The log's clock when it was last looked for appends that have ended. */
   #forgotAtMs = 0;
-  /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
-  #cached: bigint | undefined;
 
   constructor(state: PartitionState, projection: Projection, parts: CommitParts) {
     this.#state = state;
     this.#parts = parts;
     this.#committed = projection;
-    this.#cached = projection.blockParts > 0 ? undefined : projection.nextOffset;
   }
 
   /** What is folded and perhaps not in Postgres, oldest first. */
@@ -175,7 +169,6 @@ export class RowCommitter {
     this.#committed = target;
     this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
     await onStep?.('after commit', rules.partition);
-    await this.#refresh(target, changes, rows);
   }
 
   /** Where a try of which no answer came has committed after all, the next one finds the rows moved, and fails. */
@@ -198,23 +191,9 @@ export class RowCommitter {
     }
     this.waitsFor = undefined;
   }
-
-  /** Redis gets whole facts alone: its position cannot be in the middle of a block. */
-  async #refresh({ nextOffset, blockParts }: Target, changes: Changes, { opened }: ChangedRows): Promise<void> {
-    const { refreshCache } = this.#parts;
-    if (refreshCache === undefined) return;
-    const prevPos = this.#cached ?? nowhere;
-    this.#cached = blockParts > 0 ? undefined : nextOffset;
-    if (blockParts > 0) return;
-    const { partition } = this.#state.rules;
-    await refreshCache({ partition, prevPos, newPos: nextOffset, changes: describeCacheChanges(changes, opened) });
-  }
 }
 
 /** Whether one position was left before another one was reached. */
 export function isBehind(one: RowsPosition, other: RowsPosition): boolean {
   return one.nextOffset === other.nextOffset ? one.blockParts < other.blockParts : one.nextOffset < other.nextOffset;
 }
-
-/** A position where Redis never is: it forgets the partition, and fills anew. */
-const nowhere = -1n;

@@ -1,7 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { expirySeconds, type Funding, type Maker, type OpenOrder, recordEnd, recordStart } from '@makerbook/domain';
+import { expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
 import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
-import type { OrderChange } from '@makerbook/redis';
 import type { HeldMakers } from '../fold/hold-makers.js';
 import type { Changes } from './gather-changes.js';
 
@@ -30,35 +29,6 @@ export function describeRows(
   }
   const { history, hashes, submitted, settled } = changes;
   return { makers, funding, fundingDropped, ...orderRows(changes), history, hashes, submitted, settled };
-}
-
-/**
- * What the caches have to know of it: the record as it is listed, for every order that opened, changed or went.
- * @param opened the rows of the new ones, whose records are serialised
- */
-export function describeCacheChanges({ orders, hashes }: Changes, opened: readonly OrderRow[]): OrderChange[] {
-  const serialised = new Map(opened.map((row) => [row.orderHash, row.recordStart]));
-  const changes: OrderChange[] = [];
-  for (const { state, maker, orderHash, expiresAtSeconds } of hashes) {
-    if (state === 'CANCELLED') changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
-  }
-  for (const { maker, isNew, isOpen, order } of orders.values()) {
-    const { orderHash, acceptedOffset } = order;
-    const expiresAtSeconds = expirySeconds(order);
-    if (!isOpen) changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
-    else {
-      changes.push({
-        kind: isNew ? 'opened' : 'changed',
-        maker,
-        orderHash,
-        salt: `0x${order.order.salt.toString(16)}`,
-        acceptedOffset,
-        expiresAtSeconds,
-        record: (serialised.get(orderHash) ?? recordStart(order)) + recordEnd(order.state),
-      });
-    }
-  }
-  return changes;
 }
 
 /** An order that came and went leaves history alone. */

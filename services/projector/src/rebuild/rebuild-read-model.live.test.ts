@@ -67,7 +67,7 @@ describe('verify', () => {
   ])('names what differs after %s', async (sql, difference) => {
     await projectAll(here, here.projector(), stream.slice(0, 120));
     await here.postgres.query(sql);
-    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(difference)]);
+    expect((await verifyReadModel(options()))[0]).toMatch(difference);
   });
 
   test('names an order that the book holds in another state', async () => {
@@ -160,7 +160,8 @@ describe('pruned rows', () => {
     await here.postgres.query(
       'delete from order_history where log_offset = (select max(log_offset) from order_history)',
     );
-    await here.postgres.query(`delete from hashes where order_hash = (select min(order_hash) from orders)`);
+    await here.postgres.query(`delete from hashes where order_hash = (
+         select min(order_hash) from hashes h join makers m using (maker) where coalesce(h.nonce >= m.nonce, true))`);
     expect(await verifyReadModel(options())).toEqual([
       expect.stringMatching(/^order_history: /),
       expect.stringMatching(/^hashes: /),

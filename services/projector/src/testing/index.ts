@@ -1,4 +1,3 @@
-export { createCacheRefresh } from '../commit/refresh-cache.js';
 export type { Projector } from '../own/project-log.js';
 export { createTestProjector } from './create-test-projector.js';
 export { drawStream, makersOf, orderOf } from './generate-facts.js';

@@ -122,14 +122,13 @@ function describeMaker(maker: Hex, { makers, funding, orders }: Tables): string 
   return row === undefined ? unknown : describeRows(row, funding, ordersOf(maker, orders));
 }
 
-const unknown = JSON.stringify([['UNKNOWN', {}, null], null, ['0', 0], null, [], []]);
+const unknown = JSON.stringify([['UNKNOWN', {}, null], null, null, [], [], ['0', 0]]);
 
 function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnType<typeof ordersOf>): string {
   const { quarantinedOffset, quarantineReason, quarantineClock } = row;
   return JSON.stringify([
     [row.admission, row.limits, row.nonce === null ? null : [row.nonce, row.nonceBlock]],
     row.dueAtSeconds,
-    [String(row.listVersion), row.openOrders],
     quarantinedOffset === null ? null : [String(quarantinedOffset), quarantineReason, quarantineClock],
     [...funding.values()]
       .filter(({ maker }) => maker === row.maker)
@@ -143,6 +142,7 @@ function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnT
       [order.remaining, order.isObserved, order.inBook],
       [order.status, order.reason],
     ]),
+    [String(row.listVersion), row.openOrders],
   ]);
 }
 

@@ -274,7 +274,6 @@ export class Replay {
     return JSON.stringify([
       [admission, limits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
       Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
-      [String(listVersion), orders.size],
       quarantine === undefined ? null : [String(quarantine.offset), quarantine.reason, quarantine.clock],
       [...funding]
         .map(([token, { known, openOrders }]) => {
@@ -287,6 +286,7 @@ export class Replay {
         [String(order.remaining), order.isObserved, order.inBook],
         [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
       ]),
+      [String(listVersion), orders.size],
     ]);
   }
 }
