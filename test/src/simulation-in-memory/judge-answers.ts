@@ -201,11 +201,17 @@ class AnswerJudge {
         kind !== 'GET' && whose === maker && answer !== undefined && answer.atMs <= atMs && !isRefusal(answer.reply),
     );
     const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
-    const written = [...this.#submitted.values(), ...this.#cancelled.values()].flat().filter(({ fact }) => {
+    const isWritten = ({ fact }: Told) => {
       const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
       return 'maker' in fact && fact.maker === maker && numbers.has(cause?.requestId ?? '');
+    };
+    const placed = [...this.#submitted.values()].flat().filter(isWritten);
+    // A cancellation that repeats another, or comes after the order's end, changes nothing.
+    const ended = [...this.#cancelled].flatMap(([hash, told]) => {
+      if (!told.some(isWritten)) return [];
+      return [...told.map(({ offset }) => offset), ...this.#removals(hash)].reduce((a, b) => (a < b ? a : b));
     });
-    return written.reduce((behind, { offset }) => (offset >= behind ? offset + 1n : behind), 0n);
+    return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
   }
 
   #openings(hash: Hex): bigint[] {
