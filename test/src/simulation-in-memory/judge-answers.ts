@@ -209,7 +209,8 @@ class AnswerJudge {
     // A cancellation that repeats another, or comes after the order's end, changes nothing.
     const ended = [...this.#cancelled].flatMap(([hash, told]) => {
       if (!told.some(isWritten)) return [];
-      return [...told.map(({ offset }) => offset), ...this.#removals(hash)].reduce((a, b) => (a < b ? a : b));
+      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) => (a < b ? -1 : 1));
+      return first ?? [];
     });
     return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
   }
