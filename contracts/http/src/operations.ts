@@ -221,7 +221,7 @@ const list: Operation = {
           .string()
           .regex(/^([1-9][0-9]*|unknown)$/)
           .optional(),
-        "There when the list does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell",
+        "There when the list does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell. A DELETE that was answered during an outage of the database may not be counted",
       ),
     }),
   },

@@ -44,7 +44,9 @@ export async function readList(
   if (list !== found.list) held.keep(maker, list);
   const { records, nextCursor } = takePage(list.records, page);
   const body = records === list.records ? list.body : joinRecords(list.version, records).body;
-  const isKnown = state !== undefined && current !== undefined && !state.isUnsure;
+  // After a crash of Postgres the rows can be older than they were when their state was read.
+  const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
+  const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
   const lag = isKnown ? state.unsettled.length + state.unfolded : undefined;
   return { body, etag: etagOf(body), nextCursor, source: found.source, lag };
 }

@@ -32,6 +32,8 @@ const retryableStates = [
   '25006', // a standby was reached during a fail-over
   '55P03', // a lock was not free in time
   '42P01', // a table is missing: the schema has not been migrated yet
+  '42883', // a function is missing: likewise
+  'XX', // an error within the server: a file cannot grow, for one
 ];
 
 /** The answer of Postgres; undefined while it is away. */

@@ -25,6 +25,8 @@ export class PlacementsInMemory {
   static forgetsPlacements = false;
   readonly #rows: readonly RowsInMemory[];
   readonly #notes = new Map<Hex, number>();
+  /** Hashes whose cancellation was ever marked. */
+  readonly marked = new Set<Hex>();
   #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
 
   constructor(rows: readonly RowsInMemory[]) {
@@ -143,6 +145,7 @@ export class PlacementsInMemory {
 
   #mark({ makers, hashes, untilMs }: MarkRequest): MarkOutcome {
     for (const { orderHash, makerIndex } of hashes) {
+      this.marked.add(orderHash);
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
     }

@@ -43,6 +43,11 @@ export class StoreInMemory {
     return this.#rows.map(({ tables }) => tables);
   }
 
+  /** Hashes whose cancellation was ever marked. */
+  get marked(): ReadonlySet<Hex> {
+    return this.#placements.marked;
+  }
+
   setAway(isAway: boolean): void {
     this.isAway = isAway;
     for (const rows of this.#rows) rows.isAway = isAway;

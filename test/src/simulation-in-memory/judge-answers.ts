@@ -14,6 +14,8 @@ export interface JudgeAnswersParts {
   /** The plain fold of each. */
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
+  /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
+  readonly marked: ReadonlySet<Hex>;
 }
 
 interface Told {
@@ -208,8 +210,10 @@ class AnswerJudge {
     const placed = [...this.#submitted.values()].flat().filter(isWritten);
     // A cancellation that repeats another, or comes after the order's end, changes nothing.
     const ended = [...this.#cancelled].flatMap(([hash, told]) => {
-      if (!told.some(isWritten)) return [];
-      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) => (a < b ? -1 : 1));
+      if (!told.some(isWritten) || !this.#parts.marked.has(hash)) return [];
+      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
       return first ?? [];
     });
     return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);

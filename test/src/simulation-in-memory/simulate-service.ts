@@ -186,6 +186,7 @@ class Run {
         partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
+        marked: this.#world.store.marked,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: true };
