@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RedisServers } from '@makerbook/settings';
@@ -9,12 +8,6 @@ import { type RedisKeys, redisKeys } from './keys.js';
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
 export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
-}
-
-/** A Lua script with its hash; made once by `defineScript`. */
-export interface RedisScript {
-  readonly lua: string;
-  readonly sha: string;
 }
 
 export interface ConnectRedisOptions extends RedisServers {
@@ -36,25 +29,14 @@ export interface RedisConnection {
   isThere(): Promise<boolean>;
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Runs a script by its hash, sending its text where Redis does not know it. Throws RedisUnavailable. */
-  runScript(
-    script: RedisScript,
-    keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-  ): Promise<unknown>;
   /** Runs commands on the client; what fails because Redis is lost or cannot serve is thrown as RedisUnavailable. */
   attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** A script, to be defined once per module. The prefix is its ARGV[1] where it builds names (`luaKeyNames`). */
-export function defineScript(lua: string): RedisScript {
-  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
-}
-
 /**
  * Connects without waiting. Nothing is queued while Redis is away and nothing is sent twice: a lost Redis costs a fast
- * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
+ * error and never a hang, and a command of which the answer was lost is not run again behind the caller's back.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   const client = openClient(options);
@@ -85,15 +67,6 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
       ),
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
-    runScript: ({ lua, sha }, keys, args) =>
-      attempt(async () => {
-        try {
-          return await client.evalsha(sha, keys.length, ...keys, ...args);
-        } catch (error) {
-          if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-          return client.eval(lua, keys.length, ...keys, ...args);
-        }
-      }),
     async close() {
       // QUIT lets commands under way be answered; a Redis that is gone is left at once.
       await client.quit().catch(() => undefined);

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
+import { type RedisConnection, RedisUnavailable } from './connect.js';
 
 /** A budget that fills at a steady rate up to its burst. */
 export interface Budget {
@@ -63,7 +63,8 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
       try {
         const keys = [name, redis.keys.listBudget(signer)];
         const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
-        const [kind, figure] = (await redis.runScript(takeScript, keys, args)) as ['taken' | 'used' | 'spent', number];
+        const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));
+        const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
         if (kind === 'taken') return { kind, remaining: figure };
         if (kind === 'used') return { kind };
         seen.delete(name);
@@ -86,30 +87,21 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   };
 }
 
-/** `budgetAt(key, nowMs, rate, burst)` → tokens now; `setBudget(key, tokens, …)`. A missing budget is a full one. */
-export const luaBudget = `
-local function budgetAt(name, nowMs, rate, burst)
-  local kept = redis.call('HMGET', name, 'tokens', 'atMs')
-  if not kept[1] then return burst end
-  local passedMs = math.max(0, nowMs - tonumber(kept[2]))
-  return math.min(burst, tonumber(kept[1]) + passedMs * rate / 1000)
-end
-local function setBudget(name, tokens, nowMs, rate, burst)
-  local kept = redis.call('HGET', name, 'atMs')
-  if kept then nowMs = math.max(nowMs, tonumber(kept)) end
-  redis.call('HSET', name, 'tokens', string.format('%.6f', tokens), 'atMs', string.format('%.0f', nowMs))
-  redis.call('PEXPIRE', name, string.format('%.0f', math.ceil((burst - tokens) * 1000 / rate) + 1000))
-end
-`;
-
-/** KEYS 1 the request, 2 the budget. A replay is not charged: whoever sends it need not be the signer. */
-const takeScript = defineScript(`${luaBudget}
+/** KEYS 1 the request, 2 the budget. A missing budget is a full one. A replay is not charged: whoever sends it need not be the signer. */
+const takeScript = `
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'used', 0 } end
-local tokens = budgetAt(KEYS[2], nowMs, rate, burst)
+local tokens = burst
+local kept = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
+if kept[1] then
+  local atMs = tonumber(kept[2])
+  tokens = math.min(burst, tonumber(kept[1]) + math.max(0, nowMs - atMs) * rate / 1000)
+  nowMs = math.max(nowMs, atMs)
+end
 if tokens + 0.00001 < 1 then return { 'spent', math.ceil((1 - tokens) * 1000 / rate) } end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 local left = math.max(0, tokens - 1)
-setBudget(KEYS[2], left, nowMs, rate, burst)
+redis.call('HSET', KEYS[2], 'tokens', string.format('%.6f', left), 'atMs', string.format('%.0f', nowMs))
+redis.call('PEXPIRE', KEYS[2], string.format('%.0f', math.ceil((burst - left) * 1000 / rate) + 1000))
 return { 'taken', math.floor(left) }
-`);
+`;

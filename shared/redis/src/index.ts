@@ -1,6 +1,10 @@
 export * from './cache-lists.js';
-export * from './cancel-orders.js';
-export * from './connect.js';
+export {
+  type ConnectRedisOptions,
+  connectRedis,
+  type RedisConnection,
+  RedisUnavailable,
+} from './connect.js';
 export {
   type Budget,
   createReplayGuard,
@@ -11,13 +15,3 @@ export {
 export * from './hold-lists.js';
 export * from './keys.js';
 export * from './list-value.js';
-export * from './load-reservations.js';
-export * from './refresh-partition.js';
-export {
-  type OrderToReserve,
-  type ReserveOrders,
-  type ReserveOutcome,
-  type ReservingMaker,
-  reserveOrders,
-} from './reserve-orders.js';
-export * from './settle-reservation.js';
