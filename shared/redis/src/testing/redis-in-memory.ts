@@ -66,7 +66,7 @@ export class RedisInMemory {
     if (tokens + 0.00001 < 1) return ['spent', Math.ceil(((1 - tokens) * 1000) / rate)];
     this.#entries.set(name, { value: Buffer.from('1'), untilMs: this.#nowMs() + windowMs });
     const left = Math.max(0, tokens - 1);
-    this.#budgets.set(budget, { tokens: left, atMs: Math.max(nowMs, kept.atMs) });
+    this.#budgets.set(budget, { tokens: Number(left.toFixed(6)), atMs: Math.max(nowMs, kept.atMs) });
     return ['taken', Math.floor(left)];
   }
 }
