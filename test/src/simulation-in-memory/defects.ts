@@ -26,6 +26,15 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   { name: 'a look-up that answered unknown leaves no note', plant: broken(PlacementsInMemory, 'ignoresNotes') },
   { name: 'requests are decided before the rows can be trusted', plant: broken(PlacementsInMemory, 'ignoresTrust') },
   { name: 'an order in flight leaves no row', plant: broken(PlacementsInMemory, 'forgetsPlacements') },
+  {
+    name: 'a cancel is marked and never appended',
+    plant: () => {
+      LogInMemory.losesType = 'OrderCancelled';
+      return () => {
+        LogInMemory.losesType = undefined;
+      };
+    },
+  },
   { name: 'a pending row is removed too early', plant: broken(RowsInMemory, 'forgetsTooEarly') },
   {
     name: 'a cancellation before its order is forgotten',

@@ -45,6 +45,8 @@ export class LogInMemory {
   static answersTooEarly = false;
   static splitsTransactions = false;
   static publishesClocksFirst = false;
+  /** Of what appenders send, records whose type has this in its name are confirmed and not stored. */
+  static losesType: string | undefined;
   /** Everything that was published by fenced publishers, in order. */
   readonly published: StoredRecord[] = [];
   readonly #options: LogInMemoryOptions;
@@ -183,9 +185,15 @@ export class LogInMemory {
   }
 
   #openAppender(send: Send): Appender {
+    const lost = LogInMemory.losesType;
+    const isLost = ({ headers }: LogRecord) => lost !== undefined && headers['ce_type']?.includes(lost) === true;
+    const store = (records: readonly LogRecord[], isWhole: boolean) => {
+      if (records.some(isLost)) return records.map(() => ({ partition: 0, offset: 0n }));
+      return this.store(records, isWhole).map(placeOf);
+    };
     return {
-      append: (records) => send('append', () => this.store(records).map(placeOf), unavailable),
-      appendAtomically: (records) => send('append', () => this.store(records, true).map(placeOf), unavailable),
+      append: (records) => send('append', () => store(records, false), unavailable),
+      appendAtomically: (records) => send('append', () => store(records, true), unavailable),
       close: async () => undefined,
     };
   }
