@@ -21,7 +21,7 @@ import {
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 
 const makers = makersOf(partition, testPartitions, 3);
-const stream = withoutGaps(drawStream(11, makers, partition, { facts: 250, orders: 12 }));
+const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
 const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
 
 let here: TestDeployment;
