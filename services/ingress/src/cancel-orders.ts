@@ -70,8 +70,6 @@ export function createCancelOrders(
 interface ToCancel {
   readonly maker: Address;
   readonly expiresAtSeconds: number;
-  /** Whether Postgres knows the order: then its budget is charged. */
-  readonly isKnown: boolean;
 }
 
 /** The latest expiry that there is: of an order that nobody knows. */
@@ -150,7 +148,7 @@ async function prove(
       const { maker, expiresAtSeconds } = order;
       const fault = verifier.findFault(cancellation, maker, salt ?? order.salt);
       if (fault !== undefined) return refuseSignature(cancellation, fault, index, signatureAt);
-      toCancel.set(orderHash, { maker, expiresAtSeconds, isKnown: true });
+      toCancel.set(orderHash, { maker, expiresAtSeconds });
     } else if (order?.state === 'UNSURE') {
       if (salt === undefined || !makers.isCaughtUp()) {
         unsure.add(orderHash);
@@ -167,7 +165,7 @@ async function prove(
           signatureAt,
         );
       }
-      toCancel.set(orderHash, { maker, expiresAtSeconds: UNKNOWN_EXPIRY_SECONDS, isKnown: false });
+      toCancel.set(orderHash, { maker, expiresAtSeconds: UNKNOWN_EXPIRY_SECONDS });
     }
   }
   return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
@@ -199,16 +197,15 @@ async function charge(
   orderHashes: readonly Hex[],
   untilMs: number,
 ): Promise<ReplyHeaders | Refusal> {
-  const known = [...toCancel].filter(([, { isKnown }]) => isKnown);
-  if (known.length === 0) return {};
-  const makers = [...new Set(known.map(([, { maker }]) => maker))].sort();
+  if (toCancel.size === 0) return {};
+  const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
   try {
     const outcome = await store.markCancelling({
       nowMs: now(),
       untilMs,
       budget,
       makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, partitions) })),
-      hashes: known.map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
+      hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
     });
     const owners = makers.map((maker) => ({ maker, budget }));
     const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;

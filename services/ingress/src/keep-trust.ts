@@ -43,9 +43,11 @@ export function keepTrust(parts: TrustKeeperParts): TrustKeeper {
     const { sinceMs } = trust;
     if (sinceMs > 0)
       logger.warn({ sinceMs }, 'Postgres may have lost rows: no order is placed until the log is folded');
-    await wait(Math.max(0, sinceMs + appendMsMax - now()));
+    // In full, for `sinceMs` may be of another process's clock.
+    if (sinceMs > 0) await wait(appendMsMax);
     const ends = await log.endOffsets(makerEventsTopic);
     while (!isStopped && !(await hasReached(parts.rows, ends))) await wait(POLL_MS);
+    if (isStopped) return;
     await store.endTrust(sinceMs);
     logger.info({}, 'the rows have reached the end of the log: orders are placed by them');
   }
@@ -54,7 +56,7 @@ export function keepTrust(parts: TrustKeeperParts): TrustKeeper {
     while (!isStopped) {
       try {
         await establish();
-        isTrusted = true;
+        isTrusted = !isStopped;
         return;
       } catch (error) {
         if (!(error instanceof PostgresUnavailable || error instanceof LogUnavailable)) throw error;

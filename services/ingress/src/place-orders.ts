@@ -74,6 +74,7 @@ const CANCEL_ONLY_RETRY_SECONDS = 30;
 /** What is in flight ends within seconds. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 const POLL_MS = 20;
+const POLL_MS_MAX = 200;
 /** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
 export const REQUEST_AGE_MS_MAX = 25_000;
 
@@ -171,6 +172,7 @@ async function decide(
 ): Promise<Decided | Refusal> {
   const { store, now, after, waitMs, decideMsMax, settledMs } = parts;
   const deadlineMs = now() + waitMs;
+  let pollMs = POLL_MS;
   for (;;) {
     const nowMs = now();
     if (validUntilMs !== undefined && nowMs > validUntilMs) return validUntilPassed;
@@ -188,7 +190,8 @@ async function decide(
       if (!(error instanceof PostgresUnavailable)) throw error;
       return unavailable('nothing was stored: the store of orders does not answer');
     }
-    await new Promise<void>((done) => after(POLL_MS, done));
+    await new Promise<void>((done) => after(pollMs, done));
+    pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
   }
 }
 

@@ -157,6 +157,8 @@ create unlogged table in_flight (
   check ((maker is null) = (until_ms is null))
 );
 create index in_flight_of_maker on in_flight (maker) where maker is not null;
+create index in_flight_ending on in_flight (partition, until_ms) where until_ms is not null;
+create index in_flight_told on in_flight (told_at_ms) where told_at_ms is not null;
 
 -- A cancellation on its way into the log: its order does not count as open. Each request inserts rows of its own; the fold
 -- deletes them when it meets the cancellation or the order's end, or when its clock has passed `until_ms`.
@@ -363,7 +365,7 @@ end $$;
 --   FOUND    the order is open, in flight, or unfolded
 --   GONE     it was accepted and is not open any more
 --   UNKNOWN  no request that was received by now will place it: that is noted
---   UNSURE   nothing is known, and nothing can be noted
+--   UNSURE   nothing is known, and nothing is noted
 create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
 returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
@@ -387,14 +389,15 @@ begin
   select case
       when o.maker is not null or f.maker is not null or h.state = 'UNFOLDED' then 'FOUND'
       when h.maker is not null then 'GONE'
-      when v_may_note then 'UNKNOWN'
+      -- Not where what was in flight at first has gone meanwhile: nothing is noted then.
+      when v_may_note and f.told_at_ms >= p_now_ms then 'UNKNOWN'
       else 'UNSURE' end,
     coalesce(o.maker, f.maker, h.maker),
     coalesce((o.record_start || '}')::json -> 'order' ->> 'salt', f.salt, h.salt),
     coalesce(o.expires_at_seconds, f.expires_at_seconds, h.expires_at_seconds)
   from unnest(p_hashes) with ordinality as u (order_hash, place)
     left join orders o on o.order_hash = u.order_hash
-    left join in_flight f on f.order_hash = u.order_hash and f.maker is not null
+    left join in_flight f on f.order_hash = u.order_hash
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
   order by u.place;
 end $$;

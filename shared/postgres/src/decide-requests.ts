@@ -234,7 +234,8 @@ function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOu
 
 /** The statement has met another one that decides about the same hash. */
 function isRace(error: unknown): boolean {
-  return error instanceof PostgresUnavailable && (error.cause as { code?: string } | undefined)?.code === '40001';
+  const code = error instanceof PostgresUnavailable ? (error.cause as { code?: string } | undefined)?.code : undefined;
+  return code === '40001' || code === '40P01';
 }
 
 async function findOrders(

@@ -17,7 +17,12 @@ export function createListCache(redis: RedisConnection, bodyBytesMax = BODY_BYTE
   return {
     async readList(maker) {
       const value = await redis.attempt((client) => client.getBuffer(redis.keys.list(maker))).catch(ignoreOutage);
-      return value ? decodeList(value) : undefined;
+      try {
+        return value ? decodeList(value) : undefined;
+      } catch {
+        // Nobody of this build has written it: the next list replaces it.
+        return undefined;
+      }
     },
 
     async storeList(maker, list) {

@@ -236,10 +236,17 @@ async function occupyConnections(): Promise<() => Promise<void>> {
   const holding = Promise.all(Array.from({ length: POSTGRES_CONNECTIONS - 1 }, hold));
   const end = async () => {
     isOver = true;
-    await postgres.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
-      OCCUPANT,
-    ]);
-    await holding;
+    let isReleased = false;
+    const released = holding.then(() => {
+      isReleased = true;
+    });
+    // One that was still connecting sleeps from then on.
+    while (!isReleased) {
+      await postgres.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
+        OCCUPANT,
+      ]);
+      await Promise.race([released, pause(200)]);
+    }
     await occupant.close();
   };
   // Frozen services open no connection in the place of one that they lose.

@@ -176,7 +176,8 @@ export class RowCommitter {
     const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
     const { clock, clockMs } = to;
-    const forgetsEnded = clockMs >= this.#forgotAtMs + FORGET_INTERVAL_MS;
+    // A broker's clock may have been far ahead for a while.
+    const forgetsEnded = Math.abs(clockMs - this.#forgotAtMs) >= FORGET_INTERVAL_MS;
     if (forgetsEnded) this.#forgotAtMs = clockMs;
     const commit = { ...rows, partition, from: this.#committed, to, clock, clockMs, forgetsEnded };
     for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {
