@@ -26,7 +26,7 @@ import { traceBatches } from './own/trace-batches.js';
 
 const PRUNE_INTERVAL_MS = 60_000;
 /** Well below what makes a claim expire. */
-const CLAIM_TIMEOUT_MS = 1_000;
+const CLAIM_TIMEOUT_MS = 500;
 
 /** What a test may reach into. */
 export interface TestHooks {

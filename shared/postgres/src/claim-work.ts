@@ -96,7 +96,9 @@ const claimSql = `
     )
   ),
   taken as (
-    insert into claims (partition, holder) select wanted.partition, given.holder from wanted, given
+    -- In one order, so that two processes never wait for each other.
+    insert into claims (partition, holder)
+    select wanted.partition, given.holder from wanted, given order by wanted.partition
     on conflict (partition) do update set holder = excluded.holder
       where claims.holder is null or claims.holder in (select held_by from places where state = 'free')
     returning partition
