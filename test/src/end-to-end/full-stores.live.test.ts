@@ -257,7 +257,8 @@ async function occupyConnections(): Promise<() => Promise<void>> {
       await postgres.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
          where backend_type = 'client backend' and application_name <> all($1)`,
-        [[OCCUPANT, 'test']],
+        // A connection that is being opened has no name yet.
+        [[OCCUPANT, 'test', '']],
       );
       return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
     }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
