@@ -37,11 +37,6 @@ export const orderCancelled = z.object({
   cause,
 });
 
-/** 0 before the first. */
-const term = z.int().positive().describe('names the watcher that may publish facts about the chain; it only grows');
-
-const holder = z.string().min(1).max(64).describe('names a process of the watcher: random, and new with each start');
-
 /** What the maker holds of a token, and what of it the protocol may transfer. A token that cannot be read counts as zero. */
 export const observedFunds = z.object({ token: address, balance: quantity, allowance: quantity });
 
@@ -65,7 +60,6 @@ export const makerObserved = z.object({
   type: z.literal('MakerObserved'),
   maker: address,
   block: blockRef,
-  term,
   cause,
   nonce: quantity.optional().describe("the maker's cancel-all counter; left out where it was not read"),
   funds: z
@@ -98,19 +92,16 @@ export const quarantineLifted = z.object({ type: z.literal('QuarantineLifted'), 
 export const serviceModeSet = z.object({ type: z.literal('ServiceModeSet'), mode: serviceMode, cause });
 
 /**
- * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It does not
- * count where the partition has seen a higher term; neither does `MakerObserved`.
+ * `BlockProcessed`: all that this block and those before it did to the makers of the partition is earlier in it. It is in
+ * every partition, and has no key.
  */
-export const blockProcessed = z.object({ type: z.literal('BlockProcessed'), block: blockRef, term });
+export const blockProcessed = z.object({ type: z.literal('BlockProcessed'), block: blockRef });
 
 /**
- * `TermStarted`: from here on the partition ignores what carries a lower term. Of several candidates for one term the first
- * in partition 0 holds it; it alone writes the record to the other partitions.
+ * `WatcherResigned`: the chain-watcher that published has stopped; another one may take over at once. It is in partition 0,
+ * and has no key.
  */
-export const termStarted = z.object({ type: z.literal('TermStarted'), term, holder });
-
-/** `TermEnded`: the holder has stopped; a standby may start the next term at once. */
-export const termEnded = z.object({ type: z.literal('TermEnded'), term, holder });
+export const watcherResigned = z.object({ type: z.literal('WatcherResigned') });
 
 /** Every fact on `limit-orders.maker-events.v1`. */
 export const makerEvent = z.discriminatedUnion('type', [
@@ -124,8 +115,7 @@ export const makerEvent = z.discriminatedUnion('type', [
   quarantineLifted,
   serviceModeSet,
   blockProcessed,
-  termStarted,
-  termEnded,
+  watcherResigned,
 ]);
 
 export type OrderSubmitted = z.infer<typeof orderSubmitted>;
@@ -136,12 +126,8 @@ export type MakerObserved = z.infer<typeof makerObserved>;
 export type QuarantineLifted = z.infer<typeof quarantineLifted>;
 export type ServiceModeSet = z.infer<typeof serviceModeSet>;
 export type BlockProcessed = z.infer<typeof blockProcessed>;
-export type TermStarted = z.infer<typeof termStarted>;
-export type TermEnded = z.infer<typeof termEnded>;
+export type WatcherResigned = z.infer<typeof watcherResigned>;
 export type MakerEvent = z.infer<typeof makerEvent>;
 
-/** Facts about the whole partition: they have no key, and go to every partition. */
-export type ClockEvent = BlockProcessed | TermStarted | TermEnded;
-
 /** Facts that change one maker. */
-export type MakerFact = Exclude<MakerEvent, ClockEvent | QuarantineLifted | ServiceModeSet>;
+export type MakerFact = Exclude<MakerEvent, BlockProcessed | WatcherResigned | QuarantineLifted | ServiceModeSet>;

@@ -57,7 +57,9 @@ function recodeTombstone({ key, headers }: GoldenMessage) {
   return { key, value: null, headers: headersAgain };
 }
 
-function factOf<T extends 'OrderSubmitted' | 'BlockProcessed' | 'ServiceModeSet'>(file: `${T}.v1.json`) {
+function factOf<T extends 'OrderSubmitted' | 'BlockProcessed' | 'ServiceModeSet' | 'WatcherResigned'>(
+  file: `${T}.v1.json`,
+) {
   const [, message] = golden.find(([name]) => name === file) ?? [];
   if (message === undefined) throw new Error(`no golden message ${file}`);
   return decodeGolden(message) as Extract<MakerEvent, { type: T }>;
@@ -128,6 +130,9 @@ describe('messages on the log', () => {
     const mode = factOf('ServiceModeSet.v1.json');
     expect(misplacement(mode, 0, homeOf)).toBeUndefined();
     expect(misplacement(mode, 3, homeOf)).toBe('a ServiceModeSet belongs to partition 0, not 3');
+    const resigned = factOf('WatcherResigned.v1.json');
+    expect(misplacement(resigned, 0, homeOf)).toBeUndefined();
+    expect(misplacement(resigned, 3, homeOf)).toBe('a WatcherResigned belongs to partition 0, not 3');
   });
 });
 
@@ -137,7 +142,7 @@ test('a message carries the trace of its context, and what it leads to the same'
     tracestate: 'vendor=1',
     baggage: 'tenant=a',
   };
-  const fact: MakerEvent = { type: 'TermStarted', term: 1, holder: 'one' };
+  const fact: MakerEvent = { type: 'WatcherResigned' };
   const { headers } = encodeMakerEvent(fact, { ...context, trace });
   expect(headers).toMatchObject(trace);
   expect(traceOf(headers)).toEqual(trace);

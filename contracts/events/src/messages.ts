@@ -8,7 +8,7 @@ import {
   type MakersRecord,
   makersRecord,
 } from './feeds.js';
-import { type ClockEvent, type MakerEvent, makerEvent } from './maker-events.js';
+import { type MakerEvent, makerEvent } from './maker-events.js';
 
 /** What a message carries beside its data: the CloudEvents attributes and the W3C trace context. */
 export interface MessageContext {
@@ -51,11 +51,6 @@ export function encodeMakerEvent(event: MakerEvent, context: MessageContext): Me
   return encode(type, 'maker' in event ? event.maker : null, data, context);
 }
 
-/** Whether a fact is about the whole partition. */
-export function isClockEvent(event: MakerEvent): event is ClockEvent {
-  return event.type === 'BlockProcessed' || event.type === 'TermStarted' || event.type === 'TermEnded';
-}
-
 /** The message of an order or of the clock; `limit-orders.book.v1`. */
 export function encodeBookRecord(record: BookRecord, context: MessageContext): Message {
   const { type, ...data } = record;
@@ -93,7 +88,7 @@ export function encodeMakersRecord(record: MakersRecord, context: MessageContext
 /** The key of the service's record in `limit-orders.makers.v1`. */
 export const serviceKey = 'service';
 
-/** The partition that holds what an operator decided about the whole service. */
+/** The partition that holds facts about the whole service. */
 export const servicePartition = 0;
 
 /**
@@ -117,9 +112,9 @@ export function misplacement(
   partition: number,
   homeOf: (maker: string) => number,
 ): string | undefined {
-  if (isClockEvent(fact)) return undefined;
-  if (fact.type === 'ServiceModeSet') {
-    return partition === servicePartition ? undefined : `a ServiceModeSet belongs to partition 0, not ${partition}`;
+  if (fact.type === 'BlockProcessed') return undefined;
+  if (!('maker' in fact)) {
+    return partition === servicePartition ? undefined : `a ${fact.type} belongs to partition 0, not ${partition}`;
   }
   const home = homeOf(fact.maker);
   if (home !== partition) return `a fact about ${fact.maker} belongs to partition ${home}, not ${partition}`;

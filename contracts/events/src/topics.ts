@@ -26,7 +26,8 @@ export function topicNames(prefix = ''): TopicNames {
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * Every topic with its settings. Facts are kept for ever: they are the only truth. Feeds are compacted to the newest
+ * Every topic with its settings. Facts are kept for ever: they are the only truth. Their time is that of the broker, and so one
+ * clock for all who write: what was appended before a time is in the log before the first record of a later one. Feeds are compacted to the newest
  * record of each key; a tombstone stays a day, so that a reader that was away for less sees every removal.
  * @param partitions fixed for life: a maker must never move to another partition.
  */
@@ -40,7 +41,12 @@ export function topicSpecs(names: TopicNames, partitions: number): TopicSpec[] {
     {
       name: names.makerEvents,
       partitions,
-      config: { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' },
+      config: {
+        'cleanup.policy': 'delete',
+        'retention.ms': '-1',
+        'retention.bytes': '-1',
+        'message.timestamp.type': 'LogAppendTime',
+      },
     },
     { name: names.book, partitions, config: feed },
     { name: names.makers, partitions, config: feed },

@@ -88,6 +88,7 @@ export const examples = {
     limits: {
       ordersPerPost: 100,
       openOrdersPerMaker: 1000,
+      rememberedHashesPerMaker: 10_000_000,
       cancelsPerDelete: 100,
       cancelWaitSeconds: 5,
       orderBudget: { perSecond: 100, burst: 1000 },

@@ -40,6 +40,9 @@ const limits = z
     openOrdersPerMaker: count.meta({
       description: "A maker's open orders; an operator can give a maker another limit",
     }),
+    rememberedHashesPerMaker: count.meta({
+      description: "A maker's order hashes that are remembered, open or not, until a day after they expire",
+    }),
     cancelsPerDelete: count.meta({ description: 'Order hashes in one DELETE, and in one POST of cancellations' }),
     cancelWaitSeconds: count.meta({ description: 'How long a cancelling request may wait by `Prefer: wait`' }),
     orderBudget: budget.meta({ description: "A maker's orders" }),

@@ -200,7 +200,7 @@ const list: Operation = {
   tag: 'Limit orders',
   summary: "List the signer's open orders",
   description:
-    'The maker is who signed the request. The list shows every POST and DELETE that was answered before; what is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile.',
+    'The maker is who signed the request. The list shows every POST and DELETE of the maker that was answered before: the service waits for those that are still on their way to its read model, a second at most. What is cancelled, filled or expired is not in it. `limit` and `cursor` page through it: a page goes on behind the last order of the one before, whatever was placed or removed meanwhile.',
   query: listQuery,
   headers: listHeaders,
   answer: {
@@ -219,9 +219,9 @@ const list: Operation = {
         'X-Read-Lag',
         z
           .string()
-          .regex(/^([0-9]+|unknown)$/)
+          .regex(/^([1-9][0-9]*|unknown)$/)
           .optional(),
-        'There when the service gave up waiting for its read model: how many records of the log it is behind, or `unknown`',
+        "There when the list does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell. A DELETE that was answered during an outage of the database may not be counted",
       ),
     }),
   },
@@ -326,7 +326,7 @@ const cancelByPost: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of `orderHash` and `signature`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
+        'The body is no JSON array of `orderHash`, `signature` and perhaps `salt`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
       remedy: 'Mend the places that `errors` names.',
     },
     ...cancelErrors,

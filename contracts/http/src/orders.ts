@@ -61,6 +61,9 @@ export const cancellationInput = z
   .strictObject({
     orderHash: orderHashInput.describe('The order to cancel: its hash, in hex'),
     signature: signatureInput.describe("The maker's signature over `OrderCancellationRequest`, in hex"),
+    salt: quantityInput
+      .optional()
+      .describe("The salt of the signed domain: the order's own. With it the order is cancelled in any outage"),
   })
   .meta({ id: 'CancellationInput' });
 

@@ -32,7 +32,7 @@ describe('Kafka', () => {
 
   test('lets users at topics, groups and transactions that exist', () => {
     const acls = ofKind('KafkaUser').flatMap(aclsOf);
-    const clients = ['ingress-', 'chain-watcher-', 'makerbook-projector-', 'makerbook-operator-'];
+    const clients = ['ingress-', 'makerbook-chain-watcher', 'makerbook-projector-', 'makerbook-operator-'];
     const known: Record<string, readonly string[]> = {
       topic: Object.values(names),
       group: ['makerbook-projector', 'router'],
@@ -40,7 +40,8 @@ describe('Kafka', () => {
     };
     for (const { resource } of acls) expect(known[resource.type]).toContain(resource.name);
     expect(readText('services/projector/src/run.ts')).toContain('makerbook-projector`');
-    for (const service of ['ingress', 'chain-watcher', 'projector', 'operator']) {
+    expect(readText('services/chain-watcher/src/run.ts')).toContain('}makerbook-chain-watcher`');
+    for (const service of ['ingress', 'projector', 'operator']) {
       const file = service === 'operator' ? 'main' : 'run';
       const [, id] = /clientId: '([^']+)'/.exec(readText(`services/${service}/src/${file}.ts`)) ?? [];
       expect(clients).toContain(`${id}-`);

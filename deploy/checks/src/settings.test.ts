@@ -17,9 +17,7 @@ const ofOthers = /^(NODE_OPTIONS|OTEL_.+)$/;
 /** What the Secrets hold, by name and key, as deploy/k8s/README.md says. */
 const secrets: Readonly<Record<string, string>> = {
   'postgres-app/password': 'secret',
-  'redis/ingress': 'redis://ingress:secret@redis:6379/0',
   'redis/query': 'redis://query:secret@redis:6379/0',
-  'redis/projector': 'redis://projector:secret@redis:6379/0',
   'chain/rpc-url': 'https://node.example.com/key',
   'quote-signer/key': `0x${'1'.repeat(64)}`,
 };
@@ -84,7 +82,7 @@ describe.each(overlays)('the overlay %s', (overlay) => {
       const settings = await settingsOf(pod);
       for (const container of pod.spec.containers)
         for (const [name, value] of Object.entries(readEnvironmentOf(container, manifests))) {
-          const isAddress = /^DATABASE_(REPLICA_)?URL$/.test(name) && new URL(value).password === '';
+          const isAddress = name === 'DATABASE_URL' && new URL(value).password === '';
           expect([pod.owner, name, settings[name]?.secret === true && !isAddress]).toEqual([pod.owner, name, false]);
         }
     }

@@ -29,6 +29,6 @@ describe('a wrong manifest is reported', () => {
     const manifest = find('Deployment');
     expect(await validateManifest({ ...manifest, spec: { ...manifest.spec, replicas: 'two' } })).not.toEqual([]);
     const topic = find('KafkaTopic');
-    expect(await validateManifest({ ...topic, spec: { ...topic.spec, partitions: '48' } })).not.toEqual([]);
+    expect(await validateManifest({ ...topic, spec: { ...topic.spec, partitions: '12' } })).not.toEqual([]);
   });
 });

@@ -26,9 +26,9 @@ import {
   writeStackFile,
 } from './write-stack-files.js';
 
-/** Settings with another default under `npm start` than in production. */
+/** Settings that commands beside the stack share with it, and those with another default than in production. */
 const LOCAL_DEFAULTS = {
-  PARTITIONS: '8',
+  PARTITIONS: '12',
   TOPIC_PREFIX: '',
   REDIS_KEY_PREFIX: 'mb:',
   TRUSTED_PROXY_HOPS: '1',

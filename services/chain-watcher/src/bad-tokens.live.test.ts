@@ -129,12 +129,21 @@ describe('a token that answers badly counts as zero, and harms only its own orde
     await reaches(order, 'ACTIVE');
   });
 
-  test('when there is no contract at all', async () => {
-    watcher = await stage.watch();
-    const order = await post(`0x${'99'.repeat(20)}`);
+  test.each<[string, Address]>([
+    ['an account', `0x${'99'.repeat(20)}`],
+    ['a precompile that answers with what it was asked', '0x0000000000000000000000000000000000000004'],
+    ['a precompile that answers with a word', '0x0000000000000000000000000000000000000002'],
+  ])('when it is %s and has no code', async (_what, bad) => {
+    const warnings: object[] = [];
+    const none = () => undefined;
+    watcher = await stage.watch({}, { debug: none, info: none, warn: (fields) => warnings.push(fields), error: none });
+    const order = await post(bad);
+    const again = await post(bad);
     const neighbour = await post(honest);
-    await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+    for (const each of [order, again]) await reaches(each, 'INACTIVE INSUFFICIENT_ALLOWANCE');
     await reaches(neighbour, 'ACTIVE');
+    expect(stage.funding(order)).toMatchObject({ balance: 0n, allowance: 0n });
+    expect(warnings.filter((fields) => 'token' in fields && fields.token === bad)).toHaveLength(1);
   });
 });
 

@@ -54,7 +54,7 @@ export const watcherSettings = {
   ),
   TAKEOVER_MS: integer(
     'A standby takes over when the newest block of the log has been the same for so long though its own node has newer ones',
-    3000,
+    2000,
     { min: 100 },
   ),
   ORDER_GATHER_MS: integer('How long after a reading new orders wait for others, to be read together', 5),
@@ -69,6 +69,11 @@ export const watcherSettings = {
   SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep for silently changing tokens reads in a second; 0: none', 20, {
     max: 10_000,
   }),
+  BLOCK_AHEAD_SECONDS_MAX: integer(
+    'A block whose timestamp is further than this ahead of the machine’s clock halts the watcher',
+    60,
+    { min: 1 },
+  ),
   READY_LAG_SECONDS_MAX: integer(
     'Not ready while the newest published block is older than this by its timestamp. 0: however old it is, for a chain that makes blocks on demand',
     15,

@@ -74,6 +74,31 @@ describe('a watcher that has halted', () => {
     expect((await ops.ask('/metrics')).status).toBe(0);
   });
 
+  test('has published nothing of a block that is too far ahead of its clock, and says what another node has', async () => {
+    const { rpcUrl } = stage.anvil;
+    // The same chain by another name.
+    const urls = [rpcUrl, rpcUrl.replace('127.0.0.1', 'localhost')].join();
+    const halted = await run({ RPC_URL: urls, BLOCK_AHEAD_SECONDS_MAX: '60', HALT_LINGER_MS: '600000' });
+    await stage.settled();
+    const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+    const soon = BigInt(Math.floor(Date.now() / 1000) + 5_000);
+    const maker = await stage.createAccount();
+    const order = await stage.submit(await stage.sign(maker, { making: { token, amount: 1n }, expiresAt: soon }));
+    await until('the order is read', () => stage.state(order)?.status === 'INACTIVE');
+    await stage.settled();
+    const published = stage.processedBlock();
+    await stage.provider.send('evm_increaseTime', [10_000]);
+    await stage.mine();
+    await hasHalted(halted);
+    expect(await halted.ops.check('/readyz', 'position')).toMatch(
+      /^halted: block \d+ .* s ahead of this machine's clock, and 60 s are allowed: 127.0.0.1:\d+ has the same block; localhost:\d+ has the same block\. Nothing/,
+    );
+    expect(stage.processedBlock()).toBe(published);
+    expect(stage.state(order)?.status).toBe('INACTIVE');
+    await halted.terminate();
+    expect((await halted.exited).code).toBe(1);
+  });
+
   test('is counted, too, where the rows are of another log', async () => {
     const postgres = connectPostgres({ url: stage.databaseUrl });
     await postgres.query('insert into projections (partition, next_offset) values (0, 1000)');

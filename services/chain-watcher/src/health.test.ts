@@ -8,25 +8,27 @@ const well: Signs = {
   nowMs: 1_000_000,
   unixMs: 1_000_000,
   startedAtMs: 0,
-  hasReadLog: true,
-  role: 'HOLDER',
-  term: 4,
-  position: {
-    phase: 'FOLLOWING',
-    matched: { ...block, parentHash: '0x0' },
-    processed: block,
-    catchUp: undefined,
+  state: {
+    hasReadLog: true,
+    role: 'HOLDER',
+    awaited: [],
+    position: {
+      phase: 'FOLLOWING',
+      matched: { ...block, parentHash: '0x0' },
+      processed: block,
+      catchUp: undefined,
+    },
   },
   newestBlock: block,
   headNumber: 101,
   lastTurnAtMs: 999_900,
   lastPollAtMs: 999_900,
-  awaitedPartitions: [],
   failures: [],
   halt: undefined,
   logRecords: 7,
 };
-const position = well.position as NonNullable<Signs['position']>;
+const position = well.state.position as NonNullable<Signs['state']['position']>;
+const at = (changed: Partial<typeof position>) => ({ state: { ...well.state, position: { ...position, ...changed } } });
 const readiness = (signs: Partial<Signs>, lagSecondsMax = LAG_SECONDS_MAX) =>
   judgeReadiness({ ...well, ...signs }, lagSecondsMax);
 const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs }, SILENCE_MS_MAX);
@@ -34,33 +36,29 @@ const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs },
 describe('the watcher', () => {
   test('is ready and alive while it follows', () => {
     const checks = { kafka: 'ok', dependencies: 'ok', position: 'ok' };
-    expect(readiness({})).toEqual({ isOk: true, checks, notes: { role: 'holds term 4' } });
+    expect(readiness({})).toEqual({ isOk: true, checks, notes: { role: 'holder' } });
     expect(liveness({}).isOk).toBe(true);
   });
 
   test.each<[string, Partial<Signs>, RegExp]>([
     ['Kafka is silent', { lastPollAtMs: 980_000 }, /no broker has answered for 20 s/],
     ['a node is away', { failures: ['blocks: gone'] }, /blocks: gone/],
-    ['it reads the log', { hasReadLog: false }, /reading the log: 7 records/],
-    ['it catches up', { position: { ...position, catchUp: { step: 'makers', done: 3, total: 9 } } }, /3 of 9 makers/],
-    [
-      'it follows',
-      { position: { ...position, catchUp: { step: 'followed', done: 3, total: 9 } } },
-      /3 of 9 blocks foll/,
-    ],
+    ['it reads the log', { state: { ...well.state, hasReadLog: false } }, /reading the log: 7 records/],
+    ['it catches up', at({ catchUp: { step: 'makers', done: 3, total: 9 } }), /3 of 9 makers/],
+    ['it follows', at({ catchUp: { step: 'followed', done: 3, total: 9 } }), /3 of 9 blocks foll/],
     ['it is far behind', { headNumber: 200 }, /100 blocks behind/],
-    ['nothing is processed', { position: { ...position, processed: undefined } }, /no block is processed yet/],
+    ['nothing is processed', at({ processed: undefined }), /no block is processed yet/],
     ['the node is behind the log', { headNumber: 80 }, /the node is 20 blocks behind block 100/],
     [
       'the node stands still',
-      { position: { ...position, processed: { ...block, timestamp: 984 } } },
+      at({ processed: { ...block, timestamp: 984 } }),
       /block 100, the newest one published, is 16 s old/,
     ],
     ['it has halted', { halt: 'a reorganisation' }, /^halted: a reorganisation$/],
     [
-      'it waits for its term in the log',
-      { role: 'CANDIDATE', position: undefined, awaitedPartitions: [3] },
-      /candidate for the next term, waits for partition 3 of the log/,
+      'it reads what the one before it has published',
+      { state: { hasReadLog: true, role: 'TAKING_OVER', position: undefined, awaited: [3] } },
+      /taking over, waits for partition 3 of the log/,
     ],
   ])('is not ready while %s, and says so, but is alive', (_what, signs, sentence) => {
     const health = readiness(signs);
@@ -70,7 +68,7 @@ describe('the watcher', () => {
   });
 
   test('is ready up to the age of a block that is allowed, with a clock that is behind the chain, and at any age with 0', () => {
-    const processedAt = (timestamp: number) => ({ position: { ...position, processed: { ...block, timestamp } } });
+    const processedAt = (timestamp: number) => at({ processed: { ...block, timestamp } });
     expect(readiness(processedAt(985)).isOk).toBe(true);
     expect(readiness(processedAt(5000)).isOk).toBe(true);
     expect(readiness(processedAt(1), 0).isOk).toBe(true);
@@ -83,9 +81,10 @@ describe('the watcher', () => {
   });
 
   test('is ready and alive as a standby, however old the last block is, and says that it is one', () => {
-    const standby = { role: 'STANDBY', position: undefined, lastTurnAtMs: 0, headNumber: 500 } as const;
+    const state = { ...well.state, role: 'STANDBY', position: undefined } as const;
+    const standby = { state, lastTurnAtMs: 0, headNumber: 500 };
     expect(readiness(standby).isOk).toBe(true);
-    expect(readiness(standby).notes?.['role']).toBe('standby in term 4');
+    expect(readiness(standby).notes?.['role']).toBe('standby');
     expect(liveness(standby).isOk).toBe(true);
     expect(readiness({ ...standby, lastPollAtMs: 900_000 }).isOk).toBe(false);
   });

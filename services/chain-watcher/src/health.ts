@@ -1,9 +1,9 @@
 import { type Health, healthOf } from '@makerbook/http';
 import type { Logger } from '@makerbook/telemetry';
-import type { Position, Worker } from './observe/term-work.js';
+import type { Worker } from './observe/holder-work.js';
 import { retrying } from './retry.js';
 import type { LogBlock } from './watch/follow-log.js';
-import type { Work } from './work.js';
+import type { WatcherState, Work } from './work.js';
 
 /** What the health of the watcher is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
@@ -11,11 +11,7 @@ export interface Signs {
   /** Milliseconds since 1970. */
   readonly unixMs: number;
   readonly startedAtMs: number;
-  readonly hasReadLog: boolean;
-  readonly role: 'STANDBY' | 'CANDIDATE' | 'HOLDER';
-  readonly term: number;
-  /** Of the own term. */
-  readonly position: Readonly<Position> | undefined;
+  readonly state: Pick<WatcherState, 'hasReadLog' | 'role' | 'awaited' | 'position'>;
   /** The newest block of the log. */
   readonly newestBlock: LogBlock | undefined;
   readonly headNumber: number | undefined;
@@ -23,8 +19,6 @@ export interface Signs {
   readonly lastTurnAtMs: number;
   /** When a broker last answered the follower of the log. */
   readonly lastPollAtMs: number;
-  /** Partitions that do not show the own term record yet: no block is matched before they do. */
-  readonly awaitedPartitions: readonly number[];
   /** What is being tried again, and why. */
   readonly failures: readonly string[];
   /** Why it has halted; undefined while it has not. */
@@ -93,15 +87,11 @@ export class Vitals {
       nowMs: this.options.nowMs(),
       unixMs: this.options.unixMs(),
       startedAtMs: this.startedAtMs,
-      hasReadLog: state.hasReadLog,
-      role: state.lead.role,
-      term: followed.partitions[0]?.term ?? 0,
-      position: state.position,
+      state,
       newestBlock: followed.newestBlock(),
       headNumber,
       lastTurnAtMs: this.lastTurnAtMs,
       lastPollAtMs: followed.lastPollAtMs(),
-      awaitedPartitions: state.lead.awaited,
       failures: [...this.failures].map(([worker, reason]) => `${worker}: ${reason}`),
       halt: this.halt?.message,
       logRecords: followed.counts().records,
@@ -114,18 +104,18 @@ const LAG_BLOCKS_MAX = 10;
 
 /** Whether a restart would not help: it is a standby, or its block loop goes on, or waits for a dependency, or has halted. */
 export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
-  const { nowMs, lastTurnAtMs, halt, role } = signs;
+  const { nowMs, lastTurnAtMs, halt, state } = signs;
   // It ends by itself: killed before, it would be gone before its metrics are scraped, and halt again.
   if (halt !== undefined) return { isOk: true, checks: { loop: 'halted, and about to end' } };
   const silenceMs = nowMs - lastTurnAtMs;
   const isKafkaAway = kafkaSilenceMs(signs) > KAFKA_SILENCE_MS_MAX;
-  const isStuck = role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
+  const isStuck = state.role === 'HOLDER' && silenceMs > silenceMsMax && !isKafkaAway;
   const loop = isStuck ? `the block loop has not gone on for ${inSeconds(silenceMs)}` : 'ok';
   return healthOf({ loop });
 }
 
 /**
- * Whether the watcher does its part: the holder of the term has caught up with the chain, and nothing is being tried again;
+ * Whether the watcher does its part: the one that publishes has caught up with the chain, and nothing is being tried again;
  * a standby has read the log.
  * @param lagSecondsMax how old the newest published block may be by its timestamp; 0: as old as it is
  */
@@ -138,7 +128,8 @@ export function judgeReadiness(signs: Signs, lagSecondsMax: number): Health {
     dependencies: failures.length > 0 ? failures.join('; ') : 'ok',
     position: describePosition(signs, lagSecondsMax),
   });
-  return { ...health, notes: { role: describeRole(signs) } };
+  // A standby would look like a holder: both are ready.
+  return { ...health, notes: { role: ROLES[signs.state.role] } };
 }
 
 function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
@@ -146,13 +137,12 @@ function kafkaSilenceMs({ nowMs, startedAtMs, lastPollAtMs }: Signs): number {
 }
 
 function describePosition(signs: Signs, lagSecondsMax: number): string {
-  const { role, position, newestBlock, headNumber, awaitedPartitions } = signs;
-  if (!signs.hasReadLog) return `reading the log: ${signs.logRecords} records so far`;
+  const { newestBlock, headNumber } = signs;
+  const { hasReadLog, role, awaited, position } = signs.state;
+  if (!hasReadLog) return `reading the log: ${signs.logRecords} records so far`;
   if (role === 'STANDBY') return 'ok';
   if (position === undefined) {
-    const waits =
-      awaitedPartitions.length > 0 ? `, waits for partition ${awaitedPartitions.join(', ')} of the log` : '';
-    return `candidate for the next term${waits}`;
+    return awaited.length === 0 ? 'taking over' : `taking over, waits for partition ${awaited.join(', ')} of the log`;
   }
   const { catchUp, processed, phase } = position;
   if (catchUp !== undefined) return `catching up: ${catchUp.done} of ${catchUp.total} ${DONE[catchUp.step]}`;
@@ -168,11 +158,7 @@ function describePosition(signs: Signs, lagSecondsMax: number): string {
   return `block ${processed.number}, the newest one published, is ${inSeconds(lagMs)} old`;
 }
 
-/** Shown by `/readyz`, where a standby would look like a holder: both are ready. */
-function describeRole({ role, term }: Signs): string {
-  return role === 'HOLDER' ? `holds term ${term}` : role === 'CANDIDATE' ? 'candidate' : `standby in term ${term}`;
-}
-
+const ROLES = { HOLDER: 'holder', TAKING_OVER: 'taking over', STANDBY: 'standby' } as const;
 const DONE = { blocks: 'blocks read', makers: 'makers read', followed: 'blocks followed' } as const;
 
 function inSeconds(ms: number): string {

@@ -64,7 +64,7 @@ describe('without the Kafka of the Kaia node', () => {
   test('the watcher starts, logs it once, and follows the topic when it is there; killed, it is missed as little', async () => {
     watcher = await runObservedWatcher(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
     await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
-    // A standby is ready too: this one takes the term, as there is no other.
+    // A standby is ready too: this one takes over, as there is no other.
     await stage.settled();
     await goOnWithout();
     await until('it has asked for the topic in vain', () => watcher.countLines('a topic cannot be read yet') > 0);

@@ -66,7 +66,6 @@ describe('the metrics of a running watcher', () => {
       'open_subscriptions',
       'unread_order_age_seconds',
       'holders',
-      'term_number',
       'sweep_age_seconds',
     ]) {
       expect({ series, value: await ops.metric(series) }).toEqual({ series, value: 0 });
@@ -107,7 +106,7 @@ describe('the metrics of a running watcher', () => {
     expect(await ops.metric('lag_blocks')).toBe(0);
     expect(await ops.metric('block_duration_seconds_count')).toBeGreaterThan(0);
     expect(await ops.metric('block_duration_seconds_sum')).toBeLessThan(60);
-    for (const series of ['watched_orders', 'watched_pairs', 'watched_makers', 'holders', 'term_number']) {
+    for (const series of ['watched_orders', 'watched_pairs', 'watched_makers', 'holders', 'takeovers_total']) {
       expect({ series, value: await ops.metric(series) }).toEqual({ series, value: 1 });
     }
     expect(await ops.metric('unread_orders')).toBe(0);

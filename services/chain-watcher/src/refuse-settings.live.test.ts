@@ -96,9 +96,7 @@ describe('without the protocol’s address', () => {
       await stage.settled();
       expect(stage.state(expiring)).toEqual({ status: 'REMOVED', reason: 'EXPIRED' });
       expect(stage.state(lasting)).toEqual({ status: 'VALIDATING' });
-      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(
-        new Set(['TermStarted', 'OrderSubmitted', 'BlockProcessed']),
-      );
+      expect(new Set(stage.facts.map(({ fact }) => fact.type))).toEqual(new Set(['OrderSubmitted', 'BlockProcessed']));
       expect(said.filter((text) => text.startsWith('LIMIT_ORDER_PROTOCOL_ADDRESS is zero'))).toHaveLength(1);
     } finally {
       await watcher.stop();

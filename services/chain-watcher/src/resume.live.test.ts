@@ -117,8 +117,8 @@ describe('a watcher that was away', () => {
       const orderHash = await other.submit(await other.sign(maker, { making: { token, amount: 7n } }));
       await until('the order is in the log', () => other.facts.length === 1);
       const insert = (rows: string) => postgres.query(rows, [partitionOf(owner, 3), owner.slice(2)]);
-      await insert(`with projected as (insert into projections (partition, next_offset, term, block_number, block_timestamp)
-        values ($1, 1, 0, null, 0))
+      await insert(`with projected as (insert into projections (partition, next_offset, block_number, block_timestamp)
+        values ($1, 1, null, 0))
         insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
         values (decode($2, 'hex'), $1, 'ADMITTED', 0, 'a bug', '{}')`);
       watchers.push(await other.watch());
@@ -142,7 +142,7 @@ describe('a watcher that was away', () => {
     // As a crash between two partitions: only those that already hold the block are left out of the repeat.
     const before = [0, 1, 2].map((partition) => blocksIn(partition).length);
     await stage.mine();
-    await stage.publishBlockTo(1, stage.term());
+    await stage.publishBlockTo(1);
     await until('partition 1 is ahead', () => blocksIn(1).length === (before[1] ?? 0) + 1);
     await watch();
     await stage.settled();

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import {
   ChainContradiction,
@@ -13,7 +12,7 @@ import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-ev
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpsServer, type Running, serveOps } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
-import { connectPostgres, type Postgres, readOpenOrders } from '@makerbook/postgres';
+import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { openSource } from './blocks/open-source.js';
@@ -44,7 +43,7 @@ export interface WatcherParts {
 
 /**
  * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is
- * ready once it has read the log, and, where it holds the term, caught up with the chain. A node, Postgres and the Kafka of
+ * ready once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of
  * the Kaia node may be away, now and later.
  * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */
@@ -116,7 +115,6 @@ class RunningWatcher implements Watcher {
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     closing.push(() => node.close());
     await log.verifyTopics(topicsToRead(names, settings.PARTITIONS));
-    const appender = log.createAppender({ lingerMs: 0, timeoutMs: settings.KAFKA_TIMEOUT_MS });
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
       settings,
@@ -134,7 +132,14 @@ class RunningWatcher implements Watcher {
     const work = new Work({
       ...this.reports(),
       log,
-      appender,
+      openPublisher: () =>
+        log.createFencedPublisher({
+          transactionalId: `${settings.TOPIC_PREFIX}makerbook-chain-watcher`,
+          ownPartitions: Array.from({ length: settings.PARTITIONS }, (_, partition) => {
+            return { topic: names.makerEvents, partition };
+          }),
+          timeoutMs: settings.KAFKA_TIMEOUT_MS,
+        }),
       topics: names,
       node,
       source,
@@ -144,25 +149,30 @@ class RunningWatcher implements Watcher {
       signal,
       nowMs,
       unixMs,
-      holder: randomUUID(),
+      random: Math.random,
       wait: waitFor,
       retryFor: (worker, workSignal) => vitals.retryFor(worker, workSignal),
-      onFailure: (worker, error) => vitals.noteFailure(worker, error),
-      loadOrders: (onOrders) => loadOrders(postgres, settings.PARTITIONS, onOrders),
+      loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
     this.work = work;
     closing.push(() => work.stop());
-    const measured = { nowMs, unixMs, startedAtMs: vitals.startedAtMs, partitions: settings.PARTITIONS, work, vitals };
+    const signs = () => vitals.signs(work, source.headNumber());
     meters.observe({
-      ...measured,
+      signs,
+      work,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
-      headNumber: () => source.headNumber(),
       isSubscribed: () => polled.isSubscribed(),
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });
-    await this.serve(work, () => source.headNumber());
+    this.ops = await serveOps({
+      host: settings.HOST,
+      port: settings.OPS_PORT,
+      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
+      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
+      serveMetrics: this.telemetry.serveMetrics,
+    });
     const working = work.run().catch((error: Error) => this.fail(error));
     closing.push(() => working);
   }
@@ -179,18 +189,6 @@ class RunningWatcher implements Watcher {
       for (const close of this.closing.toReversed()) await close();
     })();
     return this.closed;
-  }
-
-  private async serve(work: Work, headNumber: () => number | undefined): Promise<void> {
-    const { settings, vitals } = this;
-    const signs = () => vitals.signs(work, headNumber());
-    this.ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
-      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
-      serveMetrics: this.telemetry.serveMetrics,
-    });
   }
 
   private openReader(node: Node): MakerReader | undefined {
@@ -233,9 +231,10 @@ class RunningWatcher implements Watcher {
         reportedAtMs = nowMs();
         logger.info({ ...progress }, 'catching up');
       },
-      onRole: (role, term) => {
+      onRole: (role) => {
         vitals.noteRole();
-        logger.info({ role, term }, 'the role of this watcher has changed');
+        if (role === 'HOLDER') meters.tookOver();
+        logger.info({ role }, 'the role of this watcher has changed');
       },
       onFatal: (error) => this.fail(error),
     };
@@ -263,27 +262,6 @@ class RunningWatcher implements Watcher {
 
 function topicsToRead(names: TopicNames, partitions: number): ReturnType<typeof topicSpecs> {
   return topicSpecs(names, partitions).filter(({ name }) => name === names.makerEvents || name === names.book);
-}
-
-async function loadOrders(
-  postgres: Postgres,
-  partitions: number,
-  onOrders: Parameters<WorkParts['loadOrders']>[0],
-): ReturnType<WorkParts['loadOrders']> {
-  const projected = await readOpenOrders(postgres, (rows) =>
-    onOrders(rows.map(({ makingToken, ...row }) => ({ ...row, token: makingToken }))),
-  );
-  const byPartition = new Map(projected.map((each) => [each.partition, each]));
-  return Array.from({ length: partitions }, (_, partition) => {
-    const {
-      nextOffset = 0n,
-      term = 0,
-      block,
-      newestRead = -1,
-      quarantined = new Map(),
-    } = byPartition.get(partition) ?? {};
-    return { nextOffset, term, block: block && { ...block, hash: undefined }, newestRead, quarantined };
-  });
 }
 
 /**

@@ -5,15 +5,18 @@ import { type Plan, type PlanOptions, planRun } from './testing/simulation/plan-
 import { runPlan } from './testing/simulation/simulate-watchers.js';
 
 /** Runs the seeds; of the first one in which something was wrong it shows all that happened. */
-async function simulate(seeds: number, given: PlanOptions): Promise<{ held: number; kills: number; terms: number }> {
-  const sums = { held: 0, kills: 0, terms: 0 };
+async function simulate(
+  seeds: number,
+  given: PlanOptions,
+): Promise<{ held: number; kills: number; takeOvers: number }> {
+  const sums = { held: 0, kills: 0, takeOvers: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {
     const plan = planRun(seed, given);
-    const { wrong, held, kills, terms } = await runPlan(plan);
+    const { wrong, held, kills, takeOvers } = await runPlan(plan);
     if (wrong.length > 0) throw new Error([...(await traceOf(plan)), ...wrong, `seed ${seed}`].join('\n'));
     sums.held += held;
     sums.kills += kills;
-    sums.terms += terms;
+    sums.takeOvers += takeOvers;
   }
   return sums;
 }
@@ -37,9 +40,9 @@ describe('no order is ACTIVE that was not so at the block, and none is missed, w
   });
 
   test('of a holder with standbys, killed, stopped and frozen anywhere', async () => {
-    const { held, terms } = await simulate(25, { watchers: 3, hasKills: true });
+    const { held, takeOvers } = await simulate(25, { watchers: 3, hasKills: true });
     expect(held).toBeGreaterThan(1000);
-    expect(terms).toBeGreaterThan(60);
+    expect(takeOvers).toBeGreaterThan(60);
   });
 });
 

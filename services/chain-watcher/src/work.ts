@@ -1,56 +1,56 @@
 import type { TopicNames } from '@makerbook/contracts-events';
-import type { Appender, Following, Log, Logger } from '@makerbook/kafka';
-import { type LeadOptions, type LeadState, lead } from './lead.js';
+import { type FencedPublisher, type Following, type Log, type Logger, PublisherFenced } from '@makerbook/kafka';
+import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
+import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
 import { ReadingBlocks } from './observe/choose-block.js';
+import type { HolderWork, Position, SweepState, Worker, WorkSettings } from './observe/holder-work.js';
 import { readNewOrders } from './observe/read-new-orders.js';
+import { refuseAhead } from './observe/refuse-ahead.js';
 import { sweepPairs } from './observe/sweep-pairs.js';
-import type { Position, SweepState, TermWork, Worker, WorkSettings } from './observe/term-work.js';
 import { watchBlocks } from './observe/watch-blocks.js';
-import { createFactPublisher, type FactPublisher } from './publish/publish-observed.js';
+import { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
 import { aborted } from './wait.js';
 import { followBook } from './watch/follow-book.js';
-import { FollowedLog, LogContradiction, type PartitionStart } from './watch/follow-log.js';
-import { type WatchedOrder, WatchedSet } from './watch/watched-set.js';
+import { FollowedLog, LogContradiction } from './watch/follow-log.js';
+import { WatchedSet } from './watch/watched-set.js';
+
+/** The holder is the one watcher that publishes. */
+export type Role = 'STANDBY' | 'TAKING_OVER' | 'HOLDER';
 
 /** Where the watcher is; read by metrics and health. */
 export interface WatcherState {
   /** False until the snapshot and the log are read. */
   hasReadLog: boolean;
-  readonly lead: LeadState;
-  /** Of the own term; undefined while another watcher holds one. */
+  role: Role;
+  /** Partitions that are not read up to the own take-over yet. */
+  awaited: readonly number[];
+  /** Of the holder; undefined while another watcher is it. */
   position: Position | undefined;
   readonly sweep: SweepState;
 }
 
-/** An order of the snapshot. */
-export interface OpenOrder extends WatchedOrder {
-  /** Whether a reading in the log names it. */
-  readonly isObserved: boolean;
-}
-
 /** What the process provides: log, node, a clock, and what is to be done about failures. */
-export interface WorkParts
-  extends Pick<LeadOptions, 'holder' | 'onRole'>,
-    Pick<TermWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
-  /** Milliseconds since 1970: what is published has its time by it. Nothing else is. */
+export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
+  /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => number;
-  readonly log: Log;
-  readonly appender: Appender;
+  /** From 0 to 1. */
+  readonly random: () => number;
+  readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
+  /** Under the id of all watchers, with all partitions of the log. */
+  readonly openPublisher: () => FencedPublisher;
   readonly topics: TopicNames;
   readonly settings: WorkSettings;
   /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
-  readonly loadOrders: (onOrders: (orders: readonly OpenOrder[]) => void) => Promise<readonly PartitionStart[]>;
+  readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
   readonly verifyChain: () => Promise<void>;
-  /** Records in one record batch; left out, as the publisher has it. */
-  readonly batchRecordsMax?: number | undefined;
   readonly logger: Logger;
   readonly signal: AbortSignal;
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly retryFor: (worker: Worker, signal: AbortSignal) => <T>(work: () => Promise<T>) => Promise<T>;
-  readonly onFailure: (worker: Worker, error: Error) => void;
+  readonly onRole: (role: Role) => void;
   readonly onFatal: (error: Error) => void;
 }
 
@@ -58,31 +58,23 @@ export interface WorkParts
 export class Work {
   readonly state: WatcherState = {
     hasReadLog: false,
-    lead: { role: 'STANDBY', awaited: [] },
+    role: 'STANDBY',
+    awaited: [],
     position: undefined,
     sweep: { endedAtMs: undefined, tookMs: undefined, pairs: 0, facts: 0 },
   };
   readonly watched = new WatchedSet();
   readonly followed: FollowedLog;
   private readonly parts: WorkParts;
-  private readonly publisher: FactPublisher;
   private book: Following | undefined;
 
   constructor(parts: WorkParts) {
     this.parts = parts;
-    const { log, appender, topics, logger, nowMs, unixMs, onFatal, batchRecordsMax, settings } = parts;
-    const partitions = settings.PARTITIONS;
-    this.publisher = createFactPublisher({
-      appender,
-      topic: topics.makerEvents,
-      partitions,
-      nowMs: unixMs,
-      batchRecordsMax,
-    });
+    const { log, topics, logger, nowMs, onFatal, settings } = parts;
     this.followed = new FollowedLog({
       log,
       topics,
-      partitions,
+      partitions: settings.PARTITIONS,
       watched: this.watched,
       logger,
       nowMs,
@@ -90,26 +82,20 @@ export class Work {
     });
   }
 
-  /** Reads what is open, follows the log, and takes part in the election until the signal is aborted. */
+  /** Reads what is open, follows the log, and publishes whenever it is this watcher's turn, until the signal is aborted. */
   async run(): Promise<void> {
-    const { signal, nowMs, wait, retryFor, onFailure, verifyChain } = this.parts;
-    const retry = retryFor('blocks', signal);
+    const { signal, wait, retryFor, verifyChain, source, settings } = this.parts;
     await Promise.race([this.start(), aborted(signal)]);
     if (signal.aborted) return;
     this.state.hasReadLog = true;
-    await retry(verifyChain);
+    await retryFor('blocks', signal)(verifyChain);
     await lead({
       ...this.parts,
       followed: this.followed,
-      publisher: this.publisher,
-      state: this.state.lead,
-      headNumber: () => this.parts.source.headNumber(),
-      takeoverMs: this.parts.settings.TAKEOVER_MS,
-      nowMs,
+      headNumber: () => source.headNumber(),
+      takeoverMs: settings.TAKEOVER_MS,
       wait: (ms) => wait(ms, signal),
-      retry,
-      onFailure: (error) => onFailure('blocks', error),
-      work: (term, termSignal) => this.workOnTerm(term, termSignal),
+      hold: () => this.hold(),
     });
   }
 
@@ -126,10 +112,11 @@ export class Work {
     const starts = await retry(() => loadOrders((orders) => this.addOrders(orders)));
     logger.info({ ...this.watched.sizes() }, 'the open orders are read');
     const logEnds = await retry(() => log.endOffsets(topics.makerEvents, { timeoutMs }));
-    const beyond = starts.findIndex(({ nextOffset }, partition) => nextOffset > (logEnds[partition] ?? 0n));
-    if (beyond >= 0) {
+    const beyond = starts.find(({ partition, nextOffset }) => nextOffset > (logEnds[partition] ?? 0n));
+    if (beyond !== undefined) {
+      const { partition, nextOffset } = beyond;
       throw new LogContradiction(
-        `the projection has read partition ${beyond} of ${topics.makerEvents} up to offset ${starts[beyond]?.nextOffset}, but it ends at ${logEnds[beyond]}: it belongs to another log`,
+        `the projection has read partition ${partition} of ${topics.makerEvents} up to offset ${nextOffset}, but it ends at ${logEnds[partition]}: it belongs to another log`,
       );
     }
     await this.followed.start(starts);
@@ -137,31 +124,89 @@ export class Work {
     logger.info({ ...this.watched.sizes(), records: this.followed.counts().records }, 'the log is read');
   }
 
-  private addOrders(orders: readonly OpenOrder[]): void {
+  private addOrders(orders: readonly OpenOrderRow[]): void {
     const unread = { sinceMs: this.parts.nowMs(), trace: undefined };
     for (const order of orders) this.watched.add(order, order.isObserved ? undefined : unread);
   }
 
-  private async workOnTerm(term: number, signal: AbortSignal): Promise<void> {
-    const failed = new AbortController();
-    const work = this.openTerm(term, AbortSignal.any([signal, failed.signal]));
-    const { reader } = work;
-    this.state.position = work.position;
+  /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
+  private async hold(): Promise<void> {
+    const { openPublisher, topics, unixMs, node, settings, signal, retryFor } = this.parts;
+    const { PARTITIONS: partitions, BLOCK_AHEAD_SECONDS_MAX: secondsMax } = settings;
+    const fenced = openPublisher();
+    const publisher = new FactPublisher({
+      publisher: fenced,
+      topic: topics.makerEvents,
+      partitions,
+      unixMs,
+      assertTimely: (block) => refuseAhead(block, { node, unixMs, secondsMax }),
+    });
+    this.enter('TAKING_OVER');
+    try {
+      await retryFor('blocks', signal)(() => fenced.takeOver());
+      await this.readToEnd();
+      this.enter('HOLDER');
+      await this.publishFacts(publisher);
+      await publisher.resign();
+    } catch (error) {
+      if (!(error instanceof PublisherFenced || (signal.aborted && isRetryable(error)))) throw error;
+    } finally {
+      await fenced.close();
+      this.enter('STANDBY');
+    }
+  }
+
+  private enter(role: Role): void {
+    this.state.role = role;
+    this.parts.onRole(role);
+  }
+
+  /** Reads all that earlier holders have published: they are fenced, so no order is unknown from then on. */
+  private async readToEnd(): Promise<void> {
+    const { log, topics, retryFor, signal } = this.parts;
+    const { state, followed } = this;
+    const ends = await retryFor(
+      'blocks',
+      signal,
+    )(() => log.endOffsets(topics.makerEvents, { timeoutMs: END_OFFSETS_MS_MAX }));
+    await followed.until(() => {
+      const isAwaited = (end: bigint, partition: number) => (followed.partitions[partition]?.position ?? 0n) < end;
+      state.awaited = ends.flatMap((end, partition) => (isAwaited(end, partition) ? [partition] : []));
+      return state.awaited.length === 0;
+    }, signal);
+    state.awaited = [];
+  }
+
+  /** Until the signal is aborted, or another watcher has published a block. @throws PublisherFenced */
+  private async publishFacts(publisher: FactPublisher): Promise<void> {
+    const { followed, state } = this;
+    const over = new AbortController();
+    const signal = AbortSignal.any([this.parts.signal, over.signal]);
+    const work = this.openWork(publisher, signal);
+    const { reader, position } = work;
+    state.position = position;
+    const newest = () => followed.newestBlock()?.number ?? -1;
+    const newestBefore = newest();
+    // Own blocks are matched before they are in the log. One that is cut off from its nodes learns of a successor by this.
+    const isSucceeded = () => newest() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
+    const watching = followed.until(isSucceeded, signal).then(() => over.abort());
     const loops = [watchBlocks(work), ...(reader === undefined ? [] : [readNewOrders(work), sweepPairs(work, reader)])];
-    for (const loop of loops) loop.catch(() => failed.abort());
-    // All of them, so that nothing of this term is appended behind its end.
+    for (const loop of loops) loop.catch(() => over.abort());
+    // All of them, so that nothing is appended behind the resignation.
     const errors = (await Promise.allSettled(loops)).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
-    this.state.position = undefined;
-    const [error] = [...errors.filter((each) => !isRetryable(each)), ...errors];
+    over.abort();
+    await watching;
+    state.position = undefined;
+    const isBenign = (error: unknown) => error instanceof PublisherFenced || isRetryable(error);
+    const error = errors.find((each) => !isBenign(each)) ?? errors.find((each) => each instanceof PublisherFenced);
     if (error !== undefined) throw error;
   }
 
-  private openTerm(term: number, signal: AbortSignal): TermWork {
-    const { parts, watched, followed, publisher } = this;
+  private openWork(publisher: FactPublisher, signal: AbortSignal): HolderWork {
+    const { parts, watched, followed } = this;
     const { node, source, settings, wait, retryFor } = parts;
     return {
       ...parts,
-      term,
       signal,
       watched,
       followed,

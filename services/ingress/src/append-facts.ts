@@ -2,11 +2,13 @@ import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@mak
 import type { ReplyHeaders } from '@makerbook/http';
 import { type AppendedAt, type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { type Attributes, activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
+import type { ProjectionLag } from './watch-projection-lag.js';
 
 export interface AppendParts {
   readonly appender: Appender;
   readonly makerEventsTopic: string;
   readonly partitions: number;
+  readonly lag: Pick<ProjectionLag, 'appended'>;
 }
 
 /**
@@ -21,16 +23,17 @@ export function appendFacts(
   timeMs: number,
 ): Promise<readonly AppendedAt[]> {
   return inSendSpan(parts.makerEventsTopic, facts.length, describeOrigin(facts[0]), async () => {
-    const { appender } = parts;
+    const { appender, lag } = parts;
     const records = describeFacts(parts, facts, timeMs);
-    const partitions = new Set(records.map(({ partition }) => partition));
-    if (partitions.size > 1) return lastOfEach(await appender.appendAtomically(records));
-    const appended = await appender.append(records);
-    const [first] = appended;
-    if (first === undefined) return [];
-    const { partition, offset } = first;
-    describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
-    return lastOfEach(appended);
+    const isOfOne = records.every(({ partition }) => partition === records[0]?.partition);
+    const appended = lastOfEach(await (isOfOne ? appender.append(records) : appender.appendAtomically(records)));
+    lag.appended(appended);
+    const [last] = appended;
+    if (isOfOne && last !== undefined) {
+      const partition = String(last.partition);
+      describeSpan({ 'messaging.destination.partition.id': partition, 'messaging.kafka.offset': Number(last.offset) });
+    }
+    return appended;
   });
 }
 

@@ -3,11 +3,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
-import { findKnownHashes, findOrders, projectedPositions } from '@makerbook/postgres';
-import { settleReservation } from '@makerbook/redis';
+import { byteaOf, openPlacementStore, projectedPositions } from '@makerbook/postgres';
 import { Signature, type Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
-import { reserveTestOrder } from './testing/reserve-test-order.js';
+import { placeTestOrder } from './testing/place-test-order.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
@@ -77,6 +76,9 @@ const cancellationsOf = (hash: string) =>
   );
 /** Time for what should not happen. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 400));
+/** A repetition that comes while the cancellation is on its way to the rows cancels again, which is harmless. */
+const isGone = (item: { hash: string; signature: string }) =>
+  until('the order is gone', async () => (await cancelled([item]))[0] === 'NOT_FOUND');
 const isCancelledOnce = async (hash: string) => {
   await until('the cancellation is in the log', () => cancellationsOf(hash).length > 0);
   await settle();
@@ -90,8 +92,8 @@ describe('DELETE', () => {
       'CANCELLED',
       'CANCELLED',
     ]);
-    expect(await cancelled([cancelling(maker, first)])).toEqual(['NOT_FOUND']);
     await isCancelledOnce(hashOf(first));
+    await isGone(cancelling(maker, first));
     expect(await cancelled([cancelling(maker, first), cancelling(maker, second)])).toEqual(['NOT_FOUND', 'NOT_FOUND']);
   });
 
@@ -144,6 +146,7 @@ describe('DELETE', () => {
     const alone = await ask('wait=1', cancelling(maker, late)).finally(() => ingress.resumeProjection());
     expect(alone).toEqual([200, (await placeOf({ orderHash: hashOf(late) })).text, null]);
     // Nothing is cancelled, and nothing is waited for.
+    await isGone(cancelling(maker, mine));
     expect(await ask('wait=20', cancelling(maker, mine))).toEqual([200, null, null]);
   });
 
@@ -195,9 +198,7 @@ describe('POST …/cancellations', () => {
       ],
     ]);
     await isCancelledOnce(hashOf(orders[98] as SignedOrder));
-    expect(await (await remove([cancelling(maker, orders[98] as SignedOrder)])).json()).toMatchObject([
-      { status: 'NOT_FOUND' },
-    ]);
+    await isGone(cancelling(maker, orders[98] as SignedOrder));
     expect(await refused(await post([...items, unknown, unknown]))).toMatchObject({ code: 'invalid_request' });
   });
 
@@ -205,9 +206,21 @@ describe('POST …/cancellations', () => {
     const item = itemOf(cancelling(maker, await placeOne(), 'uint256', '0xabc'));
     expect(await refused(await post([item]))).toMatchObject({ status: 403, code: 'invalid_signature' });
     expect(await refused(await post([item], '?salt=0xabd'))).toMatchObject({
-      detail: expect.stringContaining('that of the query parameter `salt`'),
+      detail: expect.stringContaining('the one that the request names'),
     });
     expect(await (await post([item], '?salt=0xabc')).json()).toMatchObject([{ status: 'CANCELLED' }]);
+  });
+
+  test('takes the salt of each item from the item, before that of the query', async () => {
+    const [own, other] = [await placeOne(), await placeOne()];
+    const items = [
+      { ...itemOf(cancelling(maker, own)), salt: own.order.salt },
+      itemOf(cancelling(maker, other, 'uint256', '0xabc')),
+    ];
+    expect(await (await post(items, '?salt=0xabc')).json()).toMatchObject([
+      { status: 'CANCELLED' },
+      { status: 'CANCELLED' },
+    ]);
   });
 
   test('is counted with DELETE, for the maker and for the client address', async () => {
@@ -241,7 +254,8 @@ describe('POST …/cancellations', () => {
     ['an empty array', [], ''],
     ['an item without a signature', [{ orderHash: unknownHash }], '/0/signature'],
     ['a hash of 31 bytes', [{ orderHash: unknownHash.slice(0, -2), signature }], '/0/orderHash'],
-    ['a field too many', [{ orderHash: unknownHash, signature, salt: '0x1' }], '/0/salt'],
+    ['a field too many', [{ orderHash: unknownHash, signature, sallt: '0x1' }], '/0/sallt'],
+    ['a salt that is no quantity', [{ orderHash: unknownHash, signature, salt: '1' }], '/0/salt'],
   ])('is refused for its shape: %s', async (_name, body, pointer) => {
     const problem = await refused(await post(body));
     expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer }] });
@@ -311,156 +325,138 @@ describe('a DELETE is refused', () => {
   });
 });
 
-describe('when a part is gone', () => {
-  test('without Redis a maker can cancel; an unknown hash and POST are answered with 503', async () => {
-    const [order, second] = [await placeOne(), await placeOne()];
-    // Without Redis they are known by the read model alone.
-    await until('both are projected', async () => {
-      return (await findOrders(ingress.postgres, [hashOf(order), hashOf(second)])).orders.size === 2;
-    });
-    await ingress.gates.redis.shut();
-    try {
-      const fresh = await signOrder(maker);
-      const startedAt = performance.now();
-      const response = await fetch(ingress.url, {
-        method: 'POST',
-        body: JSON.stringify([fresh]),
-        headers: { 'content-type': 'application/json' },
-      });
-      expect(await refused(response)).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
-      expect(performance.now() - startedAt).toBeLessThan(15_000);
-      const ready = await fetch(`${ingress.opsUrl}/readyz`);
-      expect(ready.status).toBe(503);
-      expect(await ready.json()).toMatchObject({ checks: { redis: 'does not answer', kafka: 'ok' } });
-      const item = cancelling(maker, order);
-      const other = cancelling(maker, second);
-      expect(await cancelled([item])).toEqual(['CANCELLED']);
-      // It may be on its way to the log. The other one is cancelled all the same.
-      const mixed = await refused(await remove([{ hash: unknownHash, signature: item.signature }, other]));
-      expect(mixed).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
-      expect(mixed['detail']).toMatch(/the 1 other orders were cancelled$/);
-      await isCancelledOnce(other.hash);
-    } finally {
-      await ingress.gates.redis.open();
-    }
-    await until('Redis is there again', async () => {
-      const ready = await fetch(`${ingress.opsUrl}/readyz`);
-      return ((await ready.json()) as { checks: Record<string, string> }).checks['redis'] === 'ok';
-    });
-    await placeOne();
-  });
+describe('while Postgres is away', () => {
+  const post = (body: unknown) =>
+    fetch(ingress.url, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
 
-  test('without Postgres what Redis holds is placed and cancelled; what nobody knows is 503', async () => {
-    await placeOne();
+  test('what is sent with its salt is cancelled, of whatever hash; all else is 503', async () => {
+    await ingress.restart({ POSTGRES_TIMEOUT_MS: '2000' });
+    const [order, second, never] = [await placeOne(), await placeOne(), await signOrder(maker)];
     await ingress.gates.postgres.shut();
     try {
-      const order = await placeOne();
-      const item = cancelling(maker, order);
-      expect(await refused(await remove([item, { hash: unknownHash, signature: item.signature }]))).toMatchObject({
+      expect(await refused(await post([await signOrder(maker)]))).toMatchObject({
         status: 503,
         code: 'unavailable',
         retryable: true,
       });
-      await isCancelledOnce(hashOf(order));
-      expect(await cancelled([cancelling(maker, await placeOne())])).toEqual(['CANCELLED']);
-      expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
-        status: 'ok',
-        checks: { postgres: expect.stringMatching(/away/) },
+      const ready = await (await fetch(`${ingress.opsUrl}/readyz`)).json();
+      expect(ready).toMatchObject({ status: 'ok', checks: { postgres: expect.stringMatching(/away/) } });
+      expect(await cancelled([cancelling(maker, order)], `&salt=${order.order.salt}`)).toEqual(['CANCELLED']);
+      expect(await cancelled([cancelling(maker, never, 'bytes32')], `&salt=${never.order.salt}`)).toEqual([
+        'CANCELLED',
+      ]);
+      const item = cancelling(maker, second);
+      const body = [
+        { orderHash: hashOf(second), signature: item.signature, salt: second.order.salt },
+        { orderHash: unknownHash, signature: item.signature },
+      ];
+      const mixed = await fetch(`${ingress.url}/cancellations`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+      const problem = await refused(mixed);
+      expect(problem).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
+      expect(problem['detail']).toMatch(/the 1 other orders were cancelled\. With the order's salt/);
+      // Who is no maker signs for nobody.
+      const stranger = newWallet();
+      const foreign = cancelling(stranger, order);
+      expect(await refused(await remove([foreign], `&salt=${order.order.salt}`))).toMatchObject({
+        status: 403,
+        code: 'invalid_signature',
       });
     } finally {
       await ingress.gates.postgres.open();
     }
+    for (const each of [order, second, never]) await isCancelledOnce(hashOf(each));
+    await isGone(cancelling(maker, order));
+    // The cancellation stands before the order: it can never become one.
+    await until('it is a duplicate', async () => (await refused(await post([never])))['code'] === 'duplicate');
+    await ingress.restart();
   });
 
-  test('after a flush an order that the read model has not reached is waited for, and 503 when it does not come', async () => {
-    ingress.pauseProjection();
+  test('a hash that another maker has signed for stays its own maker’s', async () => {
     const order = await placeOne();
-    await ingress.redis.client.del(ingress.redis.keys.hint(hashOf(order)));
-    await ingress.ageRedis(100_000);
-    await ingress.restart({ PROJECTION_WAIT_MS: '1000' });
-    expect(await refused(await remove([cancelling(maker, order)]))).toMatchObject({ status: 503, code: 'unavailable' });
-    await ingress.restart();
-    const late = remove([cancelling(maker, order)]);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    ingress.resumeProjection();
-    expect(await (await late).json()).toEqual([{ orderHash: hashOf(order), status: 'CANCELLED' }]);
-  });
-
-  test('a flush makes unknown hashes 503 until no append of before can be under way', async () => {
-    await ingress.restart({ APPEND_TIMEOUT_MS: '3000' });
-    const item = { hash: unknownHash, signature: cancelling(maker, await placeOne()).signature };
-    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
-    await ingress.redis.client.del(ingress.redis.keys.since());
-    const problem = await refused(await remove([item]));
-    expect(problem).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
-    expect(problem['detail']).toMatch(/the cache was emptied a moment ago/);
-    await until('the hash is NOT_FOUND', async () => (await remove([item])).ok);
-    await ingress.ageRedis(3_600_000);
+    await ingress.restart({ POSTGRES_TIMEOUT_MS: '2000' });
+    await ingress.gates.postgres.shut();
+    try {
+      expect(await cancelled([cancelling(sibling, order)], `&salt=${order.order.salt}`)).toEqual(['CANCELLED']);
+    } finally {
+      await ingress.gates.postgres.open();
+    }
+    await isCancelledOnce(hashOf(order));
+    await settle();
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
     await ingress.restart();
   });
+});
 
-  test('an unknown hash does not wait for the read model, once Redis is known to be whole', async () => {
+describe('unknown hashes', () => {
+  test('beyond the bound are 503, and nothing else suffers; with their salt they are cancelled', async () => {
+    await ingress.restart({ UNKNOWN_HASHES_PER_CLIENT_MAX: '3' });
+    const order = await placeOne();
+    const { signature } = cancelling(maker, order);
+    const unknown = (n: number) => ({ hash: `0x${String(n).padStart(64, '0')}`, signature });
+    expect(await cancelled([unknown(1), unknown(2)])).toEqual(['NOT_FOUND', 'NOT_FOUND']);
+    expect(await refused(await remove([unknown(3), unknown(4)]))).toMatchObject({ status: 503, retryable: true });
+    expect(await cancelled([unknown(5)])).toEqual(['NOT_FOUND']);
+    expect(await refused(await remove([unknown(6)]))).toMatchObject({ status: 503, retryable: true });
+    const never = await signOrder(maker);
+    expect(await cancelled([cancelling(maker, never)], `&salt=${never.order.salt}`)).toEqual(['CANCELLED']);
+    await placeOne();
+    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
+    await ingress.restart();
+  });
+
+  test('do not wait for the read model', async () => {
     const item = { hash: unknownHash, signature: cancelling(maker, await placeOne()).signature };
-    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
     ingress.pauseProjection();
     try {
       await placeOne();
       const startedAt = performance.now();
       expect(await cancelled([item])).toEqual(['NOT_FOUND']);
-      // The read model would be waited for much longer.
       expect(performance.now() - startedAt).toBeLessThan(15_000);
     } finally {
       ingress.resumeProjection();
     }
   });
 
-  test('an unknown hash is 503 while the read model is older than when Redis was found whole', async () => {
+  test('are 503 while Postgres may have lost rows, until the log is folded; an order in the rows is cancelled', async () => {
+    await ingress.restart({ POSTGRES_TIMEOUT_MS: '1000', APPEND_TIMEOUT_MS: '2000' });
     const order = await placeOne();
     const item = { hash: unknownHash, signature: cancelling(maker, order).signature };
-    await ingress.restart({ PROJECTION_WAIT_MS: '1000' });
-    expect(await cancelled([item])).toEqual(['NOT_FOUND']);
     ingress.pauseProjection();
-    const partition = partitionOf(lower(maker), ingress.partitions);
-    const move = (by: number) =>
-      ingress.postgres.query('update projections set next_offset = next_offset + $2 where partition = $1', [
-        partition,
-        by,
-      ]);
     try {
-      await move(-1);
+      await ingress.postgres.query('delete from trust');
       expect(await refused(await remove([item]))).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
-      await move(1);
-      expect(await cancelled([item])).toEqual(['NOT_FOUND']);
+      expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
+      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      // The appends of before have ended, and the rows have not reached the end of the log.
+      expect((await remove([item])).status).toBe(503);
     } finally {
       ingress.resumeProjection();
-      await ingress.restart();
     }
+    await until('the hash is NOT_FOUND', async () => (await remove([item])).ok);
+    await ingress.restart();
   });
 });
 
 describe('an order that is still being placed', () => {
-  /** What another process has done of a POST by now. */
-  const reserve = (order: SignedOrder) =>
-    reserveTestOrder(ingress, maker, order, { reservationId: `other:${order.order.salt}`, leaseMs: 600_000 });
-  const settleAs = async (order: SignedOrder, settlement: 'not_appended' | 'unknown') => {
-    await settleReservation(ingress.redis, `other:${order.order.salt}`, [lower(maker)], settlement);
-  };
+  const UNTIL_MS = 600_000;
+  const openOf = async (order: SignedOrder) =>
+    (await ingress.postgres.query('select from orders where order_hash = $1', [byteaOf(hashOf(order))])).length;
   async function append(order: SignedOrder): Promise<void> {
     const appender = ingress.log.createAppender({ timeoutMs: 60_000 });
     const body = order.order as Parameters<typeof orderFromBody>[0];
     const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'other' });
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
-    await appendFacts(parts, facts, Date.now());
-  }
-  const openOf = async (order: SignedOrder) => (await findOrders(ingress.postgres, [hashOf(order)])).orders.size;
-  const projected = (order: SignedOrder) =>
-    until('the order is projected', async () => {
-      const { expiresAt } = order.order;
-      const asked = { maker: lower(maker), expiresAtSeconds: Number(expiresAt), orderHash: hashOf(order) };
-      const partition = partitionOf(asked.maker, ingress.partitions);
-      return (await findKnownHashes(ingress.postgres, partition, [asked])).accepted.size > 0;
+    const [appended] = await appendFacts({ ...parts, lag: { appended: () => undefined } }, facts, Date.now());
+    await until('the order is projected', async () => {
+      const positions = await projectedPositions(ingress.postgres);
+      return (positions.get(appended?.partition ?? 0) ?? 0n) > (appended?.offset ?? 0n);
     });
+  }
   const post = (orders: SignedOrder[]) =>
     fetch(ingress.url, {
       method: 'POST',
@@ -469,41 +465,20 @@ describe('an order that is still being placed', () => {
     });
 
   test('is cancelled, and stays so when it reaches the log behind its cancellation', async () => {
-    await placeOne();
     const order = await signOrder(maker);
-    await reserve(order);
+    await placeTestOrder(ingress, maker, order, UNTIL_MS);
     expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
     await append(order);
-    await projected(order);
     expect(await openOf(order)).toBe(0);
-    expect(await cancelled([cancelling(maker, order)])).toEqual(['NOT_FOUND']);
+    await isGone(cancelling(maker, order));
   });
 
-  test('is cancelled while nobody knows whether it was stored, also when its maker has placed others since', async () => {
-    await placeOne();
+  test('is a duplicate once it is cancelled, also when nothing of it was stored', async () => {
     const order = await signOrder(maker);
-    await reserve(order);
-    await settleAs(order, 'unknown');
-    // It loads the maker anew: the outcome of the order is queried, and is not known yet.
-    await placeOne();
+    const untilMs = await placeTestOrder(ingress, maker, order, UNTIL_MS);
     expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-    await append(order);
-    await projected(order);
-    expect(await openOf(order)).toBe(0);
-  });
-
-  test('is a duplicate from then on, also when nothing of it was stored', async () => {
-    await placeOne();
-    const order = await signOrder(maker);
-    await reserve(order);
-    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-    await settleAs(order, 'not_appended');
+    await openPlacementStore(ingress.postgres).release([hashOf(order)], untilMs);
     expect(await refused(await post([order]))).toMatchObject({ code: 'duplicate', index: 0 });
-    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
-    await ingress.redis.client.del(keys);
-    // A request that came before the flush was noticed is refused.
-    await until('it is a duplicate', async () => (await refused(await post([order])))['code'] === 'duplicate');
-    await ingress.ageRedis(3_600_000);
   });
 
   test('is not placed after a DELETE was answered that it is unknown, unless it is posted anew', async () => {
@@ -528,14 +503,36 @@ describe('an order that is still being placed', () => {
   });
 });
 
+test('a maker at its limit who cancels and posts at once is not refused', async () => {
+  await ingress.restart({ MAX_OPEN_ORDERS_PER_MAKER: '2' });
+  const crowded = newWallet();
+  await ingress.showMaker(crowded);
+  ingress.pauseProjection();
+  try {
+    const [first, second] = (await place(crowded, 2)) as [SignedOrder, SignedOrder];
+    for (const order of [first, second]) {
+      expect(await cancelled([cancelling(crowded, order)])).toEqual(['CANCELLED']);
+      await place(crowded);
+    }
+    const body = JSON.stringify([await signOrder(crowded)]);
+    const headers = { 'content-type': 'application/json' };
+    expect(await refused(await fetch(ingress.url, { method: 'POST', body, headers }))).toMatchObject({
+      code: 'too_many_orders',
+    });
+  } finally {
+    ingress.resumeProjection();
+    await ingress.restart();
+  }
+});
+
 test('cancels have a budget of their own, charged only for what the maker has signed', async () => {
   await ingress.restart({ CANCEL_BUDGET_PER_SECOND: '1', CANCEL_BUDGET_BURST: '500' });
   const orders = (await Promise.all(Array.from({ length: 3 }, () => place(sibling, 100)))).flat();
   const items = orders.map((order) => cancelling(sibling, order));
-  const budget = ingress.redis.keys.cancelBudget(lower(sibling));
-  // What earlier tests left of it has an end, which would be this budget's too.
-  await ingress.redis.client.del(budget);
-  await ingress.redis.client.hset(budget, { tokens: '150', atMs: String(Date.now()) });
+  await ingress.postgres.query('update budgets set cancel_tokens = 150, cancel_at_ms = $2 where maker = $1', [
+    byteaOf(lower(sibling)),
+    Date.now(),
+  ]);
   await remove(
     items
       .slice(0, 100)

@@ -10,30 +10,35 @@ import {
   rateHeaders,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import type { FoundOrder } from '@makerbook/postgres';
-import { type Budget, chargeCancels, noteCancelled, type RedisConnection, RedisUnavailable } from '@makerbook/redis';
+import { type Budget, type FoundHash, type PlacementStore, PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
+import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
-import type { Projection } from './await-projection.js';
+import type { RowsWatch } from './await-rows.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
-import type { LookUp } from './look-up-orders.js';
+import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
-import type { AskedCancellations } from './parse-cancellations.js';
+import type { UnknownNotes } from './note-unknown.js';
+import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
 import { parseWait } from './parse-wait.js';
 import { unavailable } from './refusal.js';
-import type { VerifyCancellation } from './verify-cancellations.js';
+import type { CancellationVerifier } from './verify-cancellations.js';
 
 export interface CancelOrdersParts extends AppendParts {
-  readonly lookUp: LookUp;
-  readonly verify: VerifyCancellation;
+  readonly store: Pick<PlacementStore, 'findOrders' | 'markCancelling' | 'release'>;
+  readonly trust: Pick<TrustKeeper, 'noteLoss'>;
+  readonly notes: UnknownNotes;
+  readonly makers: Pick<Makers, 'admissionOf' | 'isCaughtUp'>;
+  readonly verifier: CancellationVerifier;
   readonly fairQueue: FairQueue;
-  readonly redis: RedisConnection;
   readonly logger: Logger;
   readonly metrics: IngressMetrics;
-  readonly projection: Pick<Projection, 'hasPassed'>;
+  readonly rows: RowsWatch;
   readonly cancelsPerDeleteMax: number;
   readonly waitSecondsMax: number;
   readonly budget: Budget;
+  /** From a decision of Postgres to the time by which its append has ended and a later record is stored. */
+  readonly settledMs: number;
   readonly now: () => number;
 }
 
@@ -41,12 +46,12 @@ export interface CancelOrdersParts extends AppendParts {
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
 
 /**
- * DELETE /v0alpha/limit-orders, and POST …/cancellations (Interface 4.4, 5.2). Every signature is proved before anything is
- * appended; one that is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail
- * the rest; a repeated hash is cancelled once and answered twice. An order that is still being placed is cancelled like
- * any other: the log may hold its cancellation before it. If it is not known whether the order of a hash may still be
- * placed, the other orders are cancelled and the answer is 503. Without Redis no budget is charged: a maker can always
- * cancel. With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
+ * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one that
+ * is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a repeated
+ * hash is cancelled once and answered twice. An order that is still being placed is cancelled like any other: the log may
+ * hold its cancellation before it. Of a hash that Postgres cannot tell of, the signature and the salt name the maker: its
+ * cancellation goes to the log all the same. Without its salt the answer is 503, and the other orders are cancelled.
+ * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
 export function createCancelOrders(
@@ -61,136 +66,193 @@ export function createCancelOrders(
   };
 }
 
+/** An order that is to be cancelled. */
+interface ToCancel {
+  readonly maker: Address;
+  readonly expiresAtSeconds: number;
+}
+
+/** The latest expiry that there is: of an order that nobody knows. */
+const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
+
 async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
-  const { found, unsure } = await parts.lookUp([...new Set(orderHashes)]);
+  const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = performance.now();
-  const [whose] = found.values();
-  request.describe({ maker: whose?.maker, orders: orderHashes.length });
   metrics.took('look_up', foundAt - startedAt);
-  const unproven = await refuseUnproven(parts, asked, found, request.client);
+  const proven = await prove(parts, asked, known, request.client);
   metrics.took('verify', performance.now() - foundAt);
-  if (unproven !== undefined) return unproven;
+  if (isRefusal(proven)) return proven;
+  const { toCancel, unsure } = proven;
+  const [whose] = toCancel.values();
+  request.describe({ maker: whose?.maker, orders: orderHashes.length });
 
-  let headers: ReplyHeaders | Refusal = {};
-  let appended: readonly AppendedAt[] | Refusal = [];
-  if (found.size > 0) {
-    headers = await charge(parts, found, orderHashes);
-    if (isRefusal(headers)) return headers;
-    appended = await append(parts, request, found);
-    if (isRefusal(appended)) return appended;
-  }
-  if (unsure !== undefined) {
-    const others = found.size === 0 ? 'nothing was cancelled' : `the ${found.size} other orders were cancelled`;
-    const [first] = unsure.orderHashes;
-    const which = unsure.orderHashes.length === 1 ? first : `${unsure.orderHashes.length} orders, the first ${first}`;
-    return unavailable(`it is not known now whether ${which} may still be placed (${unsure.reason}); ${others}`);
-  }
+  const untilMs = parts.now() + parts.settledMs;
+  const headers = await charge(parts, toCancel, orderHashes, untilMs);
+  if (isRefusal(headers)) return headers;
+  const appended = await append(parts, request, toCancel, untilMs);
+  if (isRefusal(appended)) return appended;
+  if (unsure.length > 0) return refuseUnsure(unsure, toCancel.size);
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
-    status: found.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
+    status: toCancel.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
   if (appended.length === 0) return okJson(JSON.stringify(statuses), headers);
   const applied = await awaitFeed(parts, request, appended);
   return okJson(JSON.stringify(statuses), { ...headers, ...positionHeader(appended), ...applied });
 }
 
-/** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
-async function awaitFeed(
-  { projection, waitSecondsMax }: CancelOrdersParts,
-  request: ApiRequest,
-  appended: readonly AppendedAt[],
-): Promise<ReplyHeaders> {
-  const seconds = parseWait(request.headers['prefer'], waitSecondsMax);
-  if (seconds === 0 || !(await projection.hasPassed(appended, seconds * 1000))) return {};
-  return { 'Preference-Applied': `wait=${seconds}` };
+const unsure: FoundHash = { state: 'UNSURE' };
+
+/** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
+async function lookUp(
+  { store, trust, notes, now }: CancelOrdersParts,
+  client: string,
+  orderHashes: readonly Hex[],
+): Promise<ReadonlyMap<Hex, FoundHash>> {
+  const mayNote = notes.mayNote(client, orderHashes.length);
+  try {
+    const found = await store.findOrders(orderHashes, now(), mayNote);
+    notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
+    if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
+    return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? unsure]));
+  } catch (error) {
+    if (!(error instanceof PostgresUnavailable)) throw error;
+    return new Map(orderHashes.map((orderHash) => [orderHash, unsure]));
+  }
+}
+
+interface Proven {
+  readonly toCancel: ReadonlyMap<Hex, ToCancel>;
+  /** Hashes of which nothing is known, and that cannot be cancelled without their salt. */
+  readonly unsure: readonly Hex[];
 }
 
 /** Refuses the first signature that is not the maker's, if any. */
-async function refuseUnproven(
-  { verify, fairQueue }: CancelOrdersParts,
-  { cancellations, salt, signatureAt }: AskedCancellations,
-  found: ReadonlyMap<Hex, FoundOrder>,
+async function prove(
+  { verifier, fairQueue, makers }: CancelOrdersParts,
+  { cancellations, signatureAt }: AskedCancellations,
+  known: ReadonlyMap<Hex, FoundHash>,
   client: string,
-): Promise<Refusal | undefined> {
+): Promise<Proven | Refusal> {
+  const toCancel = new Map<Hex, ToCancel>();
+  const unsure = new Set<Hex>();
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
       await fairQueue.enter(client);
-    const order = found.get(cancellation.orderHash);
-    const fault = order && verify(cancellation, order.maker, salt ?? order.salt);
-    if (fault === undefined) continue;
-    const expected = salt === undefined ? "the order's own" : 'that of the query parameter `salt`';
-    const detail = `the signature is not the maker's: ${fault}; the salt of the domain has to be ${expected}`;
-    return { code: 'invalid_signature', detail, index, errors: [{ pointer: signatureAt(index), detail: fault }] };
+    const { orderHash, salt } = cancellation;
+    const order = known.get(orderHash);
+    if (order?.state === 'FOUND') {
+      const { maker, expiresAtSeconds } = order;
+      const fault = verifier.findFault(cancellation, maker, salt ?? order.salt);
+      if (fault !== undefined) return refuseSignature(cancellation, fault, index, signatureAt);
+      toCancel.set(orderHash, { maker, expiresAtSeconds });
+    } else if (order?.state === 'UNSURE') {
+      if (salt === undefined || !makers.isCaughtUp()) {
+        unsure.add(orderHash);
+        continue;
+      }
+      // Whatever the hash is: only its own maker's cancellation counts.
+      const signers = verifier.recover(cancellation, salt);
+      const maker = signers.find((signer) => makers.admissionOf(signer) !== 'UNKNOWN');
+      if (maker === undefined) {
+        return refuseSignature(
+          cancellation,
+          `it recovers to no maker, but to ${signers.join(' or ')}`,
+          index,
+          signatureAt,
+        );
+      }
+      toCancel.set(orderHash, { maker, expiresAtSeconds: UNKNOWN_EXPIRY_SECONDS });
+    }
   }
-  return undefined;
+  return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
+}
+
+function refuseSignature(
+  { salt }: AskedCancellation,
+  fault: string,
+  index: number,
+  signatureAt: AskedCancellations['signatureAt'],
+): Refusal {
+  const expected = salt === undefined ? "the order's own" : 'the one that the request names';
+  const detail = `the signature is not the maker's: ${fault}; the salt of the domain has to be ${expected}`;
+  return { code: 'invalid_signature', detail, index, errors: [{ pointer: signatureAt(index), detail: fault }] };
+}
+
+function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
+  const others = cancelled === 0 ? 'nothing was cancelled' : `the ${cancelled} other orders were cancelled`;
+  const which = unsure.length === 1 ? unsure[0] : `${unsure.length} orders, the first ${unsure[0]}`;
+  return unavailable(
+    `it is not known now whether ${which} may still be placed; ${others}. With the order's salt it is cancelled at once`,
+  );
+}
+
+/** Without Postgres no budget is charged: a maker can always cancel. */
+async function charge(
+  { store, budget, partitions, now }: CancelOrdersParts,
+  toCancel: ReadonlyMap<Hex, ToCancel>,
+  orderHashes: readonly Hex[],
+  untilMs: number,
+): Promise<ReplyHeaders | Refusal> {
+  if (toCancel.size === 0) return {};
+  const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
+  try {
+    const outcome = await store.markCancelling({
+      nowMs: now(),
+      untilMs,
+      budget,
+      makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, partitions) })),
+      hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
+    });
+    const owners = makers.map((maker) => ({ maker, budget }));
+    const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+    const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
+    if (outcome.kind === 'marked') return headers;
+    const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
+    const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
+    return { code: 'rate_limited', detail, index, headers };
+  } catch (error) {
+    if (error instanceof PostgresUnavailable) return {};
+    throw error;
+  }
 }
 
 /** @returns where the cancellations are; a refusal where the log has not confirmed them */
 async function append(
   parts: CancelOrdersParts,
   { requestId }: ApiRequest,
-  found: ReadonlyMap<Hex, FoundOrder>,
+  toCancel: ReadonlyMap<Hex, ToCancel>,
+  untilMs: number,
 ): Promise<readonly AppendedAt[] | Refusal> {
-  const { metrics } = parts;
-  const timeMs = parts.now();
-  const facts = [...found].map(([orderHash, { maker, expiresAtSeconds }]) =>
+  if (toCancel.size === 0) return [];
+  const { metrics, store } = parts;
+  const facts = [...toCancel].map(([orderHash, { maker, expiresAtSeconds }]) =>
     cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
   );
   const appendingAt = performance.now();
-  let appended: readonly AppendedAt[];
   try {
-    appended = await appendFacts(parts, facts, timeMs);
+    const appended = await appendFacts(parts, facts, parts.now());
+    metrics.took('append', performance.now() - appendingAt);
+    metrics.ordersCancelled(facts.length);
+    return appended;
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;
+    if (!error.mayHaveBeenAppended) await store.release([...toCancel.keys()], untilMs).catch(() => undefined);
     parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
-  metrics.took('append', performance.now() - appendingAt);
-  metrics.ordersCancelled(facts.length);
-  await noteInRedis(parts, found);
-  return appended;
 }
 
-async function charge(
-  { redis, budget, now }: CancelOrdersParts,
-  found: ReadonlyMap<Hex, FoundOrder>,
-  orderHashes: readonly Hex[],
-): Promise<ReplyHeaders | Refusal> {
-  const counts = new Map<Address, number>();
-  for (const { maker } of found.values()) counts.set(maker, (counts.get(maker) ?? 0) + 1);
-  const makers = [...counts].map(([maker, count]) => ({ maker, count }));
-  try {
-    const outcome = await chargeCancels(redis, makers, budget, now());
-    const owners = makers.map(({ maker }) => ({ maker, budget }));
-    const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-    const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
-    if (outcome.kind === 'charged') return headers;
-    const maker = makers[outcome.makerIndex]?.maker;
-    const index = orderHashes.findIndex((orderHash) => found.get(orderHash)?.maker === maker);
-    const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
-    return { code: 'rate_limited', detail, index, headers };
-  } catch (error) {
-    if (error instanceof RedisUnavailable) return {};
-    throw error;
-  }
-}
-
-/** Best effort: the projector writes the same to Redis a moment later. */
-async function noteInRedis(
-  { redis, partitions }: CancelOrdersParts,
-  found: ReadonlyMap<Hex, FoundOrder>,
-): Promise<void> {
-  try {
-    const orders = [...found].map(([orderHash, { maker }]) => ({
-      orderHash,
-      maker,
-      partition: partitionOf(maker, partitions),
-    }));
-    await noteCancelled(redis, orders);
-  } catch (error) {
-    if (!(error instanceof RedisUnavailable)) throw error;
-  }
+/** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
+async function awaitFeed(
+  { rows, waitSecondsMax }: CancelOrdersParts,
+  request: ApiRequest,
+  appended: readonly AppendedAt[],
+): Promise<ReplyHeaders> {
+  const seconds = parseWait(request.headers['prefer'], waitSecondsMax);
+  if (seconds === 0 || !(await rows.hasPassed(appended, seconds * 1000))) return {};
+  return { 'Preference-Applied': `wait=${seconds}` };
 }

@@ -7,7 +7,6 @@ import {
   opsSettings,
   postgresSettings,
   readSettings,
-  redisSettings,
   type SettingsOf,
   secret,
   signingSettings,
@@ -18,7 +17,6 @@ import {
 export const settings = {
   ...kafkaSettings,
   ...postgresSettings,
-  ...redisSettings,
   ...signingSettings,
   ...opsSettings,
   ...apiSettings,
@@ -33,22 +31,22 @@ export const settings = {
   ),
   APPEND_LINGER_MS: integer('How long after an append others wait, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),
-  REDIS_TIMEOUT_MS: integer(
-    'A Redis that is connected has to answer within this time; one that is lost is an error at once',
-    1500,
-    { min: 10 },
-  ),
-  PROJECTION_WAIT_MS: integer('How long to wait for the read model to reach the end of the log', 1000, { min: 0 }),
+  POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
+  POSTGRES_TIMEOUT_MS: integer('Postgres has to answer within this time', 2000, { min: 100, max: 60_000 }),
   PROJECTION_LAG_SECONDS_MAX: integer(
-    'POST answers 503 while the read model has been behind the log for longer than this',
+    'POST answers 503 while something that was appended has not been in the read model for longer than this',
     60,
     { min: 1 },
   ),
-  COLD_WAIT_MS: integer(
-    'How long a POST waits for the projector to refresh a flushed Redis, or for another request with the same order',
-    2000,
-    { min: 0 },
+  PLACE_WAIT_MS: integer('How long a POST waits for another request that places or cancels the same order', 1000, {
+    min: 0,
+  }),
+  UNKNOWN_HASHES_PER_CLIENT_MAX: integer(
+    'Unknown hashes of which DELETEs of one client address are told in half a minute; more are answered with 503',
+    20_000,
+    { min: 1 },
   ),
+  UNKNOWN_HASHES_MAX: integer('The same for all clients of a process together', 200_000, { min: 1 }),
   ...telemetrySettings,
 };
 

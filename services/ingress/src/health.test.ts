@@ -7,15 +7,15 @@ const heard = (agoMs: number) => {
 const well: HealthParts = {
   monotonicMs: () => 1_000_000,
   makers: heard(500),
-  redis: { isThere: async () => true },
   postgres: { isThere: async () => true },
+  trust: { isTrusted: () => true },
   lag: { seconds: () => 0 },
   lagSecondsMax: 60,
 };
 const readyWhen = (parts: Partial<HealthParts>) => reportHealth({ ...well, ...parts }).ready();
 
 test('ingress is ready while all is there', async () => {
-  const checks = { whitelist: 'ok', kafka: 'ok', redis: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
+  const checks = { whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };
   expect(await readyWhen({})).toEqual({ isOk: true, checks });
 });
 
@@ -26,7 +26,6 @@ test.each<[string, Partial<HealthParts>, object]>([
     { whitelist: 'still being read from the log' },
   ],
   ['Kafka is silent for as long as an append waits', { makers: heard(5_000) }, { kafka: 'does not answer' }],
-  ['Redis is away', { redis: { isThere: async () => false } }, { redis: 'does not answer' }],
 ])('ingress is not ready while %s, and says so', async (_what, parts, checks) => {
   expect(await readyWhen(parts)).toMatchObject({ isOk: false, checks });
 });
@@ -35,6 +34,8 @@ test('ingress stays ready through a pause of Kafka that an append outlives, with
   expect(await readyWhen({ makers: heard(4_999) })).toMatchObject({ isOk: true, checks: { kafka: 'ok' } });
   const checks = { postgres: expect.stringMatching(/^is away/) };
   expect(await readyWhen({ postgres: { isThere: async () => false } })).toMatchObject({ isOk: true, checks });
+  const lost = { postgres: expect.stringMatching(/^may have lost rows/) };
+  expect(await readyWhen({ trust: { isTrusted: () => false } })).toMatchObject({ isOk: true, checks: lost });
   const behind = { projection: 'behind the log for 61 s: nothing can be placed' };
   expect(await readyWhen({ lag: { seconds: () => 61 } })).toMatchObject({ isOk: true, checks: behind });
   const cancelOnly = { placing: 'an operator has the service take no orders' };

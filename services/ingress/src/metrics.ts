@@ -9,7 +9,7 @@ export interface IngressMetrics {
   quotePatched(): void;
   refused(endpoint: 'place' | 'cancel' | 'patch', code: string): void;
   /** Milliseconds of one step of a request. */
-  took(step: 'parse' | 'verify' | 'reserve' | 'append' | 'look_up', ms: number): void;
+  took(step: 'parse' | 'verify' | 'decide' | 'append' | 'look_up', ms: number): void;
   /** Starts the gauges of the read model's lag, and of whether orders are taken. */
   observe(lag: Pick<ProjectionLag, 'seconds'>, makers: Pick<Makers, 'isCancelOnly'>): void;
 }
@@ -32,7 +32,7 @@ export function createMetrics(): IngressMetrics {
   });
   const step = meter.createHistogram('ingress_step_duration_seconds', {
     unit: 's',
-    description: 'Time of one step of a request: parse, verify, reserve, append, look_up',
+    description: 'Time of one step of a request: parse, verify, decide, append, look_up',
     advice: { explicitBucketBoundaries: boundaries },
   });
   return {
@@ -43,7 +43,7 @@ export function createMetrics(): IngressMetrics {
     took: (name, ms) => step.record(ms / 1000, { step: name }),
     observe: (source, makers) => {
       const lag = meter.createObservableGauge('ingress_projection_lag_seconds', {
-        description: 'How long the read model has been behind the log, as this process sees it',
+        description: 'How long the read model has lacked something that this process has appended',
       });
       lag.addCallback((result) => result.observe(source.seconds()));
       const mode = meter.createObservableGauge('ingress_cancel_only_modes', {

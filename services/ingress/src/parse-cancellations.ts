@@ -7,13 +7,13 @@ export interface AskedCancellation {
   /** Lowercase. */
   readonly orderHash: Hex;
   readonly signature: Signature;
+  /** The salt of the signed domain, where the request names it; minimal or not, at most 32 bytes. */
+  readonly salt: Hex | undefined;
 }
 
 export interface AskedCancellations {
   /** In the order of the request; a hash may be repeated. */
   readonly cancellations: readonly AskedCancellation[];
-  /** The salt of the signed domain, where the request overrides the orders' own. Minimal or not, at most 32 bytes. */
-  readonly salt: Hex | undefined;
   /** The JSON pointer to a signature of the request. */
   readonly signatureAt: (index: number) => string;
 }
@@ -36,7 +36,10 @@ export function parseCancellationQuery({ query }: Asking, hashesMax: number): As
   return readItems(items, salt, (index) => `/signatures/${index}`);
 }
 
-/** The same from the body of a POST: an array of `orderHash` and `signature`. The salt is in the query, as that of a DELETE. */
+/**
+ * The same from the body of a POST: an array of `orderHash`, `signature` and perhaps the order's `salt`. A salt in the query is
+ * that of all items without one.
+ */
 export function parseCancellationBody({ body, query }: Asking, hashesMax: number): AskedCancellations | Refusal {
   if (Array.isArray(body) && body.length > hashesMax) {
     return refuseFields([{ path: [], message: `holds more than ${hashesMax} items` }]);
@@ -48,19 +51,19 @@ export function parseCancellationBody({ body, query }: Asking, hashesMax: number
 }
 
 function readItems(
-  items: readonly { readonly orderHash: Hex; readonly signature: string }[],
-  salt: Hex | undefined,
+  items: readonly { readonly orderHash: Hex; readonly signature: string; readonly salt?: Hex | undefined }[],
+  saltOfAll: Hex | undefined,
   signatureAt: AskedCancellations['signatureAt'],
 ): AskedCancellations | Refusal {
   const cancellations: AskedCancellation[] = [];
-  for (const [index, { orderHash, signature: text }] of items.entries()) {
+  for (const [index, { orderHash, signature: text, salt = saltOfAll }] of items.entries()) {
     const signature = parseSignature(text);
     if (isSignatureRefusal(signature)) {
       const detail = describeSignatureRefusal(signature);
       const errors = [{ pointer: signatureAt(index), detail }];
       return { code: 'invalid_signature', detail: `signature ${index} is not valid: ${detail}`, index, errors };
     }
-    cancellations.push({ orderHash: orderHash.toLowerCase() as Hex, signature });
+    cancellations.push({ orderHash: orderHash.toLowerCase() as Hex, signature, salt });
   }
-  return { cancellations, salt, signatureAt };
+  return { cancellations, signatureAt };
 }

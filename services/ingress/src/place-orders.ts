@@ -1,10 +1,11 @@
-import { type Address, quantity } from '@makerbook/contracts-primitives';
+import { quantity } from '@makerbook/contracts-primitives';
 import {
   boundedSeconds,
   checkAdmission,
   checkRepeats,
   checkTerms,
   checkTimeliness,
+  type Order,
   type PlacementRefusal,
   type ProvenOrder,
   placeOrders,
@@ -20,54 +21,67 @@ import {
   type ReplyHeaders,
   rateHeaders,
 } from '@makerbook/http';
-import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
+import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
+  type After,
   type Budget,
-  type RedisConnection,
-  type ReserveOrders,
-  type ReservingMaker,
-  type Settlement,
-  settleReservation,
-} from '@makerbook/redis';
+  type PlacementStore,
+  type PlaceOutcome,
+  type PlaceRequest,
+  type PlacingMaker,
+  PostgresUnavailable,
+} from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
 import type { FairQueue } from './fair-queue.js';
+import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
 import { parsePlacements } from './parse-placements.js';
 import { parseValidUntil } from './parse-valid-until.js';
-import { Unavailable, unavailable } from './refusal.js';
-import type { FinalOutcome, Reserver } from './reserve.js';
+import { unavailable } from './refusal.js';
 import type { VerifyOrders } from './verify-orders.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
 export interface PlaceOrdersParts extends AppendParts {
   readonly makers: Makers;
-  readonly lag: Pick<ProjectionLag, 'seconds'>;
-  /** Nothing is placed while the read model is behind for longer. */
+  readonly store: Pick<PlacementStore, 'place' | 'release'>;
+  readonly trust: Pick<TrustKeeper, 'noteLoss'>;
+  readonly lag: ProjectionLag;
+  /** Nothing is placed while the rows are behind for longer. */
   readonly lagSecondsMax: number;
   readonly verify: VerifyOrders;
   readonly fairQueue: FairQueue;
-  readonly reserver: Reserver;
-  readonly redis: RedisConnection;
   readonly logger: Logger;
   readonly metrics: IngressMetrics;
   readonly ordersPerPostMax: number;
   /** Of a maker who has none of its own. */
   readonly openOrdersPerMakerMax: number;
+  readonly rememberedPerMakerMax: number;
   readonly budget: Budget;
+  /** How long a request waits for another one that places the same hash. */
+  readonly waitMs: number;
+  /** An append that follows a decision later than this is not made. */
+  readonly decideMsMax: number;
+  /** From a decision to the time by which its append has ended and a later record is stored. */
+  readonly settledMs: number;
   readonly now: () => number;
-  /** Names a reservation; never used twice. */
-  readonly nextId: () => string;
+  readonly after: After;
 }
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
+/** What is in flight ends within seconds. */
+const IN_FLIGHT_RETRY_SECONDS = 2;
+const POLL_MS = 20;
+const POLL_MS_MAX = 200;
+/** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
+export const REQUEST_AGE_MS_MAX = 25_000;
 
 /**
- * POST /v0alpha/limit-orders (Interface 4.3): all orders of the request are stored, or none. Phase by phase over the
- * whole request, and inside a phase the lowest index first: shape, terms, `Valid-Until`, signature, whitelist, rate, timeliness,
- * duplicates, open orders. 200 means that the log has acknowledged every order.
+ * POST /v0alpha/limit-orders: all orders of the request are stored, or none. Check by check over the whole request, and in
+ * each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open and
+ * remembered orders. 200 means that the log has acknowledged every order.
  */
 export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
   return async (request) => {
@@ -86,64 +100,56 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   request.describe({ maker: orders[0]?.maker, orders: orders.length });
   const validUntilMs = parseValidUntil(request.headers['valid-until']);
   if (typeof validUntilMs === 'object') return validUntilMs;
-  const badTerms = checkTerms(orders);
-  if (badTerms !== undefined) return refuse(badTerms);
-
-  // Also here, where nothing has been spent on the request yet; the reservation decides.
-  if (validUntilMs !== undefined && now() > validUntilMs) return validUntilPassed;
+  const refusal = refuseUnseen(parts, orders, validUntilMs);
+  if (refusal !== undefined) return refusal;
   const parsedAt = performance.now();
   metrics.took('parse', parsedAt - startedAt);
+
   const proven = await parts.verify(placements, () => parts.fairQueue.enter(request.client));
-  metrics.took('verify', performance.now() - parsedAt);
+  const verifiedAt = performance.now();
+  metrics.took('verify', verifiedAt - parsedAt);
   if (isRefusal(proven)) return proven;
 
-  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
-  if (makers.isCancelOnly())
-    return {
-      ...unavailable(
-        'the service takes no new orders for now; cancelling and listing go on',
-        CANCEL_ONLY_RETRY_SECONDS,
-      ),
-      measuredAs: 'cancel_only',
-    };
-  if (parts.lag.seconds() > parts.lagSecondsMax)
-    return unavailable('nothing was stored: the read model is behind the log');
-  const notAdmitted = checkAdmission(orders, makers.admissionOf);
-  if (notAdmitted !== undefined) return refuse(notAdmitted);
-
   const acceptedAtMs = now();
-  // Judged after the rate limit: an untimely request is charged to the budget, and reserves nothing.
+  // Judged after the rate limit: an untimely request is charged to the budget, and places nothing.
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const asked = {
-    ...askFor(parts, proven, untimely !== undefined, repeat?.index),
-    receivedAtMs: request.receivedAtMs,
-    validUntilMs,
-  };
-  const reservationId = parts.nextId();
-  const reservingAt = performance.now();
-  let outcome: FinalOutcome;
-  try {
-    outcome = await parts.reserver.reserve(reservationId, asked);
-  } catch (error) {
-    if (error instanceof Unavailable) return unavailable(`nothing was stored: ${error.message}`);
-    throw error;
-  }
-  metrics.took('reserve', performance.now() - reservingAt);
-  if (outcome.kind === 'valid_until_passed') return validUntilPassed;
+  const asked = askFor(parts, proven, request.receivedAtMs, untimely !== undefined, repeat?.index);
+  const decided = await decide(parts, asked, validUntilMs);
+  metrics.took('decide', performance.now() - verifiedAt);
+  if (isRefusal(decided)) return decided;
+  const { outcome, untilMs } = decided;
+  if (!('remaining' in outcome)) return refuseUndecided(parts, outcome);
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('orders', asked.makers, outcome.remaining, retryAfterMs);
   if (outcome.kind === 'charged') {
-    if (untimely === undefined) throw new Error('orders were charged and not reserved');
+    if (untimely === undefined) throw new Error('orders were charged and not placed');
     return refuse(untimely, headers);
   }
-  if (outcome.kind !== 'reserved') {
-    const maker = asked.makers[asked.orders[outcome.index]?.makerIndex ?? 0];
-    if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
-    return refuseOutcome(maker, outcome, repeat, headers);
+  if (outcome.kind === 'placed') return append(parts, request, { acceptedAtMs, proven, untilMs, headers });
+  const maker = asked.makers[asked.orders[outcome.index]?.makerIndex ?? 0];
+  if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
+  return refuseOutcome(parts, maker, outcome, repeat, headers);
+}
+
+/** Refuses what needs no signature: a stranger costs a look-up. */
+function refuseUnseen(
+  { makers, lag, lagSecondsMax, now }: PlaceOrdersParts,
+  orders: readonly Order[],
+  validUntilMs: number | undefined,
+): Refusal | undefined {
+  const badTerms = checkTerms(orders);
+  if (badTerms !== undefined) return refuse(badTerms);
+  if (validUntilMs !== undefined && now() > validUntilMs) return validUntilPassed;
+  if (!makers.isCaughtUp()) return unavailable('the whitelist is still being read');
+  const notAdmitted = checkAdmission(orders, makers.admissionOf);
+  if (notAdmitted !== undefined) return refuse(notAdmitted);
+  if (makers.isCancelOnly()) {
+    const detail = 'the service takes no new orders for now; cancelling and listing go on';
+    return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
-  const reserved = asked.makers.map(({ maker }) => maker);
-  return append(parts, request, { acceptedAtMs, reservationId, proven, makers: reserved, headers });
+  if (lag.seconds() > lagSecondsMax) return unavailable('nothing was stored: the read model is behind the log');
+  return undefined;
 }
 
 const validUntilPassed: Refusal = {
@@ -151,51 +157,106 @@ const validUntilPassed: Refusal = {
   detail: 'nothing was stored: by the clock of the service the time that Valid-Until names has passed',
 };
 
-interface Reserved {
+type Asked = Omit<PlaceRequest, 'nowMs' | 'untilMs'>;
+
+interface Decided {
+  readonly outcome: PlaceOutcome;
+  readonly untilMs: number;
+}
+
+/** Asks Postgres, and once more as long as another request places the same hash. */
+async function decide(
+  parts: PlaceOrdersParts,
+  asked: Asked,
+  validUntilMs: number | undefined,
+): Promise<Decided | Refusal> {
+  const { store, now, after, waitMs, decideMsMax, settledMs } = parts;
+  const deadlineMs = now() + waitMs;
+  let pollMs = POLL_MS;
+  for (;;) {
+    const nowMs = now();
+    if (validUntilMs !== undefined && nowMs > validUntilMs) return validUntilPassed;
+    if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
+      return unavailable('nothing was stored: the request took too long');
+    const untilMs = nowMs + settledMs;
+    try {
+      const outcome = await store.place({ ...asked, nowMs, untilMs });
+      if (outcome.kind === 'placed' && now() - nowMs > decideMsMax) {
+        await release(parts, asked, untilMs);
+        return unavailable('nothing was stored: the store of orders took too long');
+      }
+      if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
+    } catch (error) {
+      if (!(error instanceof PostgresUnavailable)) throw error;
+      return unavailable('nothing was stored: the store of orders does not answer');
+    }
+    await new Promise<void>((done) => after(pollMs, done));
+    pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
+  }
+}
+
+function refuseUndecided(
+  { trust }: PlaceOrdersParts,
+  outcome: Extract<PlaceOutcome, { kind: 'untrusted' | 'quarantined' | 'in_flight' }>,
+): Refusal {
+  switch (outcome.kind) {
+    case 'untrusted':
+      trust.noteLoss();
+      return unavailable('nothing was stored: the store of orders has lost rows, and reads them from the log again');
+    case 'quarantined':
+      return unavailable('nothing was stored: the maker is in quarantine until an operator releases it');
+    case 'in_flight': {
+      const detail = `order ${outcome.index} is being placed or cancelled by another request: send it again`;
+      return { ...unavailable(detail, IN_FLIGHT_RETRY_SECONDS), index: outcome.index };
+    }
+  }
+}
+
+interface Placed {
   readonly acceptedAtMs: number;
-  readonly reservationId: string;
   readonly proven: readonly ProvenOrder[];
-  readonly makers: readonly Address[];
+  readonly untilMs: number;
   readonly headers: ReplyHeaders;
 }
 
 async function append(
   parts: PlaceOrdersParts,
   { requestId }: ApiRequest,
-  { acceptedAtMs, reservationId, proven, makers, headers }: Reserved,
+  { acceptedAtMs, proven, untilMs, headers }: Placed,
 ): Promise<Reply> {
   const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const startedAt = performance.now();
-  let appended: readonly AppendedAt[];
   try {
-    appended = await appendFacts(parts, facts, acceptedAtMs);
+    const appended = await appendFacts(parts, facts, acceptedAtMs);
+    metrics.took('append', performance.now() - startedAt);
+    metrics.ordersAccepted(proven.length);
+    return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
   } catch (error) {
-    const isUnknown = !(error instanceof LogUnavailable) || error.mayHaveBeenAppended;
-    await settle(parts, reservationId, makers, isUnknown ? 'unknown' : 'not_appended');
     if (!(error instanceof LogUnavailable)) throw error;
+    // Where the outcome is unknown the rows stay: the fold meets the orders, or its clock passes.
+    if (!error.mayHaveBeenAppended) await release(parts, { orders: proven }, untilMs);
     logger.warn({ requestId, reason: error.message, orders: proven.length }, 'the log did not confirm');
     return unavailable(
       'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
+      error.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
     );
   }
-  metrics.took('append', performance.now() - startedAt);
-  metrics.ordersAccepted(proven.length);
-  void settle(parts, reservationId, makers, 'appended');
-  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
 }
 
-/** Best effort: a reservation that is not settled is resolved after its lease. */
-async function settle(
-  { redis, logger }: PlaceOrdersParts,
-  reservationId: string,
-  makers: readonly Address[],
-  settlement: Settlement,
+/** Best effort: what is not released is deleted by the clock of the rows. */
+async function release(
+  { store, logger }: PlaceOrdersParts,
+  { orders }: { readonly orders: readonly { readonly orderHash: ProvenOrder['orderHash'] }[] },
+  untilMs: number,
 ): Promise<void> {
   try {
-    await settleReservation(redis, reservationId, makers, settlement);
+    await store.release(
+      orders.map(({ orderHash }) => orderHash),
+      untilMs,
+    );
   } catch (error) {
-    logger.warn({ reason: String(error), settlement }, 'a reservation is left to its lease');
+    logger.warn({ reason: String(error) }, 'orders that were not stored are left to the clock');
   }
 }
 
@@ -209,26 +270,29 @@ function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
 function askFor(
   parts: PlaceOrdersParts,
   proven: readonly ProvenOrder[],
+  receivedAtMs: number,
   chargeOnly: boolean,
   firstRepeatAt: number | undefined,
-): Omit<ReserveOrders, 'reservationId' | 'receivedAtMs' | 'nowMs' | 'leaseMs'> {
-  const indexOfMaker = new Map<string, number>();
-  const makers: ReservingMaker[] = [];
-  const orders = proven.map(({ order, orderHash }) => {
-    let makerIndex = indexOfMaker.get(order.maker);
-    if (makerIndex === undefined) {
-      makerIndex = makers.length;
-      indexOfMaker.set(order.maker, makerIndex);
-      makers.push(reservingMaker(order.maker, parts));
-    }
-    const expiresAtSeconds = boundedSeconds(order.expiresAt);
-    return { makerIndex, orderHash, salt: quantity(order.salt), expiresAtSeconds };
-  });
-  return { makers, orders, chargeOnly, firstRepeatAt };
+): Asked {
+  const makers = [...new Set(proven.map(({ order }) => order.maker))].sort();
+  const orders = proven.map(({ order, orderHash }) => ({
+    orderHash,
+    makerIndex: makers.indexOf(order.maker),
+    salt: quantity(order.salt),
+    expiresAtSeconds: boundedSeconds(order.expiresAt),
+  }));
+  return {
+    receivedAtMs,
+    makers: makers.map((maker) => placingMaker(maker, parts)),
+    orders,
+    rememberedMax: parts.rememberedPerMakerMax,
+    chargeOnly,
+    firstRepeatAt,
+  };
 }
 
 /** The maker with its own limits, and the service's where it has none. */
-function reservingMaker(maker: Address, parts: PlaceOrdersParts): ReservingMaker {
+function placingMaker(maker: Order['maker'], parts: PlaceOrdersParts): PlacingMaker {
   const { ratePerSecond, burst } = parts.budget;
   const limits = parts.makers.limitsOf(maker);
   return {
@@ -249,9 +313,12 @@ function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: Re
   };
 }
 
+type RefusedOutcome = Exclude<PlaceOutcome, { kind: 'placed' | 'charged' | 'untrusted' | 'quarantined' | 'in_flight' }>;
+
 function refuseOutcome(
-  { budget, openOrdersMax }: ReservingMaker,
-  outcome: Exclude<FinalOutcome, { kind: 'reserved' | 'charged' | 'valid_until_passed' }>,
+  { rememberedPerMakerMax }: PlaceOrdersParts,
+  { budget, openOrdersMax }: PlacingMaker,
+  outcome: RefusedOutcome,
   repeat: PlacementRefusal | undefined,
   headers: ReplyHeaders,
 ): Refusal {
@@ -269,13 +336,18 @@ function refuseOutcome(
       if (repeat?.index === index) return refuse(repeat, headers);
       return { code: 'duplicate', detail: 'the order was accepted before: a hash is accepted once', index, headers };
     }
-    case 'cancelled': {
+    case 'told_unknown': {
       const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
       return { code: 'order_cancelled', detail, index, headers };
     }
     case 'too_many_open': {
-      const { openOrders } = outcome;
-      const detail = `the maker may have ${openOrdersMax} open orders, and has ${openOrders}: cancel some first`;
+      const detail = `the maker may have ${openOrdersMax} open orders, and has ${outcome.count}: cancel some first`;
+      return { code: 'too_many_orders', detail, index, headers };
+    }
+    case 'too_many_remembered': {
+      const detail =
+        `${outcome.count} order hashes of the maker are remembered, at most ${rememberedPerMakerMax} are: use shorter ` +
+        'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered';
       return { code: 'too_many_orders', detail, index, headers };
     }
   }

@@ -1,27 +1,33 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
-import { type After, connectPostgres, openReadModel, type Postgres, type ReadModel } from '@makerbook/postgres';
-import { connectRedis, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import {
+  type After,
+  connectPostgres,
+  openPlacementStore,
+  openReadModel,
+  type PlacementStore,
+  type Postgres,
+  type ReadModel,
+} from '@makerbook/postgres';
+import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
-import { createProjection } from './await-projection.js';
+import { watchRows } from './await-rows.js';
 import { createCancelOrders } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { createFairQueue } from './fair-queue.js';
 import { reportHealth } from './health.js';
+import { keepTrust, type TrustKeeper } from './keep-trust.js';
 import { loadQuoteSigner, type QuoteSigner } from './load-quote-signer.js';
-import { createLookUp } from './look-up-orders.js';
 import { createMetrics } from './metrics.js';
+import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
-import { createPlaceOrders } from './place-orders.js';
+import { createPlaceOrders, REQUEST_AGE_MS_MAX } from './place-orders.js';
 import { unavailable } from './refusal.js';
-import { createReserver } from './reserve.js';
 import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
@@ -42,19 +48,20 @@ export interface IngressParts {
   readonly nowMs?: () => number;
 }
 
-/** `runIngress` waits this long for the log and Redis, and resolves with or without them. */
+/** `runIngress` waits this long for the log, and resolves with or without it. */
 const START_MS_MAX = 2_000;
 /** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
 const APPEND_SPARE_MS = 1_000;
-/** How often the read model is compared with the log. */
+/** The clock of the rows is the brokers', and may be ahead of the one here. */
+const CLOCK_SPARE_MS = 2_000;
+/** How often the rows are compared with what was appended. */
 const LAG_INTERVAL_MS = 1_000;
-/** A reservation outlives its append by so much: other requests may resolve it only after that. */
-const LEASE_SPARE_MS = 10_000;
+/** A note that a hash is unknown counts for longer than a request that was received before it may take. */
+const NOTE_MS = REQUEST_AGE_MS_MAX + 5_000;
 
 /**
- * Starts the service that answers POST, DELETE and PATCH (Interface 4.1, 4.3, 4.4). It listens at once, and is ready
- * once it has read the whitelist. Kafka, Redis and Postgres may be away: PATCH needs none of them, and POST and DELETE
- * answer 503 until they are back.
+ * Starts the service that answers POST, DELETE and PATCH. It listens at once, and is ready once it has read the whitelist.
+ * Kafka and Postgres may be away: PATCH needs neither, and POST answers 503 until they are back.
  * @throws TopicMismatch when a topic is missing or has another number of partitions (found later: `failed` settles),
  * SettingsError when the quote signer cannot be used
  */
@@ -69,29 +76,39 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
   try {
     const quoteSigner = loadQuoteSigner(settings);
     const connections = connect(settings, { logger, fail, closing });
-    const { log, topics, redis, postgres, makers, makerEventsTopic } = connections;
-    const lag = watchProjectionLag({
-      log,
-      postgres,
-      makerEventsTopic,
-      intervalMs: LAG_INTERVAL_MS,
-      monotonicMs: () => performance.now(),
-    });
-    closing.push(async () => lag.stop());
+    const { log, topics, postgres, makers, makerEventsTopic } = connections;
     const rows = openReadModel(postgres);
+    const store = openPlacementStore(postgres);
     const after: After = (ms, work) => {
       const timer = setTimeout(work, ms);
       return () => clearTimeout(timer);
     };
-    const routes = createRoutes(settings, { ...connections, rows }, { lag, quoteSigner, logger, now, after });
+    const lag = watchProjectionLag({ rows, intervalMs: LAG_INTERVAL_MS, monotonicMs: () => performance.now() });
+    closing.push(async () => lag.stop());
+    const trust = keepTrust({
+      store,
+      log,
+      rows,
+      makerEventsTopic,
+      appendMsMax: appendMsMaxOf(settings),
+      logger,
+      now,
+      after,
+    });
+    closing.push(async () => trust.stop());
+    const routes = createRoutes(
+      settings,
+      { ...connections, rows, store },
+      { lag, trust, quoteSigner, logger, now, after },
+    );
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
       ...reportHealth({
         makers,
-        redis,
         postgres,
+        trust,
         lag,
         lagSecondsMax: settings.PROJECTION_LAG_SECONDS_MAX,
         monotonicMs: () => performance.now(),
@@ -116,7 +133,7 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     });
     closing.push(() => api.stop(settings.DRAIN_MS));
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
-    await Promise.all([redis.waitUntilReady(START_MS_MAX), withinMs(topics.firstTry, START_MS_MAX)]);
+    await withinMs(topics.firstTry, START_MS_MAX);
     return { port: api.port, opsPort: ops.port, failed, stop };
   } catch (error) {
     await stop();
@@ -127,7 +144,6 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
 interface Connections {
   readonly log: Log;
   readonly topics: VerifiedTopics;
-  readonly redis: RedisConnection;
   readonly postgres: Postgres;
   readonly makers: Makers;
   readonly makerEventsTopic: string;
@@ -154,45 +170,46 @@ function connect(
     onFatal: fail,
   });
   closing.push(async () => topics.stop());
-  const redis = connectRedis({
-    ...redisConnection(settings),
-    logger,
-    onFatal: fail,
-    clientName: 'ingress',
-    commandTimeoutMs: settings.REDIS_TIMEOUT_MS,
-  });
-  closing.push(() => redis.close());
   const postgres = connectPostgres({
     ...postgresConnection(settings),
     applicationName: 'ingress',
+    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
+    statementTimeoutMs: settings.POSTGRES_TIMEOUT_MS,
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   });
   closing.push(() => postgres.close());
   const makers = followMakers(log, names.makers, logger, fail);
   closing.push(() => makers.stop());
-  return { log, topics, redis, postgres, makers, makerEventsTopic: names.makerEvents };
+  return { log, topics, postgres, makers, makerEventsTopic: names.makerEvents };
 }
 
 /** What the routes use of the outside. */
-export interface RouteConnections extends Pick<Connections, 'redis' | 'makers' | 'makerEventsTopic'> {
-  readonly log: Pick<Log, 'createAppender' | 'endOffsets'>;
+export interface RouteConnections extends Pick<Connections, 'makers' | 'makerEventsTopic'> {
+  readonly log: Pick<Log, 'createAppender'>;
   readonly topics: Pick<VerifiedTopics, 'areVerified'>;
-  readonly rows: ReadModel;
+  readonly rows: Pick<ReadModel, 'projectedPositions'>;
+  readonly store: PlacementStore;
 }
 
 export interface RouteParts {
   readonly lag: ProjectionLag;
+  readonly trust: TrustKeeper;
   readonly quoteSigner: QuoteSigner;
   readonly logger: Logger;
   readonly now: () => number;
   readonly after: After;
 }
 
+/** The longest time from a decision of Postgres to the end of the append that follows. */
+export function appendMsMaxOf(settings: IngressSettings): number {
+  return settings.POSTGRES_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
+}
+
 /** The flow of each request, on whatever it is connected to. */
 export function createRoutes(
   settings: IngressSettings,
-  { log, topics, redis, rows, makers, makerEventsTopic }: RouteConnections,
-  { lag, quoteSigner, logger, now, after }: RouteParts,
+  { log, topics, rows, store, makers, makerEventsTopic }: RouteConnections,
+  { lag, trust, quoteSigner, logger, now, after }: RouteParts,
 ): Route[] {
   const appender = log.createAppender({ lingerMs: settings.APPEND_LINGER_MS, timeoutMs: settings.APPEND_TIMEOUT_MS });
   const domain = {
@@ -200,41 +217,45 @@ export function createRoutes(
     chainId: settings.CHAIN_ID,
     verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   };
-  const projection = createProjection({ log, rows, makerEventsTopic, waitMs: settings.PROJECTION_WAIT_MS, after });
-  const nextId = createIds();
   const metrics = createMetrics();
   metrics.observe(lag, makers);
-  const append = { appender, makerEventsTopic, partitions: settings.PARTITIONS };
-  const common = { ...append, fairQueue: createFairQueue(), redis, logger, metrics, now };
-  const leaseMs = settings.APPEND_TIMEOUT_MS + LEASE_SPARE_MS;
+  const common = {
+    appender,
+    makerEventsTopic,
+    partitions: settings.PARTITIONS,
+    lag,
+    store,
+    trust,
+    makers,
+    fairQueue: createFairQueue(),
+    logger,
+    metrics,
+    settledMs: appendMsMaxOf(settings) + CLOCK_SPARE_MS,
+    now,
+  };
   const placeOrders = createPlaceOrders({
     ...common,
-    makers,
-    lag,
     lagSecondsMax: settings.PROJECTION_LAG_SECONDS_MAX,
     verify: createOrderVerifier(domain),
-    reserver: createReserver({
-      redis,
-      rows,
-      projection,
-      logger,
-      waitMs: settings.COLD_WAIT_MS,
-      leaseMs,
-      now,
-      after,
-      nextId,
-    }),
     ordersPerPostMax: settings.MAX_ORDERS_PER_POST,
     openOrdersPerMakerMax: settings.MAX_OPEN_ORDERS_PER_MAKER,
+    rememberedPerMakerMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
     budget: { ratePerSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },
-    nextId,
+    waitMs: settings.PLACE_WAIT_MS,
+    decideMsMax: settings.POSTGRES_TIMEOUT_MS,
+    after,
   });
-  const appendMsMax = settings.REDIS_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
   const cancelParts = {
     ...common,
-    lookUp: createLookUp({ redis, rows, projection, appendMsMax, now }),
-    verify: createCancellationVerifier(domain),
-    projection,
+    notes: countUnknownNotes({
+      perClientMax: settings.UNKNOWN_HASHES_PER_CLIENT_MAX,
+      totalMax: settings.UNKNOWN_HASHES_MAX,
+      windowMs: NOTE_MS,
+      now,
+      onOlder: (beforeMs) => void store.forgetNotes(beforeMs).catch(() => undefined),
+    }),
+    verifier: createCancellationVerifier(domain),
+    rows: watchRows({ rows, now, after }),
     cancelsPerDeleteMax: settings.MAX_CANCELS_PER_DELETE,
     waitSecondsMax: settings.CANCEL_WAIT_SECONDS_MAX,
     budget: { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST },
@@ -262,16 +283,6 @@ export function createRoutes(
     },
     servePatches({ signer: quoteSigner, clientLimit: patchLimit, logger, metrics, now }),
   ];
-}
-
-/** Names that are unique among all instances. */
-function createIds(): () => string {
-  const instance = randomUUID();
-  let ids = 0;
-  return () => {
-    ids += 1;
-    return `${instance}:${ids}`;
-  };
 }
 
 /** Nothing is written to a log whose topics were not checked. */

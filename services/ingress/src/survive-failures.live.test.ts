@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { findFreePort, type KafkaPart, loadUntilRefused, startKafka } from '@makerbook/parts';
-import { projectedPositions } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
 import { appendFacts } from './append-facts.js';
-import { reserveTestOrder } from './testing/reserve-test-order.js';
+import { placeTestOrder } from './testing/place-test-order.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
@@ -48,16 +46,6 @@ describe('a process that is killed', () => {
   });
   afterAll(() => ingress.stop());
 
-  // What a test leaves to the read model takes a slow machine some seconds, and a maker whom Redis has to load waits less.
-  beforeEach(async () => {
-    const ends = await ingress.log.endOffsets(ingress.makerEventsTopic, { timeoutMs: 60_000 });
-    await until('the read model has caught up', async () => {
-      const positions = await projectedPositions(ingress.postgres);
-      return ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end);
-    });
-    await until('Redis holds the maker', async () => (await answerOf(ingress, [await signOrder(maker)])) === '200 ok');
-  });
-
   test('or stops under load: each request is answered or refused at its connection, and what was answered is stored', async () => {
     const orders = await Promise.all(Array.from({ length: 500 }, () => signOrder(maker)));
     const { url } = ingress;
@@ -77,58 +65,63 @@ describe('a process that is killed', () => {
     await isStoredOnce(ingress, ...answered.map((answer) => answer.sent.order));
   });
 
-  /** What the process has done in Redis by the time it dies. */
-  const reserveAndDie = (order: SignedOrder, leaseMs: number) =>
-    reserveTestOrder(ingress, maker, order, { reservationId: `dead:${randomBytes(4).toString('hex')}`, leaseMs });
+  /** What the process has done in Postgres by the time it dies. */
+  const placeAndDie = (order: SignedOrder, settledMs: number) => placeTestOrder(ingress, maker, order, settledMs);
 
-  test('between reserving and appending: a retry succeeds, and the order is in the log once', async () => {
+  test('between placing and appending: a retry is told to wait, then succeeds, and the order is in the log once', async () => {
+    await ingress.restart({ PLACE_WAIT_MS: '0' });
     const order = await signOrder(maker);
-    await reserveAndDie(order, 700);
+    await placeAndDie(order, 2_000);
+    const response = await send(ingress, [order]);
+    expect(response.headers.get('retry-after')).toBe('2');
+    expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable', index: 0, retryable: true });
+    await ingress.restart();
     expect(await answerOf(ingress, [order])).toBe('200 ok');
     await isStoredOnce(ingress, order);
   });
 
   test('between appending and answering: a retry answers duplicate, and the order is in the log once', async () => {
     const order = await signOrder(maker);
-    await reserveAndDie(order, 700);
+    await placeAndDie(order, 60_000);
     const appender = ingress.log.createAppender({ timeoutMs: 60_000 });
     const body = order.order as Parameters<typeof orderFromBody>[0];
     const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
     const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'dead' });
-    await appendFacts(parts, facts, Date.now());
+    await appendFacts({ ...parts, lag: { appended: () => undefined } }, facts, Date.now());
     expect(await answerOf(ingress, [order])).toBe('400 duplicate');
     await isStoredOnce(ingress, order);
   });
 
-  test('does not hold other orders of the maker up while its lease runs', async () => {
-    await reserveAndDie(await signOrder(maker), 60_000);
+  test('does not hold other orders of the maker up', async () => {
+    await placeAndDie(await signOrder(maker), 60_000);
     expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
   });
 
-  test('a flushed Redis refills: the open orders still count, what was stored is a duplicate', async () => {
+  test('leaves what was stored a duplicate when Postgres has lost what was in flight', async () => {
+    await ingress.restart({ POSTGRES_TIMEOUT_MS: '1000', APPEND_TIMEOUT_MS: '2000' });
     const orders = await Promise.all(Array.from({ length: 20 }, () => signOrder(maker)));
-    const [stored] = orders;
-    if (stored === undefined) throw new Error('no order');
-    expect(await answerOf(ingress, orders)).toBe('200 ok');
-    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
-    await ingress.redis.client.del(keys);
-    // A request that came before the flush was noticed is refused.
-    await until('it is a duplicate', async () => (await answerOf(ingress, [stored])) === '400 duplicate');
-    expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
-  });
-
-  test('requests under way at a flush are all answered, and nothing is stored twice', async () => {
-    const orders = await Promise.all(Array.from({ length: 40 }, () => signOrder(maker)));
+    ingress.pauseProjection();
     const answers = orders.map((order) => answerOf(ingress, [order]));
     await sleep(5);
-    const keys = await ingress.redis.client.keys(`${ingress.redis.keys.prefix}*`);
-    if (keys.length > 0) await ingress.redis.client.del(keys);
+    // As a crash leaves them.
+    for (const table of ['trust', 'in_flight', 'cancelling', 'budgets']) {
+      await ingress.postgres.query(`delete from ${table}`);
+    }
     const first = await Promise.all(answers);
     expect(first.filter((answer) => !['200 ok', '503 unavailable'].includes(answer))).toEqual([]);
-    const again = await Promise.all(orders.map((order) => answerOf(ingress, [order])));
-    expect(again).toEqual(first.map((answer) => (answer === '200 ok' ? '400 duplicate' : '200 ok')));
+    for (const order of orders) expect(await answerOf(ingress, [order])).toBe('503 unavailable');
+    ingress.resumeProjection();
+    for (const [index, order] of orders.entries()) {
+      let answer = '';
+      await until('it is decided', async () => {
+        answer = await answerOf(ingress, [order]);
+        return answer !== '503 unavailable';
+      });
+      expect(answer).toBe(first[index] === '200 ok' ? '400 duplicate' : '200 ok');
+    }
     await isStoredOnce(ingress, ...orders);
+    await ingress.restart();
   });
 
   test('POST answers 503 while the read model is too far behind the log, and 200 when it has caught up', async () => {
@@ -145,8 +138,8 @@ describe('a process that is killed', () => {
 
   test('stopping lets a request under way finish', async () => {
     const order = await signOrder(maker);
-    await reserveAndDie(order, 4000);
-    // It waits for the end of that lease.
+    await placeAndDie(order, 4000);
+    // It waits until nothing can come of that any more.
     const answer = answerOf(ingress, [order]);
     const [said] = await Promise.all([answer, sleep(1500).then(() => ingress.restart())]);
     expect(said).toBe('200 ok');
@@ -155,7 +148,7 @@ describe('a process that is killed', () => {
   test('leaves an order that a DELETE cancels, whatever became of it, and that cannot be placed any more', async () => {
     expect(await answerOf(ingress, [await signOrder(maker)])).toBe('200 ok');
     const order = await signOrder(maker);
-    await reserveAndDie(order, 700);
+    await placeAndDie(order, 2_000);
     const signature = signCancellation(maker, hashOf(order), order.order.salt, 'uint256');
     const answer = await fetch(`${ingress.url}?orderHashes=${hashOf(order)}&signatures=${signature}`, {
       method: 'DELETE',
@@ -187,7 +180,7 @@ describe('a Kafka that is gone', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('means 503 in time and nothing reserved; the same request succeeds when it is back', async () => {
+  test('means 503 in time and nothing placed; the same request succeeds when it is back', async () => {
     const [kept, late] = [await signOrder(maker), await signOrder(maker)];
     expect(await answerOf(ingress, [kept])).toBe('200 ok');
     await isStoredOnce(ingress, kept);

@@ -42,13 +42,13 @@ describe('a published vector of an order', () => {
 });
 
 describe('a published vector of a cancellation', () => {
-  const verify = createCancellationVerifier(domain);
+  const { findFault } = createCancellationVerifier(domain);
 
   test.each(vectors.cancellations)('$title', ({ order, request, expected }) => {
     const signature = parseSignature(request.signature);
     const { orderHash, salt = order.salt } = request;
     const isProven =
-      !isSignatureRefusal(signature) && verify({ orderHash, signature }, order.maker, salt) === undefined;
+      !isSignatureRefusal(signature) && findFault({ orderHash, signature, salt }, order.maker, salt) === undefined;
     expect(isProven ? { status: 'CANCELLED' } : { code: 'invalid_signature' }).toEqual(expected);
   });
 });

@@ -54,7 +54,7 @@ describe('an order', () => {
 describe('a cancellation', () => {
   const orderHash = `0x${'cd'.repeat(32)}` as const;
   const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }] };
-  const check = createCancellationVerifier(domain);
+  const { findFault: check } = createCancellationVerifier(domain);
   const maker = wallet.address.toLowerCase() as Hex;
 
   test('signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {

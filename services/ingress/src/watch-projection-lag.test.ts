@@ -1,24 +1,22 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { Postgres } from '@makerbook/postgres';
 import { type ProjectionLag, watchProjectionLag } from './watch-projection-lag.js';
 
 let lag: ProjectionLag;
-let ends: bigint[] | undefined;
 let positions: bigint[] | undefined;
+let reads: number;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  ends = [5n, 5n];
   positions = [5n, 5n];
+  reads = 0;
   lag = watchProjectionLag({
-    log: { endOffsets: async () => ends ?? Promise.reject(new Error('away')) },
-    postgres: {
-      query: async () => {
+    rows: {
+      projectedPositions: async () => {
+        reads += 1;
         if (positions === undefined) throw new Error('away');
-        return positions.map((next_offset, partition) => ({ partition, next_offset }));
+        return new Map(positions.entries());
       },
-    } as unknown as Postgres,
-    makerEventsTopic: 'facts',
+    },
     intervalMs: 1000,
     monotonicMs: Date.now,
   });
@@ -31,42 +29,47 @@ afterEach(() => {
 const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000);
 
 describe('how long the read model has been behind', () => {
-  test('is nothing while it keeps up, however much is written', async () => {
+  test('is nothing while it keeps up, however much is appended', async () => {
     for (let second = 0n; second < 20n; second += 1n) {
-      ends = [5n + second, 5n];
-      positions = [5n + second, 5n];
+      lag.appended([{ partition: 0, offset: 5n + second }]);
+      positions = [6n + second, 5n];
       await pass(1);
     }
     expect(lag.seconds()).toBe(0);
   });
 
-  test('counts from when an end that it has not reached was seen first, in the partition that is worst', async () => {
-    ends = [9n, 5n];
-    await pass(1);
-    ends = [11n, 7n];
-    await pass(10);
+  test('asks Postgres nothing while nothing is awaited', async () => {
+    await pass(20);
+    expect(reads).toBe(0);
+  });
+
+  test('counts from the first fact that it lacks, in the partition that is worst', async () => {
+    lag.appended([{ partition: 0, offset: 9n }]);
+    await pass(4);
+    lag.appended([
+      { partition: 0, offset: 11n },
+      { partition: 1, offset: 7n },
+    ]);
+    await pass(6);
     expect(lag.seconds()).toBe(10);
     positions = [9n, 5n];
     await pass(1);
-    // The first end is reached; the others were seen ten seconds ago at most.
-    expect(lag.seconds()).toBe(10);
-    positions = [11n, 7n];
+    expect(lag.seconds()).toBe(11);
+    positions = [10n, 5n];
+    await pass(1);
+    expect(lag.seconds()).toBe(8);
+    positions = [12n, 8n];
     await pass(1);
     expect(lag.seconds()).toBe(0);
   });
 
   test('grows while Postgres is away, and is gone once the read model has caught up', async () => {
+    lag.appended([{ partition: 0, offset: 5n }]);
     positions = undefined;
     await pass(30);
-    expect(lag.seconds()).toBeGreaterThan(28);
-    positions = [5n, 5n];
+    expect(lag.seconds()).toBe(30);
+    positions = [6n, 5n];
     await pass(1);
-    expect(lag.seconds()).toBe(0);
-  });
-
-  test('does not grow while the end of the log cannot be read', async () => {
-    ends = undefined;
-    await pass(30);
     expect(lag.seconds()).toBe(0);
   });
 });

@@ -1,59 +1,59 @@
-import type { Log } from '@makerbook/kafka';
-import { type Postgres, projectedPositions } from '@makerbook/postgres';
+import type { AppendedAt } from '@makerbook/kafka';
+import type { ReadModel } from '@makerbook/postgres';
 
-/** How long the read model has been behind the log. */
+/** How long the rows have been behind what this process has appended. */
 export interface ProjectionLag {
-  /** For how many seconds a partition has not reached an end of the log that was seen; of several the longest, else 0. */
+  /** The log has acknowledged these facts. */
+  appended(facts: readonly AppendedAt[]): void;
+  /** For how many seconds an acknowledged fact has not been in the rows; of several the longest, else 0. */
   seconds(): number;
   stop(): void;
 }
 
 export interface ProjectionLagParts {
-  readonly log: Pick<Log, 'endOffsets'>;
-  readonly postgres: Postgres;
-  readonly makerEventsTopic: string;
+  readonly rows: Pick<ReadModel, 'projectedPositions'>;
   readonly intervalMs: number;
   /** Milliseconds that never go back. */
   readonly monotonicMs: () => number;
 }
 
-/** An end of the log that was seen, and when. */
-interface Target {
-  readonly end: bigint;
-  readonly seenAtMs: number;
+/** A fact that is not in the rows, as far as is known. */
+interface Awaited {
+  readonly offset: bigint;
+  readonly sinceMs: number;
 }
 
 /**
- * Compares the ends of the log with the positions of the read model every `intervalMs`. Positions that cannot be read
- * count as unchanged; ends that cannot be read add no new target. A projector that is away, or fails at each start, shows
- * as a growing lag.
+ * Compares what was appended with the positions of the rows every `intervalMs`, as long as something is awaited. Positions
+ * that cannot be read count as unchanged. A projector that is away, or fails at each start, shows as a growing lag.
  */
-export function watchProjectionLag(parts: ProjectionLagParts): ProjectionLag {
-  const { log, postgres, makerEventsTopic, intervalMs, monotonicMs } = parts;
-  const targets = new Map<number, Target>();
+export function watchProjectionLag({ rows, intervalMs, monotonicMs }: ProjectionLagParts): ProjectionLag {
+  const awaited = new Map<number, Awaited>();
   let isComparing = false;
   const compare = async () => {
-    const ends = await log.endOffsets(makerEventsTopic).catch(() => []);
-    const positions = await projectedPositions(postgres).catch(() => undefined);
-    for (const [partition, target] of positions === undefined ? [] : targets) {
-      if ((positions?.get(partition) ?? 0n) >= target.end) targets.delete(partition);
-    }
-    for (const [partition, end] of ends.entries()) {
-      const isBehind = positions === undefined || (positions.get(partition) ?? 0n) < end;
-      if (isBehind && !targets.has(partition)) targets.set(partition, { end, seenAtMs: monotonicMs() });
+    const positions = await rows.projectedPositions();
+    for (const [partition, { offset }] of awaited) {
+      if ((positions.get(partition) ?? 0n) > offset) awaited.delete(partition);
     }
   };
   const timer = setInterval(() => {
-    if (isComparing) return;
+    if (isComparing || awaited.size === 0) return;
     isComparing = true;
-    void compare().finally(() => {
-      isComparing = false;
-    });
+    void compare()
+      .catch(() => undefined)
+      .finally(() => {
+        isComparing = false;
+      });
   }, intervalMs);
   return {
-    seconds: () => {
-      const oldest = Math.min(...[...targets.values()].map(({ seenAtMs }) => seenAtMs));
-      return targets.size === 0 ? 0 : Math.max(0, (monotonicMs() - oldest) / 1000);
+    appended(facts) {
+      for (const { partition, offset } of facts) {
+        if (!awaited.has(partition)) awaited.set(partition, { offset, sinceMs: monotonicMs() });
+      }
+    },
+    seconds() {
+      const oldest = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
+      return awaited.size === 0 ? 0 : Math.max(0, (monotonicMs() - oldest) / 1000);
     },
     stop: () => clearInterval(timer),
   };

@@ -36,7 +36,6 @@ async function consume(count: number, from: bigint, isPoison: (record: StoredRec
   let seen = 0;
   const { promise: done, resolve } = Promise.withResolvers<void>();
   const consumer = log.consumePartitions<StoredRecord>({
-    groupId: `${prefix}${randomBytes(4).toString('hex')}`,
     topic: names.makerEvents,
     parkedTopic: names.parked,
     positionOf: async () => from,
@@ -57,6 +56,7 @@ async function consume(count: number, from: bigint, isPoison: (record: StoredRec
       throw error;
     },
   });
+  for (let partition = 0; partition < settings.PARTITIONS; partition += 1) consumer.assign(partition);
   await done;
   await consumer.stop();
   return handled;

@@ -4,7 +4,6 @@ import {
   kafkaSettings,
   opsSettings,
   postgresSettings,
-  redisSettings,
   type SettingsOf,
   telemetrySettings,
 } from '@makerbook/settings';
@@ -36,7 +35,6 @@ const foldSettings = {
 export const projectorSettings = {
   ...kafkaSettings,
   ...postgresSettings,
-  ...redisSettings,
   ...opsSettings,
   ...foldSettings,
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
@@ -51,7 +49,7 @@ export const projectorSettings = {
   ...telemetrySettings,
 };
 
-/** Of the commands that replay the log beside a running projector. They need no Redis. */
+/** Of the commands that replay the log beside a running projector. */
 export const rebuildSettings = {
   ...kafkaSettings,
   ...postgresSettings,

@@ -6,13 +6,12 @@ const running: ConsumerHealth = {
   state: 'running',
   assigned: [0, 1],
   lastPollAtMs: 1_000_000,
-  lastHeartbeatAtMs: 1_000_000,
   retrying: new Map(),
 };
 const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs => ({
   nowMs,
-  startedAtMs: 900_000,
   consumer: { ...running, ...consumer },
+  claims: { lastLookAtMs: nowMs - 300 },
   commitsWaiting: new Map(),
   lagMessages: 3n,
 });
@@ -26,20 +25,20 @@ describe('liveness', () => {
     });
   });
 
-  test('a process that has just started is alive before the first answer', () => {
-    expect(judgeLiveness(signs({ lastPollAtMs: 0 }, 950_000), 60_000).isOk).toBe(true);
-  });
-
-  test('a member without partitions is alive as long as its coordinator answers', () => {
-    const idle = { assigned: [], lastPollAtMs: 0, lastHeartbeatAtMs: 1_999_000 };
-    expect(judgeLiveness(signs(idle, 2_000_000), 60_000).isOk).toBe(true);
+  test('a process whose claims have not been looked at for long is not alive, whatever the looks were answered', () => {
+    const claims = (lookMs: number) => ({ ...signs(), claims: { lastLookAtMs: 1_001_000 - lookMs, waitFor: 'away' } });
+    expect(judgeLiveness(claims(29_000), 60_000).isOk).toBe(true);
+    expect(judgeLiveness(claims(31_000), 60_000)).toMatchObject({
+      isOk: false,
+      checks: { loop: 'ok', claims: 'the claims have not been looked at for 31 s' },
+    });
   });
 
   test('a loop that has failed is not ready, with the reason', () => {
     const failed = { ...signs({ state: 'failed' }), failure: 'the database belongs to another log' };
-    expect(judgeReadiness(failed, 'ok', true)).toMatchObject({
+    expect(judgeReadiness(failed, 'ok')).toMatchObject({
       isOk: false,
-      checks: { kafka: 'the consumer loop is failed: the database belongs to another log' },
+      checks: { kafka: 'the consumer loop has failed: the database belongs to another log' },
     });
   });
 
@@ -51,18 +50,27 @@ describe('liveness', () => {
 
 describe('readiness', () => {
   test('names the dependency that is missing', () => {
-    expect(judgeReadiness(signs(), 'ok', true)).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
-    expect(judgeReadiness(signs(), 'connection refused', true)).toMatchObject({
+    expect(judgeReadiness(signs(), 'ok')).toMatchObject({ isOk: true, notes: { lag: '3 messages' } });
+    expect(judgeReadiness(signs(), 'connection refused')).toMatchObject({
       isOk: false,
       checks: { kafka: 'ok', postgres: 'connection refused' },
     });
-    expect(judgeReadiness(signs({}, 1_020_000), 'ok', true).checks['kafka']).toMatch(/no broker has answered for 20 s/);
-    expect(judgeReadiness(signs({ state: 'joining' }), 'ok', true).isOk).toBe(false);
+    expect(judgeReadiness(signs({}, 1_020_000), 'ok').checks['kafka']).toMatch(/no broker has answered for 20 s/);
+  });
+
+  test('a process that owns nothing is ready, once it has looked whether anything is free', () => {
+    const idle = signs({ assigned: [], lastPollAtMs: 1_001_000 });
+    expect(judgeReadiness(idle, 'ok')).toMatchObject({ isOk: true, notes: { assigned: '0 partitions' } });
+    const starting = { ...idle, claims: { ...idle.claims, waitFor: 'the first looks are not answered yet' } };
+    expect(judgeReadiness(starting, 'ok')).toMatchObject({
+      isOk: false,
+      checks: { postgres: 'ok', claims: 'the first looks are not answered yet' },
+    });
   });
 
   test('a partition that waits to be retried is shown with its reason', () => {
     const retrying = new Map([[7, 'postgres is not available']]);
-    expect(judgeReadiness(signs({ retrying }), 'ok', true)).toMatchObject({
+    expect(judgeReadiness(signs({ retrying }), 'ok')).toMatchObject({
       isOk: false,
       checks: { partitions: 'waiting to be retried: 7: postgres is not available' },
     });
@@ -70,16 +78,9 @@ describe('readiness', () => {
 
   test('a partition whose rows wait to be committed is shown with its reason', () => {
     const waiting = { ...signs(), commitsWaiting: new Map([[3, 'postgres is starting']]) };
-    expect(judgeReadiness(waiting, 'ok', true)).toMatchObject({
+    expect(judgeReadiness(waiting, 'ok')).toMatchObject({
       isOk: false,
       checks: { partitions: 'waiting to be retried: 3: postgres is starting' },
-    });
-  });
-
-  test('Redis is shown and not needed', () => {
-    expect(judgeReadiness(signs(), 'ok', false)).toMatchObject({
-      isOk: true,
-      checks: { redis: expect.stringMatching(/does not answer/) },
     });
   });
 });

@@ -4,10 +4,15 @@ import type { ConsumerHealth } from '@makerbook/kafka';
 /** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
 export interface Signs {
   readonly nowMs: number;
-  readonly startedAtMs: number;
   readonly consumer: ConsumerHealth;
   /** Why the loop has failed; undefined while it has not. */
   readonly failure?: string | undefined;
+  readonly claims: {
+    /** When the last look at the claims ended, answered or not. */
+    readonly lastLookAtMs: number;
+    /** Why the process may own less than its share. */
+    readonly waitFor?: string | undefined;
+  };
   /** Partitions whose rows wait to be committed, with the reason. */
   readonly commitsWaiting: ReadonlyMap<number, string>;
   /** Messages between the rows of the partitions owned and the log's end. */
@@ -16,31 +21,35 @@ export interface Signs {
 
 /** A broker that has not answered for this long is away. */
 const kafkaSilenceMsMax = 15_000;
+/** Each look at the claims has a time limit of a second or two: a loop that is silent for this long hangs. */
+const claimsSilenceMsMax = 30_000;
 
-/** Whether a restart would not help: the loop runs, and some broker has answered it lately. */
-export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
-  const { consumer } = signs;
-  const silenceMs = silenceOf(signs);
+/** Whether a restart would not help: both loops run, and some broker has answered lately where anything is read. */
+export function judgeLiveness({ nowMs, consumer, claims }: Signs, silenceMsMax: number): Health {
+  const silenceMs = nowMs - consumer.lastPollAtMs;
   const loop =
-    consumer.state === 'failed' || consumer.state === 'stopped'
-      ? `the consumer loop has ${consumer.state === 'failed' ? 'failed' : 'stopped'}`
+    consumer.state !== 'running'
+      ? `the consumer loop has ${consumer.state}`
       : silenceMs > silenceMsMax
         ? `no broker has answered the consumer loop for ${Math.round(silenceMs / 1000)} s`
         : 'ok';
-  return { isOk: loop === 'ok', checks: { loop } };
+  const lookMs = nowMs - claims.lastLookAtMs;
+  const looks =
+    lookMs > claimsSilenceMsMax ? `the claims have not been looked at for ${Math.round(lookMs / 1000)} s` : 'ok';
+  return { isOk: loop === 'ok' && looks === 'ok', checks: { loop, claims: looks } };
 }
 
 /**
  * Whether facts are being projected: the loop runs, Postgres answers, and no batch and no commit of a partition waits to be
- * retried. Redis is reported and not needed.
+ * retried. A process that owns nothing because others own all is ready.
  * @param postgres `ok`, or why it does not answer
  */
-export function judgeReadiness(signs: Signs, postgres: string, isRedisThere: boolean): Health {
-  const { consumer, commitsWaiting, lagMessages } = signs;
-  const silenceMs = silenceOf(signs);
+export function judgeReadiness(signs: Signs, postgres: string): Health {
+  const { nowMs, consumer, claims, commitsWaiting, lagMessages } = signs;
+  const silenceMs = nowMs - consumer.lastPollAtMs;
   const kafka =
     consumer.state !== 'running'
-      ? `the consumer loop is ${consumer.state}${signs.failure === undefined ? '' : `: ${signs.failure}`}`
+      ? `the consumer loop has ${consumer.state}${signs.failure === undefined ? '' : `: ${signs.failure}`}`
       : silenceMs > kafkaSilenceMsMax
         ? `no broker has answered for ${Math.round(silenceMs / 1000)} s`
         : 'ok';
@@ -48,23 +57,13 @@ export function judgeReadiness(signs: Signs, postgres: string, isRedisThere: boo
     .map(([partition, reason]) => `${partition}: ${reason}`)
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
+  const checks = { kafka, postgres, claims: claims.waitFor ?? 'ok', partitions };
   return {
-    isOk: kafka === 'ok' && postgres === 'ok' && partitions === 'ok',
-    checks: {
-      kafka,
-      postgres,
-      partitions,
-      redis: isRedisThere ? 'ok' : 'does not answer: lists are served from Postgres',
-    },
+    isOk: Object.values(checks).every((check) => check === 'ok'),
+    checks,
     notes: {
       assigned: `${consumer.assigned.length} partitions`,
       lag: `${lagMessages} messages`,
     },
   };
-}
-
-/** A member without partitions fetches nothing: then its coordinator is the only one that answers. */
-function silenceOf({ nowMs, startedAtMs, consumer }: Signs): number {
-  const heardAtMs = consumer.assigned.length === 0 ? consumer.lastHeartbeatAtMs : consumer.lastPollAtMs;
-  return nowMs - Math.max(heardAtMs, startedAtMs);
 }

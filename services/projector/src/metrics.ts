@@ -22,7 +22,6 @@ export interface ProjectorMeters {
   readonly fed: (facts: readonly LoggedFact[], nowMs: number) => void;
   /** A partition was taken: assigned, or taken again after a failure. */
   readonly taken: () => void;
-  readonly refreshed: (outcome: string) => void;
   readonly parked: () => void;
   readonly pruned: (rows: number) => void;
   /** Starts the gauges. */
@@ -48,7 +47,6 @@ export function createMetrics(): ProjectorMeters {
   const published = counter('projector_feed_messages_total', 'Feed messages published');
   const parked = counter('projector_parked_messages_total', 'Messages set aside');
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
-  const refreshed = counter('projector_cache_refreshes_total', 'Refreshes of Redis: applied, reset, skipped');
   const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
   for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
@@ -66,7 +64,6 @@ export function createMetrics(): ProjectorMeters {
       published.add(messages);
     },
     taken: () => taken.add(1),
-    refreshed: (outcome) => refreshed.add(1, { outcome }),
     parked: () => parked.add(1),
     pruned: (rows) => pruned.add(rows),
     fed: (published, nowMs) => {

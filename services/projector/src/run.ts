@@ -1,23 +1,32 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
 import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
-import { connectPostgres, openProjectionStore, type Postgres, verifySchema } from '@makerbook/postgres';
-import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import {
+  claimWork,
+  connectPostgres,
+  openProjectionStore,
+  type Postgres,
+  type PostgresOptions,
+  verifySchema,
+} from '@makerbook/postgres';
+import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
 import type { Step } from './commit/commit-rows.js';
 import { startPruning } from './commit/prune-rows.js';
-import { createCacheRefresh } from './commit/refresh-cache.js';
 import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 import { createMetrics, type ProjectorMeters } from './metrics.js';
 import { foldBounds } from './own/fold-bounds.js';
+import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatches } from './own/trace-batches.js';
 
 const PRUNE_INTERVAL_MS = 60_000;
+/** Well below what makes a claim expire. */
+const CLAIM_TIMEOUT_MS = 500;
 
 /** What a test may reach into. */
 export interface TestHooks {
@@ -33,13 +42,14 @@ export interface RunningProjector extends Running {
 /** What the projector is connected to. */
 interface Connections {
   readonly postgres: Postgres;
-  readonly redis: RedisConnection;
+  /** Looks at the claims wait for nothing else. */
+  readonly claims: Postgres;
   readonly log: Log;
 }
 
 /**
- * Starts the projector: the schema and the topics are checked, and the partitions that the group gives to this process are
- * projected until `stop`.
+ * Starts the projector: the schema and the topics are checked, and the partitions that this process gets are projected until
+ * `stop`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
 export async function runProjector(
@@ -59,9 +69,9 @@ export async function runProjector(
       failure = error;
       failed.resolve(error);
     };
-    const connections = await connect(settings, telemetry, closing, fail);
+    const connections = await connect(settings, telemetry, closing);
     const meters = createMetrics();
-    const projector = createFrom(settings, telemetry, connections, meters, hooks);
+    const projector = createFrom(settings, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
     const consumer = connections.log.consumePartitions({
@@ -72,7 +82,7 @@ export async function runProjector(
       decode: projector.decode,
       positionOf: projector.positionOf,
       handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
-      onRevoked: projector.onRevoked,
+      confirmed: () => ownership.confirmed(),
       onParked: meters.parked,
       onFatal: fail,
     });
@@ -89,32 +99,33 @@ export async function runProjector(
       logger,
     });
     closing.push(pruning.stop);
-    const startedAtMs = performance.now();
+    const claimant = { holder: randomUUID(), partitions: settings.PARTITIONS };
+    const ownership: Ownership = new Ownership({
+      claim: (request) => claimWork(connections.claims, { ...claimant, ...request }),
+      consumer,
+      onRevoked: projector.onRevoked,
+      logger,
+      onFatal: fail,
+    });
+    closing.push(ownership.stop);
     const signs = (): Signs => ({
       nowMs: performance.now(),
-      startedAtMs,
       consumer: consumer.health(),
       failure: failure?.message,
-      commitsWaiting: new Map(
-        [...projector.owned].flatMap(([partition, { taken }]) => {
-          const { waitsFor } = taken.committer;
-          return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
-        }),
-      ),
+      claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },
+      commitsWaiting: waitingCommits(projector),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
-    const { postgres, redis } = connections;
+    const { postgres } = connections;
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: async () => {
-        const [store, isRedisThere] = await Promise.all([answerOf(postgres.check()), redis.isThere()]);
-        return judgeReadiness(signs(), store, isRedisThere);
-      },
+      ready: async () => judgeReadiness(signs(), await answerOf(postgres.check())),
       serveMetrics: telemetry.serveMetrics,
     });
-    closing.push(ops.stop);
+    // Partitions are given back at once, whatever a probe waits for.
+    closing.push(async () => void (await Promise.all([ops.stop(), ownership.stop()])));
     logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
     return { stop, failed: failed.promise, opsPort: ops.port };
   } catch (error) {
@@ -127,37 +138,38 @@ async function connect(
   settings: ProjectorSettings,
   { logger }: Telemetry,
   closing: (() => Promise<void>)[],
-  fail: (error: Error) => void,
 ): Promise<Connections> {
-  const postgres = connectPostgres({
+  const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
-    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
-    statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
-    applicationName: 'makerbook-projector',
     // What a crash of Postgres takes back is folded again.
     synchronousCommit: 'off',
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+  };
+  const postgres = connectPostgres({
+    ...toPostgres,
+    poolMax: settings.POSTGRES_CONNECTIONS_MAX,
+    statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
+    applicationName: 'makerbook-projector',
   });
   closing.push(postgres.close);
-  await verifySchema(postgres);
-  const redis = connectRedis({
-    ...redisConnection(settings),
-    logger,
-    onFatal: fail,
-    clientName: 'makerbook-projector',
+  const claims = connectPostgres({
+    ...toPostgres,
+    poolMax: 1,
+    statementTimeoutMs: CLAIM_TIMEOUT_MS,
+    connectTimeoutMs: CLAIM_TIMEOUT_MS,
+    applicationName: 'makerbook-projector-claims',
   });
-  closing.push(redis.close);
+  closing.push(claims.close);
+  await verifySchema(postgres);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
   closing.push(log.close);
   await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
-  await redis.waitUntilReady(1_000);
-  return { postgres, redis, log };
+  return { postgres, claims, log };
 }
 
 function createFrom(
   settings: ProjectorSettings,
-  { logger }: Telemetry,
-  { postgres, redis, log }: Connections,
+  { postgres, log }: Connections,
   meters: ProjectorMeters,
   hooks: TestHooks,
 ): Projector {
@@ -167,7 +179,6 @@ function createFrom(
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),
     transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
-    refreshCache: createCacheRefresh(createPartitionRefresher(redis), logger, meters.refreshed),
     ...foldBounds(settings),
     // A reading takes three connections; the others wait here, and not for a connection until they are given up.
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
@@ -194,6 +205,15 @@ function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer
       ),
     quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
   });
+}
+
+function waitingCommits({ owned }: Projector): ReadonlyMap<number, string> {
+  return new Map(
+    [...owned].flatMap(([partition, { taken }]) => {
+      const { waitsFor } = taken.committer;
+      return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
+    }),
+  );
 }
 
 /** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */

@@ -29,6 +29,7 @@ test('the info holds to its schema, and names the domain that orders are signed 
 test.each([
   ['MAX_ORDERS_PER_POST', 'ordersPerPost'],
   ['MAX_OPEN_ORDERS_PER_MAKER', 'openOrdersPerMaker'],
+  ['REMEMBERED_HASHES_PER_MAKER_MAX', 'rememberedHashesPerMaker'],
   ['MAX_CANCELS_PER_DELETE', 'cancelsPerDelete'],
   ['CANCEL_WAIT_SECONDS_MAX', 'cancelWaitSeconds'],
   ['ORDER_BUDGET_PER_SECOND', 'orderBudget.perSecond'],

@@ -63,6 +63,7 @@ function describeLimits(settings: QuerySettings): Info['limits'] {
   return {
     ordersPerPost: settings.MAX_ORDERS_PER_POST,
     openOrdersPerMaker: settings.MAX_OPEN_ORDERS_PER_MAKER,
+    rememberedHashesPerMaker: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
     cancelsPerDelete: settings.MAX_CANCELS_PER_DELETE,
     cancelWaitSeconds: settings.CANCEL_WAIT_SECONDS_MAX,
     orderBudget: { perSecond: settings.ORDER_BUDGET_PER_SECOND, burst: settings.ORDER_BUDGET_BURST },

@@ -8,7 +8,6 @@ import {
   postgresSettings,
   readSettings,
   redisSettings,
-  replicaSettings,
   type SettingsOf,
   signingSettings,
   telemetrySettings,
@@ -19,15 +18,14 @@ export const settings = {
   ...apiSettings,
   ...kafkaSettings,
   ...postgresSettings,
-  ...replicaSettings,
   ...redisSettings,
   ...signingSettings,
   ...limitSettings,
   ...feedSettings,
-  READ_WAIT_MS_MAX: integer('How long a GET waits for the read model to reach the end of the log', 1000, {
+  READ_WAIT_MS_MAX: integer("How long a GET waits until the read model has the maker's own writes", 1000, {
     max: 10_000,
   }),
-  POSTGRES_POOL_MAX: integer('Connections to Postgres, and as many to its replica', 10, { min: 1, max: 100 }),
+  POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),
   ...telemetrySettings,
 };
 

@@ -26,17 +26,12 @@ test('query is ready without Redis, without Postgres, and without Kafka, and rep
   expect(await readyAt(15_000)).toMatchObject({ isOk: true, checks: { kafka: 'does not answer' } });
 });
 
-test('query reports a replica that it has, and is ready by it alone', async () => {
-  const replica = { isThere: async () => true };
-  expect(await readyAt(500, { ...noRedis, ...noPostgres, replica })).toMatchObject({
+test('query needs no Redis, and shows none where none is set', async () => {
+  expect(await readyAt(500, { redis: undefined })).toEqual({
     isOk: true,
-    checks: { replica: 'ok' },
+    checks: { whitelist: 'ok', kafka: 'ok', postgres: 'ok' },
   });
-  const gone = { isThere: async () => false };
-  expect(await readyAt(500, { replica: gone })).toMatchObject({
-    isOk: true,
-    checks: { replica: expect.stringContaining('away') },
-  });
+  expect(await readyAt(500, { redis: undefined, ...noPostgres })).toMatchObject({ isOk: false });
 });
 
 test('query does not call Kafka away for a connection that is lost and taken up again', async () => {

@@ -11,34 +11,32 @@ const KAFKA_SILENCE_MS_MAX = 15_000;
 
 export interface HealthParts {
   readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
-  readonly redis: Pick<RedisConnection, 'isThere'>;
+  /** Undefined: there is none to be used. */
+  readonly redis: Pick<RedisConnection, 'isThere'> | undefined;
   readonly postgres: Pick<Postgres, 'isThere'>;
-  readonly replica?: Pick<Postgres, 'isThere'> | undefined;
   /** Milliseconds that never go back, as those of `lastPollAtMs`. */
   readonly monotonicMs: () => number;
 }
 
 /**
- * Alive as long as it answers. Ready when the whitelist was read, and Redis, Postgres or its replica is there: one of them is enough
- * to list orders, and without Kafka what is there can still be served. Every check is shown all the same.
+ * Alive as long as it answers. Ready when the whitelist was read, and Postgres is there, or Redis, which has lists of its own.
+ * Without Kafka what is there can still be served. Every check is shown all the same.
  */
-export function reportHealth({ makers, redis, postgres, replica, monotonicMs }: HealthParts): {
+export function reportHealth({ makers, redis, postgres, monotonicMs }: HealthParts): {
   live: () => Health;
   ready: () => Promise<Health>;
 } {
   return {
     live: () => healthOf({}),
     async ready() {
-      const parts = [redis.isThere(), postgres.isThere(), replica?.isThere()] as const;
-      const [isRedisThere, isStoreThere, isCopyThere] = await Promise.all(parts);
+      const [isRedisThere, isStoreThere] = await Promise.all([redis?.isThere(), postgres.isThere()]);
       const checks = {
         whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
         kafka: monotonicMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
-        redis: isRedisThere ? 'ok' : 'does not answer',
+        ...(isRedisThere !== undefined && { redis: isRedisThere ? 'ok' : 'does not answer' }),
         postgres: isStoreThere ? 'ok' : 'is away',
-        ...(isCopyThere !== undefined && { replica: isCopyThere ? 'ok' : 'is away: its reads go to the primary' }),
       };
-      return { isOk: makers.isCaughtUp() && (isRedisThere || isStoreThere || isCopyThere === true), checks };
+      return { isOk: makers.isCaughtUp() && (isStoreThere || isRedisThere === true), checks };
     },
   };
 }

@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { getLimitOrdersRequestTypes } from '@makerbook/contracts-evm';
 import { info, limitOrderRecords, type Problem, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { loadUntilRefused } from '@makerbook/parts';
+import { findFreePort, loadUntilRefused, startKafka, startRedis } from '@makerbook/parts';
+import { byteaOf } from '@makerbook/postgres';
 import type { HDNodeWallet } from 'ethers';
 import { newWallet, openTestQuery, signList, type TestQuery } from './testing/open-test-query.js';
 
@@ -278,7 +282,6 @@ describe('a maker reads his own writes', () => {
     const list = async () => fetch(`${patient.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
     try {
       await patient.projector.admit(maker);
-      await patient.projector.project();
       await until(async () => (await list()).status === 200);
       expect(await hashesOf(await list())).toEqual([]);
       const [placed] = await patient.projector.place(wallet);
@@ -286,61 +289,132 @@ describe('a maker reads his own writes', () => {
       expect(response.headers.get('x-read-lag')).toBeNull();
       expect(await hashesOf(response)).toEqual([placed?.orderHash]);
       if (placed !== undefined) await patient.projector.cancel(placed);
-      const [after] = await Promise.all([list(), patient.projector.project()]);
+      const [after] = await Promise.all([list(), pause(300).then(() => patient.projector.project())]);
+      expect(after.headers.get('x-read-lag')).toBeNull();
       expect(await hashesOf(after)).toEqual([]);
     } finally {
       await patient.stop();
     }
   });
 
-  test('from Postgres, where Redis was not brought along', async () => {
-    await admit();
-    await running.projector.project();
-    await getSigned();
-    const [placed] = await running.projector.place(wallet);
-    await running.projector.project({ refresh: false });
-    const response = await getSigned();
-    expect(response.headers.get('x-read-lag')).toBeNull();
-    expect(await hashesOf(response)).toEqual([placed?.orderHash]);
+  test('and waits for none that came after it', async () => {
+    const patient = await openTestQuery({ READ_WAIT_MS_MAX: '10000' });
+    let isBusy = true;
+    try {
+      await patient.projector.admit(maker);
+      const list = async () => fetch(`${patient.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
+      await until(async () => (await list()).status === 200);
+      await patient.projector.place(wallet, { count: 3 });
+      // From now on three are in flight at any time.
+      const busy = (async () => {
+        while (isBusy) {
+          await patient.projector.place(wallet);
+          await patient.projector.project({ count: 1 });
+        }
+      })();
+      const startedAt = Date.now();
+      const response = await list();
+      expect(response.headers.get('x-read-lag')).toBeNull();
+      expect((await hashesOf(response)).length).toBeGreaterThanOrEqual(3);
+      expect(Date.now() - startedAt).toBeLessThan(9_000);
+      isBusy = false;
+      await busy;
+    } finally {
+      isBusy = false;
+      await patient.stop();
+    }
   });
 
-  test('or shows after a second how far behind the list is', async () => {
+  test('or sees after a second how many of them the list does not show', async () => {
     await admit();
     const [old] = await running.projector.place(wallet);
     await running.projector.project();
     await getSigned();
     await running.projector.place(wallet, { count: 3 });
+    if (old !== undefined) await running.projector.cancel(old);
+    await running.projector.place(newWallet(), { count: 2 });
     const startedAt = Date.now();
     const response = await getSigned();
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(950);
     expect(Date.now() - startedAt).toBeLessThan(20_000);
-    expect(response.headers.get('x-read-lag')).toBe('3');
+    expect(response.headers.get('x-read-lag')).toBe('4');
     expect(await hashesOf(response)).toEqual([old?.orderHash]);
     await running.projector.project();
-    expect(await hashesOf(await getSigned())).toHaveLength(4);
+    expect(await hashesOf(await getSigned())).toHaveLength(3);
+  });
+
+  test('in quarantine sees at once how many of his orders are not folded', async () => {
+    await admit();
+    await running.projector.place(wallet);
+    await running.projector.project();
+    await running.postgres.query(
+      `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds)
+       values ($1, $2, 0, 'UNFOLDED', '0x1', 0, 4000000000)`,
+      [byteaOf(`0x${'77'.repeat(32)}`), byteaOf(maker)],
+    );
+    const startedAt = Date.now();
+    const response = await getSigned();
+    expect(response.headers.get('x-read-lag')).toBe('1');
+    expect(await hashesOf(response)).toHaveLength(1);
+    expect(Date.now() - startedAt).toBeLessThan(900);
+  });
+
+  test('or sees that nobody knows, while Postgres may have lost what was in flight', async () => {
+    await admit();
+    await running.projector.place(wallet);
+    await running.projector.project();
+    await running.postgres.query('update trust set is_trusted = false');
+    try {
+      const response = await getSigned();
+      expect(response.headers.get('x-read-lag')).toBe('unknown');
+      expect(await hashesOf(response)).toHaveLength(1);
+    } finally {
+      await running.postgres.query('update trust set is_trusted = true');
+    }
+    expect((await getSigned()).headers.get('x-read-lag')).toBeNull();
   });
 });
 
 describe('the list goes on', () => {
-  test('when Redis is flushed: from Postgres, then from Redis again', async () => {
+  test('unchanged when Redis is flushed, at any moment', async () => {
+    await admit();
+    await running.projector.place(wallet, { count: 2 });
+    await running.projector.project();
+    for (let round = 0; round < 5; round += 1) {
+      const before = await getSigned();
+      await running.flush();
+      const after = await getSigned();
+      expect(await after.text()).toBe(await before.text());
+      expect(after.headers.get('etag')).toBe(before.headers.get('etag'));
+      await running.projector.place(wallet);
+      await running.projector.project();
+      await running.flush();
+      expect(await hashesOf(await getSigned())).toHaveLength(3 + round);
+    }
+  });
+
+  test('while Postgres is away, as it is known here or in Redis, and says that nobody knows its age', async () => {
     await admit();
     await running.projector.place(wallet, { count: 2 });
     await running.projector.project();
     await getSigned();
-    await running.flush();
-    expect(await hashesOf(await getSigned())).toHaveLength(2);
-    await running.projector.place(wallet);
-    await running.projector.project();
-    expect(await hashesOf(await getSigned())).toHaveLength(3);
     await until(async () => (await running.redis.client.keys(`${running.redis.keys.prefix}l:*`)).length > 0);
+    const other = await openTestQuery({ REDIS_KEY_PREFIX: running.redis.keys.prefix });
+    const askOther = async () => fetch(`${other.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
+    await other.gates.postgres.shut();
     await running.gates.postgres.shut();
     try {
-      // A Redis that is slow for once counts as gone.
-      await until(async () => (await getSigned()).status === 200);
-      expect(await hashesOf(await getSigned())).toHaveLength(3);
+      await other.projector.admit(maker);
+      await until(async () => (await askOther()).status === 200);
+      for (const response of [await getSigned(), await askOther()]) {
+        expect([response.headers.get('x-read-lag'), (await hashesOf(response)).length]).toEqual(['unknown', 2]);
+      }
+      expect((await fetch(`${running.opsUrl}/readyz`)).status).toBe(200);
     } finally {
       await running.gates.postgres.open();
+      await other.stop();
     }
+    await until(async () => (await getSigned()).headers.get('x-read-lag') === null);
   });
 
   test('without Redis, which /readyz shows while it stays ready', async () => {
@@ -379,13 +453,14 @@ describe('the list goes on', () => {
     await until(async () => (await ready()) === '200 ok');
   });
 
-  test('without both there is no list: 503, not ready, and the very same request succeeds later', async () => {
-    await admit();
+  test('without both there is no list that was not read before: 503, not ready, and the very same request succeeds later', async () => {
     await running.projector.place(wallet);
     await running.projector.project();
     const query = await signList(wallet);
     await running.gates.redis.shut();
     await running.gates.postgres.shut();
+    await running.projector.admit(maker);
+    await until(async () => (await getSigned()).status !== 403);
     try {
       const body = await expectRefusal(await get(query), 503, 'unavailable');
       expect(body.retryable).toBe(true);
@@ -411,6 +486,85 @@ test('a service that starts while the log is away answers: alive, not ready, 503
   } finally {
     await alone.stop();
   }
+});
+
+describe('a service', () => {
+  const listAt = async ({ baseUrl }: TestQuery) => fetch(`${baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
+  /** Places two orders, and returns their list. */
+  async function placeAt(service: TestQuery): Promise<Response> {
+    await service.projector.admit(maker);
+    await until(async () => (await listAt(service)).status === 200);
+    await service.projector.place(wallet, { count: 2 });
+    await service.projector.project();
+    return listAt(service);
+  }
+
+  test('without any Redis answers all the same, and refuses replays', async () => {
+    const alone = await openTestQuery({ REDIS_URL: '' });
+    try {
+      expect(await hashesOf(await placeAt(alone))).toHaveLength(2);
+      const query = await signList(wallet);
+      const ask = () => fetch(`${alone.baseUrl}/v0alpha/limit-orders?${query}`);
+      expect((await ask()).status).toBe(200);
+      await expectRefusal(await ask(), 403, 'request_replayed');
+      expect(await (await fetch(`${alone.opsUrl}/readyz`)).json()).toEqual({
+        status: 'ok',
+        checks: { whitelist: 'ok', kafka: 'ok', postgres: 'ok' },
+      });
+    } finally {
+      await alone.stop();
+    }
+  });
+
+  test('whose Redis is full answers all the same', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'makerbook-full-'));
+    const settings = { 'maxmemory-policy': 'noeviction' };
+    const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort(), settings });
+    const full = await openTestQuery({}, { redisUrl: redis.url });
+    try {
+      const before = await placeAt(full);
+      expect(await hashesOf(before.clone())).toHaveLength(2);
+      await full.redis.client.config('SET', 'maxmemory', '1');
+      await expect(full.redis.client.set('any', '1')).rejects.toThrow('OOM');
+      expect(await (await listAt(full)).text()).toBe(await before.text());
+      await full.projector.place(wallet);
+      await full.projector.project();
+      expect(await hashesOf(await listAt(full))).toHaveLength(3);
+      const query = await signList(wallet);
+      const ask = () => fetch(`${full.baseUrl}/v0alpha/limit-orders?${query}`);
+      expect((await ask()).status).toBe(200);
+      await expectRefusal(await ask(), 403, 'request_replayed');
+    } finally {
+      await full.stop();
+      await redis.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('asks nothing of Kafka for a list: it is answered as fast while the brokers are frozen', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'makerbook-frozen-'));
+    const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
+    const apart = await openTestQuery({}, { kafkaBrokers: kafka.brokers });
+    try {
+      await placeAt(apart);
+      process.kill(kafka.pid, 'SIGSTOP');
+      const startedAt = Date.now();
+      for (let round = 0; round < 20; round += 1) {
+        await apart.projector.place(wallet);
+        await apart.projector.project();
+        const response = await listAt(apart);
+        expect(response.headers.get('x-read-lag')).toBeNull();
+        expect(await hashesOf(response)).toHaveLength(3 + round);
+      }
+      // One time-out of the log's client takes longer than all of them.
+      expect(Date.now() - startedAt).toBeLessThan(8_000);
+    } finally {
+      process.kill(kafka.pid, 'SIGCONT');
+      await apart.stop();
+      await kafka.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
 });
 
 describe('a service with a small budget', () => {

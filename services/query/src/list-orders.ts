@@ -8,10 +8,11 @@ import {
   type ReplyHeaders,
   rateHeaders,
 } from '@makerbook/http';
+import type { ListState } from '@makerbook/postgres';
 import type { Budget, ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
-import type { Listing, Newest } from './read-list.js';
+import type { Listing } from './read-list.js';
 import type { Page } from './take-page.js';
 
 export interface ListOrdersParts {
@@ -21,8 +22,14 @@ export interface ListOrdersParts {
   readonly replays: ReplayGuard;
   /** Lists of one maker. */
   readonly budget: Budget;
-  readonly readNewest: (maker: Hex, nowSeconds: number) => Promise<Newest>;
-  readonly readList: (newest: Newest, page: Page) => Promise<Listing | undefined>;
+  /** Undefined where Postgres is away. */
+  readonly readState: (maker: Hex) => Promise<ListState | undefined>;
+  /** Undefined where no list is known. */
+  readonly readList: (
+    maker: Hex,
+    state: ListState | undefined,
+    asked: { readonly page: Page; readonly nowSeconds: number },
+  ) => Promise<Listing | undefined>;
   readonly nowMs: () => number;
   readonly metrics: ListOrdersMetrics;
 }
@@ -47,10 +54,9 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
   if (isRefusal(admission)) return admission;
   const { maker } = admission;
   describe({ maker });
-  // In one write to Redis: a request that is refused now has cost one reading of it.
-  const [taken, newest] = await Promise.all([
+  const [taken, state] = await Promise.all([
     parts.replays.takeSalt(maker, request.salt, parts.nowMs()),
-    parts.readNewest(maker, nowSeconds),
+    parts.readState(maker),
   ]);
   if (taken.kind === 'used') {
     return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };
@@ -61,10 +67,10 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
     const detail = `the maker's budget of ${parts.budget.ratePerSecond} lists per second is spent`;
     return { code: 'rate_limited', detail, headers: limits };
   }
-  const listing = await parts.readList(newest, request.page);
+  const listing = await parts.readList(maker, state, { page: request.page, nowSeconds });
   if (listing === undefined) {
     await parts.replays.releaseSalt(maker, request.salt);
-    return unavailable('neither the cache nor the store of orders answers; try again');
+    return unavailable('the store of orders does not answer, and the list is not known without it; try again');
   }
   parts.metrics.listed(listing);
   const { body, etag, nextCursor, lag } = listing;
@@ -73,7 +79,7 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
     'Cache-Control': 'private, no-store',
     ETag: etag,
     ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
-    ...(lag === 0n ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) }),
+    ...(lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) }),
   });
 }
 

@@ -1,138 +1,99 @@
 import { describe, expect, test } from '@jest/globals';
-import { joinRecords, type ListFill, type ListReading } from '@makerbook/redis';
-import { type ListSources, readList, readNewest } from './read-list.js';
+import type { ListState } from '@makerbook/postgres';
+import { holdLists, joinRecords } from '@makerbook/redis';
+import type { Found } from './find-lists.js';
+import { readList } from './read-list.js';
 import type { Page } from './take-page.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
-const stored = (nextOffset: bigint) => ({
-  nextOffset,
-  records: [
-    { orderHash: `0x${'01'.repeat(32)}` as const, acceptedOffset: 1n, expiresAtSeconds: 50, json: '"expired"' },
-    { orderHash: `0x${'02'.repeat(32)}` as const, acceptedOffset: 2n, expiresAtSeconds: 51, json: '"stored"' },
-  ],
-});
-const cached = (pos: bigint): ListReading => ({
-  kind: 'list',
-  pos,
-  list: joinRecords([{ acceptedOffset: 1, record: Buffer.from('"cached"') }]),
-});
+const state = (over: Partial<ListState> = {}): ListState => {
+  return { version: 7n, unsettled: [], unfolded: 0, isUnsure: false, ...over };
+};
+const list = joinRecords(
+  7n,
+  [3, 5, 8].map((n) => ({ acceptedOffset: n, expiresAtSeconds: 50 + n, json: Buffer.from(String(n)) })),
+);
+const current: Found = { list, source: 'redis' };
+const whole: Page = { after: undefined, ordersMax: undefined };
 
-/** Sources with fixed answers; a list of answers is returned in order. */
-function sourcesOf(answers: {
-  end?: bigint;
-  cached: (ListReading | undefined)[];
-  stored?: ReturnType<typeof stored>;
-  positions?: { cache: bigint | undefined; store: bigint | undefined };
-}): ListSources & { offers: ListFill[] } {
-  const offers: ListFill[] = [];
-  let reads = 0;
-  return {
-    offers,
-    readEnd: async () => answers.end,
-    readCached: async () => answers.cached[Math.min(reads++, answers.cached.length - 1)],
-    readStored: async () => answers.stored,
-    watch: {
-      awaitPosition: async () => {
-        if (answers.positions === undefined) throw new Error('nothing to wait for');
-        return answers.positions;
-      },
-    },
-    offerToCache: (offer) => offers.push(offer),
-  };
+interface Given {
+  /** Before the wait. */
+  readonly begun?: ListState | undefined;
+  /** After it. */
+  readonly waited?: ListState | undefined;
+  readonly found?: Found | undefined;
+  readonly newest?: Found | undefined;
+  readonly page?: Page;
+  readonly nowSeconds?: number;
 }
 
-const whole: Page = { after: undefined, ordersMax: undefined };
-const readPage = async (sources: ListSources, page: Page) =>
-  readList(await readNewest(maker, 0, sources, 50), sources, { waitMsMax: 1_000, page });
-const read = async (sources: ListSources) => {
-  const listing = await readPage(sources, whole);
-  return listing && { body: listing.body.toString(), source: listing.source, lag: listing.lag };
-};
+async function read(given: Given, held = holdLists()) {
+  const { found = current, page = whole, nowSeconds = 0 } = given;
+  const begun = 'begun' in given ? given.begun : state();
+  return readList(
+    maker,
+    begun,
+    { page, nowSeconds },
+    {
+      held,
+      watch: { awaitSettled: async (_, was) => ('waited' in given ? given.waited : was) },
+      finder: { find: async () => ('found' in given ? given.found : found), findNewest: async () => given.newest },
+    },
+  );
+}
 
-describe('a list is read', () => {
-  test('from Redis where it has reached the end of the log', async () => {
-    const sources = sourcesOf({ end: 7n, cached: [cached(7n)] });
-    expect(await read(sources)).toEqual({ body: '["cached"]', source: 'redis', lag: 0n });
-  });
-
-  test('from Redis after the wait', async () => {
-    const sources = sourcesOf({
-      end: 7n,
-      cached: [cached(6n), cached(8n)],
-      positions: { cache: 8n, store: undefined },
+describe('a list', () => {
+  test('that shows all of the maker’s writes has no lag', async () => {
+    expect(await read({ begun: state({ unsettled: ['a'] }), waited: state() })).toMatchObject({
+      body: list.body,
+      source: 'redis',
+      lag: 0,
     });
-    expect(await read(sources)).toEqual({ body: '["cached"]', source: 'redis', lag: 0n });
   });
 
-  test('from Postgres where Redis is cold, which is offered the list with its expired orders', async () => {
-    const sources = sourcesOf({ end: 7n, cached: [{ kind: 'cold', pos: 7n, epoch: 'e' }], stored: stored(9n) });
-    expect(await read(sources)).toEqual({ body: '["stored"]', source: 'postgres', lag: 0n });
-    expect(sources.offers).toEqual([{ maker, partition: 0, epoch: 'e', snapshotPos: 9n, orders: stored(9n).records }]);
+  test('has the number of own writes that it does not show as its lag, those of a quarantine among them', async () => {
+    const waited = state({ unsettled: ['a', 'b'], unfolded: 3 });
+    expect(await read({ begun: state({ unsettled: ['a', 'b', 'c'] }), waited })).toMatchObject({ lag: 5 });
   });
 
-  test('from Postgres where Redis stays behind it', async () => {
-    const positions = { cache: 6n, store: 7n };
-    const sources = sourcesOf({ end: 7n, cached: [cached(6n)], positions, stored: stored(7n) });
-    expect(await read(sources)).toEqual({ body: '["stored"]', source: 'postgres', lag: 0n });
+  test('has an unknown lag where Postgres may have lost writes, or is away', async () => {
+    expect(await read({ begun: state({ isUnsure: true }) })).toMatchObject({ body: list.body, lag: undefined });
+    const newest: Found = { list, source: 'memory' };
+    for (const given of [{ begun: undefined }, { waited: undefined }, { found: undefined }]) {
+      expect(await read({ ...given, newest })).toMatchObject({ body: list.body, lag: undefined });
+    }
   });
 
-  test('from Redis where Postgres is not ahead, with its lag', async () => {
-    const sources = sourcesOf({ end: 9n, cached: [cached(6n)], positions: { cache: 6n, store: 6n } });
-    expect(await read(sources)).toEqual({ body: '["cached"]', source: 'redis', lag: 3n });
+  test('is not there while Postgres is away and none is known', async () => {
+    expect(await read({ begun: undefined })).toBeUndefined();
   });
 
-  test('as it is, of unknown age, where the end of the log cannot be read', async () => {
-    expect(await read(sourcesOf({ cached: [cached(6n)] }))).toMatchObject({ source: 'redis', lag: undefined });
-    const sources = sourcesOf({ cached: [{ kind: 'forgotten' }], stored: stored(7n) });
-    expect(await read(sources)).toMatchObject({ source: 'postgres', lag: undefined });
+  test('hides what is expired by the clock, and is held like that', async () => {
+    const held = holdLists();
+    expect(String((await read({ nowSeconds: 52 }, held))?.body)).toBe('[3,5,8]');
+    expect(held.find(maker)).toBeUndefined();
+    expect(String((await read({ nowSeconds: 53 }, held))?.body)).toBe('[5,8]');
+    expect(held.find(maker)).toMatchObject({ version: 7n, records: [{ acceptedOffset: 5 }, { acceptedOffset: 8 }] });
+    expect(String((await read({ nowSeconds: 58 }, held))?.body)).toBe('[]');
   });
 
-  test('from a Redis that is behind, where Postgres is gone', async () => {
-    const sources = sourcesOf({ end: 9n, cached: [cached(6n)], positions: { cache: 6n, store: undefined } });
-    expect(await read(sources)).toEqual({ body: '["cached"]', source: 'redis', lag: 3n });
+  test('comes in pages, by the place of the last order', async () => {
+    const first = await read({ page: { after: undefined, ordersMax: 2 } });
+    expect([String(first?.body), first?.nextCursor]).toEqual(['[3,5]', '5']);
+    const second = await read({ page: { after: 5, ordersMax: 2 } });
+    expect([String(second?.body), second?.nextCursor]).toEqual(['[8]', undefined]);
   });
 
-  test('from nowhere, when both are gone', async () => {
-    expect(await read(sourcesOf({ cached: [undefined] }))).toBeUndefined();
-  });
-});
-
-describe('a list has', () => {
-  const records = [3, 5, 8].map((acceptedOffset) => ({
-    acceptedOffset,
-    record: Buffer.from(String(acceptedOffset)),
-  }));
-  const fromRedis = () => sourcesOf({ end: 9n, cached: [{ kind: 'list', pos: 9n, list: joinRecords(records) }] });
-  const fromPostgres = () => {
-    const rows = records.map(({ acceptedOffset, record }) => ({
-      orderHash: `0x${'01'.repeat(32)}` as const,
-      acceptedOffset: BigInt(acceptedOffset),
-      expiresAtSeconds: 99,
-      json: String(record),
-    }));
-    const positions = { cache: undefined, store: 9n };
-    return sourcesOf({ end: 9n, cached: [undefined], positions, stored: { nextOffset: 9n, records: rows } });
-  };
-
-  test('the same ETag from Redis and from Postgres as long as it is the same, and another one for each page', async () => {
+  test('has the same ETag as long as it is the same, and another one for each page', async () => {
+    const copy: Found = { list: joinRecords(9n, list.records), source: 'postgres' };
     const pages: Page[] = [whole, { after: undefined, ordersMax: 2 }, { after: 3, ordersMax: undefined }];
     const etags: (string | undefined)[] = [];
     for (const page of pages) {
-      const etag = (await readPage(fromRedis(), page))?.etag;
-      expect((await readPage(fromPostgres(), page))?.etag).toBe(etag);
-      expect((await readPage(fromRedis(), page))?.etag).toBe(etag);
+      const etag = (await read({ page }))?.etag;
+      expect((await read({ page, found: copy }))?.etag).toBe(etag);
       etags.push(etag);
     }
     expect(new Set(etags).size).toBe(3);
     expect(etags[0]).toMatch(/^W\/"[0-9a-f]{32}"$/);
-  });
-
-  test('pages from either source, by the place of the last order', async () => {
-    for (const sources of [fromRedis, fromPostgres]) {
-      const first = await readPage(sources(), { after: undefined, ordersMax: 2 });
-      expect([String(first?.body), first?.nextCursor]).toEqual(['[3,5]', '5']);
-      const second = await readPage(sources(), { after: 5, ordersMax: 2 });
-      expect([String(second?.body), second?.nextCursor]).toEqual(['[8]', undefined]);
-    }
   });
 });

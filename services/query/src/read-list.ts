@@ -1,20 +1,9 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { MakerList, Positions, ProjectionWatch } from '@makerbook/postgres';
-import { joinRecords, type ListFill, type ListReading } from '@makerbook/redis';
+import type { ListState, WriteWatch } from '@makerbook/postgres';
+import { type HeldLists, type JoinedList, joinRecords } from '@makerbook/redis';
 import { createXXHash128 } from 'hash-wasm';
+import type { Found, ListFinder } from './find-lists.js';
 import { type Page, takePage } from './take-page.js';
-
-/** Sources of a list. One that is away returns undefined: only a bug throws. */
-export interface ListSources {
-  readonly readCached: (maker: Hex, partition: number, nowSeconds: number) => Promise<ListReading | undefined>;
-  /** A replica serves it only where it is not behind `neededPos`; without a position the primary does. */
-  readonly readStored: (maker: Hex, partition: number, neededPos: bigint | undefined) => Promise<MakerList | undefined>;
-  /** The end of the log's partition as of some moment after the call began. */
-  readonly readEnd: (partition: number) => Promise<bigint | undefined>;
-  readonly watch: ProjectionWatch;
-  /** Offers a list to Redis without waiting. */
-  readonly offerToCache: (fill: ListFill) => void;
-}
 
 /** A list as it is served. */
 export interface Listing {
@@ -24,72 +13,47 @@ export interface Listing {
   readonly etag: string;
   /** Of the next page, where there is one. */
   readonly nextCursor: string | undefined;
-  readonly source: 'redis' | 'postgres';
-  /** Records of the log that it does not reflect: 0n when it is current, undefined when the end of the log could not be read. */
-  readonly lag: bigint | undefined;
+  readonly source: Found['source'];
+  /** How many of the maker's own writes it does not show yet; undefined where that is not known. */
+  readonly lag: number | undefined;
 }
 
-/** What a list is begun with: the end of the log's partition and the list in Redis, undefined where that is away. */
-export interface Newest {
-  readonly maker: Hex;
-  readonly partition: number;
-  readonly nowSeconds: number;
-  readonly end: bigint | undefined;
-  readonly cached: ListReading | undefined;
-}
-
-/** Reads both at once. */
-export async function readNewest(
-  maker: Hex,
-  partition: number,
-  sources: ListSources,
-  nowSeconds: number,
-): Promise<Newest> {
-  const [end, cached] = await Promise.all([
-    sources.readEnd(partition),
-    sources.readCached(maker, partition, nowSeconds),
-  ]);
-  return { maker, partition, nowSeconds, end, cached };
+export interface ReadListParts {
+  readonly watch: WriteWatch;
+  readonly finder: ListFinder;
+  readonly held: HeldLists;
 }
 
 /**
- * The maker's list with everything in it that was answered to the maker before `newest` was read: it waits until the
- * projection has reached that end of the log, at most `waitMsMax`; otherwise `lag` is how far behind it is. From
- * Redis, else from Postgres; from the one that is present when neither gets there. Undefined when both are away.
- * @param options.page of the list to serve
+ * The maker's list with everything in it that was answered to the maker before `begun` was read: it waits until the read model
+ * has that, and counts what is missing after the longest wait. While Postgres is away it is the newest list that is known here.
+ * Undefined when there is none.
+ * @param begun undefined where Postgres is away
  */
 export async function readList(
-  newest: Newest,
-  sources: ListSources,
-  { waitMsMax, page }: { waitMsMax: number; page: Page },
+  maker: Hex,
+  begun: ListState | undefined,
+  { page, nowSeconds }: { readonly page: Page; readonly nowSeconds: number },
+  { watch, finder, held }: ReadListParts,
 ): Promise<Listing | undefined> {
-  const { maker, partition, nowSeconds, end } = newest;
-  let { cached } = newest;
-  let positions: Positions | undefined;
-  if (end !== undefined && !reaches(cached, end)) {
-    positions = await sources.watch.awaitPosition(partition, end, waitMsMax);
-    cached = await sources.readCached(maker, partition, nowSeconds);
-  }
-  if (cached?.kind === 'list' && (end === undefined || cached.pos >= end || !isBehind(cached.pos, positions))) {
-    return serveCached(cached, page, end);
-  }
-  const stored = await sources.readStored(maker, partition, end);
-  if (stored === undefined) return cached?.kind === 'list' ? serveCached(cached, page, end) : undefined;
-  if (cached?.kind === 'cold') {
-    const { epoch } = cached;
-    sources.offerToCache({ maker, partition, epoch, snapshotPos: stored.nextOffset, orders: stored.records });
-  }
-  const unexpired = stored.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
-  const { records, nextCursor } = takePage(unexpired, page);
-  const body = Buffer.from(`[${records.map(({ json }) => json).join(',')}]`);
-  return { body, etag: etagOf(body), nextCursor, source: 'postgres', lag: lagOf(stored.nextOffset, end) };
+  const state = begun && (await watch.awaitSettled(maker, begun));
+  const current = state && (await finder.find(maker, state.version));
+  const found = current ?? (await finder.findNewest(maker));
+  if (found === undefined) return undefined;
+  const list = hideExpired(found.list, nowSeconds);
+  if (list !== found.list) held.keep(maker, list);
+  const { records, nextCursor } = takePage(list.records, page);
+  const body = records === list.records ? list.body : joinRecords(list.version, records).body;
+  // After a crash of Postgres the rows can be older than they were when their state was read.
+  const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
+  const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
+  const lag = isKnown ? state.unsettled.length + state.unfolded : undefined;
+  return { body, etag: etagOf(body), nextCursor, source: found.source, lag };
 }
 
-function serveCached(cached: Extract<ListReading, { kind: 'list' }>, page: Page, end: bigint | undefined): Listing {
-  const { list, pos } = cached;
-  const { records, nextCursor } = takePage(list.records, page);
-  const body = records === list.records ? list.body : joinRecords(records).body;
-  return { body, etag: etagOf(body), nextCursor, source: 'redis', lag: lagOf(pos, end) };
+function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
+  const unexpired = list.records.filter(({ expiresAtSeconds }) => expiresAtSeconds > nowSeconds);
+  return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
 }
 
 /** Of the bodies that are held in memory. */
@@ -105,18 +69,4 @@ function etagOf(body: Buffer): string {
     etags.set(body, etag);
   }
   return etag;
-}
-
-function reaches(cached: ListReading | undefined, end: bigint): boolean {
-  return cached !== undefined && cached.kind !== 'forgotten' && cached.pos >= end;
-}
-
-/** Whether Postgres may be ahead of a list at `pos`: its position is greater or unknown. */
-function isBehind(pos: bigint, positions: Positions | undefined): boolean {
-  return positions?.store === undefined || positions.store > pos;
-}
-
-function lagOf(pos: bigint, end: bigint | undefined): bigint | undefined {
-  if (end === undefined) return undefined;
-  return end > pos ? end - pos : 0n;
 }

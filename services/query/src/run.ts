@@ -3,21 +3,29 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
-import { awaitTopics, connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { type After, connectPostgres, openReadModel, type Postgres, type ReadModel } from '@makerbook/postgres';
-import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
+import { awaitTopics, connectLog } from '@makerbook/kafka';
+import {
+  connectPostgres,
+  createWriteWatch,
+  openReadModel,
+  type Postgres,
+  projectedBlock,
+  type ReadModel,
+  unlessAway,
+  type WriteWatchOptions,
+} from '@makerbook/postgres';
+import { connectRedis, createListCache, createReplayGuard, holdLists, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
-import { createBlockReader, createListSources, watchProjection } from './connect-sources.js';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
+import { createListFinder } from './find-lists.js';
 import { reportHealth } from './health.js';
-import { listOrders } from './list-orders.js';
+import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
-import { type Newest, readList, readNewest } from './read-list.js';
-import type { Page } from './take-page.js';
+import { readList } from './read-list.js';
 
 /** The query service as it runs. */
 export interface Query extends Running {
@@ -34,8 +42,9 @@ export interface QueryParts {
   readonly nowMs?: () => number;
 }
 
-/** No request of a list has a body. */
 const REDIS_START_MS_MAX = 2_000;
+/** A Postgres that takes longer counts as away, and the list that is known is served. */
+const STATEMENT_MS_MAX = 2_000;
 
 /**
  * Starts the service that answers GET (Interface 4.2). Resolves when it listens; it is ready once it has read the
@@ -45,6 +54,7 @@ const REDIS_START_MS_MAX = 2_000;
 export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
   const { logger, serveMetrics } = parts.telemetry;
   const nowMs = parts.nowMs ?? Date.now;
+  const monotonicMs = () => performance.now();
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => Promise<void>)[] = [];
   const stop = async () => {
@@ -52,22 +62,26 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
   };
   try {
     const connections = await connect(settings, { logger, fail, closing });
-    const { redis, postgres, replica, makers } = connections;
+    const { redis, postgres, makers } = connections;
     const ops = await serveOps({
       host: settings.HOST,
       port: settings.OPS_PORT,
       serveMetrics,
-      ...reportHealth({ makers, redis, postgres, replica, monotonicMs: () => performance.now() }),
+      ...reportHealth({
+        makers,
+        redis: settings.REDIS_URL === '' ? undefined : redis,
+        postgres,
+        monotonicMs,
+      }),
     });
     closing.push(() => ops.stop());
     const api = await serveApi({
       routes: [
-        createListRoute(
-          settings,
-          { ...connections, rows: openReadModel(postgres), replica: replica && openReadModel(replica) },
-          { logger, nowMs, monotonicMs: () => performance.now() },
-        ),
-        createInfoRoute(settings, { readBlock: createBlockReader(postgres, settings.PARTITIONS), nowMs }),
+        createListRoute(settings, { redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
+        createInfoRoute(settings, {
+          readBlock: async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null,
+          nowMs,
+        }),
         ...createDocumentRoutes(settings),
       ],
       host: settings.HOST,
@@ -94,13 +108,9 @@ export async function runQuery(settings: QuerySettings, parts: QueryParts): Prom
 }
 
 interface Connections {
-  readonly log: Log;
   readonly redis: RedisConnection;
   readonly postgres: Postgres;
-  /** Undefined where none is configured. */
-  readonly replica: Postgres | undefined;
   readonly makers: Makers;
-  readonly makerEventsTopic: string;
 }
 
 /** Resolves once the topics were asked for and Redis has had its time; `closing` gets the calls that close the connections. */
@@ -117,75 +127,50 @@ async function connect(
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });
   closing.push(() => log.close());
   const topics = awaitTopics(log, {
-    specs: topicSpecs(names, settings.PARTITIONS).filter(
-      ({ name }) => name === names.makers || name === names.makerEvents,
-    ),
+    specs: topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.makers),
     logger,
     onFatal: fail,
   });
   closing.push(async () => topics.stop());
   await topics.firstTry;
-  const redis = connectRedis({
-    ...redisConnection(settings),
-    logger,
-    onFatal: fail,
-    clientName: 'query',
-  });
+  const redis = connectRedis({ ...redisConnection(settings), logger, clientName: 'query' });
   closing.push(() => redis.close());
-  const openPostgres = (url: string) => {
-    const postgres = connectPostgres({
-      ...postgresConnection(settings, url),
-      poolMax: settings.POSTGRES_POOL_MAX,
-      applicationName: 'query',
-      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
-    });
-    closing.push(() => postgres.close());
-    return postgres;
-  };
-  const postgres = openPostgres(settings.DATABASE_URL);
-  const replica = settings.DATABASE_REPLICA_URL === '' ? undefined : openPostgres(settings.DATABASE_REPLICA_URL);
+  const postgres = connectPostgres({
+    ...postgresConnection(settings),
+    poolMax: settings.POSTGRES_POOL_MAX,
+    statementTimeoutMs: STATEMENT_MS_MAX,
+    looksUpOnly: true,
+    applicationName: 'query',
+    onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+  });
+  closing.push(() => postgres.close());
   const makers = followMakers(log, names.makers, logger, fail);
   closing.push(() => makers.stop());
   await redis.waitUntilReady(REDIS_START_MS_MAX);
-  return { log, redis, postgres, replica, makers, makerEventsTopic: names.makerEvents };
+  return { redis, postgres, makers };
 }
 
-/** What the lists are read from. */
-export interface ListConnections extends Pick<Connections, 'redis' | 'makers' | 'makerEventsTopic'> {
-  readonly log: Pick<Log, 'endOffsets'>;
-  readonly rows: ReadModel;
-  /** Undefined where none is configured. */
-  readonly replica: ReadModel | undefined;
-}
-
-export interface ListRouteParts {
-  readonly logger: Logger;
+/** What the lists are read from, and the clocks. */
+export interface ListRouteParts extends Pick<WriteWatchOptions, 'after'> {
+  readonly redis: RedisConnection;
+  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList'>;
+  readonly makers: Makers;
   readonly nowMs: () => number;
   /** Milliseconds that never go back. */
   readonly monotonicMs: () => number;
-  readonly after?: After;
 }
 
 /** The flow of a GET, on whatever it is connected to. */
-export function createListRoute(
-  settings: QuerySettings,
-  { log, redis, rows, replica, makers, makerEventsTopic }: ListConnections,
-  { logger, nowMs, monotonicMs, after }: ListRouteParts,
-): Route {
+export function createListRoute(settings: QuerySettings, parts: ListRouteParts): Route {
+  const { redis, rows, makers, nowMs, monotonicMs, after } = parts;
   const metrics = createMetrics(makers);
-  const cache = createListCache(redis);
-  const watch = watchProjection(cache, rows, after);
-  const sources = createListSources({
-    log,
-    topic: makerEventsTopic,
-    cache,
-    rows,
-    replica,
-    watch,
-    logger,
-    metrics,
-    monotonicMs,
-  });
+  const held = holdLists();
+  const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
+  const listParts = {
+    held,
+    watch: createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) }),
+    finder: createListFinder({ held, cache: createListCache(redis), rows, filled: metrics.filled }),
+  };
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,
@@ -193,33 +178,30 @@ export function createListRoute(
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
     monotonicMs,
   });
-  const rules = {
-    hashers: createRequestHashers({
-      serviceName: settings.SERVICE_NAME,
-      chainId: settings.CHAIN_ID,
-      verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
-    }),
-    requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
-    clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
-    // A maker who was suspended or removed still sees what is open, and can cancel it.
-    isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
-  };
-  const waitMsMax = settings.READ_WAIT_MS_MAX;
-  const parts = {
-    rules,
+  const listOrdersParts: ListOrdersParts = {
+    rules: {
+      hashers: createRequestHashers({
+        serviceName: settings.SERVICE_NAME,
+        chainId: settings.CHAIN_ID,
+        verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
+      }),
+      requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
+      clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
+      // A maker who was suspended or removed still sees what is open, and can cancel it.
+      isKnown: (maker) => makers.admissionOf(maker) !== 'UNKNOWN',
+    },
     isWhitelistKnown: makers.isCaughtUp,
     replays,
     budget,
     nowMs,
     metrics,
-    readNewest: (maker: Hex, nowSeconds: number) =>
-      readNewest(maker, partitionOf(maker, settings.PARTITIONS), sources, nowSeconds),
-    readList: (newest: Newest, page: Page) => readList(newest, sources, { waitMsMax, page }),
+    readState,
+    readList: (maker, state, asked) => readList(maker, state, asked, listParts),
   };
   return {
     method: 'GET',
     path: paths.limitOrders,
     takesJson: false,
-    handle: (request) => listOrders(request, parts),
+    handle: (request) => listOrders(request, listOrdersParts),
   };
 }

@@ -154,9 +154,9 @@ export function readChainId(node: Answering): Promise<number> {
   );
 }
 
-/** Whether there is code at the address, at the node's newest block. */
-export function isContract(node: Answering, address: Address): Promise<boolean> {
-  const params = [address, 'latest'];
+/** Whether there is code at the address, after exactly this block, or after the node's newest one. */
+export function isContract(node: Answering, address: Address, blockHash?: Hex): Promise<boolean> {
+  const params = [address, blockHash === undefined ? 'latest' : { blockHash }];
   return node.callAll(
     [{ method: 'eth_getCode', params }],
     ([code], endpoint) => bytesOf(code, undefined, 'code', endpoint).length > 2,

@@ -159,6 +159,8 @@ describe('values', () => {
     const accounts = Array.from({ length: 95 }, (_, n): Address => `0x${(n + 1).toString(16).padStart(40, '0')}`);
     for (const [n, each] of accounts.entries()) if (n % 30 === 0) await send(token, 'mint', each, BigInt(n + 1));
     const block = await head();
+    // The token's code is asked for once.
+    await reader.read(block, [balanceOf(token, account)]);
     const before = node.counts().calls;
     const values = await reader.read(
       block,
@@ -249,6 +251,20 @@ describe('values', () => {
     expect(honest).toBeGreaterThan(0n);
   });
 
+  test('are undefined where there is no code, whatever it answers, until there is some', async () => {
+    const reader = createStateReader({ node, multicall });
+    const precompiles = [1, 2, 3, 4, 5].map((n): Address => `0x${n.toString(16).padStart(40, '0')}`);
+    const later: Address = `0x${'7e'.repeat(20)}`;
+    const calls = [...precompiles, later, token].map((each) => balanceOf(each, account));
+    const [balance] = await reader.read(await head(), calls.slice(-1));
+    expect(balance).toBeGreaterThan(0n);
+    expect(await reader.read(await head(), calls)).toEqual([...precompiles.map(() => undefined), undefined, balance]);
+    expect([...reader.suspects().values()]).toEqual(expect.arrayContaining(calls.slice(0, -1)));
+    await provider.send('anvil_setCode', [later, await provider.getCode(token)]);
+    await provider.send('anvil_mine', []);
+    expect((await reader.read(await head(), calls)).slice(-2)).toEqual([0n, balance]);
+  });
+
   test('are undefined where there is no contract, and nobody is blamed for a block that the node has not', async () => {
     const reader = createStateReader({ node, multicall });
     const call = nonceOf(account, account);
@@ -322,6 +338,7 @@ describe('a node that does not do its work is never taken for a token that fails
   test('where it refuses what is too much for it, call by call all is read', async () => {
     const sizes: number[] = [];
     const url = await serve((body) => {
+      if (body.includes('eth_getCode')) return forward(body);
       sizes.push(body.length);
       return body.startsWith('[') ? forward(body) : refusal(-32000, 'response is too large')(body);
     });

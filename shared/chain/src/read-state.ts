@@ -2,12 +2,13 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Node, RpcRequest } from './call-node.js';
 import { type CallOutcome, decodeAggregate3, encodeAggregate3, type StateCall } from './encode-calls.js';
 import { RpcRefused, RpcUnavailable } from './failures.js';
+import { isContract } from './read-blocks.js';
 
 /** Reads uint256 values of contracts at one block. */
 export interface StateReader {
   /**
    * The values in the order of the calls; undefined where the contract itself fails: it reverts, burns its gas, returns
-   * less than a word or more than 4096 bytes, or is no contract; or where it failed before and is not asked in this
+   * less than a word or more than 4096 bytes, or has no code; or where it failed before and is not asked in this
    * reading (`suspectCallsMax`). Throws RpcUnavailable or RpcRefused where the node fails.
    * @param blockHash the state after exactly this block (EIP-1898).
    */
@@ -67,6 +68,8 @@ class MulticallReader implements StateReader {
   private readonly concurrencyMax: number;
   private readonly suspectsMax: number;
   private readonly suspected = new Map<string, StateCall>();
+  /** What was found to have code. */
+  private readonly contracts = new Set<Address>();
 
   constructor(options: StateReaderOptions) {
     this.node = options.node;
@@ -102,7 +105,24 @@ class MulticallReader implements StateReader {
     this.suspect(pick(calls, failedAgain));
     const left = failedAgain.slice(0, this.suspectCallsMax - chosen.length);
     await this.readSuspects(blockHash, values, calls, left);
+    await this.dropCodeless(blockHash, values, calls);
     return values;
+  }
+
+  /**
+   * A precompile answers whatever it is asked, some with a word, and is no token: it has no code. So what answers is asked
+   * for its code, until it has some.
+   */
+  private async dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
+    const isDoubtful = ({ to }: StateCall, index: number) => values[index] !== undefined && !this.contracts.has(to);
+    const doubtful = new Set(calls.filter(isDoubtful).map(({ to }) => to));
+    await inParallel([...doubtful], this.concurrencyMax, async (to) => {
+      if (await isContract(this.node, to, blockHash)) this.contracts.add(to);
+      return [];
+    });
+    const codeless = [...calls.entries()].filter(([index, call]) => isDoubtful(call, index));
+    for (const [index] of codeless) values[index] = undefined;
+    this.suspect(codeless.map(([, call]) => call));
   }
 
   private async readSuspects(

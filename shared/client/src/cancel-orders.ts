@@ -1,4 +1,5 @@
 import { type Cancellation, cancellations, paths } from '@makerbook/contracts-http';
+import { quantity } from '@makerbook/contracts-primitives';
 import { type CallOptions, callService, readAnswer } from './call-service.js';
 import { lowerHex, type RequestSigner } from './sign-requests.js';
 
@@ -29,7 +30,8 @@ export function createCancel({ signing, calling, again }: CancelParts) {
     const body = await Promise.all(
       orders.map(async ({ orderHash: given, salt }) => {
         const orderHash = lowerHex(given, 32);
-        return { orderHash, signature: await signing.signCancellation({ orderHash, salt: BigInt(salt) }) };
+        const request = { orderHash, salt: BigInt(salt) };
+        return { orderHash, signature: await signing.signCancellation(request), salt: quantity(request.salt) };
       }),
     );
     const call = { method: 'POST', path: paths.cancellations, body } as const;

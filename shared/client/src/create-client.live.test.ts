@@ -116,7 +116,9 @@ describe('the client', () => {
     expect(await clientOf().cancelOrders(orders)).toEqual(outcome);
     expect(asked[0]).toMatchObject({ method: 'POST', url: { pathname: '/v0alpha/limit-orders/cancellations' } });
     const signature = expect.stringMatching(/^0x[0-9a-f]{130}$/);
-    expect(JSON.parse(asked[0]?.body ?? '')).toEqual(orders.map(({ orderHash }) => ({ orderHash, signature })));
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual(
+      orders.map(({ orderHash, salt }) => ({ orderHash, salt, signature })),
+    );
   });
 
   test('signs no order whose expiry is in milliseconds', async () => {

@@ -48,7 +48,7 @@ export interface PlaceOptions {
   readonly duplicateCountsAsStored?: boolean;
 }
 
-/** A maker's list, and how many records of the service's log it does not reflect yet: 0 unless the service is behind. */
+/** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
 export interface OrderList {
   readonly records: LimitOrderRecord[];
   readonly readLag: number | 'unknown';

@@ -8,11 +8,12 @@ import type {
 } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRoutable } from './judge.js';
-import { isSuperseded, type LogClock } from './log-clock.js';
+import type { LogClock } from './log-clock.js';
 import type { KnownFunds, OpenOrder } from './maker.js';
 import type { MakerDraft } from './maker-draft.js';
 import { orderFromBody } from './order.js';
 import { expirySeconds, isForgotten } from './order-times.js';
+import type { RememberedHash } from './remember-hashes.js';
 
 /** What a fact does to its maker. `MakerDraft.apply` calls it, and takes back what it did where it throws. */
 export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
@@ -42,9 +43,12 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   // Ingress has refused such an order: this is a bug's.
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
-  if (isForgotten(expirySeconds({ order }), clock)) return;
-  if (draft.orders.has(orderHash) || draft.rules.wasRemoved(orderHash)) return;
-  const isCancelled = draft.rules.wasCancelled(orderHash);
+  if (isForgotten(expirySeconds({ order }), clock) || draft.orders.has(orderHash)) return;
+  // Once the nonce has passed it, its hash need not be remembered: the order is removed at once, and no reader sees it.
+  const isPassed = draft.hasPassed(order.nonce);
+  const known = isPassed ? undefined : recall(draft, orderHash, clock);
+  if (known === 'ACCEPTED') return;
+  const isCancelled = known === 'CANCELLED';
   const opened: OpenOrder = {
     orderHash,
     order,
@@ -54,21 +58,30 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
     remaining: order.making.amount,
     isObserved: false,
     state: { status: 'VALIDATING' },
-    inBook: !isCancelled && isRoutable({ order }, draft.admission, clock, draft.rules),
+    inBook: !isCancelled && !isPassed && isRoutable({ order }, draft.admission, clock, draft.rules),
   };
   draft.add(opened);
   if (isCancelled) draft.remove(opened, 'CANCELLED');
+  else if (isPassed) draft.remove(opened, 'NONCE_CHANGED');
   else if (clock.seconds >= expirySeconds(opened)) draft.remove(opened, 'EXPIRED');
-  else if (draft.nonce !== undefined && order.nonce < draft.nonce.value) draft.remove(opened, 'NONCE_CHANGED');
 }
 
 /** A cancellation counts wherever it is: before its order it is remembered, so that the order is never open. */
 function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
   const order = draft.orders.get(orderHash);
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
-  const { wasRemoved, wasCancelled } = draft.rules;
-  if (wasRemoved(orderHash) || wasCancelled(orderHash) || isForgotten(expiresAtSeconds, clock)) return;
-  draft.note({ kind: 'HashCancelled', orderHash, expiresAtSeconds });
+  if (recall(draft, orderHash, clock) !== undefined || isForgotten(expiresAtSeconds, clock)) return;
+  draft.note({ kind: 'HashCancelled', maker: draft.maker, orderHash, expiresAtSeconds });
+}
+
+/**
+ * What became of a hash of the maker before. What may be forgotten counts as forgotten, remembered or not: so the fold does not
+ * depend on when it is.
+ */
+function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
+  const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
+  if (hash === undefined || isForgotten(hash.expiresAtSeconds, clock)) return undefined;
+  return hash.nonce !== undefined && draft.hasPassed(hash.nonce) ? undefined : hash.state;
 }
 
 /**
@@ -76,7 +89,7 @@ function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancell
  * What is older than the last processed block does not count: what changed since is earlier in the log.
  */
 function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
-  if (isSuperseded(clock, fact) || fact.block.number < clock.block) return;
+  if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
   for (const one of fact.orders) removeDone(draft, one);
   const isNonceNews = observeNonce(draft, fact);

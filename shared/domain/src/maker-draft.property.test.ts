@@ -3,7 +3,7 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import { type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import fc from 'fast-check';
 import { judge } from './judge.js';
-import { advanceLog, isSuperseded, startOfLog } from './log-clock.js';
+import { advanceLog, startOfLog } from './log-clock.js';
 import { snapshotOf, type Transition, unknownMaker } from './maker.js';
 import { expirySeconds, HASH_MEMORY_SECONDS } from './order-times.js';
 import { type HashMemory, rememberHashes } from './remember-hashes.js';
@@ -19,14 +19,12 @@ const hash = fc.constantFrom(...hashes);
 const token = fc.constantFrom(...tokens);
 const amount = fc.bigInt({ min: 0n, max: 6n }).map(quantity);
 const block = fc.integer({ min: 0, max: 200 }).map(blockAt);
-const term = fc.constantFrom(1, 1, 1, 2, 3);
 
 const submitted = fc
   .record({
     orderHash: hash,
     token,
     amount: fc.bigInt({ min: 1n, max: 5n }),
-    nonce: fc.bigInt({ min: 0n, max: 2n }),
     expiresAt: fc.bigInt({ min: 1n, max: 220n }),
     acceptedAtMs: fc.integer({ min: 0, max: 150_000 }),
   })
@@ -37,7 +35,8 @@ const submitted = fc
       orderHash: order.orderHash,
       order: {
         salt: '0x0',
-        nonce: quantity(order.nonce),
+        // A hash names one nonce.
+        nonce: quantity(BigInt(hashes.indexOf(order.orderHash) % 3)),
         expiresAt: quantity(order.expiresAt),
         making: { token: order.token, amount: quantity(order.amount) },
         taking: { token: ZERO_ADDRESS, amount: '0x1' },
@@ -53,7 +52,6 @@ const submitted = fc
 const observed: fc.Arbitrary<MakerEvent> = fc
   .record({
     block,
-    term,
     nonce: fc.option(fc.bigInt({ min: 0n, max: 2n }).map(quantity), { nil: undefined }),
     funds: fc.uniqueArray(fc.record({ token, balance: amount, allowance: amount }), {
       maxLength: 2,
@@ -90,15 +88,7 @@ const event: fc.Arbitrary<MakerEvent> = fc.oneof(
       cause: fc.constant(cause),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block, term }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constantFrom('TermStarted' as const, 'TermEnded' as const),
-      term,
-      holder: fc.constant('h'),
-    }),
-  },
+  { weight: 3, arbitrary: fc.record({ type: fc.constant('BlockProcessed' as const), block }) },
 );
 
 const stream = fc.array(event, { maxLength: 60 });
@@ -134,15 +124,29 @@ function overDays(fact: MakerEvent): MakerEvent {
   return { ...fact, order: { ...fact.order, expiresAt: quantity(BigInt(expiryOf(fact.orderHash))) } };
 }
 
-/** Knows nothing of a hash from a day after its expiry on, as rows that are pruned. */
-function forgetful(nowSeconds: () => number): HashMemory {
+/** Knows nothing of what may be forgotten, as rows that are pruned. */
+function forgetful(fold: () => Fold): HashMemory {
   const memory = rememberHashes();
-  const isKept = (orderHash: Hex) => nowSeconds() < expiryOf(orderHash) + HASH_MEMORY_SECONDS;
   return {
-    wasRemoved: (orderHash) => isKept(orderHash) && memory.wasRemoved(orderHash),
-    wasCancelled: (orderHash) => isKept(orderHash) && memory.wasCancelled(orderHash),
-    note: memory.note,
+    ...memory,
+    recallHash: (key) => {
+      const hash = memory.recallHash(key);
+      const { clock, draft } = fold();
+      if (hash === undefined || clock.seconds >= hash.expiresAtSeconds + HASH_MEMORY_SECONDS) return undefined;
+      const isPassed = hash.nonce !== undefined && draft.nonce !== undefined && hash.nonce < draft.nonce.value;
+      return isPassed ? undefined : hash;
+    },
   };
+}
+
+/** Hashes of orders that come when their nonce was passed long ago: they are removed at once, as often as they come. */
+function passedAtOnce(transitions: readonly Transition[]): ReadonlySet<Hex> {
+  return new Set(
+    transitions.flatMap((one) => {
+      const isPassed = one.kind === 'OrderRemoved' && one.reason === 'NONCE_CHANGED';
+      return isPassed && one.offset === one.order.acceptedOffset ? one.order.orderHash : [];
+    }),
+  );
 }
 
 describe('for any stream of facts', () => {
@@ -175,7 +179,7 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('an order is ACTIVE or INACTIVE only after a record of the present term that names it with nonce and funds', () => {
+  test('an order is ACTIVE or INACTIVE only after a record that counts and names it with nonce and funds', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const { transitions } = fold(events);
@@ -187,14 +191,12 @@ describe('for any stream of facts', () => {
             tokenOf.set(fact.orderHash, fact.order.making.token);
           }
           if (fact.type === 'MakerObserved' && fact.nonce !== undefined) {
-            const counts = !isSuperseded(clock, fact) && fact.block.number >= clock.block;
+            const counts = fact.block.number >= clock.block;
             for (const { orderHash } of counts ? fact.orders : []) {
               if (fact.funds.some((funds) => funds.token === tokenOf.get(orderHash))) read.add(orderHash);
             }
           }
-          if (fact.type === 'BlockProcessed' || fact.type === 'TermStarted' || fact.type === 'TermEnded') {
-            clock = advanceLog(clock, fact);
-          }
+          if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
           for (const transition of transitions.filter(({ offset }) => offset === BigInt(index))) {
             if (!('order' in transition) || transition.order.state.status === 'VALIDATING') continue;
             expect(read.has(transition.order.orderHash)).toBe(true);
@@ -235,18 +237,21 @@ describe('for any stream of facts', () => {
     );
   });
 
-  test('a hash is accepted once, whether or not it is remembered for longer than a day beyond its expiry', () => {
+  test('a hash is accepted once, whether or not it is remembered longer than it must be', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
         const facts = events.map(overDays);
         const remembers = startFold(unknownMaker(maker));
         const forgets: Fold = startFold(
           unknownMaker(maker),
-          forgetful(() => forgets.clock.seconds),
+          forgetful(() => forgets),
         );
         const transitions = foldFacts(remembers, facts);
         expect(foldFacts(forgets, facts)).toEqual(transitions);
-        const opened = transitions.flatMap((one) => (one.kind === 'OrderOpened' ? one.order.orderHash : []));
+        const passed = passedAtOnce(transitions);
+        const opened = transitions.flatMap((one) =>
+          one.kind === 'OrderOpened' && !passed.has(one.order.orderHash) ? one.order.orderHash : [],
+        );
         expect(opened).toEqual([...new Set(opened)]);
       }),
       runs,
@@ -276,7 +281,7 @@ describe('for any stream of facts', () => {
       fc.property(stream, fc.nat(250), (events, seconds) => {
         const before = fold(events).maker;
         const current = startFold(before, rememberHashes());
-        const transitions = current.draft.advance({ term: 9, block: 999, seconds }, 99n);
+        const transitions = current.draft.advance({ block: 999, seconds }, 99n);
         if (seconds < before.dueAtSeconds) expect(transitions).toEqual([]);
         expect(current.draft.dueAtSeconds).toBeGreaterThan(seconds);
       }),
@@ -288,8 +293,10 @@ describe('for any stream of facts', () => {
     fc.assert(
       fc.property(stream, (events) => {
         const known = new Map<Hex, 'open' | 'removed'>();
-        for (const transition of fold(events).transitions) {
-          if (!('order' in transition)) continue;
+        const { transitions } = fold(events);
+        const passed = passedAtOnce(transitions);
+        for (const transition of transitions) {
+          if (!('order' in transition) || passed.has(transition.order.orderHash)) continue;
           const { orderHash } = transition.order;
           expect(known.get(orderHash)).toBe(transition.kind === 'OrderOpened' ? undefined : 'open');
           known.set(orderHash, transition.kind === 'OrderRemoved' ? 'removed' : 'open');
@@ -322,7 +329,10 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const once = fold(events).transitions;
         const twice = fold(events.flatMap((fact) => [fact, fact])).transitions;
-        expect(twice.map(withoutOffsets)).toEqual(once.map(withoutOffsets));
+        const passed = passedAtOnce(once);
+        const seen = (transitions: readonly Transition[]) =>
+          transitions.filter((one) => !('order' in one) || !passed.has(one.order.orderHash)).map(withoutOffsets);
+        expect(seen(twice)).toEqual(seen(once));
       }),
       runs,
     );
@@ -342,6 +352,22 @@ describe('for any stream of facts', () => {
             expect(last.get(orderHash)).not.toBe(now);
           }
           last.set(orderHash, now);
+        }
+      }),
+      runs,
+    );
+  });
+
+  test('the list is the same as long as its version is', () => {
+    fc.assert(
+      fc.property(stream, (events) => {
+        const current = startFold(unknownMaker(maker));
+        const listed = () =>
+          JSON.stringify([...current.draft.orders.values()].map(({ orderHash, state }) => [orderHash, state]));
+        for (const [index, fact] of events.entries()) {
+          const before = listed();
+          foldFacts(current, [fact]);
+          if (listed() !== before) expect(current.draft.listVersion).toBe(BigInt(index));
         }
       }),
       runs,

@@ -20,12 +20,10 @@ const block = (seconds: number) => ({
   hash: `0x${'00'.repeat(32)}` as Hex,
   timestamp: start + seconds,
 });
-const mined = (seconds: number, term = 1): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds), term });
-const termStarted = (term: number): MakerEvent => ({ type: 'TermStarted', term, holder: 'h' });
+const mined = (seconds: number): MakerEvent => ({ type: 'BlockProcessed', block: block(seconds) });
 
 interface Reading {
   at?: number;
-  term?: number;
   /** Left out of the record where null. */
   nonce?: bigint | null;
   balance?: bigint;
@@ -37,12 +35,11 @@ interface Reading {
 
 /** What a watcher reads of the maker at a block; funds of 100 and nonce 0, if nothing else is given. */
 const observed = (reading: Reading = {}): MakerObserved => {
-  const { at = 1, term = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
+  const { at = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
   return {
     type: 'MakerObserved',
     maker,
     block: block(at),
-    term,
     cause,
     ...(nonce === null ? {} : { nonce: quantity(nonce) }),
     funds: [{ token, balance: quantity(balance), allowance: quantity(allowance) }],
@@ -89,6 +86,13 @@ const submitted = (orderHash: Hex, terms: Terms = {}): MakerEvent => ({
   acceptedAtMs: (start + (terms.acceptedIn ?? 0)) * 1000,
   cause,
 });
+
+/** A memory in which the order was accepted before. */
+function remembering(orderHash: Hex, nonce = 0n) {
+  const hashes = rememberHashes();
+  hashes.remember({ orderHash, maker }, { state: 'ACCEPTED', nonce, expiresAtSeconds: start + 1000 });
+  return hashes;
+}
 
 /** The words that a person would use for a transition. */
 function describeTransition(transition: Transition): string {
@@ -183,7 +187,7 @@ describe('an order that was accepted', () => {
     given(...funded, cancelled(first))
       .when(submitted(first))
       .leadsTo();
-    const hashes = rememberHashes({ wasRemoved: (hash) => hash === first, wasCancelled: () => false });
+    const hashes = remembering(first);
     expect(foldFacts(startFold(unknownMaker(maker), hashes), [submitted(first)])).toEqual([]);
   });
 });
@@ -204,25 +208,75 @@ describe('a cancellation before its order', () => {
   });
 
   test('is not remembered of an order that was accepted and is gone', () => {
-    const hashes = rememberHashes({ wasRemoved: (hash) => hash === first, wasCancelled: () => false });
+    const hashes = remembering(first);
     expect(foldFacts(startFold(unknownMaker(maker), hashes), [cancelled(first)])).toEqual([]);
   });
 });
 
-describe('terms', () => {
-  test('what a watcher of a lower term publishes is ignored, also its blocks', () => {
-    given(...funded, termStarted(2))
-      .when(observed({ at: 9, balance: 0n, term: 1 }), mined(1000, 1))
-      .leadsTo();
-    given(...funded, termStarted(2), mined(1000, 1))
-      .when(observed({ at: 9, balance: 0n, term: 2 }), mined(1000, 2))
-      .leadsTo('OrderChanged 11 INACTIVE INSUFFICIENT_BALANCE 100 BALANCE_CHANGED', 'OrderRemoved 11 EXPIRED');
+describe('a hash that the nonce of its maker has passed', () => {
+  const passed = [...funded, observed({ at: 2, nonce: 1n })];
+
+  test('need not be remembered: its order is removed at once, and is never in the feed', () => {
+    for (const hashes of [rememberHashes(), remembering(second)]) {
+      const fold = startFold(unknownMaker(maker), hashes);
+      foldFacts(fold, passed);
+      const transitions = foldFacts(fold, [submitted(second)]);
+      expect(transitions.map(describeTransition)).toEqual([
+        'OrderOpened 22 VALIDATING 100',
+        'OrderRemoved 22 NONCE_CHANGED',
+      ]);
+      expect(transitions[0]).toMatchObject({ order: { inBook: false } });
+    }
   });
 
-  test('a fact of a higher term than was started counts as well: its start was lost', () => {
-    given(...funded, mined(3, 5))
-      .when(observed({ at: 4, balance: 0n, term: 4 }))
-      .leadsTo();
+  test('is cancelled as if nothing were known of it', () => {
+    for (const hashes of [rememberHashes(), remembering(second)]) {
+      const fold = startFold(unknownMaker(maker), hashes);
+      foldFacts(fold, passed);
+      expect(foldFacts(fold, [cancelled(second), cancelled(second)]).map(describeTransition)).toEqual([
+        'HashCancelled 22',
+      ]);
+    }
+  });
+});
+
+describe('a cancellation by another maker', () => {
+  test('of a hash that is not its own changes nothing for the order', () => {
+    const hashes = rememberHashes();
+    hashes.note([{ kind: 'HashCancelled', maker: usd, orderHash: second, expiresAtSeconds: start + 1000 }]);
+    const [opened] = foldFacts(startFold(unknownMaker(maker), hashes), [submitted(second)]);
+    expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: true } });
+  });
+});
+
+describe('the version of the list', () => {
+  const versionAfter = (...facts: readonly MakerEvent[]) => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, facts);
+    return fold.draft.listVersion;
+  };
+
+  test('is the offset of the fact that opened, changed or removed an order last', () => {
+    expect(versionAfter(mined(1))).toBe(0n);
+    expect(versionAfter(mined(1), submitted(first))).toBe(1n);
+    const active = [submitted(first), observed({ orders: [[first, 0n]] })];
+    expect(versionAfter(...active)).toBe(1n);
+    expect(versionAfter(...active, observed({ at: 2, balance: 0n }))).toBe(2n);
+    expect(versionAfter(...active, mined(1), cancelled(first))).toBe(3n);
+  });
+
+  test('is not changed by what the list does not show', () => {
+    const active = [submitted(first), observed({ orders: [[first, 0n]] })];
+    const filled = observed({ at: 2, orders: [[first, 10n]] });
+    const suspended: MakerEvent = { type: 'MakerSuspended', maker, cause: { kind: 'operator', commandId: 'c' } };
+    expect(versionAfter(...active, filled, suspended, mined(940), cancelled(second))).toBe(1n);
+  });
+
+  test('is that of the release, whatever has changed the list before it', () => {
+    const fold = startFold(unknownMaker(maker));
+    foldFacts(fold, [submitted(first), cancelled(first)]);
+    fold.draft.release(7n);
+    expect(fold.draft.listVersion).toBe(7n);
   });
 });
 

@@ -52,6 +52,7 @@ export class MakerDraft implements Maker {
   admission: Admission;
   limits: MakerLimits;
   nonce: ObservedNonce | undefined;
+  listVersion: bigint;
   dueAtSeconds: number;
   readonly #orders: Map<Hex, OpenOrder>;
   readonly #funding: Map<Address, Funding>;
@@ -66,6 +67,7 @@ export class MakerDraft implements Maker {
     this.admission = maker.admission;
     this.limits = maker.limits;
     this.nonce = maker.nonce;
+    this.listVersion = maker.listVersion;
     this.dueAtSeconds = maker.dueAtSeconds;
     this.#orders = new Map(maker.orders);
     this.#funding = new Map(maker.funding);
@@ -106,9 +108,13 @@ export class MakerDraft implements Maker {
     });
   }
 
-  /** All open orders are to be read on the chain again: what happened meanwhile is not known. */
+  /**
+   * All open orders are to be read on the chain again: what happened meanwhile is not known. The list is another one from
+   * here on, whichever facts have changed it: until now nobody has seen it so.
+   */
   release(offset: bigint, accept?: Accept): readonly Transition[] {
     return this.#change(offset, accept, () => {
+      this.listVersion = offset;
       for (const order of [...this.#orders.values()]) {
         this.change({ ...order, isObserved: false }, ['RELEASED']);
       }
@@ -125,6 +131,11 @@ export class MakerDraft implements Maker {
   /** Whether the order's nonce is above the chain's. Known only once the order was read. */
   isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
     return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
+  }
+
+  /** Whether the chain's nonce has passed the nonce: an order with it can never be filled any more. */
+  hasPassed(nonce: bigint): boolean {
+    return this.nonce !== undefined && nonce < this.nonce.value;
   }
 
   /** Whether the order's state is what nonce and funds, as they are known now, make of it. */
@@ -227,7 +238,10 @@ export class MakerDraft implements Maker {
   }
 
   #setOrder(orderHash: Hex, order: OpenOrder | undefined): void {
-    this.#undo.push({ orders: orderHash, before: this.#orders.get(orderHash) });
+    const before = this.#orders.get(orderHash);
+    this.#undo.push({ orders: orderHash, before });
+    const isListedAlike = before !== undefined && order !== undefined && sameState(before.state, order.state);
+    if (!isListedAlike) this.listVersion = this.#offset;
     put(this.#orders, orderHash, order);
     if (order !== undefined) this.dueAtSeconds = Math.min(this.dueAtSeconds, this.#dueAt(order));
     else if (this.#orders.size === 0) this.dueAtSeconds = Number.POSITIVE_INFINITY;
@@ -239,7 +253,7 @@ export class MakerDraft implements Maker {
   }
 
   #change(offset: bigint, accept: Accept | undefined, work: () => void): readonly Transition[] {
-    const { admission, limits, nonce, dueAtSeconds } = this;
+    const { admission, limits, nonce, listVersion, dueAtSeconds } = this;
     this.#offset = offset;
     try {
       work();
@@ -249,6 +263,7 @@ export class MakerDraft implements Maker {
       this.admission = admission;
       this.limits = limits;
       this.nonce = nonce;
+      this.listVersion = listVersion;
       this.dueAtSeconds = dueAtSeconds;
       this.#takeBack();
       throw error;

@@ -1,6 +1,7 @@
 import type { BookCause, MakerLimits } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Order } from './order.js';
+import type { HashKey } from './remember-hashes.js';
 
 export type { MakerLimits };
 
@@ -73,6 +74,8 @@ export interface Maker {
   readonly funding: ReadonlyMap<Address, Funding>;
   /** By hash, in the order of acceptance. */
   readonly orders: ReadonlyMap<Hex, OpenOrder>;
+  /** The offset of the fact that last changed the list: an order was opened, changed its state, or was removed. */
+  readonly listVersion: bigint;
   /** No order of this maker is due for anything before the block clock reaches this second. A lower bound. */
   readonly dueAtSeconds: number;
 }
@@ -95,7 +98,7 @@ export type Change =
   /** Gone from storage, with the state it had last. */
   | { readonly kind: 'OrderRemoved'; readonly order: OpenOrder; readonly reason: RemovalReason }
   /** The maker cancelled a hash that was never accepted. Should its order still come, it is removed at once. */
-  | { readonly kind: 'HashCancelled'; readonly orderHash: Hex; readonly expiresAtSeconds: number }
+  | ({ readonly kind: 'HashCancelled'; readonly expiresAtSeconds: number } & HashKey)
   /** Admission, limits or nonce changed. */
   | ({ readonly kind: 'MakerChanged' } & Pick<Maker, 'admission' | 'limits' | 'nonce'>);
 
@@ -111,11 +114,22 @@ export function unknownMaker(maker: Address): Maker {
     nonce: undefined,
     funding: new Map(),
     orders: new Map(),
+    listVersion: 0n,
     dueAtSeconds: Number.POSITIVE_INFINITY,
   };
 }
 
 /** The maker as it is now, apart from a draft that goes on changing. */
-export function snapshotOf({ maker, admission, limits, nonce, funding, orders, dueAtSeconds }: Maker): Maker {
-  return { maker, admission, limits, nonce, funding: new Map(funding), orders: new Map(orders), dueAtSeconds };
+export function snapshotOf({
+  maker,
+  admission,
+  limits,
+  nonce,
+  funding,
+  orders,
+  listVersion,
+  dueAtSeconds,
+}: Maker): Maker {
+  const own = { funding: new Map(funding), orders: new Map(orders) };
+  return { maker, admission, limits, nonce, ...own, listVersion, dueAtSeconds };
 }

@@ -1,31 +1,56 @@
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Change } from './maker.js';
+import { expirySeconds } from './order-times.js';
+
+/** A hash, and whose it is: anybody may cancel a hash of another maker, which counts for nobody's order but its own. */
+export interface HashKey {
+  readonly orderHash: Hex;
+  readonly maker: Address;
+}
+
+/** What became of a hash before: its order was accepted, open or not; or it was cancelled before that. */
+export interface RememberedHash {
+  readonly state: 'ACCEPTED' | 'CANCELLED';
+  /** Unknown of one that was cancelled before its order came. */
+  readonly nonce: bigint | undefined;
+  readonly expiresAtSeconds: number;
+}
 
 /** What the fold must know of hashes that are not open. */
 export interface HashRules {
-  /** Whether a hash was accepted before these facts and is no longer open. A hash is never accepted twice. */
-  readonly wasRemoved: (orderHash: Hex) => boolean;
-  /** Whether the maker cancelled the hash before these facts, and before it was accepted (`HashCancelled`). */
-  readonly wasCancelled: (orderHash: Hex) => boolean;
+  readonly recallHash: (key: HashKey) => RememberedHash | undefined;
 }
 
 /** Hash rules that learn from what facts did. */
 export interface HashMemory extends HashRules {
   readonly note: (changes: Iterable<Change>) => void;
+  readonly remember: (key: HashKey, hash: RememberedHash) => void;
+  readonly clear: () => void;
 }
 
 /** @param before what was known earlier; nothing, if left out */
 export function rememberHashes(before?: HashRules): HashMemory {
-  const removed = new Set<Hex>();
-  const cancelled = new Set<Hex>();
+  const hashes = new Map<string, RememberedHash>();
+  const remember: HashMemory['remember'] = (key, hash) => void hashes.set(textOf(key), hash);
   return {
-    wasRemoved: (orderHash) => removed.has(orderHash) || before?.wasRemoved(orderHash) === true,
-    wasCancelled: (orderHash) => cancelled.has(orderHash) || before?.wasCancelled(orderHash) === true,
+    recallHash: (key) => hashes.get(textOf(key)) ?? before?.recallHash(key),
+    remember,
     note: (changes) => {
       for (const change of changes) {
-        if (change.kind === 'OrderRemoved') removed.add(change.order.orderHash);
-        if (change.kind === 'HashCancelled') cancelled.add(change.orderHash);
+        if (change.kind === 'HashCancelled') {
+          const { expiresAtSeconds } = change;
+          remember(change, { state: 'CANCELLED', nonce: undefined, expiresAtSeconds });
+        } else if (change.kind === 'OrderOpened' || change.kind === 'OrderRemoved') {
+          const { orderHash, order } = change.order;
+          const expiresAtSeconds = expirySeconds(change.order);
+          remember({ orderHash, maker: order.maker }, { state: 'ACCEPTED', nonce: order.nonce, expiresAtSeconds });
+        }
       }
     },
+    clear: () => hashes.clear(),
   };
+}
+
+function textOf({ orderHash, maker }: HashKey): string {
+  return `${orderHash} ${maker}`;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Cluster } from './cluster/cluster.js';
-import { GroupConsumer } from './consume/consume-partitions.js';
+import { ConsumerLoop } from './consume/consume-partitions.js';
 import { TopicFollower } from './consume/follow-topic.js';
 import { Parking } from './consume/park-records.js';
 import type { ConnectOptions, Log } from './log.js';
@@ -58,8 +58,8 @@ export function connectLog(options: ConnectOptions): Log {
     },
     consumePartitions: (consumeOptions) => {
       const parking = new Parking(log.createAppender(), consumeOptions.parkedTopic, log.partitionsOf);
-      const parts = { fetching: clusters.open(), group: clusters.open(), logger, parking };
-      const consumer = new GroupConsumer(parts, consumeOptions);
+      const parts = { fetching: clusters.open(), offsets: clusters.open(), logger, parking };
+      const consumer = new ConsumerLoop(parts, consumeOptions);
       readers.add(consumer.stop);
       return consumer;
     },

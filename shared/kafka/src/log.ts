@@ -87,8 +87,9 @@ export interface FencedPublisherOptions {
   /** The latest publisher opened with this id is the only one that can publish. */
   readonly transactionalId: string;
   /**
-   * Partitions to which nobody writes but who holds the id. Taking it over fences them: whatever an earlier holder has on
-   * its way to one is refused from then on. What is one record batch of one of them needs no transaction.
+   * Partitions in which the id is fenced. Taking it over fences them: whatever an earlier holder has on
+   * its way to one is refused from then on. What is one record batch of one of them needs no transaction. Others who write
+   * to them under ids of their own are not fenced.
    */
   readonly ownPartitions?: readonly TopicPartition[];
   /** Default 5000. */
@@ -102,6 +103,12 @@ export interface FencedPublisher {
   takeOver(): Promise<void>;
   /** All records or none, as one record batch or one transaction. Throws PublisherFenced, LogUnavailable or RecordTooLarge. */
   publish(records: readonly LogRecord[]): Promise<void>;
+  /**
+   * Appends records of own partitions, partitions side by side and without a transaction. Those of one partition are one
+   * record batch, all or none; what is too large for that goes in several, in order. Answers with the offsets, in the order
+   * of the records. Throws like `publish`: some partitions may have their records then.
+   */
+  append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   close(): Promise<void>;
 }
 
@@ -149,14 +156,15 @@ export interface PartitionBatch<T> {
 }
 
 export interface BatchContext {
-  /** Membership is kept alive in the background; this only throws RetryableError when the batch has become stale. */
+  /** Throws RetryableError when the partition is lost: nothing of the batch may be committed any more. */
   heartbeat(): void;
   /** Writes the record to the parked topic. Await it before committing a position beyond the record. */
   park(record: StoredRecord, reason: string): Promise<void>;
 }
 
 export interface ConsumeOptions<T> {
-  readonly groupId: string;
+  /** Positions are committed under this name, for tools that show a group's lag. Nobody is a member of the group. */
+  readonly groupId?: string;
   readonly topic: string;
   readonly parkedTopic: string;
   /** The position in the handler's store: the offset of the next record to handle. 0n for an empty store. */
@@ -167,8 +175,11 @@ export interface ConsumeOptions<T> {
   readonly handleBatch: (batch: PartitionBatch<T>, context: BatchContext) => Promise<void>;
   /** The loop has stopped for good; the process is to exit non-zero. */
   readonly onFatal: (error: Error) => void;
-  /** After the last batch of these partitions has been handled. */
-  readonly onRevoked?: (partitions: readonly number[]) => void | Promise<void>;
+  /**
+   * Resolves once a partition that was assigned when it was called, and is not revoked by then, is certainly still this
+   * process's. What has failed is not tried again before.
+   */
+  readonly confirmed?: () => Promise<void>;
   /** After each record that was parked: for metrics. */
   readonly onParked?: (record: StoredRecord, reason: string) => void;
   /** Bound on the records of one batch. Default 1000. */
@@ -176,24 +187,29 @@ export interface ConsumeOptions<T> {
 }
 
 export interface ConsumerHealth {
-  readonly state: 'joining' | 'running' | 'stopped' | 'failed';
-  /** Partitions that this member owns now. */
+  readonly state: 'running' | 'stopped' | 'failed';
+  /** Partitions that are assigned now. */
   readonly assigned: readonly number[];
-  /** When the brokers last answered a fetch, by `performance.now()`: it never goes back; -Infinity before the first. */
+  /** When the brokers last answered a fetch or a partition was begun, by `performance.now()`; now, where nothing is read. */
   readonly lastPollAtMs: number;
-  /** When the group's coordinator last answered, likewise. */
-  readonly lastHeartbeatAtMs: number;
   /** Partitions that wait: their position is not known yet, or their batch is being retried; with the reason. */
   readonly retrying: ReadonlyMap<number, string>;
 }
 
 export interface PartitionConsumer {
-  /** The next offset to be handled, by partition owned. */
+  /** Begins with a partition, once its handler is done with an earlier assignment. One that is assigned already goes on. */
+  assign(partition: number): void;
+  /**
+   * Hands nothing more of the partition over; resolves when its handler has ended.
+   * @param isLost it may be another process's already: nothing of what is under way may be committed
+   */
+  revoke(partition: number, isLost: boolean): Promise<void>;
+  /** The next offset to be handled, by partition assigned. */
   positions(): ReadonlyMap<number, bigint>;
-  /** Records between position and high watermark (as of the last fetch), by partition owned. */
+  /** Records between position and high watermark (as of the last fetch), by partition assigned. */
   lag(): ReadonlyMap<number, bigint>;
   health(): ConsumerHealth;
-  /** Lets running handlers finish, commits, and leaves the group. */
+  /** Revokes what is assigned, and resolves when it has ended. */
   stop(): Promise<void>;
 }
 
@@ -206,7 +222,8 @@ export interface Log {
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
   /**
    * Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies
-   * on: `cleanup.policy`, `retention.ms`, `retention.bytes`, `compression.type`, `min.insync.replicas`.
+   * on: `cleanup.policy`, `retention.ms`, `retention.bytes`, `message.timestamp.type`, `compression.type`,
+   * `min.insync.replicas`.
    */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;
   /**
@@ -238,7 +255,7 @@ export interface Log {
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads all partitions of a topic for this process alone. */
   followTopic(options: FollowOptions): Following;
-  /** Shares the partitions of a topic with the group's other members; the handler's store holds the position. */
+  /** Reads the partitions of a topic that the caller assigns; the handler's store holds the position. */
   consumePartitions<T>(options: ConsumeOptions<T>): PartitionConsumer;
   close(): Promise<void>;
 }

@@ -10,15 +10,12 @@ create table projections (
   -- The newest block whose BlockProcessed was folded, and the partition's clock: the greatest block timestamp so far.
   block_number bigint check (block_number >= 0),
   block_timestamp bigint not null default 0 check (block_timestamp >= 0),
-  -- When the record of that block was written to the log, by the record's own time; 0 before the first.
+  -- When the newest folded record was written to the log, by the record's own time; 0 before the first.
   clock_ms bigint not null default 0 check (clock_ms >= 0),
-  next_index integer not null default 0 check (next_index >= 0),
-  block_begun boolean not null default false,
-  version bigint not null default 0 check (version >= 0),
-  term bigint not null default 0 check (term >= 0),
+  -- How many parts of the next fact are committed, which is a block then; 0 where none is.
+  block_parts integer not null default 0 check (block_parts >= 0),
   -- The history of facts before this offset is pruned.
-  history_from bigint not null default 0 check (history_from >= 0),
-  check (block_begun or next_index = 0)
+  history_from bigint not null default 0 check (history_from >= 0)
 ) with (fillfactor = 50);
 
 create table makers (
@@ -36,7 +33,7 @@ create table makers (
   -- How many orders are open.
   open_orders integer not null default 0 check (open_orders >= 0),
   -- How many rows of `hashes` the maker has.
-  remembered bigint not null default 0,
+  remembered bigint not null default 0 check (remembered >= 0),
   -- A maker that could not be folded: from which fact on, why, and the partition's clock before that fact. Its orders are out
   -- of the book, and nothing of it is due. The facts are folded when an operator lifts the quarantine.
   quarantined_offset bigint check (quarantined_offset >= 0),
@@ -99,24 +96,9 @@ create table order_history (
   -- Why it is INACTIVE, or why it was removed.
   reason text,
   remaining numeric(78, 0) not null check (remaining > 0),
-  -- With OPENED only.
-  expires_at_seconds bigint,
   -- One fact does the same thing to an order once.
   primary key (partition, log_offset, order_hash, happened),
-  check ((happened = 'OPENED') = (expires_at_seconds is not null)),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))
-);
-create unique index order_history_accepted on order_history (maker, expires_at_seconds, order_hash)
-  where happened = 'OPENED';
-
-create table cancelled_hashes (
-  maker bytea not null check (octet_length(maker) = 20),
-  expires_at_seconds bigint not null check (expires_at_seconds >= 0),
-  order_hash bytea not null check (octet_length(order_hash) = 32),
-  partition integer not null check (partition >= 0),
-  -- Where the first cancellation stands.
-  log_offset bigint not null check (log_offset >= 0),
-  primary key (maker, expires_at_seconds, order_hash)
 );
 
 -- Every hash that the fold has seen, until a day after its order has expired, or until the maker's nonce on the chain has
@@ -139,6 +121,9 @@ create table hashes (
   check ((state = 'UNFOLDED') = (salt is not null)),
   check (state = 'CANCELLED' or nonce is not null)
 );
+create index hashes_unfolded on hashes (maker) where state = 'UNFOLDED';
+-- Pruning finds by it what has expired, and what the nonce has passed.
+create index hashes_of_maker on hashes (maker, expires_at_seconds, nonce);
 
 -- What ingress writes, and nobody else but the fold, which deletes what it has seen. All of it is unlogged: a crash, a
 -- failover or a restore empties these tables, `trust` among them. Ingress then decides nothing before every append that was
@@ -172,6 +157,8 @@ create unlogged table in_flight (
   check ((maker is null) = (until_ms is null))
 );
 create index in_flight_of_maker on in_flight (maker) where maker is not null;
+create index in_flight_ending on in_flight (partition, until_ms) where until_ms is not null;
+create index in_flight_told on in_flight (told_at_ms) where told_at_ms is not null;
 
 -- A cancellation on its way into the log: its order does not count as open. Each request inserts rows of its own; the fold
 -- deletes them when it meets the cancellation or the order's end, or when its clock has passed `until_ms`.
@@ -188,13 +175,21 @@ create index cancelling_of_maker on cancelling (maker, order_hash);
 create unlogged table trust (
   is_only boolean primary key default true check (is_only),
   started_at timestamptz not null,
+  -- Of this table: a dump that is restored into the same server brings rows that were true of another one.
+  table_id oid not null,
   since_ms bigint not null,
   is_trusted boolean not null
 );
 
+-- A new database has lost nothing.
+insert into trust (started_at, table_id, since_ms, is_trusted)
+values (pg_postmaster_start_time(), 'trust'::regclass, 0, false);
+
 create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
   select exists (
-    select from trust where started_at = pg_postmaster_start_time() and is_trusted and since_ms < p_received_at_ms)
+    select from trust
+    where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted
+      and since_ms < p_received_at_ms)
 $$;
 
 -- Locks the budget of a maker, and returns what it holds now.
@@ -215,6 +210,9 @@ begin
   return least(p_burst, coalesce(v.order_tokens + greatest(0, p_now_ms - v.order_at_ms) * p_rate / 1000, p_burst));
 end $$;
 
+-- The settings of the planner leave one plan: a look-up by an index for each order. The tables are small when a plan is made,
+-- and it must hold when they have grown; a bitmap scan is the one that is never made without a condition.
+
 -- Decides about a request to place orders, as a whole: budgets, known hashes, open orders, and the rows in `in_flight`. Each
 -- check goes over all orders before the next one, and the lowest index answers.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
@@ -227,8 +225,8 @@ create function place(
   p_open_max integer[], p_remembered_max bigint,
   p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[],
   out outcome text, out at integer, out figure bigint, out remaining integer[]
-) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
+  set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 declare
   c_makers constant integer := cardinality(p_makers);
   v_tokens double precision[] := '{}';
@@ -305,8 +303,8 @@ begin
     for i in 1..c_makers loop
       -- One statement, and so one snapshot: the fold counts an order in the commit that deletes its row in flight.
       select coalesce(max(m.open_orders), 0) - (
-          select count(distinct c.order_hash) from cancelling c join orders o using (order_hash)
-          where c.maker = p_makers[i] and o.maker = c.maker),
+          select count(*) from (select distinct order_hash from cancelling where maker = p_makers[i]) c
+          where exists (select from orders o where o.order_hash = c.order_hash)),
         coalesce(max(m.remembered), 0),
         (select count(*) from in_flight f
          where f.maker = p_makers[i] and f.expires_at_seconds > p_now_ms / 1000
@@ -367,11 +365,11 @@ end $$;
 --   FOUND    the order is open, in flight, or unfolded
 --   GONE     it was accepted and is not open any more
 --   UNKNOWN  no request that was received by now will place it: that is noted
---   UNSURE   nothing is known, and nothing can be noted
+--   UNSURE   nothing is known, and nothing is noted
 create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
 returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_hashjoin = off
-  set enable_mergejoin = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
+  set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 #variable_conflict use_column
 declare
   v_may_note constant boolean := p_may_note and is_trusted(p_now_ms + 1);
@@ -391,14 +389,15 @@ begin
   select case
       when o.maker is not null or f.maker is not null or h.state = 'UNFOLDED' then 'FOUND'
       when h.maker is not null then 'GONE'
-      when v_may_note then 'UNKNOWN'
+      -- Not where what was in flight at first has gone meanwhile: nothing is noted then.
+      when v_may_note and f.told_at_ms >= p_now_ms then 'UNKNOWN'
       else 'UNSURE' end,
     coalesce(o.maker, f.maker, h.maker),
     coalesce((o.record_start || '}')::json -> 'order' ->> 'salt', f.salt, h.salt),
     coalesce(o.expires_at_seconds, f.expires_at_seconds, h.expires_at_seconds)
   from unnest(p_hashes) with ordinality as u (order_hash, place)
     left join orders o on o.order_hash = u.order_hash
-    left join in_flight f on f.order_hash = u.order_hash and f.maker is not null
+    left join in_flight f on f.order_hash = u.order_hash
     left join hashes h on h.order_hash = u.order_hash and h.state <> 'CANCELLED'
   order by u.place;
 end $$;
@@ -440,17 +439,14 @@ begin
   from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);
 end $$;
 
--- Who does what. A claim that is not renewed may be taken by another process; the epochs in the broker are the fence.
-create unlogged table claims (
-  work text not null,
-  name text not null,
-  holder text not null,
-  renewed_at timestamptz not null,
-  primary key (work, name)
-) with (fillfactor = 50);
+-- The projectors, and which of them has which partition. One that is not seen for a while has none: another may take them.
+-- A partition without a holder was given back. The epochs in the broker are the fence.
 create unlogged table claimants (
-  work text not null,
-  holder text not null,
+  holder text primary key,
   seen_at timestamptz not null,
-  primary key (work, holder)
+  is_leaving boolean not null
 ) with (fillfactor = 50);
+create unlogged table claims (
+  partition integer primary key check (partition >= 0),
+  holder text
+);

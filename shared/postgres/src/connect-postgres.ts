@@ -18,6 +18,8 @@ export interface PostgresOptions extends ServerConnection {
   readonly schema?: string;
   /** `off`: a commit is answered before it is on disk, so that a crash of Postgres takes back the last ones. Default `on`. */
   readonly synchronousCommit?: 'on' | 'off';
+  /** Whether each statement finds its rows by an index. It is planned once then, which costs more than a look-up itself. */
+  readonly looksUpOnly?: boolean;
   /** An idle connection was lost. The next call opens another one; nothing has to be done. */
   readonly onConnectionLost?: (error: Error) => void;
 }
@@ -60,7 +62,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
   });
   pool.on('error', (error) => options.onConnectionLost?.(error));
   const time = timeOperations('postgresql');
-  const unobserve = observePool('postgresql', () => {
+  const unobserve = observePool('postgresql', options.applicationName ?? 'postgresql', () => {
     const { idleCount: idle, totalCount, waitingCount: waiting } = pool;
     return { idle, used: totalCount - idle, waiting };
   });
@@ -80,8 +82,9 @@ export function connectPostgres(options: PostgresOptions): Postgres {
 export function connectionOf(options: PostgresOptions): pg.ClientConfig {
   const { url, password, tls = false, applicationName, schema, synchronousCommit } = options;
   const settings = [
-    // A plan that was made while a table was small would read all of it when it has grown.
-    '-c plan_cache_mode=force_custom_plan',
+    ...(options.looksUpOnly === true ? lookUpSettings : planSettings),
+    // Statements here are short: compiling one takes longer than running it.
+    '-c jit=off',
     ...(schema === undefined ? [] : [`-c search_path=${schema}`]),
     ...(synchronousCommit === undefined ? [] : [`-c synchronous_commit=${synchronousCommit}`]),
   ];
@@ -94,6 +97,11 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
     options: settings.join(' '),
   };
 }
+
+/** A plan that was made while a table was small would read all of it when it has grown. */
+const planSettings = ['-c plan_cache_mode=force_custom_plan'];
+/** So it must not choose to read all of it, nor be compiled because that seems dear. */
+const lookUpSettings = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off'];
 
 /** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
 function addressOf(url: string): pg.ClientConfig {

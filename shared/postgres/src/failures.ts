@@ -30,9 +30,23 @@ const retryableStates = [
   '57', // shutting down, starting up, cancelled by a timeout
   '58', // failed system call
   '25006', // a standby was reached during a fail-over
+  '0A000', // likewise: it has no unlogged tables
+  '3D000', // the database is missing: it is being restored
   '55P03', // a lock was not free in time
   '42P01', // a table is missing: the schema has not been migrated yet
+  '42883', // a function is missing: likewise
+  'XX', // an error within the server: a file cannot grow, for one
 ];
+
+/** The answer of Postgres; undefined while it is away. */
+export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof PostgresUnavailable) return undefined;
+    throw error;
+  }
+}
 
 /** What `pg` threw, as one of the three classes above. */
 export function classify(error: unknown): PostgresUnavailable | InvariantBroken | PostgresRefused {

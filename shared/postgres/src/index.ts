@@ -1,24 +1,26 @@
+export { type After, createWriteWatch, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
+export * from './claim-work.js';
+export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export {
-  type Admission,
   type Budget,
+  type FoundHash,
   type MarkOutcome,
   type MarkRequest,
   type OrderToPlace,
-  openAdmission,
+  openPlacementStore,
+  type PlacementStore,
   type PlaceOutcome,
   type PlaceRequest,
   type PlacingMaker,
   type Trust,
-} from './admit-orders.js';
-export * from './await-projection.js';
-export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
+} from './decide-requests.js';
 export * from './failures.js';
 export { type Migration, migrate, readMigrations, SchemaMismatch, verifySchema } from './migrate.js';
 export * from './project-partition.js';
 export { projectedBlock, projectedPositions } from './projected-positions.js';
 export * from './projection-rows.js';
 export { type Pruned, pruneHashes, pruneHistory } from './prune-history.js';
+export * from './read-lists.js';
 export { openReadModel, type ReadModel } from './read-model.js';
 export * from './read-open-orders.js';
-export * from './read-orders.js';
 export * from './save-projection.js';

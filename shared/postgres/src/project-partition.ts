@@ -3,13 +3,15 @@ import { byteaOf, type Postgres } from './connect-postgres.js';
 import {
   type FundingRow,
   type HashKey,
+  type HashRow,
   type MakerRow,
   type OrderRow,
   type PartitionClock,
   type Projection,
+  type RowsPosition,
   shapes,
 } from './projection-rows.js';
-import { type ProjectionCommit, saveProjection, tryProjection } from './save-projection.js';
+import { type ProjectionCommit, saveProjection } from './save-projection.js';
 
 /** Why a maker is not folded any more, and from where on. */
 export interface Quarantine {
@@ -27,35 +29,32 @@ export interface DueMaker {
   readonly openOrders: number;
 }
 
-/** What the owner of a partition begins with. */
+/** What the owner of a partition begins with, as it was at one moment. */
 export interface TakenProjection {
   readonly projection: Projection;
+  /** When the server was started: another one may have lost its last commits. */
+  readonly serverStartedAt: bigint;
   /** All makers with open orders that are not quarantined. */
   readonly due: readonly DueMaker[];
   readonly quarantined: ReadonlyMap<Hex, Quarantine>;
-  /** Orders of quarantined makers that have not left the book yet. */
-  readonly owed: readonly OrderRow[];
 }
 
-/** What was read of a partition's rows, and the version that these had in each statement that read them; 0 where there are none. */
-export interface Versioned {
-  readonly versions: readonly bigint[];
+/** What was read of a partition's rows, and where these were in each statement that read them. */
+export interface Positioned {
+  readonly positions: readonly RowsPosition[];
 }
 
 /** Everything that some makers' rows hold. */
-export interface MakerRows extends Versioned {
+export interface MakerRows extends Positioned {
   readonly makers: readonly MakerRow[];
   readonly funding: readonly FundingRow[];
   /** Oldest acceptance first. */
   readonly orders: readonly OrderRow[];
 }
 
-/** What became earlier of some hashes. */
-export interface KnownHashes extends Versioned {
-  /** Accepted before, open or not. */
-  readonly accepted: ReadonlySet<Hex>;
-  /** Cancelled before, and not accepted by then. */
-  readonly cancelled: ReadonlySet<Hex>;
+/** What the fold remembers of some hashes. */
+export interface KnownHashes extends Positioned {
+  readonly hashes: readonly HashRow[];
 }
 
 /** The rows as the one who writes them sees them. */
@@ -64,55 +63,48 @@ export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 export function openProjectionStore(postgres: Postgres) {
   return {
     takeProjection: (partition: number) => takeProjection(postgres, partition),
-    readProjection: (partition: number) => readProjection(postgres, partition),
     readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
     saveProjection: (commit: ProjectionCommit) => saveProjection(postgres, commit),
-    tryProjection: (commit: ProjectionCommit) => tryProjection(postgres, commit),
   };
 }
 
 /** Reads how far the rows of a partition have come; a partition that was never projected is at 0. */
-export async function readProjection(postgres: Postgres, partition: number): Promise<Projection> {
+export async function readProjection(postgres: Pick<Postgres, 'query'>, partition: number): Promise<Projection> {
   const sql = 'select * from projections where partition = $1';
   const [row] = await postgres.query<StoredProjection>(sql, [partition], 'read projection');
-  return row === undefined ? projectionOf(neverProjected) : projectionOf(row);
+  return projectionOf(row ?? neverProjected);
 }
 
-/**
- * Takes the rows of a partition: no commit of an earlier owner succeeds after that, also where the rows fell back to older
- * ones meanwhile, for no version comes again. Nor can an earlier owner take the version for that of its own next commit.
- */
+/** Reads what the owner of a partition begins with. From here on the partition has a row, as each commit needs it. */
 export async function takeProjection(postgres: Postgres, partition: number): Promise<TakenProjection> {
-  const [row] = await postgres.query<StoredProjection>(
-    `insert into projections (partition, version) values ($1, (extract(epoch from clock_timestamp()) * 1000000)::bigint)
-     on conflict (partition) do update set version = greatest(projections.version + 2, excluded.version) returning *`,
-    [partition],
-  );
-  if (row === undefined) throw new Error('an upsert returned no row');
-  const isQuarantined = 'partition = $1 and quarantined_offset is not null';
-  const [due, makers, owed] = await Promise.all([
-    postgres.query<{ maker: Hex; due_at_seconds: bigint; open_orders: bigint }>(
-      `select maker, due_at_seconds,
-         (select coalesce(sum(open_orders), 0) from funding where funding.maker = makers.maker) as open_orders
-       from makers where partition = $1 and due_at_seconds is not null`,
+  await postgres.query('insert into projections (partition) values ($1) on conflict do nothing', [partition]);
+  return postgres.transaction(async (query) => {
+    // An earlier owner may still commit in between.
+    await query('set transaction isolation level repeatable read, read only');
+    const projection = await readProjection({ query }, partition);
+    const [server] = await query<{ started_at: bigint }>(
+      // After a crash of one of its processes Postgres recovers within the same postmaster, and resets its statistics.
+      `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
+         as started_at`,
+    );
+    const due = await query<{ maker: Hex; due_at_seconds: bigint; open_orders: number }>(
+      'select maker, due_at_seconds, open_orders from makers where partition = $1 and due_at_seconds is not null',
       [partition],
-    ),
-    postgres.query(`select * from makers where ${isQuarantined} order by maker`, [partition]),
-    postgres.query(
-      `select * from orders where in_book and maker in (select maker from makers where ${isQuarantined})
-       order by maker, accepted_offset`,
+    );
+    const quarantined = await query(
+      'select * from makers where partition = $1 and quarantined_offset is not null order by maker',
       [partition],
-    ),
-  ]);
-  return {
-    projection: projectionOf(row),
-    due: due.map(({ maker, due_at_seconds, open_orders }) => {
-      return { maker, dueAtSeconds: Number(due_at_seconds), openOrders: Number(open_orders) };
-    }),
-    quarantined: new Map(makers.flatMap((stored) => quarantineOf(shapes.maker.read(stored)))),
-    owed: owed.map((stored) => shapes.order.read(stored)),
-  };
+    );
+    return {
+      projection,
+      serverStartedAt: server?.started_at ?? 0n,
+      due: due.map(({ maker, due_at_seconds, open_orders }) => {
+        return { maker, dueAtSeconds: Number(due_at_seconds), openOrders: open_orders };
+      }),
+      quarantined: new Map(quarantined.flatMap((stored) => quarantineOf(shapes.maker.read(stored)))),
+    };
+  });
 }
 
 /** What is stored of makers of the partition. A maker of whom nothing is known has no row. */
@@ -120,92 +112,84 @@ export async function readMakers(postgres: Postgres, partition: number, makers: 
   const values = [makers.map(byteaOf)];
   const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
   const [makerRows, fundingRows, orderRows] = await Promise.all([
-    readVersioned(postgres, partition, own('makers'), values),
-    readVersioned(postgres, partition, own('funding'), values),
-    readVersioned(postgres, partition, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
+    readPositioned(postgres, partition, own('makers'), values),
+    readPositioned(postgres, partition, own('funding'), values),
+    readPositioned(postgres, partition, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
   ]);
   return {
     makers: makerRows.rows.map((row) => shapes.maker.read(row)),
     funding: fundingRows.rows.map((row) => shapes.funding.read(row)),
     orders: orderRows.rows.map((row) => shapes.order.read(row)),
-    versions: [makerRows.version, fundingRows.version, orderRows.version],
+    positions: [makerRows.position, fundingRows.position, orderRows.position],
   };
 }
 
-/** Which hashes of the partition were accepted before, and which were cancelled before they were accepted. */
+/** What is remembered of hashes of the partition. What is unfolded is not known to the fold. */
 export async function findKnownHashes(
   postgres: Postgres,
   partition: number,
   hashes: readonly HashKey[],
 ): Promise<KnownHashes> {
-  if (hashes.length === 0) return { accepted: new Set(), cancelled: new Set(), versions: [] };
-  const { rows, version } = await readVersioned<{ order_hash: Hex; is_accepted: boolean }>(
+  if (hashes.length === 0) return { hashes: [], positions: [] };
+  const { rows, position } = await readPositioned(
     postgres,
     partition,
-    knownHashesSql,
+    `select ${shapes.hash.list} from ${shapes.hashKey.given(1)} join hashes using (order_hash, maker)
+     where state <> 'UNFOLDED'`,
     shapes.hashKey.toArrays(hashes),
     { name: 'find known hashes' },
   );
-  const hashesOf = (isAccepted: boolean) =>
-    new Set(rows.filter((row) => row.is_accepted === isAccepted).map((row) => row.order_hash));
-  return { accepted: hashesOf(true), cancelled: hashesOf(false), versions: [version] };
+  return { hashes: rows.map((row) => shapes.hash.read(row)), positions: [position] };
 }
 
 /**
- * Reads rows of the partition and its version in one statement, and so at one moment: a version that is read before or after
- * them may be that of other rows.
+ * Reads rows of the partition and where they are in one statement, and so at one moment.
  * @param select takes the values as $1 and so on
  * @param options.name under which the statement is prepared
  */
-async function readVersioned<Row extends object>(
+async function readPositioned(
   postgres: Postgres,
   partition: number,
   select: string,
   values: readonly unknown[],
   { orderBy, name }: { readonly orderBy?: string; readonly name?: string } = {},
-): Promise<{ readonly rows: readonly Row[]; readonly version: bigint }> {
+): Promise<{ readonly rows: readonly object[]; readonly position: RowsPosition }> {
   const sql = `
-    select found.*, (select version from projections where partition = $${values.length + 1}) as rows_version
-    from (values (1)) as always (present) left join (select true as is_found, own.* from (${select}) as own) as found on true
+    select found.*, next_offset, block_parts
+    from (values ($${values.length + 1}::integer)) as asked (partition) left join projections using (partition)
+      left join (select true as is_found, own.* from (${select}) as own) as found on true
     ${orderBy === undefined ? '' : `order by ${orderBy}`}`;
-  type Read = Row & { readonly is_found: true | null; readonly rows_version: bigint | null };
+  type Read = { is_found: true | null; next_offset: bigint | null; block_parts: number | null };
   const rows = await postgres.query<Read>(sql, [...values, partition], name);
-  return { rows: rows.filter(({ is_found }) => is_found !== null), version: rows[0]?.rows_version ?? 0n };
+  const { next_offset: nextOffset, block_parts: blockParts } = rows[0] ?? {};
+  return {
+    rows: rows.filter(({ is_found }) => is_found !== null),
+    position: { nextOffset: nextOffset ?? 0n, blockParts: blockParts ?? 0 },
+  };
 }
-
-/** Of the keys that are given as $1 and so on: each as often as it is known. */
-export const knownHashesSql = `
-  with asked as (select * from ${shapes.hashKey.given(1)})
-  select order_hash, true as is_accepted
-  from asked join order_history h using (maker, expires_at_seconds, order_hash)
-  where h.happened = 'OPENED'
-  union all
-  select order_hash, false from asked join cancelled_hashes using (maker, expires_at_seconds, order_hash)`;
 
 interface StoredProjection {
   readonly next_offset: bigint;
-  readonly term: bigint;
+  readonly block_parts: number;
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
-  readonly version: bigint;
-  readonly block_begun: boolean;
+  readonly clock_ms: bigint;
 }
 
 const neverProjected: StoredProjection = {
   next_offset: 0n,
-  term: 0n,
+  block_parts: 0,
   block_number: null,
   block_timestamp: 0n,
-  version: 0n,
-  block_begun: false,
+  clock_ms: 0n,
 };
 
 function projectionOf(row: StoredProjection): Projection {
   return {
     nextOffset: row.next_offset,
-    clock: { term: Number(row.term), block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
-    isBlockBegun: row.block_begun,
-    version: row.version,
+    blockParts: row.block_parts,
+    clock: { block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
+    clockMs: Number(row.clock_ms),
   };
 }
 

@@ -3,23 +3,25 @@ import { RowShape } from './row-shape.js';
 
 /** How far the partition's clock has come. */
 export interface PartitionClock {
-  /** The highest term that was started; 0 before the first. */
-  readonly term: number;
   /** The newest processed block; -1 before the first. */
   readonly block: number;
   /** The greatest timestamp of a processed block, in seconds; 0 before the first. */
   readonly seconds: number;
 }
 
-/** How far the rows of a partition have come. */
-export interface Projection {
+/** Where the rows of a partition are. Each commit moves it on. */
+export interface RowsPosition {
   /** Of the next fact to be folded. */
   readonly nextOffset: bigint;
-  /** The next fact is a block, and some of its makers are done. */
-  readonly isBlockBegun: boolean;
+  /** How many parts of the next fact are committed, which is a block then: some of its makers are done. 0 where none is. */
+  readonly blockParts: number;
+}
+
+/** How far the rows of a partition have come. */
+export interface Projection extends RowsPosition {
   readonly clock: PartitionClock;
-  /** Grows with each commit and each owner; see `takeProjection`. */
-  readonly version: bigint;
+  /** When the newest folded record was appended, in milliseconds since 1970; 0 before the first. */
+  readonly clockMs: number;
 }
 
 export interface MakerRow {
@@ -32,6 +34,9 @@ export interface MakerRow {
   readonly nonceBlock: number | null;
   /** Null: nothing is due. */
   readonly dueAtSeconds: number | null;
+  /** The offset of the fact that last changed the maker's list. */
+  readonly listVersion: bigint;
+  readonly openOrders: number;
   /** The first fact that was not folded for it; with the two below null where the maker is not quarantined. */
   readonly quarantinedOffset: bigint | null;
   readonly quarantineReason: string | null;
@@ -82,20 +87,23 @@ export interface HistoryRow {
   readonly reason: string | null;
   /** Decimal. */
   readonly remaining: string;
-  /** With OPENED only. */
-  readonly expiresAtSeconds: number | null;
 }
 
-/** A hash with what its rows are found by. */
+/** A hash, and whose: anybody may cancel a hash of another maker. */
 export interface HashKey {
-  readonly maker: Hex;
-  readonly expiresAtSeconds: number;
   readonly orderHash: Hex;
+  readonly maker: Hex;
 }
 
-/** A hash that its maker cancelled and that was not accepted before. */
-export interface CancelledHashRow extends HashKey {
-  readonly logOffset: bigint;
+/** What is remembered of a hash. */
+export interface HashRow extends HashKey {
+  /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */
+  readonly state: 'ACCEPTED' | 'CANCELLED' | 'UNFOLDED';
+  /** With UNFOLDED only. */
+  readonly salt: string | null;
+  /** Decimal; null where the order is not known. */
+  readonly nonce: string | null;
+  readonly expiresAtSeconds: number;
 }
 
 const orderState = {
@@ -106,7 +114,7 @@ const orderState = {
   reason: 'text',
   inBook: 'boolean',
 } as const;
-const hashKey = { maker: 'bytea', expiresAtSeconds: 'number', orderHash: 'bytea' } as const;
+const hashKey = { orderHash: 'bytea', maker: 'bytea' } as const;
 
 /** The rows of each table; `partition` is a column of all but `funding`, and no field. */
 export const shapes = {
@@ -131,6 +139,7 @@ export const shapes = {
     block: 'number',
     openOrders: 'integer',
   }),
+  makerKey: new RowShape<Pick<MakerRow, 'maker'>>({ maker: 'bytea' }),
   maker: new RowShape<MakerRow>({
     maker: 'bytea',
     admission: 'text',
@@ -138,6 +147,8 @@ export const shapes = {
     nonce: 'numeric',
     nonceBlock: 'number',
     dueAtSeconds: 'number',
+    listVersion: 'bigint',
+    openOrders: 'integer',
     quarantinedOffset: 'bigint',
     quarantineReason: 'text',
     quarantineClock: 'jsonb',
@@ -150,8 +161,13 @@ export const shapes = {
     status: 'text',
     reason: 'text',
     remaining: 'numeric',
-    expiresAtSeconds: 'number',
   }),
   hashKey: new RowShape<HashKey>(hashKey),
-  cancelledHash: new RowShape<CancelledHashRow>({ ...hashKey, logOffset: 'bigint' }),
+  hash: new RowShape<HashRow>({
+    ...hashKey,
+    state: 'text',
+    salt: 'text',
+    nonce: 'numeric',
+    expiresAtSeconds: 'number',
+  }),
 };

@@ -1,15 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
-import {
-  connectPostgres,
-  findKnownHashes,
-  loadReservations,
-  migrate,
-  type Postgres,
-  pruneHashes,
-  pruneHistory,
-} from './index.js';
+import { connectPostgres, migrate, type Postgres, pruneHashes, pruneHistory } from './index.js';
 
 const partition = 3;
 const maker: Hex = `0x${'a1'.repeat(20)}`;
@@ -31,21 +23,31 @@ beforeEach(async () => {
 });
 afterEach(() => postgres.close());
 
+const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
+
 /** An order that was accepted at one offset and removed at another, with a change in between. */
-async function remember(number: number, [opened, removed]: readonly [number, number], expiresAtSeconds: number) {
-  for (const [offset, happened, reason, expiry] of [
-    [opened, 'OPENED', null, expiresAtSeconds],
-    [opened + 1, 'CHANGED', null, null],
-    [removed, 'REMOVED', 'FILLED', null],
+async function happen(number: number, [opened, removed]: readonly [number, number]) {
+  for (const [offset, happened, reason] of [
+    [opened, 'OPENED', null],
+    [opened + 1, 'CHANGED', null],
+    [removed, 'REMOVED', 'FILLED'],
   ]) {
     await postgres.query(
-      `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining, expires_at_seconds)
-       values ($1, $2, $3, $4, $5, 'ACTIVE', $6, 1, $7)`,
-      [partition, offset, bytes(hashOf(number)), bytes(maker), happened, reason, expiry],
+      `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
+       values ($1, $2, $3, $4, $5, 'ACTIVE', $6, 1)`,
+      [partition, offset, bytes(hashOf(number)), bytes(maker), happened, reason],
     );
   }
 }
-const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
+
+async function remember(number: number, expiresAtSeconds: number, nonce: number | null = 5) {
+  const state = nonce === null ? 'CANCELLED' : 'ACCEPTED';
+  await postgres.query(
+    `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds) values ($1, $2, $3, $4, $5, $6)`,
+    [bytes(hashOf(number)), bytes(maker), partition, state, nonce, expiresAtSeconds],
+  );
+  await postgres.query('update makers set remembered = remembered + 1');
+}
 
 async function kept(): Promise<string[]> {
   const rows = await postgres.query<{ line: string }>(
@@ -54,81 +56,70 @@ async function kept(): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-const prune = (before: bigint) => pruneHistory(postgres, partition, { before, hashSeconds });
-const pruneLeft = () => pruneHashes(postgres, partition, { hashSeconds });
+/** Their numbers; the maker's row counts them. */
+async function keptHashes(): Promise<number[]> {
+  const rows = await postgres.query<{ hash: Hex }>('select order_hash as hash from hashes order by order_hash');
+  expect(await postgres.query('select remembered from makers')).toEqual([{ remembered: BigInt(rows.length) }]);
+  return rows.map(({ hash }) => Number(hash));
+}
 
-describe('pruning', () => {
-  test('deletes history before an offset, but for the hashes of orders that have not expired long enough ago', async () => {
-    await remember(1, [10, 12], now - hashSeconds - 1);
-    await remember(2, [20, 22], now - hashSeconds);
-    await remember(3, [30, 52], now + 1);
-    expect(await prune(50n)).toEqual({ rows: 6, isDone: true });
-    expect(await kept()).toEqual(['20 OPENED', '30 OPENED', '52 REMOVED']);
-    expect(await prune(50n)).toEqual({ rows: 0, isDone: true });
-    expect(await pruneLeft()).toEqual({ rows: 0, isDone: true });
+const prune = (of = partition) => pruneHashes(postgres, of, { hashSeconds });
 
-    const keys = [1, 2, 3].map((number) => ({ maker, orderHash: hashOf(number) }));
-    const expiries = [now - hashSeconds - 1, now - hashSeconds, now + 1];
-    const known = await findKnownHashes(
-      postgres,
-      partition,
-      keys.map((key, n) => ({ ...key, expiresAtSeconds: expiries[n] ?? 0 })),
-    );
-    expect(known.accepted).toEqual(new Set([hashOf(2), hashOf(3)]));
-    const { accepted } = await loadReservations(postgres, maker, partition, now);
-    expect(accepted).toEqual([{ orderHash: hashOf(3), expiresAtSeconds: now + 1, isOpen: false }]);
-
-    await postgres.query(`update projections set block_timestamp = ${now + hashSeconds + 1}`);
-    expect(await pruneLeft()).toEqual({ rows: 1, isDone: true });
-    expect(await kept()).toEqual(['30 OPENED', '52 REMOVED']);
-  });
-
-  test('keeps what is not old, whatever has expired, and goes in steps', async () => {
-    await remember(1, [10, 12], 1);
-    await remember(2, [7_000, 7_002], 1);
-    expect(await prune(10n)).toEqual({ rows: 0, isDone: true });
-    expect(await pruneLeft()).toEqual({ rows: 0, isDone: true });
-    expect(await prune(11n)).toEqual({ rows: 1, isDone: true });
-    expect(await prune(20_000n)).toEqual({ rows: 2, isDone: false });
+describe('pruning history', () => {
+  test('deletes what is before an offset, in steps', async () => {
+    await happen(1, [10, 12]);
+    await happen(2, [7_000, 7_002]);
+    expect(await pruneHistory(postgres, partition, 10n)).toEqual({ rows: 0, isDone: true });
+    expect(await pruneHistory(postgres, partition, 11n)).toEqual({ rows: 1, isDone: true });
+    expect(await pruneHistory(postgres, partition, 11n)).toEqual({ rows: 0, isDone: true });
+    expect(await pruneHistory(postgres, 4, 20_000n)).toEqual({ rows: 0, isDone: false });
+    expect(await pruneHistory(postgres, partition, 20_000n)).toEqual({ rows: 2, isDone: false });
     expect(await kept()).toEqual(['7000 OPENED', '7001 CHANGED', '7002 REMOVED']);
-    while (!(await prune(2n ** 63n - 1n)).isDone);
+    while (!(await pruneHistory(postgres, partition, 2n ** 63n - 1n)).isDone);
     expect(await kept()).toEqual([]);
     const [row] = await postgres.query<{ history_from: bigint }>(
       'select history_from from projections where partition = 3',
     );
     expect(row?.history_from).toBe(20_000n);
   });
+});
 
-  test('forgets hashes that were cancelled before their orders came likewise', async () => {
-    for (const [number, expiresAt] of [
-      [1, now - hashSeconds - 1],
-      [2, now - hashSeconds],
-    ] as const) {
-      await postgres.query('insert into cancelled_hashes values ($1, $2, $3, $4, 5)', [
-        bytes(maker),
-        expiresAt,
-        bytes(hashOf(number)),
-        partition,
-      ]);
-    }
-    expect(await pruneLeft()).toEqual({ rows: 1, isDone: true });
-    expect(await postgres.query('select order_hash from cancelled_hashes')).toEqual([{ order_hash: hashOf(2) }]);
+describe('pruning hashes', () => {
+  test('deletes those of orders that have been expired long enough, also of such that never came', async () => {
+    await remember(1, now - hashSeconds);
+    await remember(2, now - hashSeconds + 1);
+    await remember(3, now - hashSeconds, null);
+    await remember(4, now + 1, null);
+    expect(await prune()).toEqual({ rows: 2, isDone: true });
+    expect(await keptHashes()).toEqual([2, 4]);
+    expect(await prune()).toEqual({ rows: 0, isDone: true });
   });
 
-  test('leaves the hashes of a maker in quarantine, and other partitions, alone', async () => {
-    await remember(1, [10, 12], 1);
+  test('deletes those whose nonce the maker has passed, and keeps those of an unknown nonce', async () => {
+    for (const [number, nonce] of [4, 5, 6, null].entries()) await remember(number, now + 1, nonce);
+    expect(await prune()).toEqual({ rows: 0, isDone: true });
+    await postgres.query('update makers set nonce = 5, nonce_block = 1');
+    expect(await prune()).toEqual({ rows: 1, isDone: true });
+    expect(await keptHashes()).toEqual([1, 2, 3]);
+    await postgres.query('update makers set nonce = 7');
+    expect(await prune()).toEqual({ rows: 2, isDone: true });
+    expect(await keptHashes()).toEqual([3]);
+  });
+
+  test('leaves those of a maker in quarantine, and of other partitions, alone', async () => {
+    await remember(1, 1);
+    await remember(2, now + 1, 4);
     await postgres.query(
-      `update makers set quarantined_offset = 30, quarantine_reason = 'a reason', quarantine_clock = '{}'`,
+      `update makers set nonce = 5, nonce_block = 1, quarantined_offset = 30, quarantine_reason = 'a reason',
+         quarantine_clock = '{}'`,
     );
-    expect(await prune(50n)).toEqual({ rows: 2, isDone: true });
-    expect(await pruneLeft()).toEqual({ rows: 0, isDone: true });
-    expect(await kept()).toEqual(['10 OPENED']);
+    expect(await prune()).toEqual({ rows: 0, isDone: true });
     await postgres.query(
       'update makers set quarantined_offset = null, quarantine_reason = null, quarantine_clock = null',
     );
-    await pruneHistory(postgres, 4, { before: 50n, hashSeconds });
-    await pruneHashes(postgres, 4, { hashSeconds });
-    expect(await kept()).toEqual(['10 OPENED']);
-    expect(await pruneLeft()).toEqual({ rows: 1, isDone: true });
+    expect(await prune(4)).toEqual({ rows: 0, isDone: true });
+    expect(await keptHashes()).toEqual([1, 2]);
+    expect(await prune()).toEqual({ rows: 2, isDone: true });
+    expect(await keptHashes()).toEqual([]);
   });
 });

@@ -1,8 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 import { projectedPositions } from './projected-positions.js';
-import type { HashKey } from './projection-rows.js';
-import { findEnded, findOrders, hasQuarantined, loadReservations, readMakerList } from './read-orders.js';
+import { readListState, readMakerList } from './read-lists.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;
@@ -10,11 +9,7 @@ export type ReadModel = ReturnType<typeof openReadModel>;
 export function openReadModel(postgres: Postgres) {
   return {
     projectedPositions: () => projectedPositions(postgres),
-    hasQuarantined: () => hasQuarantined(postgres),
-    findOrders: (orderHashes: readonly Hex[]) => findOrders(postgres, orderHashes),
-    findEnded: (hashes: readonly HashKey[]) => findEnded(postgres, hashes),
-    loadReservations: (maker: Hex, partition: number, nowSeconds: number) =>
-      loadReservations(postgres, maker, partition, nowSeconds),
-    readMakerList: (maker: Hex, partition: number) => readMakerList(postgres, maker, partition),
+    readListState: (maker: Hex) => readListState(postgres, maker),
+    readMakerList: (maker: Hex) => readMakerList(postgres, maker),
   };
 }

@@ -12,8 +12,8 @@ describe('the open orders of the read model', () => {
     const url = await testParts().databaseUrl();
     await migrate({ url, connectTimeoutMs: SLOW_MS });
     postgres = connectPostgres({ url, statementTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS });
-    await postgres.query(`insert into projections (partition, next_offset, term, block_number, block_timestamp)
-      values (0, 70, 3, 12, 1700000000), (1, 9, 0, null, 0)`);
+    await postgres.query(`insert into projections (partition, next_offset, block_number, block_timestamp)
+      values (0, 70, 12, 1700000000), (1, 9, null, 0)`);
     await insertOrders(1, ORDERS);
   });
   afterEach(() => postgres.close());
@@ -65,12 +65,11 @@ describe('the open orders of the read model', () => {
       {
         partition: 0,
         nextOffset: 70n,
-        term: 3,
         block: { number: 12, timestamp: 1_700_000_000 },
         newestRead: 14,
         quarantined: new Map([[bad, 40n]]),
       },
-      { partition: 1, nextOffset: 9n, term: 0, block: undefined, newestRead: -1, quarantined: new Map() },
+      { partition: 1, nextOffset: 9n, block: undefined, newestRead: -1, quarantined: new Map() },
     ]);
     const byHash = new Map(orders.map((order) => [Number(order.orderHash), order]));
     expect(byHash.size).toBe(ORDERS);

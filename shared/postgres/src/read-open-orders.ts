@@ -16,8 +16,6 @@ export interface OpenOrderRow {
 export interface ProjectedPartition {
   readonly partition: number;
   readonly nextOffset: bigint;
-  /** 0 before the first. */
-  readonly term: number;
   /** The newest processed block, without its hash; undefined before the first. */
   readonly block: { readonly number: number; readonly timestamp: number } | undefined;
   /** The newest block at which a nonce or funds that are known were read; -1 where none are. */
@@ -58,7 +56,7 @@ export function readOpenOrders(
 
 async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
   const rows = await query<PartitionRow>(
-    `select partition, next_offset, term, block_number, block_timestamp, newest_read
+    `select partition, next_offset, block_number, block_timestamp, newest_read
      from projections left join (
          select partition, max(greatest(nonce_block, funding.block)) as newest_read
          from makers left join funding using (maker) group by partition) read using (partition)
@@ -67,10 +65,9 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
   const makers = await query<{ maker: Hex; partition: number; quarantined_offset: bigint }>(
     'select maker, partition, quarantined_offset from makers where quarantined_offset is not null',
   );
-  return rows.map(({ partition, next_offset, term, block_number, block_timestamp, newest_read }) => ({
+  return rows.map(({ partition, next_offset, block_number, block_timestamp, newest_read }) => ({
     partition,
     nextOffset: next_offset,
-    term: Number(term),
     block: block_number === null ? undefined : { number: Number(block_number), timestamp: Number(block_timestamp) },
     newestRead: newest_read === null ? -1 : Number(newest_read),
     quarantined: new Map(
@@ -82,7 +79,6 @@ async function readPartitions(query: Query): Promise<ProjectedPartition[]> {
 interface PartitionRow {
   readonly partition: number;
   readonly next_offset: bigint;
-  readonly term: bigint;
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
   readonly newest_read: bigint | null;

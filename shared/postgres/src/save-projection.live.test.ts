@@ -3,23 +3,19 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import {
   connectPostgres,
-  findEnded,
   findKnownHashes,
-  findOrders,
+  type HashRow,
   type HistoryRow,
   InvariantBroken,
-  loadReservations,
   migrate,
   type OrderRow,
   PositionTaken,
   type Postgres,
   type ProjectionCommit,
-  readMakerList,
   readMakers,
   readProjection,
   saveProjection,
   takeProjection,
-  tryProjection,
 } from './index.js';
 import { hashReadModel } from './testing/index.js';
 
@@ -49,20 +45,26 @@ function order(number: number, changed: Partial<OrderRow> = {}): OrderRow {
 }
 
 function history(row: OrderRow, happened: HistoryRow['happened'], offset: bigint, reason: string | null): HistoryRow {
-  const { orderHash, status, remaining, expiresAtSeconds } = row;
-  const expiry = happened === 'OPENED' ? expiresAtSeconds : null;
-  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining, expiresAtSeconds: expiry };
+  const { orderHash, status, remaining } = row;
+  return { logOffset: offset, orderHash, maker, happened, status, reason, remaining };
 }
 
-/** From one offset to another. The version counts the commits that were made before. */
-function commit(version: number, from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
+function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {
+  const known = { state: 'ACCEPTED', salt: null, nonce: '7', expiresAtSeconds: 1_700_000_100 } as const;
+  return { orderHash: hashOf(number), maker, ...known, ...changed };
+}
+
+const at = (nextOffset: bigint, blockParts = 0) => ({ nextOffset, blockParts });
+
+/** From one offset to another. */
+function commit(from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
   return {
     partition: 3,
-    version: BigInt(version),
-    from,
-    to,
-    isBlockBegun: false,
-    clock: { term: 0, block: -1, seconds: 0 },
+    from: at(from),
+    to: at(to),
+    clock: { block: -1, seconds: 0 },
+    clockMs: 0,
+    forgetsEnded: false,
     makers: [],
     funding: [],
     fundingDropped: [],
@@ -70,7 +72,9 @@ function commit(version: number, from: bigint, to: bigint, changed: Partial<Proj
     changed: [],
     removed: [],
     history: [],
-    cancelledHashes: [],
+    hashes: [],
+    submitted: [],
+    settled: [],
     ...changed,
   };
 }
@@ -82,18 +86,22 @@ const makerRow = {
   nonce: '7',
   nonceBlock: 5,
   dueAtSeconds: 1_000,
+  listVersion: 2n,
+  openOrders: 2,
   quarantinedOffset: null,
   quarantineReason: null,
   quarantineClock: null,
 };
 const fundingRow = { maker, token, balance: uint256Max, allowance: '0', block: 5, openOrders: 2 };
-const clock = { term: 2, block: 9, seconds: 99 };
-const opening = commit(0, 0n, 10n, {
+const clock = { block: 9, seconds: 99 };
+const opening = commit(0n, 10n, {
   makers: [makerRow],
   funding: [fundingRow],
   opened: [order(2), order(1)],
   history: [history(order(1), 'OPENED', 1n, null), history(order(2), 'OPENED', 2n, null)],
+  hashes: [hashRow(1), hashRow(2)],
   clock,
+  clockMs: 1_700_000_000_500,
 });
 
 let postgres: Postgres;
@@ -115,30 +123,28 @@ describe('a commit', () => {
       makers: [makerRow],
       funding: [fundingRow],
       orders: [order(1), order(2)],
-      versions: [1n, 1n, 1n],
+      positions: [at(10n), at(10n), at(10n)],
     });
-    expect(await readProjection(postgres, 3)).toEqual({
-      nextOffset: 10n,
-      isBlockBegun: false,
-      clock,
-      version: 1n,
-    });
+    const projection = { ...at(10n), clock, clockMs: 1_700_000_000_500 };
+    expect(await readProjection(postgres, 3)).toEqual(projection);
+    expect(await takeProjection(postgres, 3)).toMatchObject({ projection, serverStartedAt: expect.any(BigInt) });
     expect(await dueIn(3)).toEqual([{ maker, dueAtSeconds: 1_000, openOrders: 2 }]);
     expect(await dueIn(4)).toEqual([]);
   });
 
-  test('is told by the version of what is read, also of nothing', async () => {
+  test('is told by the position of what is read, also of nothing', async () => {
     const nobody = `0x${'9'.repeat(40)}` as const;
-    const read = async () => {
-      const { versions, ...rows } = await readMakers(postgres, 3, [nobody]);
+    const read = async (partition = 3) => {
+      const { positions, ...rows } = await readMakers(postgres, partition, [nobody]);
       expect(rows).toEqual({ makers: [], funding: [], orders: [] });
-      return [...versions, ...(await findKnownHashes(postgres, 3, [order(8)])).versions];
+      return [...positions, ...(await findKnownHashes(postgres, partition, [order(8)])).positions];
     };
-    expect(await read()).toEqual([0n, 0n, 0n, 0n]);
+    expect(await read()).toEqual([at(0n), at(0n), at(0n), at(0n)]);
     await saveProjection(postgres, opening);
-    expect(await read()).toEqual([1n, 1n, 1n, 1n]);
-    const { version } = (await takeProjection(postgres, 3)).projection;
-    expect(await read()).toEqual([version, version, version, version]);
+    expect(await read()).toEqual([at(10n), at(10n), at(10n), at(10n)]);
+    await saveProjection(postgres, { ...commit(10n, 10n), to: at(10n, 1) });
+    expect(await read()).toEqual([at(10n, 1), at(10n, 1), at(10n, 1), at(10n, 1)]);
+    expect(await read(4)).toEqual([at(0n), at(0n), at(0n), at(0n)]);
   });
 
   test('changes, removes and drops rows', async () => {
@@ -152,7 +158,7 @@ describe('a commit', () => {
     };
     await saveProjection(
       postgres,
-      commit(1, 10n, 11n, {
+      commit(10n, 11n, {
         makers: [{ ...makerRow, dueAtSeconds: null }],
         fundingDropped: [{ maker, token }],
         changed: [{ orderHash: hashOf(1), ...state }],
@@ -164,14 +170,14 @@ describe('a commit', () => {
       makers: [{ ...makerRow, dueAtSeconds: null }],
       funding: [],
       orders: [order(1, state)],
-      versions: [2n, 2n, 2n],
+      positions: [at(11n), at(11n), at(11n)],
     });
     expect(await dueIn(3)).toEqual([]);
   });
 
   test('from a position that is not the stored one writes nothing', async () => {
     const before = await hashReadModel(postgres);
-    for (const other of [{ from: 1n }, { partition: 4 }, { version: 1n }]) {
+    for (const other of [{ from: at(1n) }, { partition: 4 }, { from: at(0n, 1) }]) {
       await expect(saveProjection(postgres, { ...opening, ...other })).rejects.toThrow(PositionTaken);
     }
     expect(await hashReadModel(postgres)).toEqual(before);
@@ -186,40 +192,32 @@ describe('a commit', () => {
     }
   });
 
-  test('of an owner from whom the partition was taken writes nothing, though the rows are where it left them', async () => {
-    const { projection: earlier } = await takeProjection(postgres, 3);
-    const { projection: later } = await takeProjection(postgres, 3);
-    expect(later).toEqual({ ...earlier, version: expect.anything() });
-    expect(later.version).toBeGreaterThan(earlier.version);
-    await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
-    await saveProjection(postgres, { ...opening, version: later.version });
-    expect(await positionOf(3)).toBe(10n);
+  test('of an earlier owner succeeds as long as nobody else has moved the rows, and then the later one is refused', async () => {
+    const { projection } = await takeProjection(postgres, 3);
+    expect((await takeProjection(postgres, 3)).projection).toEqual(projection);
+    await saveProjection(postgres, opening);
+    await expect(saveProjection(postgres, commit(0n, 4n))).rejects.toThrow(PositionTaken);
+    expect((await takeProjection(postgres, 3)).projection.nextOffset).toBe(10n);
     expect((await takeProjection(postgres, 4)).projection.nextOffset).toBe(0n);
-  });
-
-  test('of an owner from before the rows fell back is refused, whoever has taken them since', async () => {
-    const { projection: earlier } = await takeProjection(postgres, 3);
-    await postgres.query('update projections set version = 0 where partition = 3');
-    await takeProjection(postgres, 3);
-    await expect(saveProjection(postgres, { ...opening, version: earlier.version })).rejects.toThrow(PositionTaken);
   });
 
   test('of a part of a block is made by one of several, also where the part led to no message', async () => {
     await saveProjection(postgres, opening);
-    const part = (number: number) =>
-      commit(number, 10n, 10n, {
-        isBlockBegun: true,
-        removed: [hashOf(number)],
-        history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
-      });
+    const part = (number: number): ProjectionCommit => ({
+      ...commit(10n, 10n),
+      from: at(10n, number - 1),
+      to: at(10n, number),
+      removed: [hashOf(number)],
+      history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
+    });
     for (const number of [1, 2]) {
       const owners = await Promise.allSettled(Array.from({ length: 4 }, () => saveProjection(postgres, part(number))));
       expect(owners.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
       for (const owner of owners) if (owner.status === 'rejected') expect(owner.reason).toBeInstanceOf(PositionTaken);
-      expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 10n, isBlockBegun: true });
+      expect(await readProjection(postgres, 3)).toMatchObject(at(10n, number));
     }
-    await saveProjection(postgres, commit(3, 10n, 11n));
-    expect(await readProjection(postgres, 3)).toMatchObject({ nextOffset: 11n, isBlockBegun: false });
+    await saveProjection(postgres, { ...commit(10n, 11n), from: at(10n, 2) });
+    expect(await readProjection(postgres, 3)).toMatchObject(at(11n));
   });
 
   test('quarantines a maker: nothing of it is due, and the row says from where on and why', async () => {
@@ -231,27 +229,15 @@ describe('a commit', () => {
       quarantineReason: 'a reason',
       quarantineClock: clock,
     };
-    await saveProjection(postgres, commit(1, 10n, 11n, { makers: [quarantined] }));
+    await saveProjection(postgres, commit(10n, 11n, { makers: [quarantined] }));
     expect((await readMakers(postgres, 3, [maker])).makers).toEqual([quarantined]);
     expect(await takeProjection(postgres, 3)).toMatchObject({
       due: [],
       quarantined: new Map([[maker, { offset: 10n, reason: 'a reason', clock }]]),
-      owed: [order(1), order(2)],
     });
-    expect(await takeProjection(postgres, 4)).toMatchObject({ due: [], quarantined: new Map(), owed: [] });
-    const { version } = await readProjection(postgres, 3);
-    await saveProjection(postgres, { ...commit(0, 11n, 12n, { makers: [makerRow] }), version });
-    expect(await takeProjection(postgres, 3)).toMatchObject({ quarantined: new Map(), owed: [] });
-  });
-
-  test('that is only tried throws what a commit would, and writes nothing', async () => {
-    const before = await hashReadModel(postgres);
-    await tryProjection(postgres, opening);
-    const refused = { ...opening, funding: [{ ...fundingRow, openOrders: 0 }] };
-    await expect(tryProjection(postgres, refused)).rejects.toThrow(InvariantBroken);
-    await expect(tryProjection(postgres, { ...opening, version: 7n })).rejects.toThrow(PositionTaken);
-    expect(await hashReadModel(postgres)).toEqual(before);
-    expect(await positionOf(3)).toBe(0n);
+    expect(await takeProjection(postgres, 4)).toMatchObject({ due: [], quarantined: new Map() });
+    await saveProjection(postgres, commit(11n, 12n, { makers: [makerRow] }));
+    expect(await takeProjection(postgres, 3)).toMatchObject({ quarantined: new Map() });
   });
 
   test.each<[string, Partial<ProjectionCommit>]>([
@@ -270,66 +256,144 @@ describe('a commit', () => {
       { makers: [{ ...makerRow, quarantinedOffset: 1n, quarantineReason: 'a reason', quarantineClock: clock }] },
     ],
     ['a removal without a reason', { history: [history(order(1), 'REMOVED', 1n, null)] }],
-    ['one order accepted twice', { history: [1n, 2n].map((offset) => history(order(1), 'OPENED', offset, null)) }],
+    ['what one fact did to an order twice', { history: [1n, 1n].map((at) => history(order(1), 'OPENED', at, null)) }],
+    ['an accepted hash of an unknown nonce', { hashes: [hashRow(1, { nonce: null })] }],
+    ['a salt of a hash whose order is folded', { hashes: [hashRow(1, { salt: '0x1' })] }],
   ])('with %s is refused as a broken invariant, in whole', async (_what, changed) => {
-    await expect(saveProjection(postgres, commit(0, 0n, 5n, changed))).rejects.toThrow(InvariantBroken);
+    await expect(saveProjection(postgres, commit(0n, 5n, changed))).rejects.toThrow(InvariantBroken);
     expect(await positionOf(3)).toBe(0n);
   });
 });
 
 describe('reading', () => {
-  beforeEach(() => saveProjection(postgres, opening));
-
-  test('a maker’s list comes oldest first with the position that it reflects', async () => {
-    const { nextOffset, records } = await readMakerList(postgres, maker, 3);
-    expect(nextOffset).toBe(10n);
-    expect(records.map(({ orderHash }) => orderHash)).toEqual([hashOf(1), hashOf(2)]);
-    expect(records[0]).toMatchObject({ acceptedOffset: 1n, expiresAtSeconds: 1_700_000_100 });
-    expect(JSON.parse(records[0]?.json ?? '')).toMatchObject({ orderHash: hashOf(1), status: 'VALIDATING' });
+  test('a hash that was cancelled before it was accepted, and one whose order is removed, are known', async () => {
+    await saveProjection(postgres, opening);
+    const cancelled = hashRow(9, { state: 'CANCELLED', nonce: null });
+    await saveProjection(postgres, commit(10n, 11n, { makers: [makerRow], hashes: [cancelled], removed: [hashOf(2)] }));
+    const { hashes, positions } = await findKnownHashes(postgres, 3, [cancelled, hashRow(8), hashRow(2)]);
+    expect(new Set(hashes)).toEqual(new Set([cancelled, hashRow(2)]));
+    expect(positions).toEqual([at(11n)]);
   });
+});
 
-  test('a maker without orders, and a partition that was never projected, have an empty list', async () => {
-    expect(await readMakerList(postgres, hashOf(1), 3)).toEqual({ nextOffset: 10n, records: [] });
-    expect(await readMakerList(postgres, maker, 5)).toEqual({ nextOffset: 0n, records: [] });
-    expect(await positionOf(5)).toBe(0n);
-  });
+describe('hashes', () => {
+  const other: Hex = `0x${'c3'.repeat(20)}`;
+  const readHashes = async () =>
+    (
+      await postgres.query<{ line: string }>(
+        `select concat_ws(' ', right(order_hash::text, 1), state, salt, nonce) as line from hashes order by order_hash, maker`,
+      )
+    ).map(({ line }) => line);
+  /** As it is stored, and as it is by the rows. */
+  async function remembered(of: Hex) {
+    const [row] = await postgres.query<{ stored: bigint; counted: bigint }>(
+      `select remembered as stored, (select count(*) from hashes where hashes.maker = makers.maker) as counted
+       from makers where maker = $1`,
+      [`\\x${of.slice(2)}`],
+    );
+    return [row?.stored, row?.counted];
+  }
+  const unfolded = (number: number, changed: Partial<HashRow> = {}) =>
+    hashRow(number, { state: 'UNFOLDED', salt: '0x9', nonce: '3', ...changed });
 
-  test('an open order is found by its hash with maker and salt; a removed or unknown one is not', async () => {
-    await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));
-    const { orders, positions } = await findOrders(postgres, [hashOf(1), hashOf(2), hashOf(3)]);
-    expect(orders).toEqual(new Map([[hashOf(1), { maker, salt: '0x1', expiresAtSeconds: 1_700_000_100 }]]));
-    expect(positions.get(3)).toBe(11n);
-  });
-
-  test('a hash that was cancelled before it was accepted is known as such until its expiry', async () => {
-    const cancelledHashes = [{ maker, orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, logOffset: 10n }];
-    await saveProjection(postgres, commit(1, 10n, 11n, { cancelledHashes }));
-    expect(await findKnownHashes(postgres, 3, [order(9), order(8)])).toEqual({
-      accepted: new Set(),
-      cancelled: new Set([hashOf(9)]),
-      versions: [2n],
-    });
-    expect(await findEnded(postgres, [order(9), order(8), order(1)])).toEqual(new Set([hashOf(9)]));
-    const { accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
-    expect(accepted).toContainEqual({ orderHash: hashOf(9), expiresAtSeconds: 1_700_000_100, isOpen: false });
-    expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
-  });
-
-  test('a removed order stays known as accepted until it has expired, and does not count as open', async () => {
-    await saveProjection(postgres, commit(1, 10n, 11n, { removed: [hashOf(2)] }));
-    const { nextOffset, accepted } = await loadReservations(postgres, maker, 3, 1_700_000_099);
-    expect(nextOffset).toBe(11n);
-    const expiresAtSeconds = 1_700_000_100;
-    expect([...accepted].sort((a, b) => (a.orderHash < b.orderHash ? -1 : 1))).toEqual([
-      { orderHash: hashOf(1), expiresAtSeconds, isOpen: true },
-      { orderHash: hashOf(2), expiresAtSeconds, isOpen: false },
+  test('are counted for their maker, each once, whatever becomes of them', async () => {
+    await saveProjection(postgres, opening);
+    expect(await remembered(maker)).toEqual([2n, 2n]);
+    const again = [hashRow(1), hashRow(4), hashRow(5, { state: 'CANCELLED', nonce: null })];
+    await saveProjection(postgres, commit(10n, 11n, { makers: [makerRow], hashes: again }));
+    expect(await remembered(maker)).toEqual([4n, 4n]);
+    const accepted = [hashRow(5), hashRow(5, { maker: other, state: 'CANCELLED', nonce: null })];
+    const makers = [makerRow, { ...makerRow, maker: other }];
+    await saveProjection(postgres, commit(11n, 12n, { makers, hashes: accepted }));
+    expect([await remembered(maker), await remembered(other)]).toEqual([
+      [4n, 4n],
+      [1n, 1n],
     ]);
-    expect((await loadReservations(postgres, maker, 3, 1_700_000_100)).accepted).toEqual([]);
-    expect(await findKnownHashes(postgres, 3, [order(1), order(2), order(3)])).toEqual({
-      accepted: new Set([hashOf(1), hashOf(2)]),
-      cancelled: new Set(),
-      versions: [2n],
-    });
-    expect(await findEnded(postgres, [order(1), order(2), order(3)])).toEqual(new Set([hashOf(2)]));
+    await expect(saveProjection(postgres, commit(11n, 12n, { makers, hashes: [hashRow(6)] }))).rejects.toThrow(
+      PositionTaken,
+    );
+    expect(await remembered(maker)).toEqual([4n, 4n]);
+    await saveProjection(postgres, commit(12n, 13n, { makers }));
+    expect(await remembered(maker)).toEqual([4n, 4n]);
+  });
+
+  test('that wait in the log stand only where nothing is known, are unknown to the fold, and are counted', async () => {
+    await saveProjection(postgres, opening);
+    const makers = [{ ...makerRow, maker: other }];
+    const hashes = [unfolded(1), unfolded(7), unfolded(8), hashRow(9, { maker: other })];
+    // The maker in quarantine has no row in the commit.
+    await saveProjection(postgres, commit(10n, 11n, { makers, hashes }));
+    await saveProjection(postgres, commit(11n, 12n, { hashes: [unfolded(7, { salt: '0x1' })] }));
+    expect(await readHashes()).toEqual([
+      '1 ACCEPTED 7',
+      '2 ACCEPTED 7',
+      '7 UNFOLDED 0x9 3',
+      '8 UNFOLDED 0x9 3',
+      '9 ACCEPTED 7',
+    ]);
+    expect([await remembered(maker), await remembered(other)]).toEqual([
+      [4n, 4n],
+      [1n, 1n],
+    ]);
+    expect((await findKnownHashes(postgres, 3, [hashRow(7), hashRow(8)])).hashes).toEqual([]);
+    const released = [hashRow(7), hashRow(8, { state: 'CANCELLED', nonce: null })];
+    await saveProjection(postgres, commit(12n, 13n, { makers: [makerRow], hashes: released }));
+    expect((await readHashes()).slice(2, 4)).toEqual(['7 ACCEPTED 7', '8 CANCELLED']);
+    expect(await remembered(maker)).toEqual([4n, 4n]);
+  });
+});
+
+describe('what ingress has written', () => {
+  const other: Hex = `0x${'c3'.repeat(20)}`;
+  const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
+  const place = (number: number, untilMs: number, [of, partition]: [Hex, number] = [maker, 3]) =>
+    postgres.query(
+      'insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, $3, $4, 1, $5)',
+      [bytes(hashOf(number)), bytes(of), partition, '0x1', untilMs],
+    );
+  const cancel = (number: number, untilMs: number, partition = 3) =>
+    postgres.query('insert into cancelling (maker, order_hash, partition, until_ms) values ($1, $2, $3, $4)', [
+      bytes(maker),
+      bytes(hashOf(number)),
+      partition,
+      untilMs,
+    ]);
+  const left = async (table: string) => {
+    const rows = await postgres.query<{ hash: Hex }>(`select order_hash as hash from ${table} order by order_hash`);
+    return rows.map(({ hash }) => Number(hash));
+  };
+  const key = (number: number, of = maker) => ({ orderHash: hashOf(number), maker: of });
+
+  test('goes with the commit that has met the order, or its cancellation or end, of that maker', async () => {
+    for (const number of [1, 2, 3]) await place(number, 9_000);
+    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    for (const number of [1, 1, 2]) await cancel(number, 9_000);
+    await saveProjection(
+      postgres,
+      commit(0n, 2n, { submitted: [key(1), key(1), key(2, other), key(4)], settled: [key(1), key(2, other)] }),
+    );
+    expect(await left('in_flight')).toEqual([2, 3, 4]);
+    expect(await left('cancelling')).toEqual([2]);
+    await expect(saveProjection(postgres, commit(0n, 2n, { submitted: [key(2)] }))).rejects.toThrow(PositionTaken);
+    expect(await left('in_flight')).toEqual([2, 3, 4]);
+  });
+
+  test('goes when the log’s clock has passed the end of its append, and not before', async () => {
+    await place(1, 5_000);
+    await place(2, 5_001);
+    await place(3, 1, [maker, 4]);
+    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    await cancel(1, 5_000);
+    await cancel(2, 5_001);
+    await cancel(3, 1, 4);
+    await saveProjection(postgres, commit(0n, 1n, { clockMs: 5_001 }));
+    expect(await left('in_flight')).toEqual([1, 2, 3, 4]);
+    await saveProjection(postgres, commit(1n, 2n, { clockMs: 5_001, forgetsEnded: true }));
+    expect(await left('in_flight')).toEqual([2, 3, 4]);
+    expect(await left('cancelling')).toEqual([2, 3]);
+    await expect(saveProjection(postgres, commit(1n, 3n, { clockMs: 9_000, forgetsEnded: true }))).rejects.toThrow(
+      PositionTaken,
+    );
+    expect(await left('in_flight')).toEqual([2, 3, 4]);
   });
 });

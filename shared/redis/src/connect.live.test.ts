@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
 import {
   createAuthority,
   createRedisUser,
   findFreePort,
+  findFreePorts,
   isPortFree,
   openTcpGate,
   startRedis,
@@ -13,7 +16,15 @@ import {
   testParts,
 } from '@makerbook/parts';
 import { readSettings, redisConnection, redisSettings } from '@makerbook/settings';
-import { connectRedis, type RedisConnection, RedisUnavailable, type RedisUnusable } from './index.js';
+import { Redis } from 'ioredis';
+import {
+  connectRedis,
+  createListCache,
+  createReplayGuard,
+  joinRecords,
+  type RedisConnection,
+  RedisUnavailable,
+} from './index.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-redis-'));
 const inFolder = (name: string) => join(folder, name);
@@ -127,7 +138,7 @@ test('a user is let in by a password out of a file, and a renewed one counts fro
       writeFileSync(inFolder('password'), `${password}\n`);
       await until(redis.isThere);
       expect(await redis.attempt((client) => client.set('mine:g:1', '1', 'PX', 60_000))).toBe('OK');
-      await expect(redis.attempt((client) => client.get('mine:g:1'))).rejects.toThrow('NOPERM');
+      await expect(redis.attempt((client) => client.incr('mine:g:1'))).rejects.toThrow('NOPERM');
       await expect(redis.attempt((client) => client.set('theirs:g:1', '1'))).rejects.toThrow('NOPERM');
     });
   } finally {
@@ -135,23 +146,125 @@ test('a user is let in by a password out of a file, and a renewed one counts fro
   }
 });
 
-test.each([
-  ['cluster', { 'cluster-enabled': 'yes' }],
-  ['sentinel', {}],
-])('a Redis in %s mode is refused with a reason', async (mode, settings) => {
-  const port = await findPortWithBus();
-  const part = await startRedis({ dataDir: inFolder(mode), port, settings, isSentinel: mode === 'sentinel' });
+/** What the services use Redis for, with all keys of one prefix. */
+async function expectItWorks(redis: RedisConnection): Promise<void> {
+  const cache = createListCache(redis);
+  const budget = { ratePerSecond: 1, burst: 5 };
+  const guard = createReplayGuard(redis, { windowMs: 60_000, budget, monotonicMs: () => 0, localSaltsMax: 1 });
+  for (let n = 1; n <= 20; n += 1) {
+    const maker: Hex = `0x${String(n).padStart(40, '0')}`;
+    const list = joinRecords(BigInt(n), [{ acceptedOffset: n, expiresAtSeconds: 9, json: Buffer.from('{}') }]);
+    await cache.storeList(maker, list);
+    expect(await cache.readList(maker)).toEqual(list);
+    const salt: Hex = `0x${randomBytes(32).toString('hex')}`;
+    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'taken', remaining: 4 });
+    // The process forgets it for the next one.
+    await guard.takeSalt(maker, '0x1', 0);
+    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'used' });
+    await guard.releaseSalt(maker, salt);
+    expect(await guard.takeSalt(maker, salt, 0)).toEqual({ kind: 'taken', remaining: 2 });
+  }
+}
+
+test('a Redis Cluster serves all calls, each from the server that has its keys, and again after it was away', async () => {
+  const ports = [await findPortWithBus(), await findPortWithBus()] as const;
+  const parts = await Promise.all(
+    ports.map((port) => startRedis({ dataDir: inFolder(`node-${port}`), port, settings: clusterSettings })),
+  );
   try {
-    const refused = new Promise<RedisUnusable>((resolve) => {
-      const redis = connectRedis({
-        url: part.url,
-        keyPrefix: 'mb:',
-        ...SLOW,
-        onFatal: (error) => void redis.close().then(() => resolve(error)),
-      });
+    await ask(ports[0], `CLUSTER MEET 127.0.0.1 ${ports[1]}`);
+    await ask(ports[0], 'CLUSTER ADDSLOTSRANGE 0 8191');
+    await ask(ports[1], 'CLUSTER ADDSLOTSRANGE 8192 16383');
+    for (const port of ports) await until(async () => (await ask(port, 'CLUSTER INFO')).includes('cluster_state:ok'));
+    await until(async () => (await ask(ports[0], 'CLUSTER SLOTS')).includes(String(ports[1])));
+    const url = `redis://127.0.0.1:${ports[0]}`;
+    await withRedis({ REDIS_URL: `${url}, redis://127.0.0.1:${ports[1]}`, REDIS_MODE: 'cluster' }, async (redis) => {
+      expect(await redis.waitUntilReady(60_000)).toBe(true);
+      await expectItWorks(redis);
+      for (const port of ports) expect(await ask(port, 'DBSIZE')).not.toBe('0');
+      for (const port of ports) await ask(port, 'CLIENT KILL TYPE normal');
+      await until(() => redis.attempt((client) => client.get('mb:l:{1}')).then(isNull, () => false));
+      await until(() => redis.attempt((client) => client.get('mb:l:{2}')).then(isNull, () => false));
     });
-    expect((await refused).message).toContain(`REDIS_URL leads to a Redis in ${mode} mode`);
+  } finally {
+    await Promise.all(parts.map((part) => part.stop()));
+  }
+});
+
+const clusterSettings = { 'cluster-enabled': 'yes', 'cluster-node-timeout': '2000' };
+const isNull = (value: unknown) => value === null;
+
+test('the primary that Sentinels name serves all calls, and the one that takes its place', async () => {
+  const [primaryPort, replicaPort, sentinelPort] = (await findFreePorts(3)) as [number, number, number];
+  const primary = await startRedis({ dataDir: inFolder('primary'), port: primaryPort });
+  const parts = [primary];
+  try {
+    const following = { replicaof: `127.0.0.1 ${primaryPort}`, 'repl-diskless-sync-delay': '0' };
+    parts.push(await startRedis({ dataDir: inFolder('replica'), port: replicaPort, settings: following }));
+    parts.push(await startRedis({ dataDir: inFolder('sentinel'), port: sentinelPort, isSentinel: true }));
+    await until(async () => (await ask(primaryPort, 'INFO replication')).includes('state=online'));
+    for (const port of [primaryPort, replicaPort]) {
+      await ask(port, 'CONFIG SET masterauth secret');
+      await ask(port, 'CONFIG SET requirepass secret');
+    }
+    await ask(sentinelPort, `SENTINEL MONITOR cache 127.0.0.1 ${primaryPort} 1`);
+    await ask(sentinelPort, 'SENTINEL SET cache auth-pass secret');
+    // A failover that is tried too early is not tried again for long.
+    await until(async () => (await ask(sentinelPort, 'SENTINEL REPLICAS cache')).includes('"master-link-status","ok"'));
+    await ask(sentinelPort, 'SENTINEL SET cache failover-timeout 3000');
+    await ask(sentinelPort, 'SENTINEL SET cache down-after-milliseconds 1000');
+    const environment = {
+      REDIS_URL: `redis://127.0.0.1:${sentinelPort}`,
+      REDIS_MODE: 'sentinel',
+      REDIS_SENTINEL_MASTER: 'cache',
+      REDIS_PASSWORD: 'secret',
+    };
+    await withRedis(environment, async (redis) => {
+      expect(await redis.waitUntilReady(60_000)).toBe(true);
+      await expectItWorks(redis);
+      await primary.stop();
+      // Its connections are closed while it becomes the primary.
+      await until(async () => (await ask(replicaPort, 'ROLE', 'secret').catch(() => '')).includes('master'));
+      await until(redis.isThere);
+      await redis.attempt((client) => client.flushall());
+      await expectItWorks(redis);
+    });
+  } finally {
+    await Promise.all(parts.map((part) => part.stop()));
+  }
+});
+
+test('a full Redis counts as away for what it cannot take, and serves what it has', async () => {
+  const port = await findFreePort();
+  const part = await startRedis({ dataDir: inFolder('full'), port, settings: { 'maxmemory-policy': 'noeviction' } });
+  try {
+    await withRedis({ REDIS_URL: part.url }, async (redis) => {
+      expect(await redis.waitUntilReady(60_000)).toBe(true);
+      const maker: Hex = `0x${'a1'.repeat(20)}`;
+      const cache = createListCache(redis);
+      const list = joinRecords(1n, []);
+      await cache.storeList(maker, list);
+      await ask(port, 'CONFIG SET maxmemory 1');
+      expect(await cache.storeList(maker, joinRecords(2n, []))).toBe('failed');
+      expect(await cache.readList(maker)).toEqual(list);
+      const budget = { ratePerSecond: 1, burst: 5 };
+      const guard = createReplayGuard(redis, { windowMs: 60_000, budget, monotonicMs: () => 0 });
+      expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'takenLocally' });
+      expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'used' });
+    });
   } finally {
     await part.stop();
   }
 });
+
+/** Sends one command that has no blanks in its words, and returns all that is answered to it. */
+function ask(port: number, line: string, password?: string): Promise<string> {
+  const client = new Redis({ port, ...(password && { password }), lazyConnect: true, retryStrategy: () => null });
+  client.on('error', () => undefined);
+  const [name = '', ...args] = line.split(' ');
+  return client
+    .connect()
+    .then(() => client.call(name, ...args))
+    .then((answer) => (typeof answer === 'string' ? answer : JSON.stringify(answer)))
+    .finally(() => client.disconnect());
+}

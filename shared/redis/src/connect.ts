@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { ServerConnection } from '@makerbook/settings';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RedisServers } from '@makerbook/settings';
 import { type Logger, timeOperations } from '@makerbook/telemetry';
-import { Redis, ReplyError } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
 
 /** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
@@ -10,24 +10,8 @@ export class RedisUnavailable extends Error {
   override readonly name = 'RedisUnavailable';
 }
 
-/** What answers is a Redis Cluster or a Sentinel. The scripts build the names of keys, so that all keys must be on one server. */
-export class RedisUnusable extends Error {
-  override readonly name = 'RedisUnusable';
-}
-
-/** A Lua script with its hash; made once by `defineScript`. */
-export interface RedisScript {
-  readonly lua: string;
-  readonly sha: string;
-}
-
-/** Its URL: `redis://user:password@host:port/0`. */
-export interface ConnectRedisOptions extends ServerConnection {
-  /** Put before every key. */
-  readonly keyPrefix: string;
+export interface ConnectRedisOptions extends RedisServers {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Takes the error when the server is of a kind that cannot be used. */
-  readonly onFatal?: (error: RedisUnusable) => void;
   /** Shown by Redis in CLIENT LIST. */
   readonly clientName?: string;
   /** A command is answered or refused within this time. Default 500. */
@@ -36,60 +20,32 @@ export interface ConnectRedisOptions extends ServerConnection {
   readonly connectTimeoutMs?: number;
 }
 
-/** One connection to the cache. It reconnects by itself; while Redis is away, every call fails at once. */
+/** The connection to the cache. It reconnects by itself; while Redis is away, or where there is none, every call fails at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** The client itself, for single commands; go through `attempt`, which separates a lost Redis from a bug. */
+  /** The client itself; go through `attempt`, which separates a lost Redis from a bug. In a cluster a call has keys of one slot. */
   readonly client: Redis;
   /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
   isThere(): Promise<boolean>;
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Runs a script by its hash, sending its text where Redis does not know it. Throws RedisUnavailable. */
-  runScript(
-    script: RedisScript,
-    keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-  ): Promise<unknown>;
   /** Runs commands on the client; what fails because Redis is lost or cannot serve is thrown as RedisUnavailable. */
   attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** A script, to be defined once per module. The prefix is its ARGV[1] where it builds names (`luaKeyNames`). */
-export function defineScript(lua: string): RedisScript {
-  return { lua, sha: createHash('sha1').update(lua).digest('hex') };
-}
-
 /**
  * Connects without waiting. Nothing is queued while Redis is away and nothing is sent twice: a lost Redis costs a fast
- * error and never a hang, and a script of which the answer was lost is not run again behind the caller's back.
+ * error and never a hang, and a command of which the answer was lost is not run again behind the caller's back.
  */
 export function connectRedis(options: ConnectRedisOptions): RedisConnection {
-  const { logger, password, tls, commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
-  const client = new Redis(options.url, {
-    lazyConnect: true,
-    ...(tls && { tls: { ...tls, ...serverNameOf(options.url) } }),
-    ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
-    connectTimeout: connectTimeoutMs,
-    commandTimeout: commandTimeoutMs,
-    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
-    socketTimeout: commandTimeoutMs * 2,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000),
-    noDelay: true,
-  });
-  logOutages(client, logger);
-  client.on('ready', () => void verifyMode(client, options.onFatal));
-  const renewPassword = () => {
-    if (password !== undefined) client.options.password = password();
-  };
-  client.on('close', renewPassword);
-  renewPassword();
-  // What fails is tried again, and reported as an event.
-  client.connect().catch(() => undefined);
+  const client = openClient(options);
+  if (options.url === '') client.disconnect();
+  else {
+    logOutages(client, options.logger);
+    // What fails is tried again, and reported as an event.
+    client.connect().catch(() => undefined);
+  }
 
   const time = timeOperations('redis');
   async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
@@ -97,7 +53,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
     try {
       return await time(() => commands(client));
     } catch (error) {
-      throw isOutage(error) ? new RedisUnavailable((error as Error).message, { cause: error }) : error;
+      throw isOutage(error) ? new RedisUnavailable(error.message, { cause: error }) : error;
     }
   }
 
@@ -111,15 +67,6 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
       ),
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
-    runScript: ({ lua, sha }, keys, args) =>
-      attempt(async () => {
-        try {
-          return await client.evalsha(sha, keys.length, ...keys, ...args);
-        } catch (error) {
-          if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-          return client.eval(lua, keys.length, ...keys, ...args);
-        }
-      }),
     async close() {
       // QUIT lets commands under way be answered; a Redis that is gone is left at once.
       await client.quit().catch(() => undefined);
@@ -138,32 +85,86 @@ function gatherWrites({ stream }: Redis): void {
   setImmediate(() => stream.uncork());
 }
 
+function openClient(options: ConnectRedisOptions): Redis {
+  const { url, mode = 'single', password, sentinelPassword, tls } = options;
+  const { commandTimeoutMs = 500, connectTimeoutMs = 1000 } = options;
+  const servers = url === '' ? [] : url.split(',').map((each) => addressOf(each.trim()));
+  const [first] = servers;
+  const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1000);
+  const common = {
+    lazyConnect: true,
+    ...(first && { username: first.username, password: first.password, db: first.db }),
+    ...(tls && { tls }),
+    ...(options.clientName === undefined ? {} : { connectionName: options.clientName }),
+    connectTimeout: connectTimeoutMs,
+    commandTimeout: commandTimeoutMs,
+    // A server that accepts and never answers: give the connection up, so that calls fail at once instead of one after another.
+    socketTimeout: commandTimeoutMs * 2,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // A primary that has become a replica: another one has its place.
+    reconnectOnError: ({ message }: Error) => message.startsWith('READONLY'),
+    noDelay: true,
+  };
+  const renewPassword = (one: Redis) => {
+    if (password !== undefined) one.options.password = password();
+  };
+  if (mode === 'cluster') {
+    const cluster = new Cluster(servers, {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      clusterRetryStrategy: retryStrategy,
+      slotsRefreshTimeout: connectTimeoutMs,
+      retryDelayOnFailover: 0,
+      // A host's certificate is for its name.
+      dnsLookup: (name, done) => done(null, name),
+      redisOptions: common,
+    });
+    cluster.on('+node', renewPassword);
+    // It has the same commands, and sends each to the server that has its keys.
+    return cluster as unknown as Redis;
+  }
+  const client = new Redis({
+    ...common,
+    enableOfflineQueue: false,
+    retryStrategy,
+    ...(mode === 'single'
+      ? {
+          ...(first && { host: first.host, port: first.port }),
+          ...(tls && { tls: { ...tls, ...serverNameOf(first?.host) } }),
+        }
+      : {
+          name: options.sentinelMaster ?? 'mymaster',
+          sentinels: servers,
+          sentinelCommandTimeout: connectTimeoutMs,
+          ...(sentinelPassword && { sentinelPassword: sentinelPassword() }),
+          ...(tls && { enableTLSForSentinelMode: true, sentinelTLS: tls }),
+        }),
+  });
+  client.on('close', () => renewPassword(client));
+  renewPassword(client);
+  return client;
+}
+
+function addressOf(url: string) {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    host: hostname.replace(/^\[(.+)\]$/, '$1'),
+    port: Number(port || 6379),
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    db: Number(pathname.slice(1)),
+  };
+}
+
 /** Proxies in front of managed servers choose the server by it. */
-function serverNameOf(url: string): { servername?: string } {
-  const { hostname } = new URL(url);
-  return isIP(hostname.replace(/^\[(.+)\]$/, '$1')) === 0 ? { servername: hostname } : {};
+function serverNameOf(host = ''): { servername?: string } {
+  return isIP(host) === 0 ? { servername: host } : {};
 }
 
-async function verifyMode(client: Redis, onFatal: ConnectRedisOptions['onFatal']): Promise<void> {
-  const info = await client.info('server').catch(() => '');
-  const [, mode = 'standalone'] = /redis_mode:(\w+)/.exec(info) ?? [];
-  if (mode === 'standalone') return;
-  onFatal?.(
-    new RedisUnusable(`REDIS_URL leads to a Redis in ${mode} mode: give the address of one server, or of a primary`),
-  );
-  client.disconnect();
-}
-
-/**
- * The answers of a Redis that is there and cannot serve: it loads, fails over, is out of memory or busy with a script.
- * Redis 6 puts the code of a command inside a script behind words of its own: `ERR Error running script …: -OOM …`.
- */
-const cannotServe =
-  /(?:^|: -)(LOADING|READONLY|OOM|BUSY|MASTERDOWN|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MISCONF|UNBLOCKED)\b/;
-
-function isOutage(error: unknown): boolean {
-  if (!(error instanceof Error) || error instanceof TypeError || error instanceof RangeError) return false;
-  return error instanceof ReplyError || error.name === 'ReplyError' ? cannotServe.test(error.message) : true;
+/** Whatever Redis answers instead of a result: it is a cache, and nothing may fail for it. */
+function isOutage(error: unknown): error is Error {
+  return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }
 
 function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void {
@@ -182,16 +183,10 @@ function logOutages(client: Redis, logger: ConnectRedisOptions['logger']): void 
   });
 }
 
-function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
-  if (client.status === 'ready') return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const settle = (isReady: boolean) => {
-      clearTimeout(timer);
-      client.off('ready', onReady);
-      resolve(isReady);
-    };
-    const onReady = () => settle(true);
-    const timer = setTimeout(() => settle(false), timeoutMs);
-    client.once('ready', onReady);
-  });
+async function waitUntilReady(client: Redis, timeoutMs: number): Promise<boolean> {
+  if (client.status !== 'ready' && client.status !== 'end') {
+    const ready = new Promise((resolve) => client.once('ready', resolve));
+    await Promise.race([ready, pause(timeoutMs, undefined, { ref: false })]);
+  }
+  return client.status === 'ready';
 }

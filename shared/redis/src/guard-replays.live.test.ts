@@ -28,7 +28,7 @@ afterAll(async () => {
 const budget = { ratePerSecond: 2, burst: 30 };
 const guardOf = (connection: RedisConnection, localSaltsMax = 100): ReplayGuard =>
   createReplayGuard(connection, { windowMs: 36_000, budget, monotonicMs: () => nowMs, localSaltsMax });
-const lost = (): RedisConnection => ({ ...redis, runScript: () => Promise.reject(new RedisUnavailable('gone')) });
+const lost = (): RedisConnection => ({ ...redis, attempt: () => Promise.reject(new RedisUnavailable('gone')) });
 
 describe('a salt', () => {
   test('is taken once, by whatever instance', async () => {

@@ -1,10 +1,15 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { defineScript, type RedisConnection, RedisUnavailable } from './connect.js';
-import { type Budget, luaBudget } from './reserve-orders.js';
+import { type RedisConnection, RedisUnavailable } from './connect.js';
+
+/** A budget that fills at a steady rate up to its burst. */
+export interface Budget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
 
 /**
  * What became of a request. `taken`: it is the first of its salt, and was charged; `remaining` lists are left of the signer's
- * budget. `takenLocally`: Redis is away, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
+ * budget. `takenLocally`: Redis is away or full, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
  * the budget is spent; the salt is not.
  */
 export type Taken =
@@ -32,8 +37,8 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances share Redis. Each instance also remembers its own
- * requests, so that a flushed or lost Redis does not allow their replay here.
+ * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances
+ * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {
   const { windowMs, budget, monotonicMs, localSaltsMax = 100_000 } = options;
@@ -58,7 +63,8 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
       try {
         const keys = [name, redis.keys.listBudget(signer)];
         const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
-        const [kind, figure] = (await redis.runScript(takeScript, keys, args)) as ['taken' | 'used' | 'spent', number];
+        const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));
+        const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
         if (kind === 'taken') return { kind, remaining: figure };
         if (kind === 'used') return { kind };
         seen.delete(name);
@@ -81,14 +87,21 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   };
 }
 
-/** KEYS 1 the request, 2 the budget. A replay is not charged: whoever sends it need not be the signer. */
-const takeScript = defineScript(`${luaBudget}
+/** KEYS 1 the request, 2 the budget. A missing budget is a full one. A replay is not charged: whoever sends it need not be the signer. */
+const takeScript = `
 local nowMs, rate, burst = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 if redis.call('EXISTS', KEYS[1]) == 1 then return { 'used', 0 } end
-local tokens = budgetAt(KEYS[2], nowMs, rate, burst)
+local tokens = burst
+local kept = redis.call('HMGET', KEYS[2], 'tokens', 'atMs')
+if kept[1] then
+  local atMs = tonumber(kept[2])
+  tokens = math.min(burst, tonumber(kept[1]) + math.max(0, nowMs - atMs) * rate / 1000)
+  nowMs = math.max(nowMs, atMs)
+end
 if tokens + 0.00001 < 1 then return { 'spent', math.ceil((1 - tokens) * 1000 / rate) } end
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 local left = math.max(0, tokens - 1)
-setBudget(KEYS[2], left, nowMs, rate, burst)
+redis.call('HSET', KEYS[2], 'tokens', string.format('%.6f', left), 'atMs', string.format('%.0f', nowMs))
+redis.call('PEXPIRE', KEYS[2], string.format('%.0f', math.ceil((burst - left) * 1000 / rate) + 1000))
 return { 'taken', math.floor(left) }
-`);
+`;

@@ -1,22 +1,10 @@
-import type { JoinedRecords } from './list-entry.js';
+import type { JoinedList } from './list-value.js';
 
-/** A list as Redis held it under an epoch and a version. It is valid until one of its records expires. */
-export interface HeldList {
-  readonly maker: string;
-  readonly epoch: string;
-  readonly version: string;
-  readonly list: JoinedRecords;
-  /** The clock at which the expired ones were left out. */
-  readonly sinceSeconds: number;
-  /** The second at which the next one expires. */
-  readonly untilSeconds: number;
-}
-
+/** The lists that this process holds, one of a maker. */
 export interface HeldLists {
-  /** The list held of a maker under this epoch, unless one of its records has expired (or the clock was set back). */
-  find(maker: string, epoch: string, nowSeconds: number): HeldList | undefined;
-  /** Keeps a list, and drops those that were not used for longest where there is no room. */
-  keep(list: HeldList): void;
+  find(maker: string): JoinedList | undefined;
+  /** Keeps the list instead of the one that is held of the maker, and drops those that were not used for longest where there is no room. */
+  keep(maker: string, list: JoinedList): void;
 }
 
 /** What each list costs beside its bytes. */
@@ -24,9 +12,9 @@ const LIST_OVERHEAD_BYTES = 500;
 const RECORD_OVERHEAD_BYTES = 150;
 
 /** Holds lists in memory up to `bytesMax`. A single list larger than that is not held. */
-export function holdLists(bytesMax: number): HeldLists {
+export function holdLists(bytesMax = 64 * 1024 * 1024): HeldLists {
   /** The least recently used first. */
-  const lists = new Map<string, { list: HeldList; bytes: number }>();
+  const lists = new Map<string, { list: JoinedList; bytes: number }>();
   let bytesHeld = 0;
 
   function drop(maker: string): void {
@@ -35,28 +23,25 @@ export function holdLists(bytesMax: number): HeldLists {
   }
 
   return {
-    find(maker, epoch, nowSeconds) {
+    find(maker) {
       const found = lists.get(maker);
       if (found === undefined) return undefined;
-      const { list } = found;
-      const isRight = list.epoch === epoch && list.sinceSeconds <= nowSeconds && nowSeconds < list.untilSeconds;
       lists.delete(maker);
-      if (isRight) lists.set(maker, found);
-      else bytesHeld -= found.bytes;
-      return isRight ? list : undefined;
+      lists.set(maker, found);
+      return found.list;
     },
 
-    keep(list) {
-      drop(list.maker);
-      const { body, records } = list.list;
+    keep(maker, list) {
+      drop(maker);
+      const { body, records } = list;
       // A server may keep packed forms of the body, which are half as large together.
       const bytes = 1.5 * body.length + RECORD_OVERHEAD_BYTES * records.length + LIST_OVERHEAD_BYTES;
       if (bytes > bytesMax) return;
-      lists.set(list.maker, { list, bytes });
+      lists.set(maker, { list, bytes });
       bytesHeld += bytes;
-      for (const maker of lists.keys()) {
+      for (const oldest of lists.keys()) {
         if (bytesHeld <= bytesMax) break;
-        drop(maker);
+        drop(oldest);
       }
     },
   };

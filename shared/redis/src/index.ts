@@ -1,17 +1,17 @@
 export * from './cache-lists.js';
-export * from './cancel-orders.js';
-export * from './connect.js';
-export * from './guard-replays.js';
-export * from './keys.js';
-export { type JoinedRecords, joinRecords, type ListedOrder } from './list-entry.js';
-export * from './load-reservations.js';
-export * from './refresh-partition.js';
+export {
+  type ConnectRedisOptions,
+  connectRedis,
+  type RedisConnection,
+  RedisUnavailable,
+} from './connect.js';
 export {
   type Budget,
-  type OrderToReserve,
-  type ReserveOrders,
-  type ReserveOutcome,
-  type ReservingMaker,
-  reserveOrders,
-} from './reserve-orders.js';
-export * from './settle-reservation.js';
+  createReplayGuard,
+  type ReplayGuard,
+  type ReplayGuardOptions,
+  type Taken,
+} from './guard-replays.js';
+export * from './hold-lists.js';
+export * from './keys.js';
+export * from './list-value.js';

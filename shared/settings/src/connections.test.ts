@@ -82,3 +82,30 @@ describe.each<[string, string, (environment: Environment) => { readonly password
     expect(() => connect(url('h:1'))).toThrow('must be a URL');
   });
 });
+
+describe('Redis', () => {
+  test('may be absent, and is one server unless its mode is set', () => {
+    expect(toRedis({ REDIS_URL: '' })).toMatchObject({ url: '', mode: 'single' });
+    const several = 'redis://a:1, redis://b:2';
+    expect(() => toRedis({ REDIS_URL: several })).toThrow('REDIS_MODE=cluster');
+    expect(toRedis({ REDIS_URL: several, REDIS_MODE: 'cluster' })).toMatchObject({ url: several, mode: 'cluster' });
+    expect(() => toRedis({ REDIS_URL: 'redis://a:1,b:2', REDIS_MODE: 'cluster' })).toThrow('begins with redis://');
+    const withPassword = {
+      REDIS_URL: 'redis://a:1,redis://me:other@b:2',
+      REDIS_PASSWORD_FILE: join(folder, 'password'),
+    };
+    expect(() => toRedis({ ...withPassword, REDIS_MODE: 'cluster' })).toThrow('give one');
+  });
+
+  test('is found by Sentinels, which may have a password of their own', () => {
+    const environment = { REDIS_MODE: 'sentinel', REDIS_SENTINEL_MASTER: 'cache' };
+    expect(toRedis(environment)).toEqual({
+      url: 'redis://me@h:1/0',
+      mode: 'sentinel',
+      sentinelMaster: 'cache',
+      keyPrefix: 'mb:',
+    });
+    const file = { REDIS_SENTINEL_PASSWORD_FILE: join(folder, 'password') };
+    expect(toRedis({ ...environment, ...file }).sentinelPassword?.()).toBe('password');
+  });
+});

@@ -33,6 +33,20 @@ export interface ServerConnection {
   readonly tls?: Tls;
 }
 
+/** How Redis is reached. */
+export interface RedisServers extends ServerConnection {
+  /** Of the server, or several, comma-separated: of nodes of a cluster, or of Sentinels. Empty: there is no Redis. */
+  readonly url: string;
+  /** What the URLs name. Default `single`. */
+  readonly mode?: 'single' | 'cluster' | 'sentinel';
+  /** The name by which the Sentinels know the primary. */
+  readonly sentinelMaster?: string;
+  /** Of the Sentinels themselves; user and `password` are those of the servers that they watch. */
+  readonly sentinelPassword?: () => string;
+  /** Put before every key. */
+  readonly keyPrefix: string;
+}
+
 type KafkaSettings = SettingsOf<typeof kafkaSettings>;
 
 /** @throws SettingsError naming what does not fit together, or a file that cannot be read */
@@ -42,21 +56,24 @@ export function kafkaConnection(settings: KafkaSettings): KafkaConnection {
   return { brokers: settings.KAFKA_BROKERS, ...(tls && { tls }), ...(sasl && { sasl }) };
 }
 
-/**
- * @param url of another server that is reached in the same way: a replica
- * @throws SettingsError, likewise
- */
-export function postgresConnection(
-  settings: SettingsOf<typeof postgresSettings>,
-  url = settings.DATABASE_URL,
-): ServerConnection {
-  return connectionOf('DATABASE', url, settings.DATABASE_PASSWORD, settings);
+/** @throws SettingsError, likewise */
+export function postgresConnection(settings: SettingsOf<typeof postgresSettings>): ServerConnection {
+  return connectionOf('DATABASE', settings.DATABASE_URL, settings.DATABASE_PASSWORD, settings);
 }
 
 /** @throws SettingsError, likewise */
-export function redisConnection(settings: SettingsOf<typeof redisSettings>): ServerConnection & { keyPrefix: string } {
-  const connection = connectionOf('REDIS', settings.REDIS_URL, settings.REDIS_PASSWORD, settings);
-  return { ...connection, keyPrefix: settings.REDIS_KEY_PREFIX };
+export function redisConnection(settings: SettingsOf<typeof redisSettings>): RedisServers {
+  const { REDIS_URL: url, REDIS_MODE: mode, REDIS_SENTINEL_PASSWORD: sentinelPassword } = settings;
+  if (mode === 'single' && url.includes(',')) {
+    throw new SettingsError('REDIS_URL names several servers: set REDIS_MODE=cluster or REDIS_MODE=sentinel');
+  }
+  return {
+    ...connectionOf('REDIS', url, settings.REDIS_PASSWORD, settings),
+    mode,
+    sentinelMaster: settings.REDIS_SENTINEL_MASTER,
+    ...(sentinelPassword() !== '' && { sentinelPassword }),
+    keyPrefix: settings.REDIS_KEY_PREFIX,
+  };
 }
 
 function connectionOf(
@@ -66,7 +83,7 @@ function connectionOf(
   settings: Readonly<Record<string, unknown>>,
 ): ServerConnection {
   const hasPassword = password() !== '';
-  if (hasPassword && new URL(url).password !== '') {
+  if (hasPassword && url.split(',').some((each) => URL.canParse(each) && new URL(each).password !== '')) {
     throw new SettingsError(`${prefix}_PASSWORD and a password in the URL are both given: give one`);
   }
   const tls = readTls(prefix, settings);

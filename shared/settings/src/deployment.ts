@@ -10,6 +10,7 @@ import {
   type Setting,
   secret,
   serverUrl,
+  serverUrls,
   text,
 } from './settings.js';
 
@@ -45,37 +46,33 @@ export const kafkaSettings = {
   KAFKA_SASL_USERNAME: text('User of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
-  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 48, { min: 1, max: 1024 }),
+  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 12, { min: 1, max: 1024 }),
   TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
 };
-
-const postgresUrl = serverUrl(['postgres:', 'postgresql:'], 'DATABASE_TLS');
 
 export const postgresSettings = {
   DATABASE_URL: secret(
     'Postgres of the read model, `postgres://user:password@host:port/database`',
     undefined,
-    postgresUrl,
+    serverUrl(['postgres:', 'postgresql:'], 'DATABASE_TLS'),
   ),
   DATABASE_PASSWORD: credential('Password, instead of one in the URL', ''),
   ...tlsSettings('DATABASE', 'Postgres'),
 };
 
-/** For a service that reads from a replica where it can. */
-export const replicaSettings = {
-  DATABASE_REPLICA_URL: secret(
-    'A replica of it, with the same password and TLS; empty: none. What it lacks is read from `DATABASE_URL`',
-    '',
-    postgresUrl,
-  ),
-};
-
 export const redisSettings = {
   REDIS_URL: secret(
-    'Redis, `redis://user:password@host:port/0`: one server, or the primary behind one address. It may be flushed at any time',
-    undefined,
-    serverUrl(['redis:'], 'REDIS_TLS'),
+    'Redis, `redis://user:password@host:port/0`; of a cluster some of its nodes, and of Sentinels some of them, comma-separated. Empty: none',
+    '',
+    serverUrls(['redis:'], 'REDIS_TLS'),
   ),
+  REDIS_MODE: choice(
+    'What `REDIS_URL` names: one server (`single`), nodes of a Redis Cluster (`cluster`), or Sentinels (`sentinel`)',
+    ['single', 'cluster', 'sentinel'],
+    'single',
+  ),
+  REDIS_SENTINEL_MASTER: text('Name by which the Sentinels know the primary', 'mymaster'),
+  REDIS_SENTINEL_PASSWORD: credential('Password of the Sentinels; empty: none', ''),
   REDIS_PASSWORD: credential('Password, instead of one in the URL', ''),
   ...tlsSettings('REDIS', 'Redis'),
   REDIS_KEY_PREFIX: text('Put before every Redis key', 'mb:'),
@@ -124,6 +121,11 @@ export const limitSettings = {
     min: 1,
     max: 1_000_000,
   }),
+  REMEMBERED_HASHES_PER_MAKER_MAX: integer(
+    'Hashes of a maker that are remembered so that none is accepted twice; those that have expired for less than a day are among them',
+    10_000_000,
+    { min: 1000 },
+  ),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
   CANCEL_WAIT_SECONDS_MAX: integer('How long a cancelling request may have its answer wait for the feed', 5, {
     max: 20,

@@ -150,16 +150,31 @@ export const hidden = <T>(shown: Setting<T>): Setting<T> => ({ ...shown, secret:
 export const serverUrl = (protocols: readonly [string, ...string[]], tlsSetting: string): Setting<string>['schema'] =>
   z
     .string()
-    .refine((value) => value === '' || (URL.canParse(value) && protocols.includes(new URL(value).protocol)), {
+    .refine((value) => value === '' || isUrlOf(value, protocols), {
       error: `must be a URL that begins with ${protocols[0]}//; TLS is set by ${tlsSetting}`,
       abort: true,
     })
-    .refine(
-      (value) => value === '' || ![...new URL(value).searchParams.keys()].some((name) => /^(ssl|tls)/.test(name)),
-      {
-        error: `must have no parameter of TLS, which is set by ${tlsSetting}`,
-      },
-    );
+    .refine((value) => value === '' || !hasTlsParameter(value), {
+      error: `must have no parameter of TLS, which is set by ${tlsSetting}`,
+    });
+
+/** The addresses of several servers, comma-separated, likewise. */
+export const serverUrls = (protocols: readonly [string, ...string[]], tlsSetting: string): Setting<string>['schema'] =>
+  z.string().superRefine((value, context) => {
+    for (const url of value.split(',')) {
+      for (const { message } of serverUrl(protocols, tlsSetting).safeParse(url.trim()).error?.issues ?? []) {
+        context.addIssue(message);
+      }
+    }
+  });
+
+function isUrlOf(value: string, protocols: readonly string[]): boolean {
+  return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+}
+
+function hasTlsParameter(url: string): boolean {
+  return [...new URL(url).searchParams.keys()].some((name) => /^(ssl|tls)/.test(name));
+}
 
 /** A whole number within bounds. Its unit belongs in the name. */
 export const integer = (

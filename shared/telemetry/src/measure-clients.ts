@@ -34,8 +34,12 @@ export function timeOperations(system: System): <T>(operation: () => Promise<T>)
   };
 }
 
-/** Shows the connections of a pool, by the same conventions. @returns what ends it */
-export function observePool(system: System, counts: () => PoolCounts): () => void {
+/**
+ * Shows the connections of a pool, by the same conventions.
+ * @param name differs from those of the other pools of the process
+ * @returns what ends it
+ */
+export function observePool(system: System, name: string, counts: () => PoolCounts): () => void {
   const meter = metrics.getMeter(system);
   const connections = meter.createObservableUpDownCounter('db.client.connection.count', {
     unit: '{connection}',
@@ -45,7 +49,7 @@ export function observePool(system: System, counts: () => PoolCounts): () => voi
     unit: '{request}',
     description: 'Operations that wait for a connection of the pool',
   });
-  const pool = { 'db.client.connection.pool.name': system };
+  const pool = { 'db.client.connection.pool.name': name };
   const observe: Parameters<typeof meter.addBatchObservableCallback>[0] = (result) => {
     const now = counts();
     result.observe(connections, now.idle, { ...pool, 'db.client.connection.state': 'idle' });

@@ -22,7 +22,6 @@ export const PROJECTOR_STEPS = {
   'loading its code': /node:internal\/modules/,
   'decoding facts': /^(decodeMakerEvent|readFact|misplacement) /,
   'describing feeds': /\/fold\/describe-feeds|^encodeBookRecord /,
-  'describing the cache': /^describeCacheChanges |\/shared\/redis\/|redis\/(client|dist)/,
   'describing rows': /\/commit\/|\/shared\/postgres\/|\/pg(-\w+)?\//,
   folding: /\/projector\/dist\/fold\/|\/shared\/domain\/dist\/(?!describe)/,
   'reading and writing records': /\/shared\/kafka\/|platformatic\/kafka/,
@@ -84,7 +83,7 @@ async function measure(
   const { pid } = services.processOf(PROJECTOR);
   const processes = new Map([[PROJECTOR, pid], ...pids]);
   const cpu = () => readCpu([...processes.values()]);
-  // Starting and joining the group do not count.
+  // Starting and getting the partitions do not count.
   const first = await foldedBeyond(0, postgres, services);
   const before = cpu();
   const startedAtMs = performance.now();

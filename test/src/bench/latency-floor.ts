@@ -1,13 +1,12 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { createNode } from '@makerbook/chain';
 import { connectLog } from '@makerbook/kafka';
+import { connectPostgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Bench } from './open-bench.js';
 
 /** What no order and no cancellation can do without, by the clients and on the parts of the services. */
 export interface LatencyFloor {
-  /** One Redis round trip, a hop through the log, one `eth_call`, and two more hops; in milliseconds. */
+  /** One Postgres round trip, a hop through the log, one `eth_call`, and two more hops; in milliseconds. */
   post(): Promise<number>;
   /** Two hops. */
   cancel(): Promise<number>;
@@ -18,7 +17,7 @@ const TOPIC = 'bench.latency-floor';
 
 /** A hop is a record that is appended to a topic of one partition, until a follower of it reads it. */
 export async function openLatencyFloor({ stack, token }: Bench): Promise<LatencyFloor> {
-  const { kafkaBrokers, redisUrl, rpcUrl } = stack.addresses;
+  const { kafkaBrokers, databaseUrl, rpcUrl } = stack.addresses;
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'bench-floor', logger: silentLogger });
   await log.createTopics([{ name: TOPIC, partitions: 1, config: {} }]);
   const appender = log.createAppender({ lingerMs: 0 });
@@ -33,25 +32,19 @@ export async function openLatencyFloor({ stack, token }: Bench): Promise<Latency
     await Promise.all([appender.append([record]), isRead]);
   };
 
-  const { hostname, port } = new URL(redisUrl);
-  const redis = connect({ host: hostname, port: Number(port), noDelay: true });
-  await once(redis, 'connect');
-  const ping = async () => {
-    redis.write('PING\r\n');
-    await once(redis, 'data');
-  };
+  const postgres = connectPostgres({ url: databaseUrl, applicationName: 'bench-floor' });
+  const ask = () => postgres.query('select 1');
 
   const node = createNode({ urls: [rpcUrl], nowMs: () => performance.now() });
   // `balanceOf` of nobody.
   const call = () => node.call('eth_call', [{ to: token, data: `0x70a08231${'0'.repeat(64)}` }, 'latest']);
 
   return {
-    post: () => timeOf([ping, hop, call, hop, hop]),
+    post: () => timeOf([ask, hop, call, hop, hop]),
     cancel: () => timeOf([hop, hop]),
     async stop() {
-      redis.destroy();
       node.close();
-      await log.close();
+      await Promise.all([log.close(), postgres.close()]);
     },
   };
 }

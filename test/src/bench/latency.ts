@@ -22,7 +22,7 @@ import { type BenchMaker, bodyOf } from './sign-orders.js';
 import { median, percentile } from './summarise.js';
 
 /** As a deployment has by default. */
-const PARTITIONS = 48;
+const PARTITIONS = 12;
 const WARMING_SAMPLES = 10;
 const POSTING_MAKERS = 8;
 const ORDERS_PER_MAKER = 1000;

@@ -46,15 +46,14 @@ const tokenOf = (n: number) => word(1_000_000_000 + (n % TOKENS), 20);
 const watchedOrder = (n: number): WatchedOrder => ({
   orderHash: word(n, 32),
   maker: makerOf(n),
-  token: tokenOf(n),
+  makingToken: tokenOf(n),
   expiresAtSeconds: EXPIRES_AT_SECONDS + (n % 100_000),
 });
 
-const reading = ({ maker, token, orderHash }: WatchedOrder): MakerObserved => ({
+const reading = ({ maker, makingToken: token, orderHash }: WatchedOrder): MakerObserved => ({
   type: 'MakerObserved',
   maker,
   block: { number: 1, hash: word(1, 32), timestamp: NOW_SECONDS },
-  term: 1,
   cause: { kind: 'read', occasion: 'ORDER' },
   nonce: '0x0',
   funds: [{ token, balance: '0x56bc75e2d63100001', allowance: '0x56bc75e2d63100000' }],

@@ -31,7 +31,6 @@ interface BenchMaker {
 /** One round of a partition: a POST of one maker and its reading, a DELETE of another one, a block, a fill or new funds. */
 const SUBMITTED = 12;
 const CANCELLED = 5;
-const TERM = 1;
 const RECORDS_PER_APPEND = 500;
 /** Beyond the numbers of all other orders. */
 const STRAY_NUMBERS_FROM = 1_000_000_000;
@@ -106,7 +105,6 @@ export function* mixedFacts(partition: number, { partitions, makers }: MixedLog)
     .filter((maker) => partitionOf(maker, partitions) === partition)
     .map((maker): BenchMaker => ({ maker, open: [], funds: 10n ** 30n }));
   let block = blockAt(0);
-  yield { block, fact: { type: 'TermStarted', term: TERM, holder: 'bench' } };
   for (const { maker } of own) {
     yield { block, fact: { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'bench' } } };
   }
@@ -129,7 +127,7 @@ export function* mixedFacts(partition: number, { partitions, makers }: MixedLog)
     if (isWhole) filled.open.shift();
     filled.funds -= 1n;
     yield { block, fact: observed(filled, fills, block, isWhole ? AMOUNT : AMOUNT / 3n) };
-    yield { block, fact: { type: 'BlockProcessed', block, term: TERM } };
+    yield { block, fact: { type: 'BlockProcessed', block } };
   }
 }
 
@@ -166,7 +164,6 @@ function observed(
     type: 'MakerObserved',
     maker,
     block,
-    term: TERM,
     cause: { kind: 'read', occasion: 'ORDER' },
     nonce: quantity(0n),
     funds: TOKENS.map((token) => {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePort, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { findFreePort, startKafka, startPostgres } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { runServices, type Services } from '../kit/run-services.js';
 
 /** As many as in production. */
-export const PARTITIONS = 48;
+export const PARTITIONS = 12;
 const SEED_MS_MAX = 600_000;
 
 /** A log and a migrated database of a bench's own, for single services. */
@@ -48,20 +48,17 @@ export async function withOwnParts<T>(work: (parts: OwnParts) => Promise<T>): Pr
     await migrate({ url: database.url });
     const postgres = connectPostgres({ url: database.url, statementTimeoutMs: SEED_MS_MAX });
     closing.push(() => postgres.close());
-    const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort() });
-    closing.push(() => redis.stop());
     const environment = {
       KAFKA_BROKERS: kafka.brokers,
       PARTITIONS: String(PARTITIONS),
       DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
     };
     const services = (settings: Readonly<Record<string, string>>) => {
       const started = runServices(folder, { ...environment, ...settings });
       closing.push(() => started.stop());
       return started;
     };
-    const pids = new Map(Object.entries({ Kafka: kafka.pid, Postgres: database.pid, Redis: redis.pid }));
+    const pids = new Map(Object.entries({ Kafka: kafka.pid, Postgres: database.pid }));
     return await work({ log, postgres, databaseUrl: database.url, environment, folder, pids, services, closing });
   } finally {
     await close();

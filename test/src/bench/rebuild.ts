@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { topicNames } from '@makerbook/contracts-events';
-import { findOrders } from '@makerbook/postgres';
+import { openPlacementStore } from '@makerbook/postgres';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { saveRows } from '../kit/save-rows.js';
@@ -122,7 +122,12 @@ async function replayParked(
   const replayFromMs = performance.now();
   await runOperator(['parked', 'replay', ...ids], env);
   const hashes = strays.map(({ fact }) => fact.orderHash);
-  await eventually(async () => (await findOrders(postgres, hashes)).orders.size, count, SETTLED_MS_MAX);
+  const store = openPlacementStore(postgres);
+  const countFound = async () => {
+    const found = await store.findOrders(hashes, Date.now(), false);
+    return found.filter(({ state }) => state === 'FOUND').length;
+  };
+  await eventually(countFound, count, SETTLED_MS_MAX);
   const replayedAtMs = performance.now();
   const again = await runOperator(['parked', 'replay', ...ids], env).then(String, String);
   if (again.match(/was replayed already/g)?.length !== count) throw new Error(`replayed twice: ${again.slice(0, 500)}`);

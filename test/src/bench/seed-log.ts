@@ -27,7 +27,6 @@ export interface SeededLog {
 
 /** Newest blocks that the rows' positions do not cover: the projector commits them a moment later. */
 export const TAIL_BLOCKS = 30;
-const TERM = 1;
 const CONTEXT: MessageContext = { id: 'seeded', source: '/makerbook/bench', timeMs: 0 };
 const RECORDS_PER_APPEND = 500;
 const AMOUNT: Hex = '0x56bc75e2d63100000';
@@ -44,12 +43,11 @@ export async function seedLog(log: Log, postgres: Postgres, seeded: SeededLog): 
       const { key, ...message } = encodeMakerEvent(event, CONTEXT);
       return { topic: topics.makerEvents, partition, key: key ?? '', ...message };
     };
-    yield fact({ type: 'TermStarted', term: TERM, holder: 'bench' });
     if (holds.log) for (const n of numbers[partition] ?? []) yield fact(submitted(seeded, n));
     for (let back = blocks - 1; back >= 0; back -= 1)
-      yield fact({ type: 'BlockProcessed', block: blockBefore(seeded, back), term: TERM });
+      yield fact({ type: 'BlockProcessed', block: blockBefore(seeded, back) });
     // So the next watcher begins at once.
-    yield fact({ type: 'TermEnded', term: TERM, holder: 'bench' });
+    if (partition === 0) yield fact({ type: 'WatcherResigned' });
   });
   await deleteRows(postgres);
   if (!holds.rows) return;
@@ -70,9 +68,8 @@ async function seedRows(postgres: Postgres, seeded: SeededLog, ends: readonly bi
   const { number, timestamp } = blockBefore(seeded, TAIL_BLOCKS);
   for (const [partition, end] of ends.entries()) {
     await postgres.query(
-      `insert into projections (partition, next_offset, block_number, block_timestamp, term)
-       values ($1, $2, $3, $4, $5)`,
-      [partition, String(end - BigInt(TAIL_BLOCKS) - 1n), number, timestamp, TERM],
+      'insert into projections (partition, next_offset, block_number, block_timestamp) values ($1, $2, $3, $4)',
+      [partition, String(end - BigInt(TAIL_BLOCKS)), number, timestamp],
     );
   }
 }

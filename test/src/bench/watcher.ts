@@ -190,6 +190,7 @@ async function withChain<T>(work: (parts: Parts) => Promise<T>): Promise<T> {
       MULTICALL_ADDRESS: contracts?.multicall ?? '',
       // The chain makes blocks on demand, and nothing that is silent changes.
       READY_LAG_SECONDS_MAX: '0',
+      BLOCK_AHEAD_SECONDS_MAX: '1000000',
       SWEEP_PAIRS_PER_SECOND: '0',
     });
     return work({ log, postgres, chain, services: started, token });

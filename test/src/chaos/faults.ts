@@ -1,6 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { statSync } from 'node:fs';
-import { type Chance, childrenOf } from '@makerbook/parts';
+import type { Chance } from '@makerbook/parts';
+import { canFillDisk, fillDisk } from '../kit/fill-disk.js';
 import { type ChaosBed, SERVICES } from './open-bed.js';
 
 /** A harm that is done to one part and ends again. */
@@ -35,7 +34,7 @@ export function listFaults(
 ): { readonly faults: readonly Fault[]; readonly skipped: readonly string[] } {
   const isChain = (name: string) => name === 'anvil';
   const writers = [...bed.brokers, 'Postgres'];
-  const limited = writers.filter((name) => limitFiles(bed.pid(name), []));
+  const limited = writers.filter((name) => canFillDisk(bed.pid(name)));
   const faults = [
     // A node of Kaia loses no block. anvil does at SIGKILL, and at SIGTERM it writes its blocks first.
     ...bed.names.map((name) => signalOnce(bed, isChain(name) ? 'SIGTERM' : 'SIGKILL', name)),
@@ -53,10 +52,10 @@ export function listFaults(
     ]),
     ...SERVICES.map((service) => jumpClock(bed, service)),
     jumpChain(bed),
-    ...limited.map((name) => fillDisk(bed, name)),
+    ...limited.map((name) => fillDiskOf(bed, name)),
   ];
   const skipped = [
-    'clock jump of Kafka, Postgres, Redis, gateway: no means without a preloaded library; no rule of theirs that counts here is by the clock',
+    'clock jump of Kafka, Postgres, Redis, gateway: no means without a preloaded library; no promise hangs on one of them',
     'SIGKILL of anvil: it loses blocks, which no chain of final blocks does; it is stopped by SIGTERM instead',
     ...(limited.length < writers.length ? ['disk full: needs `prlimit` (util-linux), and the right to use it'] : []),
   ];
@@ -181,26 +180,14 @@ function jumpChain(bed: ChaosBed): Fault {
 }
 
 /** No file of the process can be written any more. It may end by that, and is started again with room. */
-function fillDisk(bed: ChaosBed, name: string): Fault {
+function fillDiskOf(bed: ChaosBed, name: string): Fault {
   return {
     kind: 'disk full',
     part: name,
     holdMs: SHORT,
     async begin() {
-      const pid = bed.pid(name);
-      const limit = (bytes: string) => {
-        for (const each of [pid, ...childrenOf(pid)]) limitFiles(each, [`--fsize=${bytes}:`]);
-      };
-      limit('0');
-      return { detail: name, end: async () => limit('unlimited') };
+      const empty = fillDisk(bed.pid(name));
+      return { detail: name, end: async () => empty() };
     },
   };
-}
-
-/** Limits what a process may write, or only reads the limits; as the process's own user. @returns whether it could */
-function limitFiles(pid: number, limits: readonly string[]): boolean {
-  const owner = statSync(`/proc/${pid}`, { throwIfNoEntry: false });
-  if (owner === undefined) return false;
-  const { uid, gid } = owner;
-  return spawnSync('prlimit', ['--pid', String(pid), ...limits], { uid, gid }).status === 0;
 }

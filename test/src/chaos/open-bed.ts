@@ -34,9 +34,9 @@ export interface ChaosBed {
 
 /** Which parts each service calls. */
 const CALLS = {
-  ingress: ['Kafka', 'Redis', 'Postgres'],
+  ingress: ['Kafka', 'Postgres'],
   query: ['Kafka', 'Redis', 'Postgres'],
-  projector: ['Kafka', 'Redis', 'Postgres'],
+  projector: ['Kafka', 'Postgres'],
   'chain-watcher': ['Kafka', 'anvil'],
   'chain-watcher-2': ['Kafka', 'anvil'],
 } as const;

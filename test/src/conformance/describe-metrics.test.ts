@@ -54,7 +54,7 @@ beforeAll(async () => {
   const shared = await import(pathToFileURL(join(root, 'shared/http/dist/observe-requests.js')).href);
   shared.observeRequests();
   timeOperations('redis');
-  observePool('postgresql', () => ({ idle: 0, used: 0, waiting: 0 }));
+  observePool('postgresql', 'postgresql', () => ({ idle: 0, used: 0, waiting: 0 }));
   await untilShown(/^v8js_gc_duration/, /^nodejs_eventloop_delay_p99/);
   let before = new Set(await scrape());
   exposed.set('shared/telemetry', [...before]);

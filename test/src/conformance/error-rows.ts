@@ -569,10 +569,19 @@ const cancellingByPost: readonly ErrorRow[] = [
       pointers: ['/1/orderHash'],
     },
   ),
-  removeByPost('invalid_request', 'a field is unknown', () => removing([someItem, { ...someItem, salt: '0x1' }]), {
+  removeByPost('invalid_request', 'a field is unknown', () => removing([someItem, { ...someItem, hash: '0x1' }]), {
     index: 1,
-    pointers: ['/1/salt'],
+    pointers: ['/1/hash'],
   }),
+  removeByPost(
+    'invalid_request',
+    'the salt of an item is no quantity',
+    () => removing([someItem, { ...someItem, salt: '1' }]),
+    {
+      index: 1,
+      pointers: ['/1/salt'],
+    },
+  ),
   removeByPost('invalid_request', 'there are more items than allowed', () =>
     removing(Array.from({ length: limits.cancelsPerDelete + 1 }, () => someItem)),
   ),

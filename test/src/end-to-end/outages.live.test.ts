@@ -2,7 +2,9 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { MakerbookError, type SignedOrder } from '@makerbook/client';
+import { childrenOf } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
+import { cancelling, requestMaker } from '../kit/make-requests.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
@@ -158,6 +160,28 @@ function answerAt(host: string, port: number): Promise<string> {
   });
 }
 
+const cancel = (maker: TestMaker, { orderHash, order }: SignedOrder) =>
+  maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
+
+/** By DELETE, whose salt is optional. */
+function cancelWithoutSalt({ wallet }: TestMaker, { orderHash, order }: SignedOrder): Promise<Response> {
+  const { sign } = requestMaker(stack.addresses);
+  const { method, target } = cancelling([[orderHash, sign.signCancellation(wallet, orderHash, order.salt)]]);
+  return fetch(stack.addresses.baseUrl + target, { method });
+}
+
+/** Stops all processes of Postgres, so that no statement is answered and no connection is refused. @returns ends it */
+async function freezePostgres(): Promise<() => void> {
+  const pid = stack.processes().find(({ name }) => name === 'Postgres')?.pid ?? 0;
+  await stack.freeze('Postgres');
+  const children = childrenOf(pid);
+  for (const child of children) process.kill(child, 'SIGSTOP');
+  return () => {
+    for (const child of children) process.kill(child, 'SIGCONT');
+    stack.signal('SIGCONT', 'Postgres');
+  };
+}
+
 describe('while a part is away', () => {
   test('Kafka: POST answers 503 in time and stores no half; then all goes on by itself', async () => {
     const maker = await funded();
@@ -176,11 +200,13 @@ describe('while a part is away', () => {
 
     const unsure = tries.filter(({ outcome }) => outcome !== 'stored');
     for (const { orders } of unsure) {
-      const again = await maker.client.placeOrders(orders).then(
-        () => 'stored',
-        ({ code }: MakerbookError) => code,
-      );
-      expect(['stored', 'duplicate']).toContain(again);
+      const again = () =>
+        maker.client.placeOrders(orders).then(
+          () => 'stored',
+          ({ code }: MakerbookError) => code,
+        );
+      // Unavailable until the first try has certainly ended.
+      await eventually(async () => ['stored', 'duplicate'].includes(await again()), true);
     }
     await expectNothingLost(
       maker,
@@ -188,45 +214,69 @@ describe('while a part is away', () => {
     );
   }, 600_000);
 
-  test('Postgres: GET goes on from Redis, POST goes on, and what was posted meanwhile becomes ACTIVE', async () => {
+  test('Postgres hangs: POST is 503, a cancellation is answered with its salt and 503 without, GET goes on', async () => {
     const maker = await funded();
-    const before = await maker.place({}, {});
-    await maker.lists(before, ['ACTIVE', 'ACTIVE']);
+    const [first, second] = (await maker.place({}, {})) as [SignedOrder, SignedOrder];
+    await maker.lists([first, second], ['ACTIVE', 'ACTIVE']);
+    const thaw = await freezePostgres();
+    try {
+      await expect(maker.place({})).rejects.toMatchObject({ code: 'unavailable', status: 503, retryable: true });
+      expect((await cancelWithoutSalt(maker, first)).status).toBe(503);
+      expect(await cancel(maker, first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
+      const { records, readLag } = await maker.client.listOrders();
+      expect([records.length, readLag]).toEqual([2, 'unknown']);
+    } finally {
+      thaw();
+    }
+    await maker.lists([first, second], ['gone', 'ACTIVE']);
+    await eventually(async () => (await maker.place({})).length, 1);
+    await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate' });
+  }, 600_000);
+
+  test('Postgres dies again and again: what was answered is kept, also cancellations, and all goes on by itself', async () => {
+    const maker = await funded();
+    const before = (await maker.place({}, {}, {})) as [SignedOrder, SignedOrder, SignedOrder];
+    await maker.lists(before, ['ACTIVE', 'ACTIVE', 'ACTIVE']);
+    const cancelled = before.slice(1);
     const tries = await whilePosting(maker, async (until) => {
-      await until('stored');
-      for (let kills = 0; kills < 3; kills += 1) {
+      for (const order of cancelled) {
+        await until('stored');
         stack.signal('SIGKILL', 'Postgres');
-        for (let reads = 0; reads < 5; reads += 1) {
-          const { records } = await maker.client.listOrders();
-          expect(records.length).toBeGreaterThanOrEqual(before.length);
-        }
+        expect(await cancel(maker, order)).toEqual([{ orderHash: order.orderHash, status: 'CANCELLED' }]);
+        for (let reads = 0; reads < 5; reads += 1) expect((await maker.client.listOrders()).records).not.toEqual([]);
+        await until('unavailable');
         await stack.ready();
       }
       await until('stored');
     });
+    expect(new Set(tries.map(({ outcome }) => outcome))).toEqual(new Set(['stored', 'unavailable']));
+    await maker.lists(before, ['ACTIVE', 'gone', 'gone']);
     await expectNothingLost(maker, tries);
+    for (const order of before) {
+      await expect(maker.client.placeOrders([order])).rejects.toMatchObject({ code: 'duplicate' });
+    }
   }, 600_000);
 
-  test('Redis: POST answers 503, DELETE and GET go on; and a Redis that lost everything fills anew', async () => {
+  test('Redis: POST, DELETE and GET go on while it hangs, and when it has lost everything', async () => {
     const maker = await funded();
     const [first, second, third] = (await maker.place({}, {}, {})) as [SignedOrder, SignedOrder, SignedOrder];
     await maker.lists([first, second, third], ['ACTIVE', 'ACTIVE', 'ACTIVE']);
-    const cancel = ({ orderHash, order }: SignedOrder) => maker.client.cancelOrders([{ orderHash, salt: order.salt }]);
     await stack.freeze('Redis');
+    let fourth: SignedOrder;
     try {
-      await expect(maker.place({})).rejects.toMatchObject({ code: 'unavailable', status: 503, retryable: true });
-      expect(await cancel(first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
-      await maker.lists([first, second], ['gone', 'ACTIVE']);
+      [fourth] = (await maker.place({})) as [SignedOrder];
+      expect(await cancel(maker, first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
+      await maker.lists([first, second, fourth], ['gone', 'ACTIVE', 'ACTIVE']);
     } finally {
       stack.signal('SIGCONT', 'Redis');
     }
-    await eventually(async () => (await maker.place({})).length, 1);
     stack.signal('SIGKILL', 'Redis');
-    await eventually(async () => (await maker.place({})).length, 1);
-    await expect(maker.client.placeOrders([second])).rejects.toMatchObject({ code: 'duplicate' });
-    await expect(maker.client.placeOrders([first])).rejects.toMatchObject({ code: 'duplicate' });
-    expect(await cancel(second)).toEqual([{ orderHash: second.orderHash, status: 'CANCELLED' }]);
-    await maker.lists([first, second, third], ['gone', 'gone', 'ACTIVE']);
+    expect(await maker.place({})).toHaveLength(1);
+    for (const order of [first, second, fourth]) {
+      await expect(maker.client.placeOrders([order])).rejects.toMatchObject({ code: 'duplicate' });
+    }
+    expect(await cancel(maker, second)).toEqual([{ orderHash: second.orderHash, status: 'CANCELLED' }]);
+    await maker.lists([first, second, third, fourth], ['gone', 'gone', 'ACTIVE', 'ACTIVE']);
   }, 600_000);
 
   test('the chain’s node: orders wait as VALIDATING, and become ACTIVE when it is back', async () => {

@@ -1,4 +1,4 @@
-import { isClockEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import {
   advanceLog,
@@ -33,14 +33,13 @@ export function replayPartition(facts: Iterable<readonly [offset: bigint, fact: 
   };
   for (const [offset, fact] of facts) {
     if (fact.type === 'QuarantineLifted') throw new Error(`${fact.maker} was in quarantine`);
-    if (isClockEvent(fact)) {
+    if (fact.type === 'BlockProcessed') {
       clock = advanceLog(clock, fact);
-      if (fact.type !== 'BlockProcessed') continue;
       for (const [maker, draft] of [...makers].sort(([a], [b]) => (a < b ? -1 : 1)))
         note(maker, draft.advance(clock, offset));
       continue;
     }
-    if (fact.type === 'ServiceModeSet') continue;
+    if (!('maker' in fact)) continue;
     const draft = makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), rules);
     makers.set(fact.maker, draft);
     note(fact.maker, draft.apply(fact, { offset, clock }));

@@ -97,7 +97,7 @@ async function openStage({ rpcUrl }: AnvilPart): Promise<Stage> {
     quoteSigners: signers.map(({ address }) => address),
   });
   const market = await openMarket({ rpcUrl, ...contracts });
-  const [kafka, postgres, redis] = await findFreePorts(3);
+  const [kafka, postgres] = await findFreePorts(2);
   const settings = readEnvironment({
     SERVICE_NAME,
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
@@ -107,7 +107,6 @@ async function openStage({ rpcUrl }: AnvilPart): Promise<Stage> {
     // Nobody is there: this endpoint needs nobody.
     KAFKA_BROKERS: `127.0.0.1:${kafka}`,
     DATABASE_URL: `postgres://127.0.0.1:${postgres}/none`,
-    REDIS_URL: `redis://127.0.0.1:${redis}`,
     PORT: '0',
     OPS_PORT: '0',
     PATCH_REQUESTS_MAX: '100000000',

@@ -3,13 +3,11 @@ import type { MakerEvent } from '@makerbook/contracts-events';
 import { afterTheEnd, type OrderChange, PartitionLog } from './follow-topics.js';
 
 const ref = (number: number) => ({ number, hash: `0x${'bb'.repeat(32)}` as const, timestamp: number });
-const block = (number: number, term: number): MakerEvent => ({ type: 'BlockProcessed', block: ref(number), term });
-const started = (term: number): MakerEvent => ({ type: 'TermStarted', term, holder: 'one' });
-const observed = (number: number, term: number): MakerEvent => ({
+const block = (number: number): MakerEvent => ({ type: 'BlockProcessed', block: ref(number) });
+const observed = (number: number): MakerEvent => ({
   type: 'MakerObserved',
   maker: `0x${'aa'.repeat(20)}`,
   block: ref(number),
-  term,
   cause: { kind: 'read', occasion: 'ORDER' },
   funds: [],
   orders: [],
@@ -17,13 +15,10 @@ const observed = (number: number, term: number): MakerEvent => ({
 
 describe('of a partition counts', () => {
   test.each<[string, readonly MakerEvent[], boolean]>([
-    ['a reading at the last processed block', [started(1), block(5, 1), observed(5, 1)], true],
-    ['a reading at a newer one', [started(1), block(5, 1), observed(9, 1)], true],
-    ['no reading at an older one', [started(1), block(5, 1), observed(4, 1)], false],
-    ['no reading of a lower term', [started(1), started(2), observed(9, 1)], false],
-    ['no block of a lower term', [started(1), started(2), block(9, 1)], false],
-    ['no block that is not newer', [started(1), block(5, 1), started(2), block(5, 2)], false],
-    ['no term that is over', [started(2), started(1)], false],
+    ['a reading at the last processed block', [block(5), observed(5)], true],
+    ['a reading at a newer one', [block(5), observed(9)], true],
+    ['no reading at an older one', [block(5), observed(4)], false],
+    ['no block that is not newer', [block(5), block(5)], false],
   ])('%s', (_, facts, counts) => {
     const log = new PartitionLog();
     const all = facts.map((fact, offset) => log.note(fact, BigInt(offset)));
@@ -32,11 +27,11 @@ describe('of a partition counts', () => {
 
   test('the first message of each block, with its place', () => {
     const log = new PartitionLog();
-    const facts = [started(1), block(5, 1), block(5, 1), started(2), block(6, 1), block(6, 2)];
+    const facts = [block(5), block(5), observed(5), block(6)];
     for (const [offset, fact] of facts.entries()) log.note(fact, BigInt(offset));
     expect(log.processed).toEqual([
-      { block: 5, term: 1, offset: 1n },
-      { block: 6, term: 2, offset: 5n },
+      { block: 5, offset: 0n },
+      { block: 6, offset: 3n },
     ]);
   });
 });

@@ -7,10 +7,9 @@ import { checkPublished } from './check-published.js';
 /** A message to the router about an order. */
 export type OrderChange = Exclude<BookChange, { kind: 'clock' }>;
 
-/** A block whose `BlockProcessed` counts, its term, and its place in the partition. */
+/** A block whose `BlockProcessed` counts, and its place in the partition. */
 export interface ProcessedBlock {
   readonly block: number;
-  readonly term: number;
   readonly offset: bigint;
 }
 
@@ -25,12 +24,10 @@ export interface FollowedTopics {
   factAt(partition: number, offset: bigint): MakerEvent | undefined;
   /** By offset, in the order of the log. */
   facts(partition: number): ReadonlyMap<bigint, MakerEvent>;
-  /** What counts: of the highest term so far, each newer than all before. Oldest first. */
+  /** What counts: each newer than all before. Oldest first. */
   processed(partition: number): readonly ProcessedBlock[];
   /** The newest block that is processed in every partition of the log; -1 before the first. */
   block(): number;
-  /** The lowest term of the newest processed blocks of all partitions; 0 before the first. */
-  blockTerm(): number;
   /** The newest block up to which every partition of the feed is complete; -1 before the first. */
   bookBlock(): number;
   close(): Promise<void>;
@@ -39,7 +36,7 @@ export interface FollowedTopics {
 export interface FactPlace {
   readonly partition: number;
   readonly offset: bigint;
-  /** False where it is of a lower term than the partition has seen, or of a block before the last processed one. */
+  /** False where it is of a block before the last processed one. */
   readonly counts: boolean;
 }
 
@@ -101,7 +98,6 @@ export function followTopics(options: FollowTopicsOptions): FollowedTopics {
     factAt: (partition, offset) => orThrow(logOf(partition).facts.get(offset)),
     processed: (partition) => orThrow(logOf(partition).processed),
     block: () => orThrow(Math.min(...logs.map(({ processed }) => processed.at(-1)?.block ?? -1))),
-    blockTerm: () => orThrow(Math.min(...logs.map(({ processed }) => processed.at(-1)?.term ?? 0))),
     bookBlock: () => orThrow(Math.min(...logs.map((_, partition) => clockOf(partition)?.block.number ?? -1))),
     close: () => log.close(),
   };
@@ -111,19 +107,15 @@ export function followTopics(options: FollowTopicsOptions): FollowedTopics {
 export class PartitionLog {
   readonly facts = new Map<bigint, MakerEvent>();
   readonly processed: ProcessedBlock[] = [];
-  #term = 0;
 
   /** @returns whether it counts */
   note(fact: MakerEvent, offset: bigint): boolean {
     this.facts.set(offset, fact);
-    if (!('term' in fact)) return true;
-    if (fact.term < this.#term) return false;
-    const last = this.processed.at(-1)?.block ?? -1;
-    if (fact.type === 'MakerObserved') return fact.block.number >= last;
-    this.#term = fact.term;
-    if (fact.type !== 'BlockProcessed') return true;
+    if (!('block' in fact)) return true;
     const { number: block } = fact.block;
-    if (block > last) this.processed.push({ block, term: fact.term, offset });
+    const last = this.processed.at(-1)?.block ?? -1;
+    if (fact.type === 'MakerObserved') return block >= last;
+    if (block > last) this.processed.push({ block, offset });
     return block > last;
   }
 }

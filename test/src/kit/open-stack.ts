@@ -69,6 +69,8 @@ export async function openStack({ ownParts, settings = {}, own = {}, report }: O
     TOPIC_PREFIX: topicPrefix,
     REDIS_KEY_PREFIX: `e2e-${name}:`,
     LOG_LEVEL: 'warn',
+    // Tests move the clock of the chain, and those of services.
+    BLOCK_AHEAD_SECONDS_MAX: '100000',
     ...(ownParts ? {} : await sharedParts()),
     ...settings,
   };

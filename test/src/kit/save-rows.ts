@@ -6,9 +6,9 @@ export interface SavedRows {
   restore(): Promise<void>;
 }
 
-/** Keeps a copy of all rows. Once for each database. */
+/** Keeps a copy of all rows that a backup has: unlogged tables are empty after its restore. Once for each database. */
 export async function saveRows(postgres: Postgres): Promise<SavedRows> {
-  const tables = await tablesOf(postgres);
+  const [all, tables] = [await tablesOf(postgres), await tablesOf(postgres, ['p'])];
   await postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read');
     for (const table of tables) await query(`create table ${SAVED}${table} as table ${table}`);
@@ -16,7 +16,7 @@ export async function saveRows(postgres: Postgres): Promise<SavedRows> {
   return {
     restore: () =>
       postgres.transaction(async (query) => {
-        await query(`truncate ${tables.join(', ')}`);
+        await query(`truncate ${all.join(', ')}`);
         for (const table of tables) await query(`insert into ${table} table ${SAVED}${table}`);
       }),
   };
@@ -29,10 +29,13 @@ export async function deleteRows(postgres: Postgres): Promise<void> {
 
 const SAVED = 'saved_';
 
-async function tablesOf(postgres: Postgres): Promise<string[]> {
+/** @param persistence of the tables: `p` is logged, `u` is not */
+async function tablesOf(postgres: Postgres, persistence: readonly string[] = ['p', 'u']): Promise<string[]> {
   const rows = await postgres.query<{ name: string }>(
-    `select table_name as name from information_schema.tables
-     where table_schema = 'public' and table_type = 'BASE TABLE' and table_name <> 'migrations'`,
+    `select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations'
+       and relpersistence::text = any($1)`,
+    [persistence],
   );
   return rows.map(({ name }) => name).filter((name) => !name.startsWith(SAVED));
 }

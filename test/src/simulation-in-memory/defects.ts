@@ -1,9 +1,8 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
-import { foldLowerTerms, RowsInMemory } from '@makerbook/projector/testing';
-import { RedisInMemory } from '@makerbook/redis/testing';
-import { StoreInMemory } from './hold-store.js';
+import { RowsInMemory } from '@makerbook/projector/testing';
+import { PlacementsInMemory } from './hold-placements.js';
 import { type Plan, type PlanOptions, planRun } from './plan-run.js';
 import { type RunOptions, runPlan } from './simulate-service.js';
 
@@ -24,15 +23,19 @@ function broken<Part extends object>(part: Part, promise: keyof Part): () => () 
 export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   { name: 'the position is committed before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
   { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
+  { name: 'a look-up that answered unknown leaves no note', plant: broken(PlacementsInMemory, 'ignoresNotes') },
+  { name: 'requests are decided before the rows can be trusted', plant: broken(PlacementsInMemory, 'ignoresTrust') },
+  { name: 'an order in flight leaves no row', plant: broken(PlacementsInMemory, 'forgetsPlacements') },
   {
-    name: 'what a maker in quarantine has placed is unknown to a cache that was emptied',
-    plant: broken(StoreInMemory, 'hidesQuarantines'),
+    name: 'a cancel is marked and never appended',
+    plant: () => {
+      LogInMemory.losesType = 'OrderCancelled';
+      return () => {
+        LogInMemory.losesType = undefined;
+      };
+    },
   },
-  {
-    name: 'nobody notices that the cache was emptied',
-    plant: broken(RedisInMemory, 'forgetsLosses'),
-  },
-  { name: 'what was not stored stays reserved', plant: broken(RedisInMemory, 'keepsReservations') },
+  { name: 'a pending row is removed too early', plant: broken(RowsInMemory, 'forgetsTooEarly') },
   {
     name: 'a cancellation before its order is forgotten',
     plant: () =>
@@ -46,5 +49,4 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
           },
       ),
   },
-  { name: 'a lower term is folded', options: { onTaken: foldLowerTerms }, plant: () => () => undefined },
 ];

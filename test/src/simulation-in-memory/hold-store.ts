@@ -1,30 +1,51 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Send } from '@makerbook/parts';
 import {
-  type MakerRow,
+  type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
   type ProjectionStore,
   type ReadModel,
 } from '@makerbook/postgres';
-import { RowsInMemory, type Tables } from '@makerbook/projector/testing';
+import { noTables, RowsInMemory, type Tables } from '@makerbook/projector/testing';
+import { PlacementsInMemory } from './hold-placements.js';
+
+/** The rows of all partitions at one moment. */
+interface Snapshot {
+  readonly atMs: number;
+  readonly tables: readonly Tables[];
+}
+
+/** How far a crash can take the rows back. */
+const LOST_MS_MAX = 1_000;
 
 /** Postgres in memory: the rows of each partition, for the one who writes them and for those who read. */
 export class StoreInMemory {
-  /** A planted defect: readers take the rows of a maker in quarantine for all that there is. */
-  static hidesQuarantines = false;
   readonly #rows: readonly RowsInMemory[];
-  #backup: readonly Tables[];
+  readonly #placements: PlacementsInMemory;
+  readonly #nowMs: () => number;
+  #snapshots: Snapshot[] = [];
   isAway = false;
 
   /** @param onCommit called with the partition of each commit */
-  constructor(partitions: number, onCommit: (partition: number) => void) {
-    this.#rows = Array.from({ length: partitions }, (_, partition) => new RowsInMemory(() => onCommit(partition)));
-    this.#backup = this.tables;
+  constructor(partitions: number, nowMs: () => number, onCommit: (partition: number) => void) {
+    this.#nowMs = nowMs;
+    this.#rows = Array.from({ length: partitions }, (_, partition) => {
+      return new RowsInMemory(() => {
+        this.#keepSnapshot();
+        onCommit(partition);
+      });
+    });
+    this.#placements = new PlacementsInMemory(this.#rows);
   }
 
   get tables(): readonly Tables[] {
     return this.#rows.map(({ tables }) => tables);
+  }
+
+  /** Hashes whose cancellation was ever marked. */
+  get marked(): ReadonlySet<Hex> {
+    return this.#placements.marked;
   }
 
   setAway(isAway: boolean): void {
@@ -32,16 +53,19 @@ export class StoreInMemory {
     for (const rows of this.#rows) rows.isAway = isAway;
   }
 
-  backUp(): void {
-    this.#backup = this.tables;
+  /** The server is killed and started again: what is not logged is lost, and all commits of the last `lostMs`. */
+  crash(lostMs: number): void {
+    const left = this.#snapshots.findLast(({ atMs }) => atMs <= this.#nowMs() - lostMs);
+    for (const [partition, rows] of this.#rows.entries()) {
+      rows.crash(lostMs === 0 ? rows.tables : (left?.tables[partition] ?? noTables));
+    }
+    this.#snapshots = [];
+    this.#keepSnapshot();
+    this.#placements.crash();
   }
 
-  restore(): void {
-    for (const [partition, rows] of this.#rows.entries()) rows.tables = this.#backup[partition] ?? rows.tables;
-  }
-
-  empty(): void {
-    for (const rows of this.#rows) rows.empty();
+  prune(): void {
+    for (const rows of this.#rows) rows.prune();
   }
 
   /** For the projector. */
@@ -50,67 +74,50 @@ export class StoreInMemory {
     const storeOf = (partition: number) => stores[partition] ?? fail(partition);
     return {
       takeProjection: (partition) => storeOf(partition).takeProjection(partition),
-      readProjection: (partition) => storeOf(partition).readProjection(partition),
       readMakers: (partition, makers) => storeOf(partition).readMakers(partition, makers),
       findKnownHashes: (partition, keys) => storeOf(partition).findKnownHashes(partition, keys),
       saveProjection: (commit) => storeOf(commit.partition).saveProjection(commit),
-      tryProjection: (commit) => storeOf(commit.partition).tryProjection(commit),
     };
+  }
+
+  /** For ingress. */
+  openPlacements(send: Send, timeoutMs: number): PlacementStore {
+    return this.#placements.connect((serve) => send('decide', serve, unavailable, { isAway: this.isAway, timeoutMs }));
   }
 
   /** For ingress and query. */
   openReadModel(send: Send): ReadModel {
-    const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
     const ask = <T>(serve: (tables: readonly Tables[]) => T) =>
-      send('read', () => serve(this.tables), failure, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
+      send('read', () => serve(this.tables), unavailable, { isAway: this.isAway, timeoutMs: STATEMENT_MS_MAX });
     return {
       projectedPositions: () => ask(positionsOf),
-      hasQuarantined: () => ask((all) => all.some(({ makers }) => [...makers.values()].some(isQuarantined))),
-      findOrders: (hashes) =>
-        ask((tables) => {
-          const rows = hashes.flatMap((hash) => tables.flatMap(({ orders }) => orders.get(hash) ?? []));
-          const orders = rows.map(({ orderHash, maker, recordStart, expiresAtSeconds }) => {
-            return [orderHash, { maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds }] as const;
-          });
-          return { orders: new Map(orders), positions: positionsOf(tables) };
-        }),
-      findEnded: (keys) =>
-        ask((tables) => {
-          const isKnown = (hash: Hex) =>
-            tables.some(({ history, cancelled }) => history.some(isOpeningOf(hash)) || cancelled.has(hash));
-          const isOpen = (hash: Hex) => tables.some(({ orders }) => orders.has(hash));
-          const asked = keys.map(({ orderHash }) => orderHash);
-          return new Set(asked.filter((hash) => isKnown(hash) && !isOpen(hash)));
-        }),
-      loadReservations: (maker, partition, nowSeconds) =>
+      readListState: (maker) =>
         ask((all) => {
-          const tables = all[partition] ?? fail(partition);
-          const accepted = tables.history.flatMap(({ maker: whose, happened, orderHash, expiresAtSeconds }) => {
-            if (whose !== maker || happened !== 'OPENED' || (expiresAtSeconds ?? 0) <= nowSeconds) return [];
-            return [{ orderHash, expiresAtSeconds: expiresAtSeconds ?? 0, isOpen: tables.orders.has(orderHash) }];
-          });
-          const cancelled = [...tables.cancelled.values()].flatMap(({ maker: whose, orderHash, expiresAtSeconds }) => {
-            if (whose !== maker || expiresAtSeconds <= nowSeconds) return [];
-            return [{ orderHash, expiresAtSeconds, isOpen: tables.orders.has(orderHash) }];
-          });
-          const known = new Map([...accepted, ...cancelled].map((one) => [one.orderHash, one]));
+          const isOwn = (row: { readonly maker: Hex }) => row.maker === maker;
+          const placed = all.flatMap(({ inFlight }) => [...inFlight.values()].filter(isOwn));
+          const cancelled = all.flatMap(({ cancelling }) => cancelling.filter(isOwn));
           return {
-            nextOffset: tables.projection.nextOffset,
-            isQuarantined: isQuarantined(tables.makers.get(maker)),
-            accepted: [...known.values()],
+            version: versionOf(all, maker),
+            unsettled: [
+              ...placed.map(({ orderHash, untilMs }) => `placed:${orderHash}${untilMs}`),
+              ...cancelled.map(({ orderHash, untilMs }) => `cancelled:${orderHash}${untilMs}`),
+            ],
+            unfolded: all.flatMap(({ hashes }) =>
+              [...hashes.values()].filter((row) => isOwn(row) && row.state === 'UNFOLDED'),
+            ).length,
+            isUnsure: !this.#placements.isTrusted,
           };
         }),
-      readMakerList: (maker, partition) =>
+      readMakerList: (maker) =>
         ask((all) => {
-          const { orders, projection } = all[partition] ?? fail(partition);
-          const own = [...orders.values()].filter((order) => order.maker === maker);
+          const own = all.flatMap(({ orders }) => [...orders.values()]).filter((order) => order.maker === maker);
           const records = own
             .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
             .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason }) => {
               const end = reason === null ? '"}' : `","reason":"${reason}"}`;
               return { orderHash, acceptedOffset, expiresAtSeconds, json: `${recordStart},"status":"${status}${end}` };
             });
-          return { nextOffset: projection.nextOffset, records };
+          return { version: versionOf(all, maker), records };
         }),
     };
   }
@@ -118,8 +125,8 @@ export class StoreInMemory {
   /** For the watchers, with `projected` in one snapshot. */
   openOrders() {
     return this.tables.flatMap(({ orders }) =>
-      [...orders.values()].map(({ orderHash, maker, makingToken: token, expiresAtSeconds, isObserved }) => {
-        return { orderHash, maker, token, expiresAtSeconds, isObserved };
+      [...orders.values()].map(({ orderHash, maker, makingToken, expiresAtSeconds, isObserved }) => {
+        return { orderHash, maker, makingToken, expiresAtSeconds, isObserved };
       }),
     );
   }
@@ -128,7 +135,7 @@ export class StoreInMemory {
   projected(): readonly ProjectedPartition[] {
     return this.tables.map(({ projection, makers, funding }, partition) => {
       const offset = projection.nextOffset;
-      const { term, block, seconds } = projection.clock;
+      const { block, seconds } = projection.clock;
       const reads = [...makers.values(), ...funding.values()].map(
         (row) => ('block' in row ? row.block : row.nonceBlock) ?? -1,
       );
@@ -138,27 +145,35 @@ export class StoreInMemory {
       return {
         partition,
         nextOffset: offset,
-        term,
         block: block < 0 ? undefined : { number: block, timestamp: seconds },
         newestRead: Math.max(-1, ...reads),
         quarantined: new Map(quarantined),
       };
     });
   }
+
+  #keepSnapshot(): void {
+    const atMs = this.#nowMs();
+    this.#snapshots = this.#snapshots.filter((one, index, all) => {
+      return one.atMs >= atMs - LOST_MS_MAX || (all[index + 1]?.atMs ?? atMs) >= atMs - LOST_MS_MAX;
+    });
+    this.#snapshots.push({ atMs, tables: this.tables });
+  }
 }
 
 const STATEMENT_MS_MAX = 5_000;
+
+const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
 
 function positionsOf(tables: readonly Tables[]): Map<number, bigint> {
   return new Map(tables.map(({ projection }, partition) => [partition, projection.nextOffset]));
 }
 
-function isQuarantined(row: MakerRow | undefined): boolean {
-  return row !== undefined && row.quarantinedOffset !== null && !StoreInMemory.hidesQuarantines;
-}
-
-function isOpeningOf(hash: Hex): (row: Tables['history'][number]) => boolean {
-  return ({ happened, orderHash }) => happened === 'OPENED' && orderHash === hash;
+function versionOf(tables: readonly Tables[], maker: Hex): bigint {
+  return tables.reduce((version, { makers }) => {
+    const own = makers.get(maker)?.listVersion ?? 0n;
+    return own > version ? own : version;
+  }, 0n);
 }
 
 function fail(partition: number): never {

@@ -14,12 +14,8 @@ export interface JudgeAnswersParts {
   /** The plain fold of each. */
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
-  /** When the cache was flushed. */
-  readonly flushedAtMs: readonly number[];
-  /** When the rows were replaced by older ones, or by none. */
-  readonly replacedAtMs: readonly number[];
-  /** Makers who were in quarantine for a time. */
-  readonly quarantined: ReadonlySet<Address>;
+  /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
+  readonly marked: ReadonlySet<Hex>;
 }
 
 interface Told {
@@ -84,9 +80,8 @@ class AnswerJudge {
   }
 
   /**
-   * More open orders of a maker than it may have. Those of which no answer came may come late, and a flushed cache has forgotten
-   * those that were under way; one whose cancel stands before it leaves with the fact that opens it, and its place was another
-   * one's by then. One that has expired takes no place, even where it expired while its own request waited.
+   * More open orders of a maker than it may have. Those of which no answer came may come late. An order whose cancellation
+   * has been sent takes no place, and neither does one that has expired, even where it expired while its own request waited.
    */
   judgeLimits(): string[] {
     const confirmed = new Set(this.#accepted.keys());
@@ -98,10 +93,11 @@ class AnswerJudge {
         open.set(maker, own);
         if (happened === 'REMOVED') own.delete(hash);
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
-        if (this.#isCancelledFirst(hash as Hex) || this.#isForgotten(hash as Hex)) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
+        const atMs = first?.timeMs ?? 0;
         own.add(hash);
-        for (const each of own) if (this.#isExpired(each as Hex, first?.timeMs ?? 0, 10_000)) own.delete(each);
+        for (const each of own)
+          if (this.#isExpired(each as Hex, atMs, 10_000) || this.#isToGo(each as Hex, atMs)) own.delete(each);
         return own.size <= this.#parts.openOrdersMax
           ? []
           : [`${this.#name(hash as Hex)} opened at ${offset} as one too many`];
@@ -114,13 +110,11 @@ class AnswerJudge {
     return cancel !== undefined && submission !== undefined && cancel.offset < submission.offset;
   }
 
-  /** Whether the cache was flushed while the order was under way: then nobody knows of it until it is in the log. */
-  #isForgotten(hash: Hex): boolean {
-    const storedAtMs = this.#submitted.get(hash)?.[0]?.timeMs ?? 0;
-    const postedAtMs = this.#parts.visits.flatMap(({ kind, hashes, receivedAtMs }) =>
-      kind === 'POST' && hashes.includes(hash) ? [receivedAtMs] : [],
+  /** Whether its cancellation was sent by then. */
+  #isToGo(hash: Hex, atMs: number): boolean {
+    return this.#parts.visits.some(
+      ({ kind, hashes, sentAtMs }) => kind === 'DELETE' && sentAtMs <= atMs && hashes.includes(hash),
     );
-    return this.#parts.flushedAtMs.some((ms) => ms <= storedAtMs && postedAtMs.some((posted) => posted <= ms));
   }
 
   #isExpired(hash: Hex, atMs: number, spareMs: number): boolean {
@@ -144,7 +138,7 @@ class AnswerJudge {
     const times = (this.#accepted.get(hash) ?? 0) + 1;
     this.#accepted.set(hash, times);
     if (submitted.length === 0) return [`${this.#name(hash)} was answered with 200, and is not in the log`];
-    if (times > 1 && !this.#isForgotten(hash)) return [`${this.#name(hash)} was accepted twice`];
+    if (times > 1) return [`${this.#name(hash)} was accepted twice`];
     const isOpened = this.#openings(hash).length > 0;
     return isOpened || this.#isCancelledFirst(hash)
       ? []
@@ -165,10 +159,6 @@ class AnswerJudge {
         return [`${this.#name(hash)} opened after it was CANCELLED`];
       return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
     }
-    // The hint of an order goes with its expiry, and then the rows alone can tell of it.
-    const { replacedAtMs, quarantined } = this.#parts;
-    const lackOrders = quarantined.has(maker) || replacedAtMs.some((ms) => ms <= answer.atMs);
-    if (lackOrders && this.#isExpired(hash, receivedAtMs, 0)) return [];
     // Only an order that is posted anew may be open after that.
     const later = new Set(
       this.#parts.visits
@@ -188,13 +178,13 @@ class AnswerJudge {
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
   }
 
-  #judgeList({ maker, sentAt, answer }: Visit): string[] {
+  /** The list is that of a position, and of one behind every write that was answered to the maker before. */
+  #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
     const { reply, at, atMs } = answer;
     const partition = partitionOf(maker, this.#parts.partitions.length);
     const rows = this.#parts.replays[partition]?.rows;
-    const isLagging = reply.headers?.['X-Read-Lag'] !== undefined;
-    const from = isLagging ? 0n : (sentAt[partition] ?? 0n);
+    const from = reply.headers?.['X-Read-Lag'] === undefined ? this.#behindWrites(maker, sentAtMs) : 0n;
     const is = String(reply.body);
     for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
       const expected = rows?.get(offset)?.makers.get(maker);
@@ -204,6 +194,29 @@ class AnswerJudge {
       }
     }
     return [`the list is\n    ${is}, and at ${from} is\n    ${listOf(rows?.get(from)?.makers.get(maker), 0)}`];
+  }
+
+  /** The position behind the facts of the maker that had been answered with 200 by then. */
+  #behindWrites(maker: Address, atMs: number): bigint {
+    const answered = this.#parts.visits.filter(
+      ({ kind, maker: whose, answer }) =>
+        kind !== 'GET' && whose === maker && answer !== undefined && answer.atMs <= atMs && !isRefusal(answer.reply),
+    );
+    const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
+    const isWritten = ({ fact }: Told) => {
+      const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
+      return 'maker' in fact && fact.maker === maker && numbers.has(cause?.requestId ?? '');
+    };
+    const placed = [...this.#submitted.values()].flat().filter(isWritten);
+    // A cancellation that repeats another, or comes after the order's end, changes nothing.
+    const ended = [...this.#cancelled].flatMap(([hash, told]) => {
+      if (!told.some(isWritten) || !this.#parts.marked.has(hash)) return [];
+      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
+      return first ?? [];
+    });
+    return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
   }
 
   #openings(hash: Hex): bigint[] {

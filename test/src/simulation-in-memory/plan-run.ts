@@ -18,8 +18,10 @@ export type Action = { readonly atMs: number } & (
   /** Redis or Postgres answers nobody. */
   | { readonly do: 'outage'; readonly of: 'cache' | 'rows'; readonly forMs: number }
   | { readonly do: 'flush' }
-  /** The rows are copied, replaced by the copy, or lost. */
-  | { readonly do: 'back up' | 'restore' | 'empty' }
+  /** Postgres is killed and started again: it loses what is not logged, and the commits of some last milliseconds. */
+  | { readonly do: 'crash'; readonly lostMs: number }
+  /** Hashes that may be forgotten are deleted. */
+  | { readonly do: 'prune' }
 );
 
 /** A run as a list of actions: it can be kept, cut and run again, also when the code draws otherwise later. */
@@ -27,6 +29,8 @@ export interface Plan {
   readonly seed: number;
   readonly partitions: number;
   readonly hasFaults: boolean;
+  /** Redis may be missing from the start. */
+  readonly hasCache: boolean;
   readonly openOrdersMax: number;
   readonly projector: {
     readonly commitTransitionsMax: number;
@@ -48,7 +52,7 @@ export interface Plan {
 /** Left out, the seed draws it. */
 export interface PlanOptions {
   readonly hasFaults?: boolean | undefined;
-  readonly hasOlderRows?: boolean | undefined;
+  readonly hasCrashes?: boolean | undefined;
   readonly hasKills?: boolean | undefined;
 }
 
@@ -57,8 +61,9 @@ const kinds = ['ingress', 'query', 'projector', 'watcher'] as const;
 
 export function planRun(seed: number, options: PlanOptions = {}): Plan {
   const chance = createChance(seed);
-  const drawn = { hasFaults: chance.oneIn(2), hasOlderRows: chance.oneIn(3), hasKills: !chance.oneIn(4) };
-  const { hasFaults = drawn.hasFaults, hasOlderRows = drawn.hasOlderRows, hasKills = drawn.hasKills } = options;
+  const drawn = { hasFaults: chance.oneIn(2), hasCrashes: chance.oneIn(2), hasKills: !chance.oneIn(4) };
+  const { hasFaults = drawn.hasFaults, hasCrashes = drawn.hasCrashes, hasKills = drawn.hasKills } = options;
+  const cache = chance.pick(['kept', 'kept', 'flushed', 'missing'] as const);
   const partitions = chance.pick([1, 2]);
   const settings = {
     openOrdersMax: chance.pick([2, 4, 100]),
@@ -75,16 +80,36 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
       TAKEOVER_MS: chance.pick([3000, 3000, 1000]),
     },
   };
-  const { actions, endMs } = new Planner(chance, { hasFaults, hasOlderRows, hasKills }).plan();
-  return { seed, partitions, hasFaults, ...settings, actions, quietAtMs: endMs + 10_000 };
+  const { actions, endMs } = new Planner(chance, {
+    hasFaults,
+    hasCrashes,
+    hasKills,
+    isFlushed: cache === 'flushed',
+  }).plan();
+  return {
+    seed,
+    partitions,
+    hasFaults,
+    hasCache: cache !== 'missing',
+    ...settings,
+    actions,
+    quietAtMs: endMs + 10_000,
+  };
+}
+
+interface Disturbances {
+  readonly hasFaults: boolean;
+  readonly hasCrashes: boolean;
+  readonly hasKills: boolean;
+  readonly isFlushed: boolean;
 }
 
 class Planner {
   readonly #actions: Action[] = [{ atMs: 0, do: 'mine', acts: [] }];
   readonly #chance: Chance;
-  readonly #has: { readonly hasFaults: boolean; readonly hasOlderRows: boolean; readonly hasKills: boolean };
+  readonly #has: Disturbances;
 
-  constructor(chance: Chance, has: { hasFaults: boolean; hasOlderRows: boolean; hasKills: boolean }) {
+  constructor(chance: Chance, has: Disturbances) {
     this.#chance = chance;
     this.#has = has;
   }
@@ -118,15 +143,15 @@ class Planner {
 
   #disturb(atMs: number): void {
     const chance = this.#chance;
-    const { hasFaults, hasOlderRows, hasKills } = this.#has;
+    const { hasFaults, hasCrashes, hasKills, isFlushed } = this.#has;
     if (hasKills && chance.oneIn(3)) this.#harm(atMs, chance.pick(kinds));
     if (hasFaults && chance.oneIn(10)) {
       this.#actions.push({ atMs, do: 'outage', of: chance.pick(['cache', 'rows']), forMs: chance.pick([300, 6_000]) });
     }
-    if (hasKills && chance.oneIn(6)) this.#actions.push({ atMs, do: 'flush' });
-    if (hasOlderRows && chance.oneIn(5)) {
-      this.#actions.push({ atMs, do: chance.pick(['back up', 'back up', 'restore', 'empty'] as const) });
-    }
+    if (isFlushed && chance.oneIn(3)) this.#actions.push({ atMs, do: 'flush' });
+    if (hasCrashes && chance.oneIn(6))
+      this.#actions.push({ atMs, do: 'crash', lostMs: chance.pick([0, 20, 200, 600]) });
+    if (chance.oneIn(8)) this.#actions.push({ atMs, do: 'prune' });
     const maker = chance.below(MAKERS);
     const forMs = chance.pick([50, 1000, 6000, 15_000]);
     if (chance.oneIn(14)) this.#actions.push({ atMs, do: 'quarantine', maker, forMs });

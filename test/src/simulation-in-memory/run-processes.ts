@@ -7,17 +7,17 @@ import {
   TOPICS,
   type WatcherWorld,
 } from '@makerbook/chain-watcher/testing';
+import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { createRoutes, readEnvironment as readIngressSettings } from '@makerbook/ingress';
+import { appendMsMaxOf, createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Life } from '@makerbook/parts';
 import { type Calm, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import { type After, PostgresUnavailable } from '@makerbook/postgres';
 import type { Projector } from '@makerbook/projector/testing';
-import { consumePartition, createCacheRefresh, createTestProjector, type Holder } from '@makerbook/projector/testing';
+import { consumePartition, createTestProjector, type Holder } from '@makerbook/projector/testing';
 import { createListRoute, readEnvironment as readQuerySettings } from '@makerbook/query';
-import { createPartitionRefresher } from '@makerbook/redis';
 import type { RedisInMemory } from '@makerbook/redis/testing';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
@@ -28,7 +28,7 @@ export const CHAIN_ID = 8217;
 export const SERVICE_NAME = 'Simulated';
 const REDIS_PREFIX = 'mb:';
 const REDIS_MS_MAX = 1_500;
-const LOG_MS_MAX = 5_000;
+const LOG_MS_MAX = 1_500;
 
 /** Everything outside of the processes. */
 export interface World {
@@ -77,7 +77,8 @@ const common = {
   CHAIN_ID: String(CHAIN_ID),
   LIMIT_ORDER_PROTOCOL_ADDRESS: PROTOCOL,
 };
-const ingressSettings = readIngressSettings(common);
+/** Short: most of a run is over before Postgres would be trusted again. */
+const ingressSettings = readIngressSettings({ ...common, POSTGRES_TIMEOUT_MS: '500', APPEND_TIMEOUT_MS: '1500' });
 const querySettings = readQuerySettings(common);
 /** What was called off does nothing. */
 function afterOf(life: Life): After {
@@ -91,28 +92,39 @@ function afterOf(life: Life): After {
 }
 
 export function runIngress(life: Life, draw: number, world: World): Handle {
-  const { plan, store, onFatal } = world;
-  const { log, redis, requests } = connect(life, draw, world);
+  const { plan, store: postgres, onFatal } = world;
+  const { log, requests } = connect(life, draw, world);
+  const settings = {
+    ...ingressSettings,
+    PARTITIONS: plan.partitions,
+    MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
+  };
+  const rows = postgres.openReadModel(requests.sender);
+  const store = postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS);
+  const shared = { logger: silentLogger, now: () => life.nowMs(), after: afterOf(life) };
+  const { makerEvents: makerEventsTopic } = TOPICS;
+  const trust = keepTrust({ store, log, rows, makerEventsTopic, appendMsMax: appendMsMaxOf(settings), ...shared });
   const routes = createRoutes(
-    { ...ingressSettings, PARTITIONS: plan.partitions, MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax },
+    settings,
     {
       log,
-      redis,
       topics: { areVerified: () => true },
-      rows: store.openReadModel(requests.sender),
+      rows,
+      store,
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
-      makerEventsTopic: TOPICS.makerEvents,
+      makerEventsTopic,
     },
     {
-      lag: { seconds: () => 0, stop: () => undefined },
+      lag: { appended: () => undefined, seconds: () => 0, stop: () => undefined },
+      trust,
       quoteSigner: { missing: ['QUOTE_SIGNER_KEY'] },
-      logger: silentLogger,
-      now: () => life.nowMs(),
-      after: afterOf(life),
+      ...shared,
     },
   );
   return (method, request) => {
-    const route = routes.find((each) => each.method === method);
+    // A cancellation has its hashes in the body here, where each may have its salt.
+    const path = method === 'DELETE' ? paths.cancellations : paths.limitOrders;
+    const route = routes.find((each) => each.method === 'POST' && each.path === path);
     if (route === undefined) throw new Error(`there is no ${method}`);
     return route.handle(request);
   };
@@ -124,14 +136,13 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
   const route = createListRoute(
     { ...querySettings, PARTITIONS: plan.partitions },
     {
-      log,
       redis,
       rows: store.openReadModel(requests.sender),
-      replica: undefined,
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
-      makerEventsTopic: TOPICS.makerEvents,
+      nowMs: () => life.nowMs(),
+      monotonicMs: () => life.nowMs(),
+      after: afterOf(life),
     },
-    { logger: silentLogger, nowMs: () => life.nowMs(), monotonicMs: () => life.nowMs(), after: afterOf(life) },
   );
   return (_, request) => route.handle(request);
 }
@@ -139,12 +150,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
 /** @returns a holder for each partition */
 export function runProjector(life: Life, draw: number, world: World): readonly Holder[] {
   const { plan, store, parked, onTaken, onFatal, note } = world;
-  const { log, redis, requests } = connect(life, draw, world);
-  let epochs = 0;
-  const randomEpoch = () => {
-    epochs += 1;
-    return `${life.name}-${epochs}`;
-  };
+  const { log, requests } = connect(life, draw, world);
   const projector: Projector = createTestProjector({
     store: store.connect(requests.sender),
     log,
@@ -153,7 +159,6 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
     partitions: plan.partitions,
     routingGraceSeconds: GRACE_SECONDS,
     ...plan.projector,
-    refreshCache: createCacheRefresh(createPartitionRefresher(redis, { randomEpoch }), silentLogger, () => undefined),
     taken: () => {
       for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
     },
@@ -176,10 +181,10 @@ export function startWatcher(life: Life, draw: number, world: World): void {
   const { log, requests } = connect(life, draw, world);
   const seen: WatcherWorld = {
     chain,
-    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5 },
-    batchRecordsMax: 500,
+    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
     note,
     onFatal,
+    onTakeOver: () => undefined,
   };
   const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
   runWatcher(
@@ -188,15 +193,12 @@ export function startWatcher(life: Life, draw: number, world: World): void {
     seen,
     {
       log,
-      appender: log.createAppender(),
       loadOrders: (onOrders) =>
         requests.send(
           'open orders',
           () => {
             onOrders(store.openOrders());
-            return store
-              .projected()
-              .map(({ block, ...one }) => ({ ...one, block: block && { ...block, hash: undefined } }));
+            return store.projected();
           },
           failure,
           { isAway: store.isAway },

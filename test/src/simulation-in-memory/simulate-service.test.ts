@@ -32,7 +32,7 @@ test.each(kept)('the kept run $file, without a defect, is right', async ({ plan 
 });
 
 test('the same plan does the same again', async () => {
-  const plan = planRun(8, { hasFaults: true, hasKills: true, hasOlderRows: true });
+  const plan = planRun(8, { hasFaults: true, hasKills: true, hasCrashes: true });
   const trace = await traceOf(plan);
   expect(trace.length).toBeGreaterThan(100);
   expect(await traceOf(plan)).toEqual(trace);

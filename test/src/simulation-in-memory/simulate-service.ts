@@ -109,8 +109,6 @@ class Run {
   readonly #fatal: string[] = [];
   readonly #commits: Commit[] = [];
   readonly #wrong: string[] = [];
-  readonly #flushedAtMs: number[] = [];
-  readonly #replacedAtMs: number[] = [];
   #running: Process[] = [];
   #started = 0;
   readonly #quarantined = new Set<Address>();
@@ -132,9 +130,9 @@ class Run {
       chain: new Chain(),
       log,
       redis: new RedisInMemory(nowMs),
-      store: new StoreInMemory(plan.partitions, (partition) => this.#onCommit(partition)),
+      store: new StoreInMemory(plan.partitions, nowMs, (partition) => this.#onCommit(partition)),
       calm: { isCalm: false } as Calm,
-      cache: { isAway: false },
+      cache: { isAway: !plan.hasCache },
       parked: new Set(),
       onTaken: options.onTaken,
       note,
@@ -158,7 +156,7 @@ class Run {
     this.#note(() => 'from now on nothing fails');
     const { calm, cache, store } = this.#world;
     calm.isCalm = true;
-    cache.isAway = false;
+    cache.isAway = !this.#plan.hasCache;
     store.setAway(false);
     for (const { life } of this.#running.splice(2)) life.kill();
     for (const kind of ['ingress', 'query', 'projector', 'watcher'] as const) this.#start(kind, 1);
@@ -188,12 +186,10 @@ class Run {
         partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
-        flushedAtMs: this.#flushedAtMs,
-        replacedAtMs: this.#replacedAtMs,
-        quarantined: this.#quarantined,
+        marked: this.#world.store.marked,
       }),
     );
-    const judged = { chain, orders, partitions, isSteady: false, isInOrder: false, isFenced: true };
+    const judged = { chain, orders, partitions, isSteady: false, isInOrder: true };
     wrong.push(...judgeLog({ ...judged, isSwept: this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0 }).wrong);
     const isAnswered =
       (kind: Visit['kind']) =>
@@ -291,20 +287,15 @@ class Run {
       case 'suspend':
         return this.#suspend(action);
       case 'flush':
-        this.#flushedAtMs.push(this.time.nowMs);
         return redis.flush();
-      case 'back up':
-        return store.backUp();
-      case 'restore':
-        this.#replacedAtMs.push(this.time.nowMs);
-        return store.restore();
-      case 'empty':
-        this.#replacedAtMs.push(this.time.nowMs);
-        return store.empty();
+      case 'crash':
+        return store.crash(action.lostMs);
+      case 'prune':
+        return store.prune();
       case 'outage': {
         const setAway = (isAway: boolean) => {
           if (action.of === 'rows') store.setAway(isAway);
-          else cache.isAway = isAway;
+          else cache.isAway = isAway || !this.#plan.hasCache;
         };
         setAway(true);
         return this.time.after(action.forMs, () => setAway(false));
@@ -384,7 +375,6 @@ function lineOf(record: StoredRecord): string {
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return at + fact.unreadable;
   const block = 'block' in fact ? ` at ${fact.block.number}` : '';
-  const term = 'term' in fact ? ` (term ${fact.term})` : '';
   const whose = 'maker' in fact ? ` ${nameOf(fact.maker)}` : '';
-  return `${at}${fact.type}${whose}${'orderHash' in fact ? ` ${fact.orderHash.slice(0, 10)}` : ''}${block}${term}`;
+  return `${at}${fact.type}${whose}${'orderHash' in fact ? ` ${fact.orderHash.slice(0, 10)}` : ''}${block}`;
 }

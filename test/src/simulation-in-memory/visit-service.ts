@@ -21,8 +21,7 @@ export interface Visit {
   readonly hashes: readonly Hex[];
   /** When the service had it; when it was sent, where nobody had it. */
   receivedAtMs: number;
-  /** The ends of the log when it was sent. */
-  readonly sentAt: readonly bigint[];
+  readonly sentAtMs: number;
   /** Undefined: nothing was answered. */
   answer: Answer | undefined;
 }
@@ -64,6 +63,7 @@ export interface Server {
 export interface VisitParts {
   readonly makers: MakersAtWork;
   readonly nowMs: () => number;
+  /** The ends of the log. */
   readonly ends: () => readonly bigint[];
   readonly note: (line: () => string) => void;
   /** A process of the service, if one runs. */
@@ -130,13 +130,14 @@ export class Visits {
   }
 
   cancel(orders: readonly SignedOrder[], chance: Chance): Promise<Visit> {
-    const signatures = orders.map((order) => {
-      const salt = hexToBytes(`0x${(this.#numberOf(order) + 1).toString(16).padStart(64, '0')}`);
-      const digest = requestHashers.hashCancellation({ orderHash: hexToBytes(order.hash), salt }, 'uint256');
-      return this.#signatureOf(order.maker, bytesToHex(digest));
+    const hasSalts = chance.oneIn(2);
+    const body = orders.map(({ hash: orderHash, ...order }) => {
+      const salt: Hex = `0x${(this.#numberOf({ ...order, hash: orderHash }) + 1).toString(16)}`;
+      const request = { orderHash: hexToBytes(orderHash), salt: hexToBytes(`0x${salt.slice(2).padStart(64, '0')}`) };
+      const digest = requestHashers.hashCancellation(request, 'uint256');
+      return { orderHash, signature: this.#signatureOf(order.maker, bytesToHex(digest)), ...(hasSalts && { salt }) };
     });
-    const query = { orderHashes: orders.map(({ hash }) => hash).join(), signatures: signatures.join() };
-    return this.#send('DELETE', orders, { query }, chance);
+    return this.#send('DELETE', orders, { body }, chance);
   }
 
   list(maker: Address, chance: Chance): Promise<Visit> {
@@ -152,7 +153,7 @@ export class Visits {
   }
 
   #numberOf(order: SignedOrder): number {
-    return this.#parts.makers.orders.indexOf(order);
+    return this.#parts.makers.orders.findIndex(({ hash }) => hash === order.hash);
   }
 
   #signatureOf(maker: Address, digest: Hex): Hex {
@@ -174,7 +175,7 @@ export class Visits {
     const hashes = orders.flatMap(({ hash }) => hash ?? []);
     const maker = first?.maker ?? '0x';
     const number = this.all.length;
-    const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAt: ends(), answer: undefined };
+    const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAtMs: nowMs(), answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
     const server = find(kind === 'GET' ? 'query' : 'ingress', chance);

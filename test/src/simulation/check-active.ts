@@ -30,7 +30,7 @@ export interface Checked {
  * Holds every message to the router to what it means. ACTIVE says that the order can be filled, with what remains, at the
  * last processed block, or at the newer one at which its maker was read last: what is read of a maker beyond the processed
  * blocks is all of it. That has to be true when the message is sent, and each time that another block is processed while the
- * message is the newest one: whichever watcher holds the term, also one that
+ * message is the newest one: whichever watcher publishes, also one that
  * catches up; and for an order from its first message on, whatever happened to it before it was posted.
  */
 export async function checkActive(given: FeedToCheck): Promise<Checked> {

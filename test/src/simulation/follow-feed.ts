@@ -15,7 +15,7 @@ export interface Message {
 }
 
 /** The router's feed, and the log's clock beside it. Each call throws once a message came twice, too late, or cannot be read. */
-export interface Feed extends Pick<FollowedTopics, 'block' | 'blockTerm' | 'bookBlock' | 'close'> {
+export interface Feed extends Pick<FollowedTopics, 'block' | 'bookBlock' | 'close'> {
   /** Every message about an order, as they came. */
   messages(orderHash: string): readonly Message[];
   /** Where in the log a block was processed, for this maker; undefined where it was left out. */
@@ -101,10 +101,7 @@ function lineOf(fact: MakerEvent): string {
   const { type } = fact;
   switch (type) {
     case 'BlockProcessed':
-      return `${type} ${fact.block.number} term ${fact.term}`;
-    case 'TermStarted':
-    case 'TermEnded':
-      return `${type} ${fact.term} by ${fact.holder}`;
+      return `${type} ${fact.block.number}`;
     case 'MakerObserved': {
       const funds = fact.funds.map(
         ({ token, balance, allowance }) => `${token.slice(0, 8)} has ${BigInt(balance)}, allows ${BigInt(allowance)}`,
@@ -114,7 +111,7 @@ function lineOf(fact: MakerEvent): string {
           `${orderHash.slice(0, 10)} filled ${BigInt(filled)}${cancelled ? ' cancelled' : ''}`,
       );
       const nonce = fact.nonce === undefined ? [] : [`nonce ${BigInt(fact.nonce)}`];
-      return `${type} at ${fact.block.number} term ${fact.term}: ${[...nonce, ...funds, ...orders].join(', ')}`;
+      return `${type} at ${fact.block.number}: ${[...nonce, ...funds, ...orders].join(', ')}`;
     }
     case 'OrderSubmitted':
     case 'OrderCancelled':

@@ -77,6 +77,8 @@ export async function openSimulation(): Promise<Simulation> {
       HALT_LINGER_MS: '0',
       SWEEP_PAIRS_PER_SECOND: '2000',
       TAKEOVER_MS: '500',
+      // Blocks come faster than their timestamps grow.
+      BLOCK_AHEAD_SECONDS_MAX: '1000000',
     };
     const order = async (...words: string[]) => {
       const env = { PATH: process.env['PATH'], ...environment, LOG_LEVEL: 'error' };

@@ -108,7 +108,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
     for (let left = chance.below(13); left > 0; left -= 1) {
       done(await actOnChain(chain, protocol, fixture, [...orders.accepted, ...orders.kept], chance));
     }
-    // What it had reserved waits for its lease: that takes seconds, so it is rare.
+    // What it had in flight stays for some ten seconds, so it is rare.
     if (chance.oneIn(50) && services.isRunning('projector')) done(await faults.killIngressUnder(request));
     const seconds = drawSeconds(chance);
     if (chance.oneIn(3)) {
@@ -130,7 +130,7 @@ export async function simulateSeed(simulation: Simulation, { seed, steps }: Seed
       for (let block = 1; block <= blocks; block += 1) await makeBlock(block === disturbed);
       if (chance.oneIn(12)) for (let left = chance.between(5, 25); left > 0; left -= 1) await mine(1);
       await faults.settle();
-      // Whether the holder of the term is gone, a standby sees by a block that is not processed.
+      // Whether the watcher that publishes is gone, a standby sees by a block that is not processed.
       await mine(1);
       const found = await compareViews(simulation, subjects, made);
       for (const [state, times] of found.states) {

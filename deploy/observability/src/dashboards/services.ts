@@ -66,7 +66,7 @@ const queryService: DashboardSpec = {
         ...http('query'),
         lines('Lists', 'reqps', query(rate('query_lists_total', 'source', 'age'), '{{source}} {{age}}')),
         lines('Lists offered to Redis', 'reqps', maybe(rate('query_cache_fills_total', 'outcome'), '{{outcome}}')),
-        lines('Replays checked without Redis', 'reqps', maybe(rate('query_replay_checks_local_total'), 'per s')),
+        lines('Replays checked by one process alone', 'reqps', maybe(rate('query_replay_checks_local_total'), 'per s')),
         lines('Makers on the whitelist', 'short', query('query_makers_admitted', '{{instance}}')),
       ],
     },
@@ -96,11 +96,6 @@ const projector: DashboardSpec = {
         lines('Facts of a commit', 'short', ...quantiles('projector_commit_facts')),
         lines('Facts', 'short', query(rate('projector_facts_total', 'type'), '{{type}}, per s')),
         lines('Transitions', 'short', query(rate('projector_transitions_total', 'kind'), '{{kind}}, per s')),
-        lines(
-          'Refreshes of Redis',
-          'short',
-          query(rate('projector_cache_refreshes_total', 'outcome'), '{{outcome}}, per s'),
-        ),
       ],
     },
     {
@@ -152,10 +147,10 @@ const chainWatcher: DashboardSpec = {
       ],
     },
     {
-      title: 'Terms',
+      title: 'Who publishes',
       panels: [
-        lines('Holder of the term', 'short', each('holders')),
-        lines('Term', 'short', query('max(chain_watcher_term_number)', 'number')),
+        lines('Holder', 'short', each('holders')),
+        lines('Take-overs', 'short', each('takeovers_total')),
         lines('Halts', 'short', each('halts_total')),
         lines(
           'Records of the log',

@@ -36,7 +36,7 @@ beforeAll(async () => {
   });
   await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config: {} }]);
 });
-/** While another watcher holds the term, one that is started is a standby, and asks for no block. */
+/** While another watcher publishes, one that is started is a standby, and asks for no block. */
 const endWatchers = async () => {
   for (const watcher of watchers.splice(0)) await watcher.stop();
 };

@@ -4,19 +4,19 @@ import { eventTopics } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { causeOf, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
+import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
-import type { CatchUpProgress, TermWork } from './term-work.js';
 
 /**
  * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows the
  * number of pairs, not of blocks. Then the head is published as processed.
  * @param before the last block that was processed
- * @returns the head; undefined where the term was lost meanwhile
+ * @returns the head; undefined where another watcher took over meanwhile
  */
-export async function catchUpAtHead(work: TermWork, before: BlockHeader): Promise<BlockHeader | undefined> {
-  const { reader, position, signal, publisher, partitions, term } = work;
+export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Promise<BlockHeader | undefined> {
+  const { reader, position, signal, publisher, partitions } = work;
   const retry = work.retryFor('blocks');
   const head = await retry(() => readHeadAfter(before, work));
   // From here on an order that is new in the log is read at the head or later.
@@ -27,7 +27,7 @@ export async function catchUpAtHead(work: TermWork, before: BlockHeader): Promis
   }
   if (signal.aborted) return undefined;
   const block = blockRefOf(head);
-  await work.mutex.run(() => retry(() => publisher.publishBlock([], block, term, [...Array(partitions).keys()])));
+  await work.mutex.run(() => retry(() => publisher.publishBlock([], block, [...Array(partitions).keys()])));
   position.processed = block;
   position.catchUp = undefined;
   work.onBlock(block, 0, undefined);
@@ -35,13 +35,13 @@ export async function catchUpAtHead(work: TermWork, before: BlockHeader): Promis
 }
 
 /** Reports how far catching up has come. */
-export function reportProgress({ position, onCatchUp }: TermWork, progress: CatchUpProgress): void {
+export function reportProgress({ position, onCatchUp }: HolderWork, progress: CatchUpProgress): void {
   position.catchUp = progress;
   onCatchUp(progress);
 }
 
 /** The head of a chain that holds the block before: else a node of another chain could have its head published. */
-async function readHeadAfter(before: BlockHeader, { node, followed }: TermWork): Promise<BlockHeader> {
+async function readHeadAfter(before: BlockHeader, { node, followed }: HolderWork): Promise<BlockHeader> {
   return (await readKnown(node, before, followed.newestRead())).newest;
 }
 
@@ -52,9 +52,9 @@ async function publishMakers(
   changed: ChangedOrders,
   head: BlockHeader,
   reader: MakerReader,
-  work: TermWork,
+  work: HolderWork,
 ): Promise<void> {
-  const { watched, publisher, readingBlocks, mutex, signal, term } = work;
+  const { watched, publisher, readingBlocks, mutex, signal } = work;
   const retry = work.retryFor('blocks');
   let from: number | undefined = 0;
   let done = 0;
@@ -66,7 +66,7 @@ async function publishMakers(
         const at = await readingBlocks.choose(head);
         // At a later block than the one whose logs were matched, other orders may have changed.
         const { touched, next } = nextMakers(work, start, at.number > head.number, changed);
-        const observed = await readMakers(reader, touched.makers.values(), at, term);
+        const observed = await readMakers(reader, touched.makers.values(), at);
         await publisher.publish(await onlyNews(observed, work));
         done += touched.makers.size;
         return next;
@@ -77,7 +77,7 @@ async function publishMakers(
 
 /** Watched makers by their slots, from one on, until there is enough for one request or two; and the slot to go on from. */
 function nextMakers(
-  { watched }: TermWork,
+  { watched }: HolderWork,
   from: number,
   withOrders: boolean,
   changed: ChangedOrders,
@@ -101,7 +101,7 @@ async function matchMissedLogs(
   from: number,
   head: BlockHeader,
   reader: MakerReader,
-  work: TermWork,
+  work: HolderWork,
 ): Promise<ChangedOrders> {
   const { watched, signal } = work;
   const retry = work.retryFor('blocks');
@@ -127,7 +127,7 @@ async function readRange(
   last: number,
   span: RangeSpan,
   reader: MakerReader,
-  work: TermWork,
+  work: HolderWork,
 ): Promise<{ readonly logs: readonly ChainLog[]; readonly blocks: number }> {
   const blocks = Math.min(span.blocks, last - start + 1);
   try {

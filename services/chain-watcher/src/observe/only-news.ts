@@ -1,7 +1,7 @@
 import { partitionOf } from '@makerbook/kafka';
 import type { Observed } from '../publish/publish-observed.js';
 import { within } from '../wait.js';
-import type { TermWork } from './term-work.js';
+import type { HolderWork } from './holder-work.js';
 
 /**
  * Leaves out readings that say what the log holds as its newest. What was appended last is read back first, or a value that
@@ -9,7 +9,7 @@ import type { TermWork } from './term-work.js';
  */
 export async function onlyNews(
   observed: readonly Observed[],
-  { watched, followed, publisher, partitions, wait }: TermWork,
+  { watched, followed, publisher, partitions, wait }: HolderWork,
 ): Promise<readonly Observed[]> {
   const concerned = new Set(observed.map(({ fact }) => partitionOf(fact.maker, partitions)));
   const isReadBack = (one: number) => publisher.isBefore(one, followed.partitions[one]?.position ?? 0n);

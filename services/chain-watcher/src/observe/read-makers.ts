@@ -31,14 +31,13 @@ export async function readMakers(
   reader: MakerReader,
   makers: Iterable<MakerToRead>,
   header: BlockHeader,
-  term: number,
 ): Promise<Observed[]> {
   const parts = [...makers].flatMap(partsOf);
   const calls = parts.flatMap((part) => callsOf(part, reader.protocol));
   if (calls.length === 0) return [];
   const values = (await reader.state.read(header.hash, calls)).values();
   const block = blockRefOf(header);
-  return parts.map((part) => ({ fact: observe(part, reader, values, block, term), trace: part.trace }));
+  return parts.map((part) => ({ fact: observe(part, reader, values, block), trace: part.trace }));
 }
 
 /** The block as facts name it. */
@@ -74,7 +73,6 @@ function observe(
   { protocol, onUnreadable }: MakerReader,
   values: Iterator<bigint | undefined>,
   block: BlockRef,
-  term: number,
 ): MakerObserved {
   const take = (): bigint | undefined => values.next().value;
   const takeOfProtocol = (): bigint => {
@@ -102,6 +100,6 @@ function observe(
       cancelled: takeOfProtocol() !== 0n,
     }),
   );
-  const read = { maker, block, term, cause, funds, orders: ordersNow };
+  const read = { maker, block, cause, funds, orders: ordersNow };
   return { type: 'MakerObserved', ...read, ...(nonceNow === undefined ? {} : { nonce: nonceNow }) };
 }

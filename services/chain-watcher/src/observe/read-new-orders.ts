@@ -6,8 +6,8 @@ import { type Batch, inBatchSpan } from '@makerbook/telemetry';
 import { within } from '../wait.js';
 import { Touched } from '../watch/match-logs.js';
 import type { WatchedSet } from '../watch/watched-set.js';
+import type { HolderWork } from './holder-work.js';
 import { readMakers } from './read-makers.js';
-import type { TermWork } from './term-work.js';
 
 /**
  * Reads every order that no reading in the log names, until the signal is aborted: the order's own state (it may have been
@@ -15,7 +15,7 @@ import type { TermWork } from './term-work.js';
  * Every later block is matched with the order in the watched set, so together they leave no gap. An order whose record does
  * not count in the log is still unread, and is read anew.
  */
-export async function readNewOrders(work: TermWork): Promise<void> {
+export async function readNewOrders(work: HolderWork): Promise<void> {
   const { signal, wait, settings, retryFor, followed, nowMs } = work;
   const retry = retryFor('orders');
   /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
@@ -40,7 +40,7 @@ interface Appended {
   readonly offset: bigint;
 }
 
-async function readAndPublish(work: TermWork, appended: Map<number, Appended>): Promise<void> {
+async function readAndPublish(work: HolderWork, appended: Map<number, Appended>): Promise<void> {
   const { watched, signal, reader, publisher, position, partitions } = work;
   if (signal.aborted || reader === undefined || position.matched === undefined) return;
   const at = await work.readingBlocks.choose(position.matched);
@@ -53,7 +53,7 @@ async function readAndPublish(work: TermWork, appended: Map<number, Appended>): 
   if (at.number > (position.processed?.number ?? -1)) touched.widen();
   const makers = orders.map((order) => makerOf(order, watched));
   const last = await inBatchSpan(describeReading(work, orders, at), async () =>
-    publisher.publish(await readMakers(reader, touched.makers.values(), at, work.term)),
+    publisher.publish(await readMakers(reader, touched.makers.values(), at)),
   );
   for (const [n, order] of orders.entries()) {
     const partition = partitionOf(makers[n] ?? '', partitions);
@@ -66,7 +66,7 @@ function makerOf(order: number, watched: WatchedSet): Address {
 }
 
 /** For the span of a reading: it belongs to the traces of the requests that submitted the orders. */
-function describeReading({ watched, topics }: TermWork, orders: readonly number[], at: BlockHeader): Batch<number> {
+function describeReading({ watched, topics }: HolderWork, orders: readonly number[], at: BlockHeader): Batch<number> {
   return {
     topic: topics.makerEvents,
     parts: orders,
@@ -80,7 +80,7 @@ function describeReading({ watched, topics }: TermWork, orders: readonly number[
 }
 
 /** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */
-function waitingOrders({ watched, followed }: TermWork, appended: Map<number, Appended>): number[] {
+function waitingOrders({ watched, followed }: HolderWork, appended: Map<number, Appended>): number[] {
   for (const [order, { partition, offset }] of appended) {
     if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);
   }

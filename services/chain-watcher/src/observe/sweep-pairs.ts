@@ -1,16 +1,16 @@
 import { accountIn } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { Touched } from '../watch/match-logs.js';
+import type { HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
 import { type MakerReader, readMakers } from './read-makers.js';
-import type { TermWork } from './term-work.js';
 
 /**
  * Reads makers anew that no log touches: all of them over and over, so many pairs in a second, for tokens that change
  * balances or allowances without a log (rebasing, fees); and pairs that could not be read, some blocks later. They are read
  * at the block that was processed last. Only what the log does not hold already is published.
  */
-export async function sweepPairs(work: TermWork, reader: MakerReader): Promise<void> {
+export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise<void> {
   const { settings, sweep, signal, nowMs, wait } = work;
   const retry = work.retryFor('sweep');
   const read = (choose: () => Touched) => retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
@@ -36,13 +36,13 @@ export async function sweepPairs(work: TermWork, reader: MakerReader): Promise<v
 }
 
 /** False where it is to be done later: what else changed by the block to be read at is not in the log yet. */
-async function readAndPublish(touched: Touched, work: TermWork, reader: MakerReader): Promise<boolean> {
-  const { position, readingBlocks, publisher, sweep, term } = work;
+async function readAndPublish(touched: Touched, work: HolderWork, reader: MakerReader): Promise<boolean> {
+  const { position, readingBlocks, publisher, sweep } = work;
   const { matched, processed } = position;
   if (matched === undefined || processed?.number !== matched.number) return false;
   const at = await readingBlocks.choose(matched);
   if (at.number > matched.number) return false;
-  const observed = await readMakers(reader, touched.makers.values(), at, term);
+  const observed = await readMakers(reader, touched.makers.values(), at);
   const news = await onlyNews(observed, work);
   await publisher.publish(news);
   for (const { tokens } of touched.makers.values()) sweep.pairs += tokens.size;
@@ -52,7 +52,7 @@ async function readAndPublish(touched: Touched, work: TermWork, reader: MakerRea
 
 /** Watched makers by their slots, from one on, with so many pairs; and the slot to go on from, undefined when none is left. */
 function nextPairs(
-  { watched, settings }: TermWork,
+  { watched, settings }: HolderWork,
   from: number,
 ): { readonly touched: Touched; readonly next: number | undefined } {
   const touched = new Touched(watched);
@@ -66,7 +66,7 @@ function nextPairs(
 }
 
 /** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
-function unreadablePairs({ watched }: TermWork, { state }: MakerReader): Touched {
+function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): Touched {
   const touched = new Touched(watched);
   const pairs = new Set<number>();
   for (const call of state.suspects().values()) {

@@ -7,15 +7,15 @@ import { matchLogs, type Touched } from '../watch/match-logs.js';
 import type { WatchedSet } from '../watch/watched-set.js';
 import { CATCH_UP, catchUpAtHead, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
+import type { HolderWork } from './holder-work.js';
 import { blockRefOf, readMakers } from './read-makers.js';
-import type { TermWork } from './term-work.js';
 
 /**
  * Publishes every block, from the last one that all partitions have, until the signal is aborted.
  * @throws ChainContradiction when the chain is not the one of the log: a block's parent is another block than the one
  * before it. Nothing of such a block is published.
  */
-export async function watchBlocks(work: TermWork): Promise<void> {
+export async function watchBlocks(work: HolderWork): Promise<void> {
   const { source, signal, position, settings } = work;
   const retry = work.retryFor('blocks');
   position.matched = (await retry(() => resume(work))) ?? (await retry(() => startAtHead(work)));
@@ -51,7 +51,7 @@ export async function watchBlocks(work: TermWork): Promise<void> {
 }
 
 /** The block to go on from: the oldest of the newest ones of the partitions. Undefined where none has one. */
-async function resume(work: TermWork): Promise<BlockHeader | undefined> {
+async function resume(work: HolderWork): Promise<BlockHeader | undefined> {
   const oldest = work.followed.oldestBlock();
   const newest = work.followed.newestBlock();
   if (oldest === undefined || newest === undefined) return undefined;
@@ -64,25 +64,25 @@ async function resume(work: TermWork): Promise<BlockHeader | undefined> {
 /**
  * The very first block of the log. No order was read before it: all of them are read as new orders.
  */
-async function startAtHead(work: TermWork): Promise<BlockHeader> {
-  const { node, publisher, partitions, term, position } = work;
+async function startAtHead(work: HolderWork): Promise<BlockHeader> {
+  const { node, publisher, partitions, position } = work;
   const head = await readBlock(node, 'latest');
   if (head === undefined) throw new RpcUnavailable('the node has no newest block');
   const block = blockRefOf(head);
-  await publisher.publishBlock([], block, term, [...Array(partitions).keys()]);
+  await publisher.publishBlock([], block, [...Array(partitions).keys()]);
   position.processed = block;
   work.onBlock(block, 0, undefined);
   return head;
 }
 
 /** In a trace of its own, which goes on in the facts of the block and in what they lead to. */
-function processBlock(block: SourceBlock, work: TermWork): Promise<void> {
+function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
   const { number, hash } = block.header;
-  const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash, 'makerbook.term': work.term };
+  const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash };
   return inSpan('process block', { root: true, attributes }, () => publishBlock(block, work));
 }
 
-async function publishBlock({ header, logs }: SourceBlock, work: TermWork): Promise<void> {
+async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Promise<void> {
   const { watched, reader, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
@@ -96,7 +96,7 @@ async function publishBlock({ header, logs }: SourceBlock, work: TermWork): Prom
     const facts = await retry(async () => {
       const lacking = partitionsWithout(header, work);
       const observed = touched === undefined ? [] : await readTouched(touched, header, lacking, work);
-      await work.publisher.publishBlock(observed, block, work.term, lacking);
+      await work.publisher.publishBlock(observed, block, lacking);
       return observed.length;
     });
     position.processed = block;
@@ -109,17 +109,17 @@ async function readTouched(
   touched: Touched,
   header: BlockHeader,
   lacking: readonly number[],
-  { reader, readingBlocks, partitions, term }: TermWork,
+  { reader, readingBlocks, partitions }: HolderWork,
 ): Promise<Observed[]> {
   if (reader === undefined || touched.makers.size === 0) return [];
   const at = await readingBlocks.choose(header);
   if (at.number > header.number) touched.widen();
   const makers = [...touched.makers.values()].filter(({ maker }) => lacking.includes(partitionOf(maker, partitions)));
-  return readMakers(reader, makers, at, term);
+  return readMakers(reader, makers, at);
 }
 
 /** Partitions that do not have the block: after a crash between them, some do. */
-function partitionsWithout({ number, hash }: BlockHeader, { followed }: TermWork): number[] {
+function partitionsWithout({ number, hash }: BlockHeader, { followed }: HolderWork): number[] {
   const lacking: number[] = [];
   for (const [partition, { block }] of followed.partitions.entries()) {
     if (block?.number === number && block.hash !== undefined && block.hash !== hash) {
@@ -136,7 +136,7 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: TermWork
  * A partition that has no block yet may have readings, of blocks that nobody knows any more: all of its makers are read with
  * its first block.
  */
-function touchUnprocessed(touched: Touched, { watched, followed, partitions }: TermWork): void {
+function touchUnprocessed(touched: Touched, { watched, followed, partitions }: HolderWork): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
   for (const slot of watched.makerSlots()) {
     const partition = partitionOf(watched.makerAddress(slot), partitions);

@@ -1,4 +1,4 @@
-import { type ClockEvent, isClockEvent, type MakerEvent, type MakerFact } from '@makerbook/contracts-events';
+import type { BlockProcessed, MakerEvent, MakerFact } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   advanceLog,
@@ -30,7 +30,7 @@ export function isUnfoldable(fact: MakerEvent): boolean {
 
 /** A fact that was not folded for a maker in quarantine, and the clock before it. */
 interface MissedFact {
-  readonly fact: MakerFact | ClockEvent;
+  readonly fact: MakerFact | BlockProcessed;
   readonly offset: bigint;
   readonly clock: LogClock;
 }
@@ -44,16 +44,13 @@ export class PartitionFold {
   private readonly makerOf = new Map<Hex, Address>();
   private readonly hashes = rememberHashes();
   private readonly rules: Rules;
-  private readonly isFenced: boolean;
 
-  /** @param isFenced false: a lower term counts, a planted defect */
-  constructor({ routingGraceSeconds, isFenced = true }: { routingGraceSeconds: number; isFenced?: boolean }) {
+  constructor({ routingGraceSeconds }: Pick<Rules, 'routingGraceSeconds'>) {
     this.rules = { routingGraceSeconds, ...this.hashes };
-    this.isFenced = isFenced;
   }
 
-  apply(given: MakerEvent, offset: bigint): readonly Transition[] {
-    const transitions = this.change(this.isFenced ? given : this.unfenced(given), offset);
+  apply(fact: MakerEvent, offset: bigint): readonly Transition[] {
+    const transitions = this.change(fact, offset);
     this.hashes.note(transitions);
     return transitions;
   }
@@ -88,10 +85,10 @@ export class PartitionFold {
   }
 
   private change(fact: MakerEvent, offset: bigint): readonly Transition[] {
-    if (fact.type === 'ServiceModeSet') return [];
+    if (fact.type === 'ServiceModeSet' || fact.type === 'WatcherResigned') return [];
     if (fact.type === 'QuarantineLifted') return this.release(fact.maker, offset);
     const { clock } = this;
-    if (!isClockEvent(fact)) {
+    if (fact.type !== 'BlockProcessed') {
       if (fact.type === 'OrderSubmitted') this.makerOf.set(fact.orderHash, fact.maker);
       const maker = this.makers.get(fact.maker) ?? new MakerDraft(unknownMaker(fact.maker), this.rules);
       this.makers.set(fact.maker, maker);
@@ -126,8 +123,8 @@ export class PartitionFold {
     const gone = missed.flatMap(({ fact, offset: at, clock }) => {
       if (isUnfoldable(fact)) return [];
       draft.dueAtSeconds = 0;
-      const isTime = isClockEvent(fact);
-      const happened = isTime ? draft.advance(advanceLog(clock, fact), at) : draft.apply(fact, { offset: at, clock });
+      const isBlock = fact.type === 'BlockProcessed';
+      const happened = isBlock ? draft.advance(advanceLog(clock, fact), at) : draft.apply(fact, { offset: at, clock });
       this.hashes.note(happened);
       return happened.flatMap((each) =>
         each.kind === 'OrderRemoved' ? [{ ...each, order: { ...each.order, inBook: false } }] : [],
@@ -140,9 +137,5 @@ export class PartitionFold {
     const released = new MakerDraft({ ...snapshotOf(draft), orders: new Map(orders), dueAtSeconds: 0 }, this.rules);
     this.makers.set(maker, released);
     return [...gone, ...released.release(offset)];
-  }
-
-  private unfenced(fact: MakerEvent): MakerEvent {
-    return 'term' in fact ? { ...fact, term: Math.max(fact.term, this.clock.term) } : fact;
   }
 }

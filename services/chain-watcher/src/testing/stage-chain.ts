@@ -6,7 +6,6 @@ import {
   type MakerEvent,
   type MakerFact,
   type QuarantineLifted,
-  type TermStarted,
   topicNames,
   topicSpecs,
 } from '@makerbook/contracts-events';
@@ -228,27 +227,21 @@ export class Stage {
     await this.appender.append(records);
   }
 
-  /** Publishes the chain's newest block to one partition alone, as a holder of the term that crashes right after it. */
-  async publishBlockTo(partition: number, term: number): Promise<void> {
+  /** Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it. */
+  async publishBlockTo(partition: number): Promise<void> {
     const block = await this.provider.getBlock('latest');
     if (block === null) throw new Error('no newest block');
     const { number, timestamp } = block;
     await this.appendTo(partition, {
       type: 'BlockProcessed',
       block: { number, timestamp, hash: block.hash as Hex },
-      term,
     });
   }
 
   /** Appends a fact about the whole partition. */
-  async appendTo(partition: number, fact: BlockProcessed | TermStarted): Promise<void> {
+  async appendTo(partition: number, fact: BlockProcessed): Promise<void> {
     const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
     await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
-  }
-
-  /** The newest term of the log. */
-  term(): number {
-    return Math.max(0, ...this.folds.map(({ clock }) => clock.term));
   }
 
   /** Calls a view at the newest block. */
@@ -276,6 +269,8 @@ export class Stage {
       TAKEOVER_MS: '500',
       // Blocks come when a test mines them.
       READY_LAG_SECONDS_MAX: '0',
+      // Many at once, each a second later than the one before.
+      BLOCK_AHEAD_SECONDS_MAX: '100000',
       // Neither is slow, but the machine may be: what is tried again would be counted.
       RPC_TIMEOUT_MS: '30000',
       KAFKA_TIMEOUT_MS: '30000',

@@ -6,7 +6,7 @@ import type { FollowedLog } from './follow-log.js';
 import type { WatchedSet } from './watched-set.js';
 
 export interface FollowBookOptions {
-  readonly log: Log;
+  readonly log: Pick<Log, 'followTopic'>;
   readonly topics: Pick<TopicNames, 'book'>;
   readonly watched: WatchedSet;
   readonly followed: FollowedLog;

@@ -4,10 +4,11 @@ import {
   decodeMakerEvent,
   type MakerEvent,
   misplacement,
+  servicePartition,
   type TopicNames,
   traceOf,
 } from '@makerbook/contracts-events';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds } from '@makerbook/domain';
 import {
   type Following,
@@ -17,36 +18,19 @@ import {
   RecordsDeleted,
   type StoredRecord,
 } from '@makerbook/kafka';
+import type { ProjectedPartition } from '@makerbook/postgres';
 import type { WatchedSet } from './watched-set.js';
 
 /** A block of the log. The hash is not known where the block comes from the snapshot and is not in the log's tail. */
 export interface LogBlock {
   readonly number: number;
-  readonly hash: Hex | undefined;
+  readonly hash?: Hex;
   readonly timestamp: number;
-}
-
-/** One partition as it was folded when the snapshot was made: the log is read from there on. */
-export interface PartitionStart {
-  readonly nextOffset: bigint;
-  /** 0: none was started yet. */
-  readonly term: number;
-  readonly block: LogBlock | undefined;
-  /** The newest block at which anything that the snapshot holds was read; -1 where nothing was. */
-  readonly newestRead: number;
-  /** Makers in quarantine: of each the snapshot has what was before this offset, and nothing that came later. */
-  readonly quarantined: ReadonlyMap<Address, bigint>;
 }
 
 /** What the log holds of one partition, as far as it was read. */
 export interface PartitionView {
-  /** The highest term: what carries a lower one does not count. */
-  term: number;
-  /** Who started that term first; undefined where the record was not read. */
-  holder: string | undefined;
-  /** The holder of that term has resigned. */
-  hasEnded: boolean;
-  /** The newest block that counts. */
+  /** The newest block. */
   block: LogBlock | undefined;
   blockReadAtMs: number;
   /** The next offset to be read. */
@@ -54,7 +38,7 @@ export interface PartitionView {
 }
 
 export interface FollowLogOptions {
-  readonly log: Log;
+  readonly log: Pick<Log, 'followTopic'>;
   readonly topics: Pick<TopicNames, 'makerEvents'>;
   readonly partitions: number;
   readonly watched: WatchedSet;
@@ -69,27 +53,21 @@ export class LogContradiction extends Error {
   override readonly name = 'LogContradiction';
 }
 
-/**
- * The log of facts, read into the watched set and into a view of each partition: its term, its newest block, and how far it
- * was read.
- */
+/** The log of facts, read into the watched set and into a view of each partition: its newest block, and how far it was read. */
 export class FollowedLog {
   readonly partitions: readonly PartitionView[];
   private readonly options: FollowLogOptions;
   private readonly waiters = new Set<() => void>();
-  private starts: readonly PartitionStart[] = [];
+  /** How far each partition was folded when the snapshot was made; those that are not there were not. */
+  private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
   private following: Following | undefined;
   private newestReadBlock = -1;
-  private newestLogBlock = -1;
-  private termsSinceBlock = 0;
+  private isResigned = false;
   private readonly seen = { records: 0, unreadable: 0 };
 
   constructor(options: FollowLogOptions) {
     this.options = options;
     this.partitions = Array.from({ length: options.partitions }, () => ({
-      term: 0,
-      holder: undefined,
-      hasEnded: false,
       block: undefined,
       blockReadAtMs: options.nowMs(),
       position: 0n,
@@ -97,21 +75,20 @@ export class FollowedLog {
   }
 
   /**
-   * Reads the log from the snapshot on. A short tail before it is read for its terms and blocks alone, as the snapshot does
-   * not have the blocks' hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in
+   * Reads the log from the snapshot on. A short tail before it is read for its blocks alone, as the snapshot does not have
+   * their hashes, and more of it for makers in quarantine. Resolves when everything that was in the log is in
    * the watched set.
    * @throws LogContradiction where the snapshot is of another log
    */
-  async start(starts: readonly PartitionStart[]): Promise<void> {
+  async start(starts: readonly ProjectedPartition[]): Promise<void> {
     const { log, topics, onFatal } = this.options;
-    this.starts = starts;
-    for (const [partition, view] of this.partitions.entries()) {
-      const { term = 0, block, newestRead = -1 } = starts[partition] ?? {};
-      Object.assign(view, { term, block });
+    this.starts = new Map(starts.map((each) => [each.partition, each]));
+    for (const { partition, block, newestRead } of starts) {
+      this.view(partition).block = block;
       this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
-      const { nextOffset = 0n, quarantined } = starts[partition] ?? {};
+      const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
       const tail = nextOffset > TAIL_RECORDS ? nextOffset - TAIL_RECORDS : 0n;
       return [...(quarantined?.values() ?? [])].reduce((first, offset) => (offset < first ? offset : first), tail);
     });
@@ -145,9 +122,9 @@ export class FollowedLog {
     return this.newestReadBlock;
   }
 
-  /** Terms that were started since the newest block was processed. */
-  termsWithoutBlock(): number {
-    return this.termsSinceBlock;
+  /** The watcher that published has stopped, and none has published since. */
+  hasResigned(): boolean {
+    return this.isResigned;
   }
 
   /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
@@ -214,7 +191,7 @@ export class FollowedLog {
 
   /** Up to where facts about its maker are in the snapshot. */
   private knownTo(partition: number, fact: MakerEvent): bigint {
-    const { nextOffset = 0n, quarantined } = this.starts[partition] ?? {};
+    const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
     return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
   }
 
@@ -228,11 +205,12 @@ export class FollowedLog {
         if (isKnown) return;
         const { orderHash, maker, order } = fact;
         const expiresAtSeconds = boundedSeconds(BigInt(order.expiresAt));
-        watched.add({ orderHash, maker, token: order.making.token, expiresAtSeconds }, unread);
+        watched.add({ orderHash, maker, makingToken: order.making.token, expiresAtSeconds }, unread);
         return;
       }
       case 'MakerObserved':
-        if (fact.term < view.term || fact.block.number < (view.block?.number ?? -1)) return;
+        this.notePublished(partition);
+        if (fact.block.number < (view.block?.number ?? -1)) return;
         this.newestReadBlock = Math.max(this.newestReadBlock, fact.block.number);
         if (!isKnown) watched.noteObserved(fact);
         return;
@@ -243,22 +221,20 @@ export class FollowedLog {
       case 'BlockProcessed':
         this.noteBlock(partition, fact);
         return;
-      case 'TermStarted':
-        if (fact.term < view.term || (fact.term === view.term && view.holder !== undefined)) return;
-        if (partition === 0 && fact.term > view.term) this.termsSinceBlock += 1;
-        Object.assign(view, { term: fact.term, holder: fact.holder, hasEnded: false });
-        return;
-      case 'TermEnded':
-        // One that resigned before it had started its term everywhere: the fold counts from here on as well.
-        if (fact.term > view.term) Object.assign(view, { term: fact.term, holder: fact.holder });
-        if (fact.term === view.term) view.hasEnded = true;
+      case 'WatcherResigned':
+        this.isResigned = true;
         return;
       default:
         return;
     }
   }
 
-  private noteBlock(partition: number, { block, term }: BlockProcessed): void {
+  /** A resignation is in partition 0: what is published behind it there is another watcher's. */
+  private notePublished(partition: number): void {
+    if (partition === servicePartition) this.isResigned = false;
+  }
+
+  private noteBlock(partition: number, { block }: BlockProcessed): void {
     const { nowMs, watched } = this.options;
     const view = this.view(partition);
     const known = view.block;
@@ -267,12 +243,8 @@ export class FollowedLog {
         `partition ${partition} of the log holds two blocks ${block.number}: ${known.hash} and ${block.hash}`,
       );
     }
-    if (term < view.term) return;
+    this.notePublished(partition);
     if (known !== undefined && block.number < known.number) return;
-    // Not compared with the snapshot's block: the terms before its record do not count either.
-    if (block.number > this.newestLogBlock) this.termsSinceBlock = 0;
-    this.newestLogBlock = Math.max(this.newestLogBlock, block.number);
-    if (term > view.term) Object.assign(view, { term, holder: undefined, hasEnded: false });
     view.block = {
       number: block.number,
       hash: block.hash,
@@ -287,7 +259,7 @@ export class FollowedLog {
   }
 }
 
-/** Records before the snapshot that are read for their terms and blocks. */
+/** Records before the snapshot that are read for their blocks. */
 const TAIL_RECORDS = 500n;
 const EXPIRY_MARGIN_SECONDS = 10;
 

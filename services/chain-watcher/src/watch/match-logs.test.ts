@@ -19,7 +19,7 @@ const orders: readonly (readonly [Hex, Address, Address])[] = [
 ];
 const watched = new WatchedSet();
 for (const [orderHash, ofMaker, making] of orders) {
-  watched.add({ orderHash, maker: ofMaker, token: making, expiresAtSeconds: 2 ** 31 }, undefined);
+  watched.add({ orderHash, maker: ofMaker, makingToken: making, expiresAtSeconds: 2 ** 31 }, undefined);
 }
 
 /** An account as a topic. */

@@ -10,14 +10,13 @@ const UNREAD: UnreadOrder = { sinceMs: 0, trace: undefined };
 const orderOf = (n: number, maker = 1, token = 1, expiresAtSeconds = 100): WatchedOrder => ({
   orderHash: hashOf(n),
   maker: accountOf(maker),
-  token: accountOf(100 + token),
+  makingToken: accountOf(100 + token),
   expiresAtSeconds,
 });
 const reading = (maker: number, rest: Partial<MakerObserved>): MakerObserved => ({
   type: 'MakerObserved',
   maker: accountOf(maker),
   block: { number: 1, hash: hashOf(1), timestamp: 1 },
-  term: 1,
   cause: { kind: 'read', occasion: 'ORDER' },
   funds: [],
   orders: [],
@@ -79,7 +78,7 @@ function take(set: WatchedSet, step: Step): void {
 function compare(set: WatchedSet, { orders }: Model): void {
   const open = [...orders.values()];
   const makers = new Set(open.map(({ maker }) => maker));
-  const pairs = new Set(open.map(({ maker, token }) => `${maker} ${token}`));
+  const pairs = new Set(open.map(({ maker, makingToken }) => `${maker} ${makingToken}`));
   expect(set.sizes()).toEqual({ orders: open.length, pairs: pairs.size, makers: makers.size });
   expect(new Set(unreadIn(set))).toEqual(new Set(orders.keys()));
   for (let n = 0; n <= 4; n += 1) {
@@ -92,7 +91,7 @@ function compare(set: WatchedSet, { orders }: Model): void {
       new Set(own.map(({ orderHash }) => orderHash)),
     );
     expect(new Set(set.ordersOf(slot).map((order) => set.tokenAddress(set.pairOf(order))))).toEqual(
-      new Set(own.map(({ token }) => token)),
+      new Set(own.map(({ makingToken }) => makingToken)),
     );
   }
 }

@@ -6,8 +6,7 @@ import { KeyIndex, readWords } from './key-index.js';
 export interface WatchedOrder {
   readonly orderHash: Hex;
   readonly maker: Address;
-  /** The making token. */
-  readonly token: Address;
+  readonly makingToken: Address;
   readonly expiresAtSeconds: number;
 }
 
@@ -51,10 +50,10 @@ export class WatchedSet {
   private readonly key = new Uint32Array(8);
 
   /** Adds the order unless it is there. */
-  add({ orderHash, maker, token, expiresAtSeconds }: WatchedOrder, unread: UnreadOrder | undefined): void {
+  add({ orderHash, maker, makingToken, expiresAtSeconds }: WatchedOrder, unread: UnreadOrder | undefined): void {
     if (this.findOrder(orderHash) >= 0) return;
     const makerSlot = this.makers.findOrInsert(readWords(maker, 2, 5, this.key));
-    const pair = this.addToPair(makerSlot, token);
+    const pair = this.addToPair(makerSlot, makingToken);
     const order = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
     const count = this.makerOrders[makerSlot] ?? 0;
     const first = count === 0 ? NONE : at(this.firstOrder, makerSlot);

@@ -9,9 +9,8 @@ import {
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
-import { createRedisUser, openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
+import { openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
-import { connectRedis, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Wallet } from 'ethers';
 import { readEnvironment } from '../env.js';
@@ -25,14 +24,13 @@ export const testDomain = {
   verifyingContract: '0x00000000000000000000000000000000000000aa',
 } as const;
 
-/** The service with a log, a read model and a cache of its own, for live tests. */
+/** The service with a log and a read model of its own, for live tests. */
 export interface TestIngress {
   readonly url: string;
   readonly opsUrl: string;
   readonly log: Log;
-  /** Gates that the service alone goes through: the test's own connections stay. */
-  readonly gates: { readonly redis: TcpGate; readonly postgres: TcpGate };
-  readonly redis: RedisConnection;
+  /** A gate that the service alone goes through: the test's own connections stay. */
+  readonly gates: { readonly postgres: TcpGate };
   readonly postgres: Postgres;
   readonly partitions: number;
   readonly makerEventsTopic: string;
@@ -42,8 +40,6 @@ export interface TestIngress {
   showMode(mode: ServiceMode): Promise<void>;
   /** All facts of the log so far that are not blocks, with their partition. */
   readonly facts: FakeProjector['facts'];
-  /** Lets Redis vouch for all that was written before `agoMs`: as if it had lost nothing since then. */
-  ageRedis(agoMs: number): Promise<void>;
   /** Pauses and resumes the fake projector. */
   pauseProjection(): void;
   resumeProjection(): void;
@@ -66,23 +62,21 @@ const fixedSettings = {
   OPS_PORT: '0',
   LOG_LEVEL: 'error',
   // A slow part of a busy machine would count as away.
-  REDIS_TIMEOUT_MS: String(SLOW_MS),
-  PROJECTION_WAIT_MS: String(SLOW_MS),
-  COLD_WAIT_MS: String(SLOW_MS),
+  POSTGRES_TIMEOUT_MS: String(SLOW_MS),
+  PLACE_WAIT_MS: String(SLOW_MS),
   APPEND_TIMEOUT_MS: String(SLOW_MS),
   CANCEL_WAIT_SECONDS_MAX: '20',
 };
 
 /**
- * Starts the service on the run's Kafka, Postgres and Redis. A fake projector maintains the read model and the cache's
- * positions.
+ * Starts the service on the run's Kafka and Postgres. A fake projector maintains the read model.
  */
 export async function startTestIngress(
   environment: Record<string, string> = {},
   kafkaBrokers: string = testParts().kafkaBrokers,
 ): Promise<TestIngress> {
   const parts = await openParts(kafkaBrokers);
-  const { names, log, appender, postgres, redis } = parts;
+  const { names, log, appender, postgres } = parts;
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
     runIngress(readEnvironment({ ...parts.environment, ...environment, ...extra }), { telemetry });
@@ -91,11 +85,11 @@ export async function startTestIngress(
   const awaitReady = async () => {
     urls.url = `http://127.0.0.1:${service.port}/v0alpha/limit-orders`;
     urls.opsUrl = `http://127.0.0.1:${service.opsPort}`;
-    await until('the service is ready', async () => (await fetch(`${urls.opsUrl}/readyz`)).ok);
+    await until('the service is ready', () => isReady(urls.opsUrl));
   };
-  await awaitReady();
   const endTraffic = checkTraffic(({ port }) => port === String(service.port));
-  const projector = await startFakeProjector({ log, appender, postgres, redis, topic: names.makerEvents, partitions });
+  const projector = await startFakeProjector({ log, appender, postgres, topic: names.makerEvents, partitions });
+  await awaitReady();
   return {
     get url() {
       return urls.url;
@@ -106,22 +100,17 @@ export async function startTestIngress(
     urls,
     gates: parts.gates,
     log,
-    redis,
     postgres,
     partitions,
     makerEventsTopic: names.makerEvents,
     facts: projector.facts,
     showMaker: (wallet, view) => showMaker({ appender, topic: names.makers, url: urls.url }, wallet, view),
     showMode: (mode) => showMode(appender, names.makers, mode),
-    ageRedis: (agoMs) => ageRedis(redis, agoMs),
     pauseProjection: projector.pause,
     resumeProjection: projector.resume,
     async startAnother(extra = {}) {
       const another = await start(extra);
-      await until(
-        'the other instance is ready',
-        async () => (await fetch(`http://127.0.0.1:${another.opsPort}/readyz`)).ok,
-      );
+      await until('the other instance is ready', () => isReady(`http://127.0.0.1:${another.opsPort}`));
       return { url: `http://127.0.0.1:${another.port}/v0alpha/limit-orders`, stop: another.stop };
     },
     async restart(extra = {}) {
@@ -140,42 +129,28 @@ export async function startTestIngress(
   };
 }
 
-/** Topics, a database and a key prefix of their own, the test's connections to them, and the settings of the service. */
+/** Topics and a database of their own, the test's connections to them, and the settings of the service. */
 async function openParts(kafkaBrokers: string) {
-  const { redisUrl, databaseUrl: createDatabase } = testParts();
+  const { databaseUrl: createDatabase } = testParts();
   const tag = randomBytes(5).toString('hex');
   const names = topicNames(`ingress-${tag}.`);
   const databaseUrl = await createDatabase();
   await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
   const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
-  const keyPrefix = `i${tag}:`;
-  const timeouts = { commandTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS };
-  const redis = connectRedis({ url: redisUrl, keyPrefix, logger: silentLogger, ...timeouts });
-  await redis.waitUntilReady(60_000);
-  await ageRedis(redis, 3_600_000);
   const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'ingress-test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const user = await createRedisUser(redisUrl, 'ingress', keyPrefix);
-  const gates = { redis: await openTcpGate(user.url), postgres: await openTcpGate(databaseUrl) };
+  const gates = { postgres: await openTcpGate(databaseUrl) };
   const environment = {
     ...fixedSettings,
     KAFKA_BROKERS: kafkaBrokers,
     DATABASE_URL: gates.postgres.url,
-    REDIS_URL: gates.redis.url,
-    REDIS_KEY_PREFIX: keyPrefix,
     TOPIC_PREFIX: `ingress-${tag}.`,
   };
   const close = async () => {
-    for (const part of [log, redis, postgres, gates.redis, gates.postgres]) await part.close();
-    await user.remove();
+    for (const part of [log, postgres, gates.postgres]) await part.close();
   };
   const appender = log.createAppender({ timeoutMs: SLOW_MS });
-  return { names, log, appender, postgres, redis, gates, environment, close };
-}
-
-async function ageRedis(redis: RedisConnection, agoMs: number): Promise<void> {
-  const run = /run_id:(\w+)/.exec(await redis.client.info('server'))?.[1];
-  await redis.client.set(redis.keys.since(), `${run}:${Date.now() - agoMs}`);
+  return { names, log, appender, postgres, gates, environment, close };
 }
 
 async function showMaker(
@@ -209,6 +184,13 @@ async function showMode(appender: Appender, topic: string, mode: ServiceMode): P
   const view = { type: 'ServiceView', mode, position: { partition: 0, offset: '0' } } as const;
   const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
   await appender.append([{ topic, partition: 0, key: key ?? '', ...message }]);
+}
+
+/** Whether it has read the whitelist, and places orders. */
+async function isReady(opsUrl: string): Promise<boolean> {
+  const ready = await fetch(`${opsUrl}/readyz`);
+  const { checks } = (await ready.json()) as { checks: Record<string, string> };
+  return ready.ok && checks['postgres'] === 'ok';
 }
 
 /** Waits for a condition; throws with its description. */

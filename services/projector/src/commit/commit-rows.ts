@@ -3,17 +3,15 @@ import type { LogClock } from '@makerbook/domain';
 import { RetryableError } from '@makerbook/kafka';
 import {
   type ChangedRows,
-  InvariantBroken,
+  type Positioned,
   PostgresUnavailable,
   type Projection,
   type ProjectionStore,
-  type Versioned,
+  type RowsPosition,
 } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
-import { describeCacheChanges, describeRows } from './describe-rows.js';
-import { findRefused } from './find-refused.js';
+import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
-import type { CacheRefresh } from './refresh-cache.js';
 import type { Semaphore } from './semaphore.js';
 
 /** Where a test may stop the process; whatever it throws is thrown there. */
@@ -21,8 +19,6 @@ export type Step = 'before publish' | 'after publish' | 'before commit' | 'after
 
 export interface CommitParts {
   readonly store: ProjectionStore;
-  /** Absent: a fold beside the one that serves. */
-  readonly refreshCache?: CacheRefresh;
   /** Commits of all partitions of the process. */
   readonly commits: Semaphore;
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
@@ -33,11 +29,13 @@ export interface CommitParts {
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
 }
 
-interface Target {
-  readonly nextOffset: bigint;
-  readonly isBlockBegun: boolean;
+interface Target extends RowsPosition {
   readonly clock: LogClock;
+  readonly clockMs: number;
 }
+
+/** Of the log's clock: how often it is looked for what ingress has written for appends that have ended. */
+const FORGET_INTERVAL_MS = 1_000;
 
 /**
  * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been folded
@@ -48,32 +46,31 @@ export class RowCommitter {
   waitsFor: string | undefined;
   readonly #state: PartitionState;
   readonly #parts: CommitParts;
-  readonly #refused: Map<Address, string>;
   readonly #stopping = new AbortController();
-  #version: bigint;
-  #committed: bigint;
-  #underWay: { readonly done: Promise<void>; readonly changes: Changes } | undefined;
+  #committed: RowsPosition;
+  #underWay: { readonly done: Promise<void>; readonly changes: Changes; readonly target: Target } | undefined;
   #failure: Error | undefined;
-  /** All before it is in Redis, as far as this owner knows. Undefined: some of it is not. */
-  #cached: bigint | undefined;
+  /** The log's clock when it was last looked for appends that have ended. */
+  #forgotAtMs = 0;
 
-  /** @param refused takes the makers whose rows the read model refuses, and why */
-  constructor(state: PartitionState, projection: Projection, refused: Map<Address, string>, parts: CommitParts) {
+  constructor(state: PartitionState, projection: Projection, parts: CommitParts) {
     this.#state = state;
     this.#parts = parts;
-    this.#refused = refused;
-    this.#version = projection.version;
-    this.#committed = projection.nextOffset;
-    this.#cached = projection.isBlockBegun ? undefined : projection.nextOffset;
+    this.#committed = projection;
   }
 
-  /** What is folded and perhaps not in Postgres. */
+  /** What is folded and perhaps not in Postgres, oldest first. */
   uncommitted(): readonly Changes[] {
-    return this.#underWay === undefined ? [this.#state.gathered] : [this.#state.gathered, this.#underWay.changes];
+    return this.#underWay === undefined ? [this.#state.gathered] : [this.#underWay.changes, this.#state.gathered];
   }
 
   /** The next fact whose rows are not committed. */
   get position(): bigint {
+    return this.#committed.nextOffset;
+  }
+
+  /** Where the rows are. */
+  get committed(): RowsPosition {
     return this.#committed;
   }
 
@@ -87,11 +84,12 @@ export class RowCommitter {
     const state = this.#state;
     const isPublished = state.unpublished.length === 0 && state.toPark.length === 0;
     if (this.#underWay !== undefined || this.#failure !== undefined || !isPublished || this.#isCommitted()) return;
-    // An order that is to leave the book and is in no row would be forgotten in a crash.
-    if ([...state.owed.values()].some((orders) => [...orders.values()].includes(undefined))) return;
     const changes = state.gathered;
     state.gathered = new Changes();
-    const target = { nextOffset: state.nextOffset, isBlockBegun: state.isBlockBegun, clock: state.clock };
+    const { nextOffset, clock, clockMs } = state;
+    const { nextOffset: from, blockParts } = this.#committed;
+    const part = nextOffset === from ? blockParts + 1 : 1;
+    const target = { nextOffset, blockParts: state.isBlockBegun ? part : 0, clock, clockMs };
     const done = this.#commit(changes, target).then(
       () => {
         this.#underWay = undefined;
@@ -103,7 +101,7 @@ export class RowCommitter {
         this.waitsFor = error.message;
       },
     );
-    this.#underWay = { done, changes };
+    this.#underWay = { done, changes, target };
   }
 
   /** Resolves when the commit under way is done; undefined when none is. */
@@ -117,19 +115,21 @@ export class RowCommitter {
   }
 
   /**
-   * Reads rows, and throws where they are not those that this owner has written: another one has taken the partition, or the
-   * database has been replaced by an older one.
+   * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still committed,
+   * a later one commits, or the server has lost the last commits. What is in memory would be mixed with older or newer rows.
+   * At one position the rows are the same whoever wrote them, for they follow from the log. So it is enough to look at where
+   * they were, in each statement that read them, and to take the partition again where that is somewhere else.
    */
-  async readRows<Rows extends Versioned>(read: () => Promise<Rows>): Promise<Rows> {
-    const oldest = this.#version;
+  async readRows<Rows extends Positioned>(read: () => Promise<Rows>): Promise<Rows> {
+    const oldest = this.#committed;
     const rows = await read();
     // Commits may have been made while it was read, and the answer of one may still be on its way.
-    const newest = this.#underWay === undefined ? this.#version : this.#version + 1n;
-    const other = rows.versions.find((version) => version < oldest || version > newest);
+    const newest = this.#underWay?.target ?? this.#committed;
+    const other = rows.positions.find((position) => isBehind(position, oldest) || isBehind(newest, position));
     if (other === undefined) return rows;
     const { partition } = this.#state.rules;
     throw new RetryableError(
-      `the rows of partition ${partition} had version ${other}, and this process has left version ${newest}`,
+      `the rows of partition ${partition} are at ${other.nextOffset}, and this process has left them at ${newest.nextOffset}`,
     );
   }
 
@@ -149,7 +149,7 @@ export class RowCommitter {
 
   #isCommitted(): boolean {
     const { nextOffset, gathered } = this.#state;
-    return nextOffset === this.#committed && gathered.transitions === 0;
+    return nextOffset === this.#committed.nextOffset && gathered.transitions === 0;
   }
 
   async #commit(changes: Changes, target: Target): Promise<void> {
@@ -164,27 +164,27 @@ export class RowCommitter {
     }
     await this.#parts.commits.run(async () => {
       await onStep?.('before commit', rules.partition);
-      await this.#save(rows, target, changes);
+      await this.#save(rows, target);
     });
-    this.#committed = target.nextOffset;
-    this.#version += 1n;
+    this.#committed = target;
     this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
     await onStep?.('after commit', rules.partition);
-    await this.#refresh(target, changes, rows);
   }
 
-  async #save(rows: ChangedRows, target: Target, changes: Changes): Promise<void> {
+  /** Where a try of which no answer came has committed after all, the next one finds the rows moved, and fails. */
+  async #save(rows: ChangedRows, to: Target): Promise<void> {
     const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
-    const { nextOffset: to, ...rest } = target;
-    const commit = { ...rows, ...rest, partition, version: this.#version, from: this.#committed, to };
-    for (let delayMs = 100, isRepeat = false; ; delayMs = Math.min(2 * delayMs, 5_000), isRepeat = true) {
+    const { clock, clockMs } = to;
+    // A broker's clock may have been far ahead for a while.
+    const forgetsEnded = Math.abs(clockMs - this.#forgotAtMs) >= FORGET_INTERVAL_MS;
+    if (forgetsEnded) this.#forgotAtMs = clockMs;
+    const commit = { ...rows, partition, from: this.#committed, to, clock, clockMs, forgetsEnded };
+    for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {
       try {
-        if (isRepeat && (await this.#isSaved(to))) break;
         await store.saveProjection(commit);
         break;
       } catch (error) {
-        if (error instanceof InvariantBroken) throw await findRefused(commit, changes, error, this.#refused, store);
         if (!(error instanceof PostgresUnavailable) || this.#stopping.signal.aborted) throw error;
         this.waitsFor = error.message;
         await wait(delayMs, this.#stopping.signal);
@@ -192,24 +192,9 @@ export class RowCommitter {
     }
     this.waitsFor = undefined;
   }
-
-  /** Whether a try of which no answer came has committed. */
-  async #isSaved(to: bigint): Promise<boolean> {
-    const { nextOffset, version } = await this.#parts.store.readProjection(this.#state.rules.partition);
-    return version === this.#version + 1n && nextOffset === to;
-  }
-
-  /** Redis gets whole facts alone: its position cannot be in the middle of a block. */
-  async #refresh({ nextOffset, isBlockBegun }: Target, changes: Changes, { opened }: ChangedRows): Promise<void> {
-    const { refreshCache } = this.#parts;
-    if (refreshCache === undefined) return;
-    const prevPos = this.#cached ?? nowhere;
-    this.#cached = isBlockBegun ? undefined : nextOffset;
-    if (isBlockBegun) return;
-    const { partition } = this.#state.rules;
-    await refreshCache({ partition, prevPos, newPos: nextOffset, changes: describeCacheChanges(changes, opened) });
-  }
 }
 
-/** A position where Redis never is: it forgets the partition, and fills anew. */
-const nowhere = -1n;
+/** Whether one position was left before another one was reached. */
+export function isBehind(one: RowsPosition, other: RowsPosition): boolean {
+  return one.nextOffset === other.nextOffset ? one.blockParts < other.blockParts : one.nextOffset < other.nextOffset;
+}

@@ -1,7 +1,6 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { expirySeconds, type Funding, type Maker, type OpenOrder, recordEnd, recordStart } from '@makerbook/domain';
+import { expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
 import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
-import type { OrderChange } from '@makerbook/redis';
 import type { HeldMakers } from '../fold/hold-makers.js';
 import type { Changes } from './gather-changes.js';
 
@@ -28,69 +27,8 @@ export function describeRows(
       if (!one.draft.funding.has(token)) fundingDropped.push({ maker, token });
     }
   }
-  const { opened, changed, removed } = orderRows(changes);
-  const unreadable = [...changes.unreadable].filter(([maker]) => !changes.makers.has(maker));
-  const withdrawn = changes.withdrawn.filter(({ orderHash }) => !changes.orders.has(orderHash));
-  return {
-    makers: [
-      ...makers,
-      ...unreadable.map(([maker, row]) => {
-        return { ...row, dueAtSeconds: null, ...quarantineRow(quarantined.get(maker)) };
-      }),
-    ],
-    funding,
-    fundingDropped,
-    opened,
-    changed: [...changed, ...withdrawn.map((row) => ({ ...row, inBook: false }))],
-    removed,
-    history: changes.history,
-    cancelledHashes: [...changes.cancelled.values()],
-  };
-}
-
-/** The same rows of one maker alone. */
-export function rowsOf(maker: Hex, changes: Changes, rows: ChangedRows): ChangedRows {
-  const isOwn = (row: { readonly maker: Hex }) => row.maker === maker;
-  const isOwnHash = (orderHash: Hex) => changes.orders.get(orderHash)?.maker === maker;
-  return {
-    makers: rows.makers.filter(isOwn),
-    funding: rows.funding.filter(isOwn),
-    fundingDropped: rows.fundingDropped.filter(isOwn),
-    opened: rows.opened.filter(isOwn),
-    changed: rows.changed.filter(({ orderHash }) => isOwnHash(orderHash)),
-    removed: rows.removed.filter(isOwnHash),
-    history: rows.history.filter(isOwn),
-    cancelledHashes: rows.cancelledHashes.filter(isOwn),
-  };
-}
-
-/**
- * What the caches have to know of it: the record as it is listed, for every order that opened, changed or went.
- * @param opened the rows of the new ones, whose records are serialised
- */
-export function describeCacheChanges({ orders, cancelled }: Changes, opened: readonly OrderRow[]): OrderChange[] {
-  const serialised = new Map(opened.map((row) => [row.orderHash, row.recordStart]));
-  const changes: OrderChange[] = [];
-  for (const { maker, orderHash, expiresAtSeconds } of cancelled.values()) {
-    changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
-  }
-  for (const { maker, isNew, isOpen, order } of orders.values()) {
-    const { orderHash, acceptedOffset } = order;
-    const expiresAtSeconds = expirySeconds(order);
-    if (!isOpen) changes.push({ kind: 'removed', maker, orderHash, expiresAtSeconds });
-    else {
-      changes.push({
-        kind: isNew ? 'opened' : 'changed',
-        maker,
-        orderHash,
-        salt: `0x${order.order.salt.toString(16)}`,
-        acceptedOffset,
-        expiresAtSeconds,
-        record: (serialised.get(orderHash) ?? recordStart(order)) + recordEnd(order.state),
-      });
-    }
-  }
-  return changes;
+  const { history, hashes, submitted, settled } = changes;
+  return { makers, funding, fundingDropped, ...orderRows(changes), history, hashes, submitted, settled };
 }
 
 /** An order that came and went leaves history alone. */
@@ -108,9 +46,10 @@ function orderRows({ orders }: Changes): Pick<ChangedRows, 'opened' | 'changed' 
 }
 
 function makerRow(
-  { maker, admission, limits, nonce, dueAtSeconds }: Maker,
+  { maker, admission, limits, nonce, dueAtSeconds, listVersion, orders }: Maker,
   quarantine: Quarantine | undefined,
 ): MakerRow {
+  const { offset = null, reason = null, clock = null } = quarantine ?? {};
   return {
     maker,
     admission,
@@ -118,15 +57,12 @@ function makerRow(
     nonce: nonce === undefined ? null : String(nonce.value),
     nonceBlock: nonce?.block ?? null,
     dueAtSeconds: quarantine === undefined && Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
-    ...quarantineRow(quarantine),
+    listVersion,
+    openOrders: orders.size,
+    quarantinedOffset: offset,
+    quarantineReason: reason,
+    quarantineClock: clock,
   };
-}
-
-function quarantineRow(
-  quarantine: Quarantine | undefined,
-): Pick<MakerRow, 'quarantinedOffset' | 'quarantineReason' | 'quarantineClock'> {
-  const { offset = null, reason = null, clock = null } = quarantine ?? {};
-  return { quarantinedOffset: offset, quarantineReason: reason, quarantineClock: clock };
 }
 
 function fundingRow(maker: Hex, token: Hex, { known, openOrders }: Funding): FundingRow {

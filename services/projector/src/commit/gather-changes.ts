@@ -1,6 +1,7 @@
+import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { expirySeconds, type OpenOrder, type Transition } from '@makerbook/domain';
-import type { CancelledHashRow, HistoryRow, MakerRow, OrderRow } from '@makerbook/postgres';
+import { boundedSeconds, expirySeconds, type OpenOrder, type Transition } from '@makerbook/domain';
+import type { HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
 import type { LoggedFact } from '../fold/read-facts.js';
 
 /** What became of an order since the commit before. */
@@ -21,11 +22,11 @@ export class Changes {
   readonly makers = new Set<Address>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
-  readonly cancelled = new Map<Hex, CancelledHashRow>();
-  /** Makers that are quarantined as their rows cannot be read, with these. */
-  readonly unreadable = new Map<Address, MakerRow>();
-  /** Their orders that left the book. */
-  readonly withdrawn: OrderRow[] = [];
+  readonly #hashes = new Map<string, HashRow>();
+  /** Orders that the log holds. */
+  readonly submitted: HashKey[] = [];
+  /** Cancellations that the log holds, and orders that were removed. */
+  readonly settled: HashKey[] = [];
   /** For metrics. */
   readonly kinds = new Map<Transition['kind'], number>();
   readonly types = new Map<string, number>();
@@ -33,10 +34,21 @@ export class Changes {
   transitions = 0;
   facts = 0;
 
+  /** What is to be remembered of hashes. */
+  get hashes(): readonly HashRow[] {
+    return [...this.#hashes.values()];
+  }
+
+  hashOf(key: HashKey): HashRow | undefined {
+    return this.#hashes.get(textOf(key));
+  }
+
   fact({ fact, timeMs }: LoggedFact): void {
     this.facts += 1;
     this.newestFactMs = timeMs;
     count(this.types, fact.type);
+    if (fact.type === 'OrderSubmitted') this.submitted.push(fact);
+    if (fact.type === 'OrderCancelled') this.settled.push(fact);
   }
 
   /** Marks a maker as changed, and takes what happened to its orders. */
@@ -45,50 +57,48 @@ export class Changes {
     for (const transition of transitions) this.#transition(maker, transition);
   }
 
-  /** An order of a quarantined maker whose rows cannot be read leaves the book. */
-  withdraw(row: OrderRow, offset: bigint): void {
-    const { orderHash, maker, status, reason, remaining } = row;
-    this.withdrawn.push(row);
-    this.transitions += 1;
-    this.history.push({
-      logOffset: offset,
-      orderHash,
-      maker,
-      happened: 'WITHHELD',
-      status,
-      reason,
-      remaining,
-      expiresAtSeconds: null,
-    });
+  /** The order of a maker in quarantine waits in the log. */
+  unfolded({ maker, orderHash, order }: OrderSubmitted): void {
+    if (this.hashOf({ maker, orderHash }) !== undefined) return;
+    const { salt } = order;
+    const [nonce, expiresAtSeconds] = [String(BigInt(order.nonce)), boundedSeconds(BigInt(order.expiresAt))];
+    this.#remember({ maker, orderHash, state: 'UNFOLDED', salt, nonce, expiresAtSeconds });
   }
 
   #transition(maker: Address, transition: Transition): void {
     this.transitions += 1;
     count(this.kinds, transition.kind);
     if (transition.kind === 'MakerChanged') return;
-    const { offset } = transition;
     if (transition.kind === 'HashCancelled') {
       const { orderHash, expiresAtSeconds } = transition;
-      this.cancelled.set(orderHash, { maker, orderHash, expiresAtSeconds, logOffset: offset });
-      return;
+      return this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds });
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    const isNew = kind === 'OrderOpened' || this.orders.get(orderHash)?.isNew === true;
+    // One that comes again when its nonce was passed, and is removed at once, may have been open when the commit began.
+    const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { maker, isNew, isOpen: kind !== 'OrderRemoved', order });
+    if (kind === 'OrderOpened') {
+      const [nonce, expiresAtSeconds] = [String(order.order.nonce), expirySeconds(order)];
+      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce, expiresAtSeconds });
+    }
+    if (kind === 'OrderRemoved') this.settled.push({ maker, orderHash });
     if (kind === 'OrderObserved') return;
     const { status } = order.state;
     const reason = order.state.status === 'INACTIVE' ? order.state.reason : null;
     this.history.push({
-      logOffset: offset,
+      logOffset: transition.offset,
       orderHash,
       maker,
       happened: happenings[kind],
       status,
       reason: kind === 'OrderRemoved' ? transition.reason : reason,
       remaining: String(order.remaining),
-      expiresAtSeconds: kind === 'OrderOpened' ? expirySeconds(order) : null,
     });
+  }
+
+  #remember(row: HashRow): void {
+    this.#hashes.set(textOf(row), row);
   }
 }
 
@@ -98,6 +108,10 @@ const happenings = {
   OrderWithheld: 'WITHHELD',
   OrderRemoved: 'REMOVED',
 } as const satisfies Partial<Record<Transition['kind'], HistoryRow['happened']>>;
+
+function textOf({ orderHash, maker }: HashKey): string {
+  return `${orderHash} ${maker}`;
+}
 
 function count<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);

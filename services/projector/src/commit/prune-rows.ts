@@ -6,7 +6,7 @@ import type { Logger } from '@makerbook/telemetry';
 
 export interface PruneParts {
   readonly log: Pick<Log, 'offsetsAt'>;
-  readonly postgres: Pick<Postgres, 'query'>;
+  readonly postgres: Pick<Postgres, 'query' | 'transaction'>;
   /** `limit-orders.maker-events.v1` */
   readonly makerEventsTopic: string;
   /** The partitions that this process owns now. */
@@ -20,7 +20,7 @@ export interface PruneParts {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Hashes that outlive their history are looked for maker by maker. */
+/** Hashes are looked for maker by maker. */
 const ROUNDS_PER_HASHES = 60;
 
 /**
@@ -49,7 +49,7 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
 }
 
 /**
- * @param withHashes also those that have outlived their history
+ * @param withHashes also hashes
  * @throws LogUnavailable, PostgresUnavailable
  */
 export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: AbortSignal): Promise<void> {
@@ -66,7 +66,7 @@ export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: 
   for (const partition of owned()) {
     // Without a younger record all of the log is older.
     const before = kept[partition] ?? OFFSET_MAX;
-    await untilDone(() => pruneHistory(postgres, partition, { before, hashSeconds }));
+    await untilDone(() => pruneHistory(postgres, partition, before));
     if (withHashes) await untilDone(() => pruneHashes(postgres, partition, { hashSeconds }));
   }
 }

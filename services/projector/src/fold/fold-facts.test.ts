@@ -32,11 +32,11 @@ describe('a fact', () => {
     expect(given.tables.projection.nextOffset).toBe(4n);
   });
 
-  test('of a watcher that has lost its term changes nothing', async () => {
+  test('that a watcher has resigned changes nothing', async () => {
     const given = new GivenPartition();
-    await given.when(submitted(maker, 0), { type: 'TermStarted', term: 2, holder: 'a watcher' });
-    expect(await given.when(observed(maker, [0]), blockAt(6, startSeconds))).toEqual([]);
-    expect(await given.when(blockAt(6, startSeconds, 2))).toEqual(['4:0 block 6']);
+    await given.when(submitted(maker, 0));
+    expect(await given.when({ type: 'WatcherResigned' })).toEqual([]);
+    expect(await given.when(blockAt(6, startSeconds))).toEqual(['2:0 block 6']);
   });
 
   test('is folded once however often an order is submitted, also after it was removed, and in one batch', async () => {

@@ -1,46 +1,40 @@
-import {
-  type BlockProcessed,
-  type ClockEvent,
-  isClockEvent,
-  type MakerFact,
-  type ServiceModeSet,
-} from '@makerbook/contracts-events';
+import type { BlockProcessed, MakerFact, ServiceModeSet } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import { type Accept, advanceLog, type LogClock, type MakerDraft, type Transition } from '@makerbook/domain';
+import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain';
 import { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
-import { noteSkipped, quarantineFolded, quarantineUnreadable, withdrawOwed } from './quarantine-makers.js';
+import { quarantineMaker } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 /** A fact of one kind with its place in the log. */
 export type Logged<F> = LoggedFact & { readonly fact: F };
 
 /**
- * Folds a fact about one maker, who is held, quarantined or unreadable. What cannot be folded quarantines the maker.
+ * Folds a fact about one maker, who is held or quarantined. What cannot be folded quarantines the maker.
  * @throws FatalError where too many makers are quarantined
  */
 export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>): void {
   const { fact, offset } = logged;
   const { clock } = state;
   const feed = beginFact(state, logged);
-  if (state.quarantined.has(fact.maker)) noteSkipped(state, logged);
-  else changeMaker(state, fact.maker, logged, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
-  endFact(state, logged, feed);
+  if (!state.quarantined.has(fact.maker)) {
+    changeMaker(state, fact.maker, logged, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
+  }
+  if (fact.type === 'OrderSubmitted' && state.quarantined.has(fact.maker)) state.gathered.unfolded(fact);
+  endFact(state, logged);
 }
 
-/** Folds a fact about the terms of the chain's watchers. */
-export function foldTerm(state: PartitionState, logged: Logged<ClockEvent>): void {
-  const feed = beginFact(state, logged);
-  state.clock = advanceLog(state.clock, logged.fact);
-  endFact(state, logged, feed);
+/** That a chain-watcher has stopped concerns the other watchers alone. */
+export function foldResignation(state: PartitionState, logged: LoggedFact): void {
+  endFact(state, logged);
 }
 
 /** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
 export function foldMode(state: PartitionState, logged: Logged<ServiceModeSet>): void {
   const feed = beginFact(state, logged);
   feed.mode(logged.fact.mode);
-  endFact(state, logged, feed);
+  endFact(state, logged);
 }
 
 /** Folds what a block does to one maker, who is due. */
@@ -63,10 +57,9 @@ export function advanceMaker(
 
 /** Ends a block all of whose makers are done. */
 export function endBlock(state: PartitionState, clock: LogClock, block: Logged<BlockProcessed>, feed: FactFeed): void {
-  withdrawOwed(state, feed, block.offset);
   if (clock.block > state.clock.block) feed.clock(block.fact.block);
   state.clock = clock;
-  endFact(state, block, feed);
+  endFact(state, block);
 }
 
 /** The messages of the fact that comes next. */
@@ -74,9 +67,9 @@ export function beginFact({ rules, unpublished }: PartitionState, logged: Logged
   return new FactFeed(logged, rules, unpublished);
 }
 
-export function endFact(state: PartitionState, logged: LoggedFact, feed: FactFeed): void {
-  withdrawOwed(state, feed, logged.offset);
+export function endFact(state: PartitionState, logged: LoggedFact): void {
   state.gathered.fact(logged);
+  state.clockMs = logged.record.timestampMs;
   moveTo(state, logged.offset + 1n);
 }
 
@@ -92,16 +85,13 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
   makers.touch(held);
   due.set(held.draft);
   gathered.maker(held.draft.maker, transitions);
-  for (const transition of transitions) {
-    if ('order' in transition) hashes.accepted.add(transition.order.orderHash);
-    if (transition.kind === 'HashCancelled') hashes.cancelled.add(transition.orderHash);
-  }
+  hashes.note(transitions);
 }
 
 /** Whether the fact is about one maker whom it changes. */
 export function isMakerFact(logged: LoggedFact): logged is Logged<MakerFact> {
   const { fact } = logged;
-  return !isClockEvent(fact) && fact.type !== 'QuarantineLifted' && fact.type !== 'ServiceModeSet';
+  return 'maker' in fact && fact.type !== 'QuarantineLifted';
 }
 
 export function messageOf(error: unknown): string {
@@ -116,15 +106,13 @@ function changeMaker(
   feed: FactFeed,
   change: (draft: MakerDraft, accept: Accept) => readonly Transition[],
 ): void {
-  const unreadable = state.unreadable.get(maker);
-  if (unreadable !== undefined) return quarantineUnreadable(state, maker, unreadable, logged);
   const held = state.makers.get(maker);
   if (held === undefined) throw new Error(`${maker} is folded and was not loaded`);
   let transitions: readonly Transition[];
   try {
     transitions = change(held.draft, (changes) => feed.transitions(changes, maker));
   } catch (error) {
-    return quarantineFolded(state, held, messageOf(error), logged, feed);
+    return quarantineMaker(state, held, messageOf(error), logged, feed);
   }
   takeTransitions(state, held, transitions);
 }

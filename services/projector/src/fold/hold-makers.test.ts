@@ -4,7 +4,7 @@ import { makersOf } from '../testing/generate-facts.js';
 import { HeldMakers } from './hold-makers.js';
 
 const [first, second, third] = makersOf(0, 1, 3) as [Maker['maker'], Maker['maker'], Maker['maker']];
-const rules = { routingGraceSeconds: 60, wasRemoved: () => false, wasCancelled: () => false };
+const rules = { routingGraceSeconds: 60, recallHash: () => undefined };
 const withOrders = (maker: Maker['maker'], count: number): Maker => ({
   ...unknownMaker(maker),
   dueAtSeconds: 100,

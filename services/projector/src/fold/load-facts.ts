@@ -1,9 +1,9 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import { boundedSeconds, type Maker } from '@makerbook/domain';
+import type { Maker } from '@makerbook/domain';
 import type { HashKey, ProjectionStore } from '@makerbook/postgres';
 import type { RowCommitter } from '../commit/commit-rows.js';
 import type { Semaphore } from '../commit/semaphore.js';
-import { makersFromRows, type UnreadableMaker } from './makers-from-rows.js';
+import { makersFromRows } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
@@ -11,8 +11,6 @@ export interface LoadParts {
   readonly store: ProjectionStore;
   /** Readings of makers, of all partitions of the process: a block makes orders of all of them due at once. */
   readonly reads: Semaphore;
-  /** Makers whose rows the read model refused, and why: they are not read again. */
-  readonly refused: ReadonlyMap<Address, string>;
   /** Knows what is folded and not in Postgres yet, and which rows may be believed. */
   readonly committer: Pick<RowCommitter, 'uncommitted' | 'readRows'>;
   /** Bound on the open orders of makers that are loaded together because they are due. */
@@ -21,9 +19,7 @@ export interface LoadParts {
 
 /** Reads what the fold of the facts needs: their makers, and what became of hashes. */
 export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], parts: LoadParts): Promise<void> {
-  const { accepted, cancelled } = state.hashes;
-  accepted.clear();
-  cancelled.clear();
+  state.hashes.clear();
   const makers = facts.flatMap(({ fact }) => ('maker' in fact && fact.type !== 'QuarantineLifted' ? fact.maker : []));
   await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
 }
@@ -49,25 +45,22 @@ export async function* findDue(
 export async function loadMakers(state: PartitionState, makers: ReadonlySet<Address>, parts: LoadParts): Promise<void> {
   const missing = [...makers].filter((maker) => !isLoaded(state, maker));
   if (missing.length === 0) return;
-  for (const [maker, stored] of await readStored(state, missing, parts)) {
-    if ('reason' in stored) state.unreadable.set(maker, stored);
-    else state.makers.load(stored);
-  }
+  for (const stored of await readStored(state, missing, parts)) state.makers.load(stored);
 }
 
-/** The makers as they are stored. */
+/** The makers as they are stored. @throws RowsUnreadable */
 export async function readStored(
   { rules: { partition } }: PartitionState,
   makers: readonly Address[],
-  { store, reads, refused, committer }: LoadParts,
-): Promise<ReadonlyMap<Address, Maker | UnreadableMaker>> {
+  { store, reads, committer }: LoadParts,
+): Promise<readonly Maker[]> {
   const rows = await reads.run(() => committer.readRows(() => store.readMakers(partition, makers)));
-  return makersFromRows(makers, rows, refused);
+  return makersFromRows(makers, rows);
 }
 
 /** Whether a fact about the maker can be folded without reading. */
 export function isLoaded(state: PartitionState, maker: Address): boolean {
-  return state.makers.has(maker) || state.quarantined.has(maker) || state.unreadable.has(maker);
+  return state.makers.has(maker) || state.quarantined.has(maker);
 }
 
 /**
@@ -82,21 +75,17 @@ export async function loadHashes(
   const keys = facts.flatMap(({ fact }): HashKey[] => {
     if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') return [];
     const { maker, orderHash } = fact;
-    if (fact.type === 'OrderSubmitted') {
-      return [{ maker, orderHash, expiresAtSeconds: boundedSeconds(BigInt(fact.order.expiresAt)) }];
-    }
     const isOpen = makers.get(maker)?.draft.orders.has(orderHash) === true;
-    return isOpen ? [] : [{ maker, orderHash, expiresAtSeconds: fact.expiresAtSeconds }];
+    return fact.type === 'OrderCancelled' && isOpen ? [] : [{ orderHash, maker }];
   });
-  // Before Postgres is asked: what is committed meanwhile is found at one of the two places.
-  for (const { orders, cancelled } of committer.uncommitted()) {
-    for (const { orderHash } of keys) {
-      if (orders.get(orderHash)?.isNew === true) hashes.accepted.add(orderHash);
-      if (cancelled.has(orderHash)) hashes.cancelled.add(orderHash);
-    }
-  }
   if (keys.length === 0) return;
-  const known = await committer.readRows(() => store.findKnownHashes(partition, keys));
-  for (const orderHash of known.accepted) hashes.accepted.add(orderHash);
-  for (const orderHash of known.cancelled) hashes.cancelled.add(orderHash);
+  // Before Postgres is asked: what is committed meanwhile is found at one of the two places.
+  const uncommitted = committer.uncommitted();
+  const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashOf(key) ?? []));
+  const { hashes: stored } = await committer.readRows(() => store.findKnownHashes(partition, keys));
+  for (const row of [...stored, ...newer]) {
+    const { state, nonce, expiresAtSeconds } = row;
+    if (state === 'UNFOLDED') continue;
+    hashes.remember(row, { state, nonce: nonce === null ? undefined : BigInt(nonce), expiresAtSeconds });
+  }
 }

@@ -11,58 +11,31 @@ import {
 } from '@makerbook/domain';
 import type { FundingRow, MakerRow, MakerRows, OrderRow } from '@makerbook/postgres';
 
-/** A maker whose rows cannot be understood, or are refused. */
-export interface UnreadableMaker {
-  readonly reason: string;
-  readonly row: MakerRow;
-  /** Its orders that are in the book. */
-  readonly inBook: readonly OrderRow[];
+/** The rows of a maker are none that the fold writes. */
+export class RowsUnreadable extends Error {
+  override readonly name = 'RowsUnreadable';
 }
 
 /**
- * The makers as the rows describe them; one without rows is unknown. Rows that cannot be understood are a bug, and harm
- * their maker alone.
- * @param refused makers whose rows the read model has refused, and why
+ * The makers as the rows describe them; one without rows is unknown.
+ * @throws RowsUnreadable
  */
-export function makersFromRows(
-  makers: readonly Address[],
-  rows: MakerRows,
-  refused: ReadonlyMap<Address, string>,
-): ReadonlyMap<Address, Maker | UnreadableMaker> {
+export function makersFromRows(makers: readonly Address[], rows: MakerRows): Maker[] {
   const funding = Map.groupBy(rows.funding, ({ maker }) => maker);
   const orders = Map.groupBy(rows.orders, ({ maker }) => maker);
   const stored = new Map(rows.makers.map((row) => [row.maker, row]));
-  return new Map(
-    makers.map((maker) => {
-      const row = stored.get(maker);
-      const own = orders.get(maker) ?? [];
-      const unreadable = (reason: string): UnreadableMaker => {
-        return { reason, row: row ?? { ...noRow, maker }, inBook: own.filter(({ inBook }) => inBook) };
-      };
-      const refusal = refused.get(maker);
-      if (refusal !== undefined) return [maker, unreadable(refusal)];
-      if (row === undefined) {
-        return [maker, own.length === 0 ? unknownMaker(maker) : unreadable('it has orders, and no row of its own')];
-      }
-      try {
-        return [maker, makerFromRow(row, funding.get(maker) ?? [], own)];
-      } catch (error) {
-        return [maker, unreadable(`its rows cannot be read: ${error instanceof Error ? error.message : error}`)];
-      }
-    }),
-  );
+  return makers.map((maker) => {
+    const row = stored.get(maker);
+    try {
+      if (row !== undefined) return makerFromRow(row, funding.get(maker) ?? [], orders.get(maker) ?? []);
+      if (orders.has(maker)) throw new Error('it has orders, and no row of its own');
+      return unknownMaker(maker);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : error;
+      throw new RowsUnreadable(`the rows of ${maker} cannot be read: ${reason}`, { cause: error });
+    }
+  });
 }
-
-const noRow: Omit<MakerRow, 'maker'> = {
-  admission: 'UNKNOWN',
-  limits: {},
-  nonce: null,
-  nonceBlock: null,
-  dueAtSeconds: null,
-  quarantinedOffset: null,
-  quarantineReason: null,
-  quarantineClock: null,
-};
 
 function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: readonly OrderRow[]): Maker {
   const { nonce, nonceBlock } = row;
@@ -74,6 +47,7 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
     funding: new Map(funding.map((one) => [one.token, fundingFromRow(one)])),
     orders: new Map(orders.map((one) => [one.orderHash, orderFromRow(one)])),
+    listVersion: row.listVersion,
     dueAtSeconds: row.dueAtSeconds ?? Number.POSITIVE_INFINITY,
   };
   assertConsistent(maker);

@@ -1,12 +1,11 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
-import type { LogClock } from '@makerbook/domain';
+import type { Address } from '@makerbook/contracts-primitives';
+import { type HashMemory, type LogClock, rememberHashes } from '@makerbook/domain';
 import type { LogRecord, StoredRecord } from '@makerbook/kafka';
-import type { OrderRow, Quarantine, TakenProjection } from '@makerbook/postgres';
+import type { Quarantine, TakenProjection } from '@makerbook/postgres';
 import { Changes } from '../commit/gather-changes.js';
 import type { FeedRules } from './describe-feeds.js';
 import { DueMakers } from './due-makers.js';
 import { HeldMakers } from './hold-makers.js';
-import type { UnreadableMaker } from './makers-from-rows.js';
 
 /** A record that is to be set aside, for one maker alone. */
 export interface ParkedFact {
@@ -21,13 +20,9 @@ export interface PartitionState {
   readonly rules: FeedRules;
   readonly makers: HeldMakers;
   readonly due: DueMakers;
-  /** Makers whose rows cannot be read: the first fact about one quarantines it. */
-  readonly unreadable: Map<Address, UnreadableMaker>;
   readonly quarantined: Map<Address, Quarantine>;
-  /** Orders of quarantined makers that are still to leave the book. A row where one is stored. */
-  readonly owed: Map<Address, Map<Hex, OrderRow | undefined>>;
-  /** Of the hashes that the facts at hand are about: those that were accepted, and those cancelled before that. */
-  readonly hashes: { readonly accepted: Set<Hex>; readonly cancelled: Set<Hex> };
+  /** What became of the hashes that the facts at hand are about. */
+  readonly hashes: HashMemory;
   /** Throws a FatalError where more makers are quarantined than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
   /** What is before it is done. */
@@ -36,6 +31,8 @@ export interface PartitionState {
   isBlockBegun: boolean;
   /** As of the last fact that is wholly done. */
   clock: LogClock;
+  /** When the last fact that is wholly done was appended, in milliseconds since 1970. */
+  clockMs: number;
   /** Since the last commit began. */
   gathered: Changes;
   /** Not empty: what was folded is not published, and is not committed. */
@@ -44,28 +41,25 @@ export interface PartitionState {
 }
 
 export function createState(
-  { projection, due, quarantined, owed }: TakenProjection,
+  { projection, due, quarantined }: TakenProjection,
   rules: FeedRules,
   options: { readonly heldMax: number; readonly noteQuarantined: PartitionState['noteQuarantined'] },
 ): PartitionState {
-  const hashes = { accepted: new Set<Hex>(), cancelled: new Set<Hex>() };
-  const owedOf = Map.groupBy(owed, ({ maker }) => maker);
+  const hashes = rememberHashes();
   return {
     rules,
     makers: new HeldMakers(options.heldMax, {
       routingGraceSeconds: rules.routingGraceSeconds,
-      wasRemoved: (orderHash) => hashes.accepted.has(orderHash),
-      wasCancelled: (orderHash) => hashes.cancelled.has(orderHash),
+      recallHash: hashes.recallHash,
     }),
     due: new DueMakers(due),
-    unreadable: new Map(),
     quarantined: new Map(quarantined),
-    owed: new Map([...owedOf].map(([maker, rows]) => [maker, new Map(rows.map((row) => [row.orderHash, row]))])),
     hashes,
     noteQuarantined: options.noteQuarantined,
     nextOffset: projection.nextOffset,
-    isBlockBegun: projection.isBlockBegun,
+    isBlockBegun: projection.blockParts > 0,
     clock: projection.clock,
+    clockMs: projection.clockMs,
     gathered: new Changes(),
     unpublished: [],
     toPark: [],

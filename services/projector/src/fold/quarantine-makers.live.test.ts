@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { MakerDraft } from '@makerbook/domain';
 import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
+import { replaceMethod } from '@makerbook/parts';
 import { byteaOf, type Quarantine, readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
@@ -21,7 +23,6 @@ import {
   appendAll,
   batchOf,
   deploy,
-  flush,
   fresh,
   killedAt,
   testPartition as partition,
@@ -85,7 +86,7 @@ async function project(facts: readonly MakerEvent[], overrides: Parameters<TestD
 }
 
 async function openOrdersOf(maker: Hex): Promise<number> {
-  return (await readMakerList(here.postgres, maker, partition)).records.length;
+  return (await readMakerList(here.postgres, maker)).records.length;
 }
 
 async function quarantined(): Promise<Map<Hex, Omit<Quarantine, 'reason'>>> {
@@ -120,7 +121,7 @@ describe('a fact that cannot be folded', () => {
     const quarantine = {
       offset: end,
       reason: expect.stringMatching(/zero/),
-      clock: { term: 0, block: -1, seconds: 0 },
+      clock: { block: -1, seconds: 0 },
     };
     expect(await quarantined()).toEqual(new Map([[bad, quarantine]]));
     const book = await readBook();
@@ -170,12 +171,12 @@ const tamper: [string, string, RegExp][] = [
   [
     'has a record that is no JSON',
     `update orders set record_start = '{"order' where maker = $1 and accepted_offset % 3 = 1`,
-    /rows cannot be read.*JSON/,
+    /cannot be read.*JSON/,
   ],
   [
     'has a record without an order',
     `update orders set record_start = '{"a":1' where maker = $1 and accepted_offset % 3 = 1`,
-    /rows cannot be read/,
+    /cannot be read/,
   ],
   [
     'has a nonce that is no number',
@@ -185,43 +186,42 @@ const tamper: [string, string, RegExp][] = [
 ];
 
 describe('a maker whose rows', () => {
-  test.each(tamper)('%s is quarantined by the block that makes it due', async (_what, sql, reason) => {
-    await project(orders);
-    await here.postgres.query(sql, [byteaOf(bad)]);
-    await project([...orders, blockAt(5, expiresAt), blockAt(6, expiresAt + 1)]);
-    expect(parked).toEqual([{ maker: bad, offset: end, reason: expect.stringMatching(reason) }]);
-    expect([...(await quarantined()).keys()]).toEqual([bad]);
-    const book = await readBook();
-    for (const maker of makers) {
-      expect(await openOrdersOf(maker)).toBe(maker === bad ? ordersOfMaker : 0);
-      for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
-    }
-    // Behind the messages of the others, so that those have the numbers that they have in any fold.
-    const messages = (await here.readFeed(here.topics.book)).filter(({ id }) => id.startsWith(`${partition}:${end}:`));
-    const others = makers.filter((maker) => maker !== bad).flatMap(hashesOf);
-    expect(messages.map(({ key }) => key)).toEqual([...others, ...hashesOf(bad), `clock:${partition}`]);
-  });
+  const stopped = (reason: RegExp) =>
+    new RegExp(`^partition ${partition}: .*${reason.source}.*Stop the services, restore the database or run rebuild`);
 
-  test('are refused by the read model is found among many, quarantined, and out of the book', async () => {
+  test.each(tamper)(
+    '%s stops the partition with the block that makes it due, and nothing is published',
+    async (_what, sql, reason) => {
+      await project(orders);
+      const before = await here.readFeed(here.topics.book);
+      await here.postgres.query(sql, [byteaOf(bad)]);
+      const facts = [...orders, blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
+      await expect(project(facts)).rejects.toThrow(FatalError);
+      await expect(project(facts)).rejects.toThrow(stopped(reason));
+      expect(parked).toEqual([]);
+      expect(await here.readFeed(here.topics.book)).toEqual(before);
+      expect(await here.position()).toBe(end);
+    },
+  );
+
+  test('are refused by the read model stops the partition, and no row of it is written', async () => {
     await project(orders);
     await here.postgres.query(
       `alter table order_history add constraint refused check (maker <> '${byteaOf(bad)}' or happened <> 'REMOVED')`,
     );
-    const facts = [...orders, submitted(bad, 7, expiresAt + 5_000), blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
-    const projector = await project(facts, { commitTransitionsMax: 8 });
-    // All of it may have been published by then: the next block takes the orders out.
-    const next = streamOf([...facts, blockAt(7, expiresAt + 2)], partition);
-    await appendAll(here, next);
-    await projector.handleBatch(batchOf(next.slice(-1), BigInt(facts.length)), hold);
-    await flush(projector);
-    expect(parked).toEqual([{ maker: bad, offset: expect.anything(), reason: expect.stringMatching(/refused a row/) }]);
-    expect(await here.position()).toBe(end + 4n);
-    const book = await readBook();
-    for (const maker of makers) {
-      for (const hash of hashesOf(maker)) expect(book.get(hash)).toBe(maker === bad ? 'QUARANTINED' : 'EXPIRED');
-    }
-    // The feed had shown it before its row was refused.
-    expect(book.get(orderOf(bad, 7).orderHash)).toBe('QUARANTINED');
+    const facts = [...orders, blockAt(5, expiresAt), blockAt(6, expiresAt + 1)];
+    const stream = streamOf(facts, partition);
+    const projector = here.projector();
+    await expect(projectAll(here, projector, stream.slice(0, -1))).rejects.toThrow(/refused a row/);
+    // A commit that has failed is noticed with the next fact.
+    await appendAll(here, stream);
+    const next = batchOf(stream.slice(-1), end + 1n);
+    await expect(projector.handleBatch(next, hold)).rejects.toThrow(stopped(/refused a row/));
+    expect(await here.position()).toBe(end);
+    await here.postgres.query('alter table order_history drop constraint refused');
+    await project(facts);
+    expect(await here.position()).toBe(end + 2n);
+    expect(new Set((await readBook()).values())).toEqual(new Set(['EXPIRED', undefined]));
   });
 });
 
@@ -237,16 +237,28 @@ describe('a quarantine that is lifted', () => {
     blockAt(6, block.timestamp),
     lifted(bad),
   ];
-  const saved = "'\\x00000000000000000000000000000000000000ff'";
-  const breakRows = () => here.postgres.query(`update funding set maker = ${saved} where maker = $1`, [byteaOf(bad)]);
-  const mendRows = () => here.postgres.query(`update funding set maker = $1 where maker = ${saved}`, [byteaOf(bad)]);
+  /** A build that cannot fold any fact about the maker. */
+  let hasMistake = false;
+  let mend: () => void;
+  beforeAll(() => {
+    mend = replaceMethod(
+      MakerDraft.prototype,
+      'apply',
+      (apply) =>
+        function (this: MakerDraft, fact, ...rest) {
+          if (hasMistake && fact.maker === bad) throw new Error('a build with a mistake');
+          return apply.call(this, fact, ...rest);
+        },
+    );
+  });
+  afterAll(() => mend());
 
-  /** The rows are bad from the cancellation on, and mended before the quarantine is lifted. */
+  /** The build has its mistake from the cancellation on, and is mended before the quarantine is lifted. */
   async function liftAfterMending(overrides: Parameters<TestDeployment['projector']>[0] = {}): Promise<void> {
     await project(facts.slice(0, -5));
-    await breakRows();
+    hasMistake = true;
     await project(facts.slice(0, -1));
-    await mendRows();
+    hasMistake = false;
     await project(facts, overrides);
   }
 

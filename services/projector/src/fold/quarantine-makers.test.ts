@@ -1,6 +1,10 @@
-import { describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { blockAt, startSeconds, unfoldable } from '../testing/generate-facts.js';
+import { MakerDraft } from '@makerbook/domain';
+import { FatalError } from '@makerbook/kafka';
+import { replaceMethod } from '@makerbook/parts';
+import type { FundingRow } from '@makerbook/postgres';
+import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
 import {
   cancelled,
   decided,
@@ -12,6 +16,26 @@ import {
   submitted,
 } from '../testing/given-partition.js';
 
+/** A build that cannot fold any fact about the maker. */
+let hasMistake = false;
+let mend: () => void;
+beforeAll(() => {
+  mend = replaceMethod(
+    MakerDraft.prototype,
+    'apply',
+    (apply) =>
+      function (this: MakerDraft, fact, ...rest) {
+        if (hasMistake && fact.maker === maker) throw new Error('a build with a mistake');
+        return apply.call(this, fact, ...rest);
+      },
+  );
+});
+beforeEach(() => {
+  hasMistake = false;
+});
+afterAll(() => mend());
+
+const keyOf = (of: Hex, number: number) => ({ orderHash: orderOf(of, number).orderHash, maker: of });
 const quarantinedAt = ({ tables }: GivenPartition, of: Hex) => tables.makers.get(of)?.quarantinedOffset;
 
 describe('a fact that cannot be folded', () => {
@@ -49,50 +73,70 @@ describe('a fact that cannot be folded', () => {
   });
 });
 
-describe('a maker whose rows contradict each other', () => {
-  test('is quarantined by its next fact, behind the messages of others', async () => {
+describe('rows that no fold writes', () => {
+  test('stop the partition with the remedy, and nothing is published or parked', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), submitted(other, 1));
-    given.rows.broken.add(maker);
+    const [row] = given.tables.funding.values();
+    const funding = new Map(given.tables.funding).set('broken', { ...(row as FundingRow), token: other });
+    given.rows.tables = { ...given.tables, funding };
     await given.taken();
-    expect(await given.when(blockAt(6, expiresAt))).toEqual([
-      '2:0 EXPIRED of 1',
-      '2:1 QUARANTINED of 0',
-      '2:2 block 6',
-    ]);
-    expect(given.parked).toEqual([expect.stringMatching(/its funding counts 2/)]);
-    expect([...given.tables.orders.values()]).toMatchObject([{ maker, inBook: false }]);
+    const published = given.published;
+    await expect(given.when(blockAt(6, expiresAt))).rejects.toThrow(FatalError);
+    await expect(given.taken()).rejects.toThrow(
+      new RegExp(
+        `^partition 0: the rows of ${maker} cannot be read: .*Stop the services, restore the database or run rebuild`,
+      ),
+    );
+    expect(given.published).toBe(published);
+    expect(given.parked).toEqual([]);
   });
+});
 
-  test('keeps its orders in the book until a fact comes that the feeds have not seen', async () => {
+describe('what a maker in quarantine sends', () => {
+  test('is remembered as unfolded, in place of what was in flight, and is folded when the maker is released', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(observed(maker, [0]), submitted(maker, 2));
-    given.rows.tables = backup;
-    given.rows.broken.add(maker);
-    expect(await given.taken()).toEqual([]);
-    // One order has no row: that it is to leave the book would be forgotten with a commit.
-    expect(given.tables).toMatchObject({ projection: { nextOffset: 1n } });
-    expect(await given.when(blockAt(6, startSeconds))).toEqual([
-      '3:0 QUARANTINED of 0',
-      '3:1 QUARANTINED of 2',
-      '3:2 block 6',
+    hasMistake = true;
+    await given.when(submitted(maker, 1));
+    const inFlight = { salt: '0x1', expiresAtSeconds: 9_000_000_000, untilMs: 9_000_000_000_000 };
+    for (const number of [2, 3]) given.rows.place({ ...keyOf(maker, number), ...inFlight });
+    given.rows.cancel({ ...keyOf(maker, 0), ...inFlight });
+    await given.when(submitted(maker, 0), submitted(maker, 2), cancelled(maker, 0));
+    expect([...given.tables.inFlight.values()].map(({ orderHash }) => orderHash)).toEqual([keyOf(maker, 3).orderHash]);
+    expect(given.tables.cancelling).toEqual([]);
+    const states = () =>
+      [...given.tables.hashes.values()].map(({ orderHash, state, salt }) => [
+        Number(`0x${orderHash.slice(-24)}`),
+        state,
+        salt,
+      ]);
+    expect(states()).toEqual([
+      [0, 'ACCEPTED', null],
+      [1, 'UNFOLDED', '0x1'],
+      [2, 'UNFOLDED', '0x2'],
     ]);
-    expect(given.tables.projection.nextOffset).toBe(4n);
+    expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 1, listVersion: 0n });
+    hasMistake = false;
+    await given.when(decided(maker, 'QuarantineLifted'));
+    expect(states()).toEqual([
+      [0, 'ACCEPTED', null],
+      [1, 'ACCEPTED', null],
+      [2, 'ACCEPTED', null],
+    ]);
+    expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 2, listVersion: 5n });
   });
 });
 
 describe('a quarantine that is lifted', () => {
-  /** Rows that were bad from offset 2 on, and are right again. */
+  /** By a build with a mistake from offset 2 on, and one without. */
   async function mended(): Promise<GivenPartition> {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));
-    given.rows.broken.add(maker);
-    await given.taken();
+    hasMistake = true;
     await given.when(submitted(maker, 2), decided(maker, 'MakerAdmitted'), cancelled(maker, 0));
     expect(quarantinedAt(given, maker)).toBe(2n);
-    given.rows.broken.clear();
+    hasMistake = false;
     return given;
   }
 
@@ -144,39 +188,5 @@ describe('a quarantine that is lifted', () => {
       [3, 4].map((at) => expect.stringMatching(`^${at} .* stays quarantined: the fact at 1: .*an amount of zero`)),
     );
     expect(given.tables).toMatchObject({ makers, orders });
-  });
-
-  test('by a command that the feeds have seen before the rows were bad stays', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(submitted(maker, 2), decided(maker, 'QuarantineLifted'), submitted(other, 1));
-    given.rows.tables = backup;
-    given.rows.broken.add(maker);
-    expect(await given.taken()).toEqual([]);
-    expect(given.parked.at(-1)).toMatch(/^2 .*the command is older than the quarantine/);
-    expect(await given.when(blockAt(6, startSeconds))).toEqual([
-      '4:0 QUARANTINED of 0',
-      '4:1 QUARANTINED of 2',
-      '4:2 block 6',
-    ]);
-  });
-
-  test('takes out of the book what is to leave it before anything comes back', async () => {
-    const given = new GivenPartition();
-    await given.when(submitted(maker, 0));
-    const backup = given.tables;
-    await given.when(cancelled(other, 9), submitted(maker, 2));
-    given.rows.tables = backup;
-    given.rows.broken.add(maker);
-    await given.taken();
-    given.rows.broken.clear();
-    expect(await given.when(decided(maker, 'QuarantineLifted'))).toEqual([
-      '3:0 QUARANTINED of 0',
-      '3:1 QUARANTINED of 2',
-      '3:2 VALIDATING RELEASED of 0',
-      '3:3 VALIDATING RELEASED of 2',
-    ]);
-    expect([...given.tables.orders.values()].map(({ inBook }) => inBook)).toEqual([true, true]);
   });
 });

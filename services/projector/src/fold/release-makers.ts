@@ -1,4 +1,4 @@
-import { isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
+import type { QuarantineLifted } from '@makerbook/contracts-events';
 import {
   advanceLog,
   isRoutable,
@@ -13,7 +13,7 @@ import type { Quarantine } from '@makerbook/postgres';
 import { beginFact, endFact, type Logged, messageOf, takeTransitions } from './fold-facts.js';
 import { type LoadParts, loadHashes, readStored } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
-import { parkFor, withdrawOwed } from './quarantine-makers.js';
+import { parkFor } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface ReleaseParts extends LoadParts {
@@ -40,8 +40,6 @@ export async function releaseMaker(
   const { maker } = logged.fact;
   const feed = beginFact(state, logged);
   const quarantine = state.quarantined.get(maker);
-  // What leaves the book leaves it before anything comes back.
-  withdrawOwed(state, feed, logged.offset);
   if (quarantine !== undefined) {
     try {
       const { stored, draft, transitions } = await foldAgain(state, maker, quarantine, logged.offset, parts);
@@ -65,7 +63,7 @@ export async function releaseMaker(
       parkFor(state, maker, logged, `${maker} stays quarantined: ${error.message}`);
     }
   }
-  endFact(state, logged, feed);
+  endFact(state, logged);
 }
 
 /** The maker as if it had been folded all the time, but for the feeds. What is held of it stays as it is. */
@@ -76,22 +74,20 @@ async function foldAgain(
   to: bigint,
   parts: ReleaseParts,
 ): Promise<{ readonly stored: Maker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
-  // It was begun when the partition was folded again, and the feeds have seen the command.
-  if (state.owed.has(maker)) throw new StillQuarantined('the command is older than the quarantine');
   const stored = await readQuarantined(state, maker, parts);
   const hashes = rememberHashes(state.makers.rules);
   const draft = new MakerDraft({ ...stored, dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let clock = quarantine.clock;
   await parts.readFacts(quarantine.offset, to, async (facts) => {
-    const own = facts.filter(({ fact }) => isClockEvent(fact) || ('maker' in fact && fact.maker === maker));
+    const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
     await loadHashes(state, own, parts);
     for (const { fact, offset } of own) {
-      if (isClockEvent(fact)) clock = advanceLog(clock, fact);
+      if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
       const happened = attempt(`the fact at ${offset}`, () => {
-        if (isClockEvent(fact)) return draft.advance(clock, offset);
-        const isOther = fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet';
-        return isOther ? [] : draft.apply(fact, { offset, clock });
+        if (fact.type === 'BlockProcessed') return draft.advance(clock, offset);
+        if (!('maker' in fact) || fact.type === 'QuarantineLifted') return [];
+        return draft.apply(fact, { offset, clock });
       });
       hashes.note(happened);
       transitions.push(...happened);
@@ -104,8 +100,8 @@ async function foldAgain(
 async function readQuarantined(state: PartitionState, maker: Maker['maker'], parts: ReleaseParts): Promise<Maker> {
   const held = state.makers.get(maker);
   if (held !== undefined) return snapshotOf(held.draft);
-  const stored = (await readStored(state, [maker], parts)).get(maker);
-  if (stored === undefined || 'reason' in stored) throw new StillQuarantined(stored?.reason ?? 'it is not there');
+  const [stored] = await readStored(state, [maker], parts);
+  if (stored === undefined) throw new StillQuarantined('it is not there');
   return stored;
 }
 

@@ -73,7 +73,7 @@ async function emptyDatabase(): Promise<{ readonly url: string; readonly postgre
   return { url, postgres };
 }
 
-const tables = ['projections', 'makers', 'funding', 'orders', 'order_history', 'cancelled_hashes'];
+const tables = ['projections', 'makers', 'funding', 'orders', 'order_history', 'hashes'];
 
 /** Keeps the rows as a backup would; the result puts them back. */
 async function backUp(postgres: Postgres): Promise<() => Promise<void>> {
@@ -130,13 +130,34 @@ describe('a partition whose feeds are ahead of the database', () => {
     expect(await outcome()).toEqual(expected);
   });
 
-  test('is folded again by the owner under whom the database falls back, before it believes a row of it', async () => {
-    const expected = await undisturbed([...stream, submitted(2, 6n)]);
+  test('stops the owner under whom the database was replaced, before it believes a row of it', async () => {
     const restore = await backUp(here.postgres);
     const projector = here.projector({ heldMax: 0 });
     await projectAll(here, projector, stream);
+    const before = await feeds();
     await restore();
     // Nothing is held of the maker: what the older database says of it would lead to other messages.
+    const next = [...stream, submitted(2, 6n)];
+    await appendAll(here, next);
+    await expect(projector.handleBatch(batchOf(next.slice(6), 6n), fresh)).rejects.toThrow(RetryableError);
+    const again = projector.handleBatch(batchOf(next.slice(6), 6n), fresh);
+    await expect(again).rejects.toThrow(FatalError);
+    await expect(again).rejects.toThrow(
+      /^partition 0: the rows are at 0, and this process has left them at 6: the database was replaced .*Stop the services/,
+    );
+    expect(await feeds()).toEqual(before);
+  });
+
+  test('is folded again where another server has lost the last commits', async () => {
+    const expected = await undisturbed([...stream, submitted(2, 6n)]);
+    const restore = await backUp(here.postgres);
+    let started = 1n;
+    const store = openProjectionStore(here.postgres);
+    const takeProjection = async (of: number) => ({ ...(await store.takeProjection(of)), serverStartedAt: started });
+    const projector = here.projector({ heldMax: 0, store: { ...store, takeProjection } });
+    await projectAll(here, projector, stream);
+    await restore();
+    started = 2n;
     const next = [...stream, submitted(2, 6n)];
     await appendAll(here, next);
     await expect(projector.handleBatch(batchOf(next.slice(6), 6n), fresh)).rejects.toThrow(RetryableError);
@@ -182,23 +203,47 @@ describe('a running projector', () => {
 
   const projected = (offset: bigint) => until(async () => (await here.position().catch(() => -1n)) >= offset);
 
-  test.each(['an older backup', 'nothing'])('heals by itself where its database falls back to %s', async (what) => {
+  const start = () => runProjector(readSettings(projectorSettings, here.environment), telemetry);
+
+  test.each(['an older backup', 'nothing'])(
+    'is stopped, its database is restored to %s, and it goes on',
+    async (what) => {
+      const expected = await undisturbed([...stream, block(6n), block(7n)]);
+      running = await start();
+      await appendAll(here, stream.slice(0, 3));
+      await projected(3n);
+      const restore = await backUp(here.postgres);
+      await appendAll(here, stream);
+      await projected(6n);
+      await running.stop();
+      if (what === 'nothing') await here.postgres.query(`truncate ${tables.join(', ')}`);
+      else await restore();
+      await appendAll(here, [...stream, block(6n), block(7n)]);
+      running = await start();
+      await projected(8n);
+      expect(await outcome()).toEqual(expected);
+      const ready = () => fetch(`http://127.0.0.1:${running?.opsPort}/readyz`);
+      await until(async () => (await ready()).status === 200);
+    },
+  );
+
+  test('ends with the remedy where its database is replaced, and goes on once it is started again', async () => {
     const expected = await undisturbed([...stream, block(6n), block(7n)]);
-    running = await runProjector(readSettings(projectorSettings, here.environment), telemetry);
+    running = await start();
     await appendAll(here, stream.slice(0, 3));
     await projected(3n);
     const restore = await backUp(here.postgres);
     await appendAll(here, stream);
     await projected(6n);
-    if (what === 'nothing') await here.postgres.query(`truncate ${tables.join(', ')}`);
-    else await restore();
+    await restore();
     await appendAll(here, [...stream, block(6n)]);
     await until(async () => (await here.readFeed(here.topics.book)).some(({ id }) => id === `${partition}:6:0`));
-    // As the next block does in a second.
+    // As the next block does in a second: a commit that has failed is noticed with it.
     await appendAll(here, [...stream, block(6n), block(7n)]);
+    expect((await running.failed).message).toMatch(/the database was replaced while services ran.*Stop the services/);
+    await running.stop();
+    running = await start();
     await projected(8n);
     expect(await outcome()).toEqual(expected);
-    const ready = () => fetch(`http://127.0.0.1:${running?.opsPort}/readyz`);
-    await until(async () => (await ready()).status === 200);
   });
 });

@@ -7,10 +7,18 @@ import {
   RetryableError,
   type StoredRecord,
 } from '@makerbook/kafka';
-import { InvariantBroken, PositionTaken, PostgresRefused, PostgresUnavailable } from '@makerbook/postgres';
+import {
+  InvariantBroken,
+  PositionTaken,
+  PostgresRefused,
+  PostgresUnavailable,
+  type RowsPosition,
+} from '@makerbook/postgres';
+import { isBehind } from '../commit/commit-rows.js';
+import { RowsUnreadable } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import { type BatchHold, PartitionProjection, type ProjectionParts } from './project-partition.js';
-import { takePartition } from './take-partition.js';
+import { type TakenPartition, takePartition } from './take-partition.js';
 
 export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined' | 'readFact'> {
   /** How many partitions the topic has. */
@@ -26,7 +34,8 @@ export interface Projector {
   /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
-  readonly onRevoked: (partitions: readonly number[]) => Promise<void>;
+  /** @param isLost another process may have them already: nothing more is committed */
+  readonly onRevoked: (partitions: readonly number[], isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
   readonly owned: ReadonlyMap<number, PartitionProjection>;
 }
@@ -37,8 +46,8 @@ export interface Projector {
  */
 export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
-  /** Makers whose rows the read model has refused, and why. */
-  const refused = new Map<Address, string>();
+  /** Where each partition was left, and on which server. */
+  const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
   const quarantined = new Set<Address>();
   const projectionParts: ProjectionParts = {
     ...parts,
@@ -61,9 +70,10 @@ export function createProjector(parts: ProjectorParts): Projector {
 
   async function take(partition: number): Promise<PartitionProjection> {
     await giveUp(partition, false);
-    const taken = await translated(() => takePartition(partition, refused, projectionParts));
-    const one = new PartitionProjection(taken, refused, projectionParts);
+    const taken = await translated(partition, () => takePartition(partition, projectionParts));
+    const one = new PartitionProjection(taken, projectionParts);
     owned.set(partition, one);
+    assertNotReplaced(partition, taken);
     parts.taken();
     return one;
   }
@@ -72,20 +82,33 @@ export function createProjector(parts: ProjectorParts): Projector {
     const one = owned.get(partition);
     owned.delete(partition);
     await one?.close(isInOrder);
+    if (one === undefined) return;
+    const { committer, serverStartedAt } = one.taken;
+    left.set(partition, { rows: committer.committed, serverStartedAt });
+  }
+
+  /** Where a server was started since, it may have lost the last commits: they are folded again. */
+  function assertNotReplaced(partition: number, { committer, serverStartedAt }: TakenPartition): void {
+    const before = left.get(partition);
+    if (before === undefined || before.serverStartedAt !== serverStartedAt) return;
+    const { committed } = committer;
+    if (!isBehind(committed, before.rows)) return;
+    const reason = `the rows are at ${committed.nextOffset}, and this process has left them at ${before.rows.nextOffset}`;
+    throw new FatalError(describeBadRows(partition, `${reason}: the database was replaced while services ran`));
   }
 
   return {
     owned,
     decode: (record) => readFact(record, parts.partitions),
     positionOf: async (partition) => (await take(partition)).position,
-    onRevoked: async (partitions) => {
-      await Promise.all(partitions.map((partition) => giveUp(partition, true)));
+    onRevoked: async (partitions, isLost = false) => {
+      await Promise.all(partitions.map((partition) => giveUp(partition, !isLost)));
     },
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
       hold.heartbeat();
       try {
         const one = owned.get(partition) ?? (await take(partition));
-        await translated(async () => {
+        await translated(partition, async () => {
           if (one.position < fromOffset) await one.catchUp(fromOffset, hold);
           const left = records.filter(({ offset }) => offset >= one.position);
           if (one.position < nextOffset) await one.project(left, nextOffset, hold);
@@ -99,16 +122,21 @@ export function createProjector(parts: ProjectorParts): Projector {
 }
 
 /** What a failure means for the consumer loop: wait and try again, or stop. */
-async function translated<T>(work: () => Promise<T>): Promise<T> {
+async function translated<T>(partition: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof PostgresRefused || error instanceof InvariantBroken) {
-      throw new FatalError(error.message, { cause: error });
+    if (error instanceof PostgresRefused) throw new FatalError(error.message, { cause: error });
+    if (error instanceof InvariantBroken || error instanceof RowsUnreadable) {
+      throw new FatalError(describeBadRows(partition, error.message), { cause: error });
     }
     if (error instanceof PostgresUnavailable || error instanceof PositionTaken || error instanceof PublisherFenced) {
       throw new RetryableError(error.message, { cause: error });
     }
     throw error;
   }
+}
+
+function describeBadRows(partition: number, reason: string): string {
+  return `partition ${partition}: ${reason}. Stop the services, restore the database or run rebuild, and start them`;
 }

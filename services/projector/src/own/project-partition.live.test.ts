@@ -25,7 +25,7 @@ import type { Projector, ProjectorParts } from './project-log.js';
 
 const topics = topicNames();
 const makers = makersOf(partition, partitions, 4);
-const tables = ['projections', 'makers', 'funding', 'orders', 'order_history', 'cancelled_hashes'];
+const tables = ['projections', 'makers', 'funding', 'orders', 'order_history', 'hashes'];
 
 let postgres: Postgres;
 beforeAll(async () => {

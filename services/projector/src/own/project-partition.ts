@@ -1,5 +1,4 @@
-import { type BlockProcessed, isClockEvent, type QuarantineLifted } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
+import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
 import { advanceLog } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
@@ -9,7 +8,7 @@ import {
   endBlock,
   foldMakerFact,
   foldMode,
-  foldTerm,
+  foldResignation,
   isMakerFact,
   type Logged,
   moveTo,
@@ -48,11 +47,11 @@ export class PartitionProjection {
   readonly #parts: ProjectionParts;
   readonly #load: LoadParts;
 
-  constructor(taken: TakenPartition, refused: ReadonlyMap<Address, string>, parts: ProjectionParts) {
+  constructor(taken: TakenPartition, parts: ProjectionParts) {
     this.#taken = taken;
     this.#parts = parts;
     const { store, reads, commitTransitionsMax } = parts;
-    this.#load = { store, reads, refused, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
+    this.#load = { store, reads, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
   }
 
   get taken(): TakenPartition {
@@ -111,7 +110,7 @@ export class PartitionProjection {
     const { state } = this.#taken;
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
-    if (isClockEvent(fact)) return foldTerm(state, { ...logged, fact });
+    if (fact.type === 'WatcherResigned') return foldResignation(state, logged);
     if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
     if (!isLoaded(state, fact.maker)) await loadMakers(state, new Set([fact.maker]), this.#load);

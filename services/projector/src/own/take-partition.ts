@@ -1,5 +1,4 @@
 import type { TopicNames } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
 import { FatalError, type FencedPublisher, type FencedPublisherOptions, type Log } from '@makerbook/kafka';
 import type { Projection } from '@makerbook/postgres';
 import { type CommitParts, RowCommitter } from '../commit/commit-rows.js';
@@ -26,22 +25,20 @@ export interface TakenPartition {
   readonly committer: RowCommitter;
   /** No earlier owner can publish any more. */
   readonly publisher: FencedPublisher;
+  /** When the server was started that had the rows. */
+  readonly serverStartedAt: bigint;
 }
 
 const endTimeoutMs = 10_000;
 
 /**
- * Takes a partition: no earlier owner can publish or commit from here on. It is folded again from where its rows are, and
- * what its feeds hold already is not published again.
- * @param refused makers whose rows the read model has refused, and why; more are added
+ * Takes a partition: no earlier owner can publish from here on. It is folded again from where its rows are, and what its
+ * feeds hold already is not published again. An earlier owner may still commit what it has published; then the rows have
+ * moved, the next commit or reading here fails, and the partition is taken again.
  * @throws FatalError where the feeds or the rows are of another log
  * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
  */
-export async function takePartition(
-  partition: number,
-  refused: Map<Address, string>,
-  parts: OwningParts,
-): Promise<TakenPartition> {
+export async function takePartition(partition: number, parts: OwningParts): Promise<TakenPartition> {
   const { log, store, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
   const publisher = parts.createFencedPublisher({
     transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
@@ -50,14 +47,14 @@ export async function takePartition(
   try {
     await publisher.takeOver();
     const taken = await store.takeProjection(partition);
-    const { projection } = taken;
+    const { projection, serverStartedAt } = taken;
     const published = await readFeedEnd(partition, { log, topics });
     // After the rows and the feeds: a later owner may be at work by now, and they are never ahead of the log.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     const rules = { partition, topics, routingGraceSeconds, published };
     const state = createState(taken, rules, { heldMax, noteQuarantined });
-    return { state, publisher, committer: new RowCommitter(state, projection, refused, parts) };
+    return { state, publisher, committer: new RowCommitter(state, projection, parts), serverStartedAt };
   } catch (error) {
     await publisher.close();
     throw error;

@@ -1,21 +1,24 @@
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import type { Postgres, Query } from '@makerbook/postgres';
 
-/** The tables of the read model and what their rows are ordered by. */
+/** The tables that the fold makes, beside `projections`, and what their rows are ordered by. */
 export const readModelTables = {
   makers: 'maker',
   funding: 'maker, token',
   orders: 'order_hash',
   order_history: 'partition, log_offset, order_hash, happened',
-  cancelled_hashes: 'maker, expires_at_seconds, order_hash',
+  hashes: 'order_hash, maker',
 } as const;
 
 /** Which rows count, where some may be pruned: on both sides those that the live one must still have. */
 const unpruned: Readonly<Partial<Record<string, string>>> = {
-  order_history: `log_offset >= history_from
-    or happened = 'OPENED' and expires_at_seconds >= block_timestamp - ${HASH_MEMORY_SECONDS}`,
-  cancelled_hashes: `expires_at_seconds >= block_timestamp - ${HASH_MEMORY_SECONDS}`,
+  order_history: 'log_offset >= history_from',
+  hashes: `expires_at_seconds > block_timestamp - ${HASH_MEMORY_SECONDS} and not exists (
+    select from makers where makers.maker = t.maker and t.nonce < makers.nonce)`,
 };
+
+/** Of these a column is left out: how many hashes are remembered depends on what is pruned. */
+const compared: Readonly<Partial<Record<string, string>>> = { makers: "to_jsonb(t) - 'remembered'" };
 
 const ROWS_PER_FETCH = 5_000;
 
@@ -32,7 +35,7 @@ export async function compareRows(live: Query, replayed: Postgres): Promise<stri
     const rows =
       condition === undefined ? `${table} t` : `${table} t join ${clocks} using (partition) where ${condition}`;
     const difference = await replayed.transaction((query) =>
-      compareTable(table, `${rows} order by ${key}`, live, query),
+      compareTable(table, { row: compared[table] ?? 't', rows: `${rows} order by ${key}` }, live, query),
     );
     if (difference !== undefined) differences.push(difference);
   }
@@ -48,10 +51,15 @@ async function readClocks(live: Query): Promise<string> {
   return `(values ${lines.join(', ')}) clocks (partition, history_from, block_timestamp)`;
 }
 
-/** @param rows what is compared, in a total order */
-async function compareTable(table: string, rows: string, live: Query, replayed: Query): Promise<string | undefined> {
+/** @param select what is compared of each row, in a total order */
+async function compareTable(
+  table: string,
+  select: { readonly row: string; readonly rows: string },
+  live: Query,
+  replayed: Query,
+): Promise<string | undefined> {
   for (const query of [live, replayed]) {
-    await query(`declare compared no scroll cursor for select t::text as row from ${rows}`);
+    await query(`declare compared no scroll cursor for select (${select.row})::text as row from ${select.rows}`);
   }
   try {
     for (;;) {

@@ -21,7 +21,7 @@ const PARTITIONS_AT_ONCE = 4;
 
 /**
  * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It publishes
- * nothing, parks nothing and leaves Redis alone.
+ * nothing and parks nothing.
  * @param targets by partition, not beyond what the feeds hold: the positions of the live rows are not
  * @param onProgress is given the number of facts of each commit
  */
@@ -65,10 +65,12 @@ function createSilentProjector(
   });
 }
 
+const refuse = async () => {
+  throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
+};
 const silentPublisher: FencedPublisher = {
   takeOver: async () => undefined,
-  publish: async () => {
-    throw new Error('the feeds lack what the live rows hold: they belong to another log, or were made anew');
-  },
+  publish: refuse,
+  append: refuse,
   close: async () => undefined,
 };

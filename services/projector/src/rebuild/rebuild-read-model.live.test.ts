@@ -21,7 +21,7 @@ import {
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 
 const makers = makersOf(partition, testPartitions, 3);
-const stream = withoutGaps(drawStream(11, makers, partition, { facts: 250, orders: 12 }));
+const stream = withoutGaps(drawStream(2, makers, partition, { facts: 250, orders: 12 }));
 const telemetry = { ...startTelemetry('projector', { LOG_LEVEL: 'error' }), logger: silentLogger };
 
 let here: TestDeployment;
@@ -67,7 +67,7 @@ describe('verify', () => {
   ])('names what differs after %s', async (sql, difference) => {
     await projectAll(here, here.projector(), stream.slice(0, 120));
     await here.postgres.query(sql);
-    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(difference)]);
+    expect((await verifyReadModel(options()))[0]).toMatch(difference);
   });
 
   test('names an order that the book holds in another state', async () => {
@@ -115,7 +115,6 @@ describe('pruned rows', () => {
   const later: MakerEvent = {
     type: 'BlockProcessed',
     block: { number: 1_000_000, hash: `0x${'b'.repeat(64)}`, timestamp: startSeconds + 1_000 + HASH_MEMORY_SECONDS },
-    term: 1_000_000,
   };
   // Each hash once more: while it is remembered, and when its order has long expired.
   const again = stream.filter(({ headers }) => /OrderSubmitted|OrderCancelled/.test(headers['ce_type'] ?? ''));
@@ -133,7 +132,7 @@ describe('pruned rows', () => {
     await projectAll(here, here.projector(), whole.slice(0, stream.length + again.length + 1));
     await prune(BigInt(stream.length + again.length + 1));
     await projectAll(here, here.projector(), whole);
-    for (const table of ['orders', 'order_history', 'cancelled_hashes'])
+    for (const table of ['orders', 'order_history', 'hashes'])
       expect([table, await countOf(table)]).toEqual([table, 0]);
     expect(await verifyReadModel(options())).toEqual([]);
   });
@@ -159,9 +158,14 @@ describe('pruned rows', () => {
     await projectAll(here, here.projector(), stream);
     await prune(BigInt(stream.length >> 1));
     await here.postgres.query(
-      `delete from order_history where happened = 'OPENED' and log_offset = (select min(log_offset) from order_history)`,
+      'delete from order_history where log_offset = (select max(log_offset) from order_history)',
     );
-    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(/^order_history: /)]);
+    await here.postgres.query(`delete from hashes where order_hash = (
+         select min(order_hash) from hashes h join makers m using (maker) where coalesce(h.nonce >= m.nonce, true))`);
+    expect(await verifyReadModel(options())).toEqual([
+      expect.stringMatching(/^order_history: /),
+      expect.stringMatching(/^hashes: /),
+    ]);
   });
 });
 

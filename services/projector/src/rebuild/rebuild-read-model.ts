@@ -7,7 +7,7 @@ import type { RebuildSettings } from '../env.js';
 import { compareBook } from './compare-book.js';
 import { compareRows } from './compare-rows.js';
 import { foldLog } from './fold-log.js';
-import { swapTables } from './swap-tables.js';
+import { lockTables, swapTables } from './swap-tables.js';
 
 export interface RebuildOptions {
   /** The read model, with a role that owns its tables and may make a schema. */
@@ -43,13 +43,12 @@ export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
 }
 
 /**
- * The same, and puts the replayed tables in the place of the live ones. The projectors go on from where the new rows are;
- * the feeds see nothing of it.
+ * The same, and puts the replayed tables in the place of the live ones, at the same positions. Projectors that run go on from
+ * there; what they hold in memory stays as it is. The feeds see nothing of it.
  */
 export function rebuildReadModel(options: RebuildOptions): Promise<string[]> {
   return withReplay(options, async (rebuild) => {
     const differences = await compare(rebuild);
-    await foldLog(await readPositions(rebuild.live.query), rebuild);
     await swap(rebuild);
     return differences;
   });
@@ -79,7 +78,7 @@ async function dropSchema(postgres: Postgres): Promise<void> {
 
 /** Folds up to where the live rows are now. */
 async function replay(rebuild: Rebuild): Promise<void> {
-  const targets = await readPositions(rebuild.live.query);
+  const targets = (await readPositions(rebuild.live.query)) ?? [];
   const total = Number(targets.reduce((sum, target) => sum + target, 0n));
   const startedAtMs = performance.now();
   let done = 0;
@@ -113,10 +112,8 @@ async function compare(rebuild: Rebuild): Promise<string[]> {
   for (;;) {
     const differences = await live.transaction(async (query) => {
       await query('set transaction isolation level repeatable read, read only');
-      // In the middle of a block the rows are what no fold of whole facts leads to.
-      const [begun] = await query('select partition from projections where block_begun limit 1');
-      if (begun !== undefined) return undefined;
       const positions = await readPositions(query);
+      if (positions === undefined) return undefined;
       await foldLog(positions, rebuild);
       const inRows = await compareRows(query, postgres);
       const inBook: string[] = [];
@@ -131,23 +128,38 @@ async function compare(rebuild: Rebuild): Promise<string[]> {
   }
 }
 
-/** Live transactions hold locks for some milliseconds: it is tried again where they were not had in time. */
-async function swap({ live, report }: Rebuild): Promise<void> {
+/**
+ * With the live tables locked, the rest of the log is folded to where they are exactly: no row goes back, and no commit comes
+ * in between. Live transactions hold locks for some milliseconds: it is tried again where they were not had in time.
+ */
+async function swap(rebuild: Rebuild): Promise<void> {
+  const { live, report } = rebuild;
   for (let tries = 1; ; tries += 1) {
     try {
-      await swapTables(live, SCHEMA, LIVE_SCHEMA);
-      return;
+      await foldLog((await readPositions(live.query)) ?? [], rebuild);
+      const isSwapped = await live.transaction(async (query) => {
+        await lockTables(query, LIVE_SCHEMA);
+        const positions = await readPositions(query);
+        if (positions === undefined) return false;
+        await foldLog(positions, rebuild);
+        await swapTables(query, SCHEMA, LIVE_SCHEMA);
+        return true;
+      });
+      if (isSwapped) return;
+      await pause(SNAPSHOT_RETRY_MS);
     } catch (error) {
-      if (!(error instanceof PostgresUnavailable) || tries === SWAP_TRIES) throw error;
+      if (!(error instanceof PostgresUnavailable) || tries >= SWAP_TRIES) throw error;
       report(`the tables were in use: ${error.message}; trying again`);
     }
   }
 }
 
-async function readPositions(query: Query): Promise<bigint[]> {
-  const rows = await query<{ partition: number; next_offset: bigint }>(
-    'select partition, next_offset from projections',
+/** By partition; undefined in the middle of a block: there the rows are what no fold of whole facts leads to. */
+async function readPositions(query: Query): Promise<bigint[] | undefined> {
+  const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
+    'select partition, next_offset, block_parts from projections',
   );
+  if (rows.some(({ block_parts }) => block_parts > 0)) return undefined;
   const positions: bigint[] = [];
   for (const { partition, next_offset } of rows) positions[partition] = next_offset;
   return Array.from(positions, (position) => position ?? 0n);

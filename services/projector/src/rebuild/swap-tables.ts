@@ -1,28 +1,33 @@
-import type { Postgres, Query } from '@makerbook/postgres';
+import type { Query } from '@makerbook/postgres';
 import { readModelTables } from './compare-rows.js';
 
 const tables = ['projections', ...Object.keys(readModelTables)];
 const LOCK_TIMEOUT_MS = 2_000;
 
 /**
- * Puts the tables of one schema in the place of those of another, with the rights that were granted on these, in one
- * transaction. A reader waits for some milliseconds; a projector finds older rows, and folds from there.
- * @throws PostgresUnavailable where a lock was not had within two seconds: nothing has happened, and it can be tried again
+ * Keeps everybody else from the tables until the transaction ends.
+ * @throws PostgresUnavailable where a lock was not had within two seconds
  */
-export async function swapTables(postgres: Postgres, from: string, to: string): Promise<void> {
-  await postgres.transaction(async (query) => {
-    await query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    await query(`lock table ${tables.map((table) => `${to}.${table}`).join(', ')} in access exclusive mode`);
-    const grants = await readGrants(query, to);
-    const replaced = `${from}_replaced`;
-    await query(`create schema ${replaced}`);
-    for (const table of tables) {
-      await query(`alter table ${to}.${table} set schema ${replaced}`);
-      await query(`alter table ${from}.${table} set schema ${to}`);
-    }
-    for (const grant of grants) await query(grant);
-    await query(`drop schema ${replaced} cascade`);
-  });
+export async function lockTables(query: Query, schema: string): Promise<void> {
+  await query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  await query(`lock table ${tables.map((table) => `${schema}.${table}`).join(', ')} in access exclusive mode`);
+}
+
+/**
+ * Puts the tables of one schema in the place of those of another, which are locked, with the rights that were granted on these.
+ * Ingress trusts the rows again once it has looked anew.
+ */
+export async function swapTables(query: Query, from: string, to: string): Promise<void> {
+  const grants = await readGrants(query, to);
+  const replaced = `${from}_replaced`;
+  await query(`create schema ${replaced}`);
+  for (const table of tables) {
+    await query(`alter table ${to}.${table} set schema ${replaced}`);
+    await query(`alter table ${from}.${table} set schema ${to}`);
+  }
+  for (const grant of grants) await query(grant);
+  await query(`delete from ${to}.trust`);
+  await query(`drop schema ${replaced} cascade`);
 }
 
 async function readGrants(query: Query, schema: string): Promise<string[]> {

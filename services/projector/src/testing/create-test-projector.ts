@@ -20,7 +20,6 @@ export function createTestProjector(parts: Given & Partial<ProjectorParts>): Pro
     quarantinedMakersMax: 10,
     commits: createSemaphore(2),
     reads: createSemaphore(2),
-    refreshCache: async () => undefined,
     committed: () => undefined,
     published: () => undefined,
     fed: () => undefined,

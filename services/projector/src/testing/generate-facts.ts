@@ -85,7 +85,6 @@ export class FactSource {
   readonly #weights: Readonly<Record<Step, number>>;
   #seconds = startSeconds;
   #block = 100;
-  #term = 1;
 
   /**
    * @param options the fewer orders each maker has, the more often one is submitted again after it was removed;
@@ -102,7 +101,7 @@ export class FactSource {
     this.#weights = {
       unfoldable: options.hasUnfoldable ? 1 : 0,
       block: 8,
-      term: 4,
+      resigned: 1,
       order: 20,
       observed: 24,
       operator: 4,
@@ -123,11 +122,10 @@ export class FactSource {
       case 'block':
         this.#seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
         if (!chance.oneIn(10)) this.#block += 1;
-        // One by a watcher that has lost its term now and then.
-        return blockAt(this.#block, this.#seconds, chance.oneIn(10) ? Math.max(1, this.#term - 1) : this.#term);
-      case 'term':
-        this.#term += 1;
-        return { type: chance.oneIn(2) ? 'TermEnded' : 'TermStarted', term: this.#term, holder: 'a watcher' };
+        // One that was processed before, now and then.
+        return blockAt(chance.oneIn(10) ? this.#block - 1 : this.#block, this.#seconds);
+      case 'resigned':
+        return { type: 'WatcherResigned' };
       case 'operator': {
         return decision(maker, chance);
       }
@@ -157,7 +155,6 @@ export class FactSource {
       type: 'MakerObserved',
       maker,
       block: blockRef(this.#block + 1 - chance.pick([0, 0, 0, 1, -1]), this.#seconds),
-      term: chance.oneIn(12) ? Math.max(1, this.#term - 1) : this.#term,
       cause: { kind: 'read', occasion: 'SWEEP' },
       ...(nonce === undefined ? {} : { nonce }),
       funds: tokens.slice(0, chance.pick([0, 1, 2, 2])).map((token) => {
@@ -171,7 +168,7 @@ export class FactSource {
   }
 }
 
-type Step = 'unfoldable' | 'block' | 'term' | 'order' | 'observed' | 'operator';
+type Step = 'unfoldable' | 'block' | 'resigned' | 'order' | 'observed' | 'operator';
 
 /** So many facts, in the order of the log, with gaps in the place of control records. */
 export function drawStream(
@@ -194,7 +191,7 @@ export function drawStream(
 export function withLateBlocks(stream: readonly StoredRecord[], seconds: readonly number[]): StoredRecord[] {
   const { partition = 0, offset = -1n } = stream.at(-1) ?? {};
   const blocks = seconds.map((later, index) => {
-    const block = blockAt(10_000 + later, startSeconds + later, 1_000);
+    const block = blockAt(10_000 + later, startSeconds + later);
     return storedRecord(block, { partition, offset: offset + BigInt(index + 1) });
   });
   return [...stream, ...blocks];
@@ -235,8 +232,8 @@ function decision(maker: Hex, chance: Chance): MakerEvent {
 }
 
 /** `BlockProcessed`. */
-export function blockAt(number: number, timestamp: number, term = 1): MakerEvent {
-  return { type: 'BlockProcessed', block: blockRef(number, timestamp), term };
+export function blockAt(number: number, timestamp: number): MakerEvent {
+  return { type: 'BlockProcessed', block: blockRef(number, timestamp) };
 }
 
 /** What a watcher reads of new orders of a maker: nothing filled, nothing cancelled, funds for all of them. */
@@ -251,7 +248,6 @@ export function observedAt(
     type: 'MakerObserved',
     maker,
     block: blockRef(block.number, block.timestamp),
-    term: 1,
     cause: { kind: 'read', occasion: 'ORDER' },
     nonce,
     funds: [...new Set(numbers.map((number) => orderOf(maker, number).order.making.token))].map((token) => {

@@ -49,6 +49,11 @@ export class GivenPartition {
     return this.rows.tables;
   }
 
+  /** How many messages the feeds hold. */
+  get published(): number {
+    return this.#log.published.length;
+  }
+
   /** Appends the facts and folds them as one batch. Gives what was published, as `number what of which order`. */
   async when(...facts: readonly MakerEvent[]): Promise<string[]> {
     const from = this.#end;

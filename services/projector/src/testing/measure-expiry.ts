@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MakerEvent, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Appender, connectLog, type Log, type LogRecord } from '@makerbook/kafka';
-import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { findFreePorts, startKafka, startPostgres } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres, projectedPositions } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
@@ -44,10 +44,9 @@ await (process.send === undefined ? measure() : project());
 async function measure(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-expiry-'));
   chmodSync(folder, 0o711);
-  const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);
+  const [kafkaPort = 0, postgresPort = 0] = await findFreePorts(2);
   const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: kafkaPort });
   const database = await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort });
-  const redis = await startRedis({ dataDir: join(folder, 'redis'), port: redisPort });
   const log = connectLog({ brokers: [kafka.brokers], clientId: 'measure', logger: silentLogger });
   const postgres = connectPostgres({ url: database.url, poolMax: 1 });
   const partitions = Number(values.partitions);
@@ -56,7 +55,6 @@ async function measure(): Promise<void> {
     KAFKA_BROKERS: kafka.brokers,
     PARTITIONS: String(partitions),
     DATABASE_URL: database.url,
-    REDIS_URL: redis.url,
     OPS_PORT: '0',
     LOG_LEVEL: 'warn',
   };
@@ -95,7 +93,7 @@ async function measure(): Promise<void> {
     if (projector !== undefined) await stopProjector(projector);
     await log.close();
     await postgres.close();
-    await Promise.all([kafka.stop(), database.stop(), redis.stop()]);
+    await Promise.all([kafka.stop(), database.stop()]);
     rmSync(folder, { recursive: true, force: true });
   }
 }

@@ -2,13 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type PartitionBatch, type StoredRecord } from '@makerbook/kafka';
-import { createRedisUser, testParts } from '@makerbook/parts';
+import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
 import { hashReadModel, type ReadModelHash } from '@makerbook/postgres/testing';
-import { connectRedis, createPartitionRefresher, type RedisConnection } from '@makerbook/redis';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Step } from '../commit/commit-rows.js';
-import { createCacheRefresh } from '../commit/refresh-cache.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { Projector, ProjectorParts } from '../own/project-log.js';
 import { createTestProjector, testPartition, testPartitions } from './create-test-projector.js';
@@ -19,11 +17,9 @@ export { testPartition, testPartitions };
 export interface TestDeployment {
   readonly postgres: Postgres;
   readonly databaseUrl: string;
-  readonly redis: RedisConnection;
   readonly log: Log;
   readonly prefix: string;
   readonly topics: TopicNames;
-  readonly refreshes: string[];
   /** Settings of a projector on this deployment; its port is to be found out. */
   readonly environment: Readonly<Record<string, string>>;
   /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
@@ -46,8 +42,6 @@ export interface FeedMessage {
 const SLOW_MS = 60_000;
 export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
 
-const slow = { commandTimeoutMs: SLOW_MS, connectTimeoutMs: SLOW_MS };
-
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();
   const prefix = `projector-${randomBytes(4).toString('hex')}.`;
@@ -60,29 +54,19 @@ export async function deploy(): Promise<TestDeployment> {
     connectTimeoutMs: SLOW_MS,
     statementTimeoutMs: SLOW_MS,
   });
-  const redis = connectRedis({ url: parts.redisUrl, keyPrefix: prefix, logger: silentLogger, ...slow });
-  const user = await createRedisUser(parts.redisUrl, 'projector', prefix);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'projector-test', logger: silentLogger });
-  await Promise.all([
-    redis.waitUntilReady(SLOW_MS),
-    log.createTopics(topicSpecs(topics, testPartitions).map((spec) => ({ ...spec, replicationFactor: 1 }))),
-  ]);
-  const refreshes: string[] = [];
+  await log.createTopics(topicSpecs(topics, testPartitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
   return {
     postgres,
     databaseUrl,
-    redis,
     log,
     prefix,
     topics,
-    refreshes,
     environment: {
       KAFKA_BROKERS: parts.kafkaBrokers,
       PARTITIONS: String(testPartitions),
       TOPIC_PREFIX: prefix,
       DATABASE_URL: databaseUrl,
-      REDIS_URL: user.url,
-      REDIS_KEY_PREFIX: prefix,
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
     },
@@ -98,9 +82,6 @@ export async function deploy(): Promise<TestDeployment> {
         commitTransitionsMax: 50,
         commitFactsMax: 1000,
         quarantinedMakersMax: 3,
-        refreshCache: createCacheRefresh(createPartitionRefresher(redis), silentLogger, (outcome) =>
-          refreshes.push(outcome),
-        ),
         ...overrides,
       }),
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
@@ -108,7 +89,7 @@ export async function deploy(): Promise<TestDeployment> {
     hash: () => hashReadModel(postgres),
     stop: async () => {
       await log.close();
-      await Promise.all([postgres.close(), redis.close(), user.remove()]);
+      await postgres.close();
     },
   };
 }

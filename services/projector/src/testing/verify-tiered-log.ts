@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log } from '@makerbook/kafka';
-import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { findFreePorts, startKafka, startPostgres } from '@makerbook/parts';
 import { connectPostgres, migrate, projectedPositions } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
@@ -30,7 +30,7 @@ const MAKERS = 50;
 const topics = topicNames();
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-tiered-'));
 chmodSync(folder, 0o711);
-const [kafkaPort = 0, postgresPort = 0, redisPort = 0] = await findFreePorts(3);
+const [kafkaPort = 0, postgresPort = 0] = await findFreePorts(2);
 const kafka = await startKafka({
   dataDir: join(folder, 'kafka'),
   port: kafkaPort,
@@ -48,7 +48,6 @@ const kafka = await startKafka({
   },
 });
 const database = await startPostgres({ dataDir: join(folder, 'postgres'), port: postgresPort });
-const redis = await startRedis({ dataDir: join(folder, 'redis'), port: redisPort });
 const log = connectLog({ brokers: [kafka.brokers], clientId: 'tiered', logger: silentLogger });
 try {
   await migrate({ url: database.url });
@@ -81,7 +80,7 @@ try {
   await timed('rebuild', async () => report(await rebuildReadModel(options)));
 } finally {
   await log.close();
-  await Promise.all([kafka.stop(), database.stop(), redis.stop()]);
+  await Promise.all([kafka.stop(), database.stop()]);
   rmSync(folder, { recursive: true, force: true });
 }
 
@@ -90,7 +89,6 @@ function environment(): Record<string, string> {
     KAFKA_BROKERS: kafka.brokers,
     PARTITIONS: '1',
     DATABASE_URL: database.url,
-    REDIS_URL: redis.url,
     OPS_PORT: '0',
     LOG_LEVEL: 'warn',
   };

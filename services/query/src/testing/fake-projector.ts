@@ -1,16 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { encodeMakerEvent, encodeMakersRecord, type TopicNames } from '@makerbook/contracts-events';
+import { encodeMakersRecord, type TopicNames } from '@makerbook/contracts-events';
 import { createOrderHasher } from '@makerbook/contracts-evm';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { type Order, type OrderStatus, orderToBody, recordEnd, recordStart } from '@makerbook/domain';
-import { type Appender, type Log, partitionOf } from '@makerbook/kafka';
-import { type Postgres, type ProjectionCommit, saveProjection, takeProjection } from '@makerbook/postgres';
-import {
-  createPartitionRefresher,
-  type OrderChange,
-  type PartitionRefresher,
-  type RedisConnection,
-} from '@makerbook/redis';
+import { type Order, type OrderStatus, recordStart } from '@makerbook/domain';
+import { type Appender, partitionOf } from '@makerbook/kafka';
+import { byteaOf, type Postgres, type ProjectionCommit, saveProjection, takeProjection } from '@makerbook/postgres';
 import type { HDNodeWallet } from 'ethers';
 
 export const domain = {
@@ -20,38 +14,46 @@ export const domain = {
 } as const;
 export const partitions = 2;
 const expiresAt = 4_000_000_000n;
-const SLOW_MS = 30_000;
 
 export interface FakeProjectorParts {
-  readonly log: Log;
   readonly appender: Appender;
   readonly topics: TopicNames;
   readonly postgres: Postgres;
-  readonly redis: RedisConnection;
 }
 
 /** The newest block of a partition; undefined: the one that it had. */
 type BlockOf = (partition: number) => { readonly number: number; readonly timestamp: number } | undefined;
 
-/** An order that the log holds. */
+/** An order that was answered. */
 export interface Placed {
   readonly maker: Hex;
   readonly orderHash: Hex;
   readonly order: Order;
-  readonly offset: bigint;
 }
 
-/** The projector played by hand: appends facts, and folds them into Postgres and Redis when `project` is called. */
+/** What `project` will fold. */
+interface Fact {
+  readonly maker: Hex;
+  readonly orderHash: Hex;
+  readonly offset: bigint;
+  readonly commit: Partial<ProjectionCommit>;
+}
+
+const UNTIL_MS = 4_000_000_000_000;
+
+/**
+ * Ingress and the projector played by hand: a placement and a cancellation are in flight until `project` folds them. No
+ * log is between them: an offset is the next number.
+ */
 export class FakeProjector {
   readonly #parts: FakeProjectorParts;
-  readonly #refresher: PartitionRefresher;
   readonly #hasher = createOrderHasher(domain);
-  /** Changes that `project` will write, oldest first. */
-  #unprojected: { change: OrderChange; commit: Partial<ProjectionCommit> }[] = [];
+  /** Oldest first. */
+  #unprojected: Fact[] = [];
+  #offset = 1n;
 
   constructor(parts: FakeProjectorParts) {
     this.#parts = parts;
-    this.#refresher = createPartitionRefresher(parts.redis);
   }
 
   async admit(maker: Hex, admission: 'ADMITTED' | 'SUSPENDED' = 'ADMITTED'): Promise<void> {
@@ -70,8 +72,8 @@ export class FakeProjector {
     { count = 1, state = { status: 'VALIDATING' } as OrderStatus, expires = expiresAt } = {},
   ): Promise<Placed[]> {
     const maker = wallet.address.toLowerCase() as Hex;
-    const partition = partitionOf(maker, partitions);
-    const placements = Array.from({ length: count }, () => {
+    const placed: Placed[] = [];
+    for (let index = 0; index < count; index += 1) {
       const order: Order = {
         salt: BigInt(`0x${randomBytes(32).toString('hex')}`),
         nonce: 0n,
@@ -82,116 +84,83 @@ export class FakeProjector {
         permittedTaker: ZERO_ADDRESS,
       };
       const orderHash: Hex = `0x${Buffer.from(this.#hasher.hashOrder(order)).toString('hex')}`;
-      return { maker, order, orderHash, signature: `0x${'5a'.repeat(65)}` as Hex };
-    });
-    const records = placements.map(({ order, orderHash, signature }, index) => ({
-      topic: this.#parts.topics.makerEvents,
-      partition,
-      ...encodeMakerEvent(
-        {
-          type: 'OrderSubmitted',
-          maker,
-          orderHash,
-          order: orderToBody(order),
-          signature,
-          acceptedAtMs: 1,
-          cause: { kind: 'request', requestId: 'r' },
-        },
-        { id: `r:${index}`, source: '/test', timeMs: 1 },
-      ),
-      key: maker,
-    }));
-    const appended = await this.#parts.appender.append(records);
-    return placements.map(({ order, orderHash, signature }, index) => {
-      const offset = appended[index]?.offset ?? -1n;
-      const start = recordStart({ order, orderHash, signature });
-      const expiresAtSeconds = Number(order.expiresAt);
-      const row = { orderHash, maker, remaining: String(order.making.amount), reason: null, inBook: true };
-      this.#unprojected.push({
-        change: {
-          kind: 'opened',
-          maker,
-          orderHash,
-          salt: `0x${order.salt.toString(16)}`,
-          acceptedOffset: offset,
-          expiresAtSeconds,
-          record: start + recordEnd(state),
-        },
-        commit: {
-          opened: [
-            {
-              ...row,
-              ...state,
-              acceptedOffset: offset,
-              acceptedAtMs: 1,
-              expiresAtSeconds,
-              makingToken: order.making.token,
-              makingAmount: String(order.making.amount),
-              isObserved: state.status !== 'VALIDATING',
-              recordStart: start,
-            },
-          ],
-        },
-      });
-      return { maker, order, orderHash, offset };
-    });
-  }
-
-  async cancel({ maker, orderHash, order }: Placed): Promise<void> {
-    const partition = partitionOf(maker, partitions);
-    const cause = { kind: 'request' as const, requestId: 'c' };
-    const event = encodeMakerEvent(
-      { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: 4_000_000_000, cause },
-      { id: 'c:0', source: '/test', timeMs: 1 },
-    );
-    await this.#parts.appender.append([{ topic: this.#parts.topics.makerEvents, partition, ...event, key: maker }]);
-    this.#unprojected.push({
-      change: { kind: 'removed', maker, orderHash, expiresAtSeconds: Number(order.expiresAt) },
-      commit: { removed: [orderHash] },
-    });
-  }
-
-  /** Folds what was placed and cancelled into Postgres, then Redis, as the projector does; and a block, where one is given. */
-  async project({ refresh = true, block }: { refresh?: boolean; block?: BlockOf } = {}): Promise<void> {
-    const ends = await this.#parts.log.endOffsets(this.#parts.topics.makerEvents, { timeoutMs: SLOW_MS });
-    const pending = this.#unprojected;
-    this.#unprojected = [];
-    for (const [partition, newPos] of ends.entries()) {
-      const { nextOffset, version, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
-      const at = block?.(partition);
-      const clock = at === undefined ? before : { ...before, block: at.number, seconds: at.timestamp };
-      const here = pending.filter(({ change }) => partitionOf(change.maker, partitions) === partition);
-      const makers = new Set(here.map(({ change }) => change.maker));
-      await saveProjection(this.#parts.postgres, {
-        partition,
-        version,
-        from: nextOffset,
-        to: newPos,
-        isBlockBegun: false,
-        clock,
-        makers: [...makers].map((maker) => ({
-          maker,
-          admission: 'ADMITTED',
-          limits: {},
-          nonce: null,
-          nonceBlock: null,
-          dueAtSeconds: null,
-          quarantinedOffset: null,
-          quarantineReason: null,
-          quarantineClock: null,
-        })),
-        funding: [],
-        fundingDropped: [],
-        opened: here.flatMap(({ commit }) => commit.opened ?? []),
-        changed: [],
-        removed: here.flatMap(({ commit }) => commit.removed ?? []),
-        history: [],
-        cancelledHashes: [],
-      });
-      if (refresh) {
-        const changes = here.map(({ change }) => change);
-        await this.#refresher.refreshPartition({ partition, prevPos: nextOffset, newPos, changes });
-      }
+      placed.push({ maker, orderHash, order });
+      await this.#parts.postgres.query(
+        `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms)
+         values ($1, $2, $3, '0x1', $4, $5)`,
+        [byteaOf(orderHash), byteaOf(maker), partitionOf(maker, partitions), expires, UNTIL_MS],
+      );
+      const offset = this.#offset++;
+      const opened = {
+        ...state,
+        orderHash,
+        maker,
+        remaining: String(order.making.amount),
+        reason: state.status === 'INACTIVE' ? state.reason : null,
+        inBook: true,
+        acceptedOffset: offset,
+        acceptedAtMs: 1,
+        expiresAtSeconds: Number(expires),
+        makingToken: order.making.token,
+        makingAmount: String(order.making.amount),
+        isObserved: state.status !== 'VALIDATING',
+        recordStart: recordStart({ order, orderHash, signature: `0x${'5a'.repeat(65)}` }),
+      };
+      this.#unprojected.push({ maker, orderHash, offset, commit: { opened: [opened] } });
     }
+    return placed;
+  }
+
+  async cancel({ maker, orderHash }: Placed): Promise<void> {
+    await this.#parts.postgres.query(
+      'insert into cancelling (maker, order_hash, partition, until_ms) values ($1, $2, $3, $4)',
+      [byteaOf(maker), byteaOf(orderHash), partitionOf(maker, partitions), UNTIL_MS],
+    );
+    this.#unprojected.push({ maker, orderHash, offset: this.#offset++, commit: { removed: [orderHash] } });
+  }
+
+  /** Folds what was placed and cancelled, the oldest so many; and a block, where one is given. */
+  async project({ count, block }: { count?: number; block?: BlockOf } = {}): Promise<void> {
+    const facts = this.#unprojected.splice(0, count ?? this.#unprojected.length);
+    for (let partition = 0; partition < partitions; partition += 1) {
+      const here = facts.filter(({ maker }) => partitionOf(maker, partitions) === partition);
+      await this.#fold(partition, here, block?.(partition));
+    }
+  }
+
+  async #fold(partition: number, facts: readonly Fact[], block: ReturnType<BlockOf>): Promise<void> {
+    const { nextOffset, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
+    const clock = block === undefined ? before : { ...before, block: block.number, seconds: block.timestamp };
+    const makers = new Set(facts.map(({ maker }) => maker));
+    await saveProjection(this.#parts.postgres, {
+      partition,
+      from: { nextOffset, blockParts: 0 },
+      to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0 },
+      clock,
+      clockMs: 0,
+      forgetsEnded: false,
+      makers: [...makers].map((maker) => ({
+        maker,
+        admission: 'ADMITTED',
+        limits: {},
+        nonce: null,
+        nonceBlock: null,
+        dueAtSeconds: null,
+        listVersion: facts.findLast((fact) => fact.maker === maker)?.offset ?? 0n,
+        openOrders: 0,
+        quarantinedOffset: null,
+        quarantineReason: null,
+        quarantineClock: null,
+      })),
+      funding: [],
+      fundingDropped: [],
+      opened: facts.flatMap(({ commit }) => commit.opened ?? []),
+      changed: [],
+      removed: facts.flatMap(({ commit }) => commit.removed ?? []),
+      history: [],
+      hashes: [],
+      submitted: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? { maker, orderHash } : [])),
+      settled: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? [] : { maker, orderHash })),
+    });
   }
 }

@@ -20,29 +20,34 @@ export type TestQuery = Awaited<ReturnType<typeof openTestQuery>>;
 
 /**
  * Starts a query service over real parts; Redis and Postgres can be cut off from it.
- * @param ownDatabaseUrl of an empty database; one of the shared Postgres unless given
+ * @param own parts other than those that tests share
  */
-export async function openTestQuery(environment: Record<string, string> = {}, ownDatabaseUrl?: string) {
-  const parts = testParts();
+export async function openTestQuery(
+  environment: Record<string, string> = {},
+  own: { readonly redisUrl?: string; readonly kafkaBrokers?: string } = {},
+) {
+  const parts = { ...testParts(), ...own };
   const id = randomBytes(5).toString('hex');
   const names = topicNames(`query-${id}.`);
   const log = connectLog({ brokers: parts.kafkaBrokers.split(','), clientId: 'test', logger: silentLogger });
   await log.createTopics(topicSpecs(names, partitions).map((spec) => ({ ...spec, replicationFactor: 1 })));
-  const databaseUrl = ownDatabaseUrl ?? (await parts.databaseUrl());
+  const databaseUrl = await parts.databaseUrl();
   await migrate({ url: databaseUrl, connectTimeoutMs: SLOW_MS });
   const postgres = connectPostgres({ url: databaseUrl, connectTimeoutMs: SLOW_MS, statementTimeoutMs: SLOW_MS });
+  const keyPrefix = environment['REDIS_KEY_PREFIX'] ?? `q${id}:`;
   const redis = connectRedis({
     url: parts.redisUrl,
-    keyPrefix: `q${id}:`,
+    keyPrefix,
     logger: silentLogger,
     commandTimeoutMs: SLOW_MS,
     connectTimeoutMs: SLOW_MS,
   });
   await redis.waitUntilReady(SLOW_MS);
   const appender = log.createAppender({ lingerMs: 0, timeoutMs: SLOW_MS });
-  const user = await createRedisUser(parts.redisUrl, 'query', `q${id}:`);
+  const user = await createRedisUser(parts.redisUrl, 'query', keyPrefix);
   const gates = { redis: await openTcpGate(user.url), postgres: await openTcpGate(databaseUrl) };
   for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
+  await postgres.query('update trust set is_trusted = true');
 
   const settings = readEnvironment({
     PORT: '0',
@@ -52,7 +57,7 @@ export async function openTestQuery(environment: Record<string, string> = {}, ow
     TOPIC_PREFIX: `query-${id}.`,
     DATABASE_URL: gates.postgres.url,
     REDIS_URL: gates.redis.url,
-    REDIS_KEY_PREFIX: `q${id}:`,
+    REDIS_KEY_PREFIX: keyPrefix,
     SERVICE_NAME: domain.serviceName,
     CHAIN_ID: String(domain.chainId),
     LIMIT_ORDER_PROTOCOL_ADDRESS: domain.verifyingContract,
@@ -73,9 +78,10 @@ export async function openTestQuery(environment: Record<string, string> = {}, ow
   return {
     baseUrl: `http://127.0.0.1:${query.port}`,
     opsUrl: `http://127.0.0.1:${query.opsPort}`,
-    projector: new FakeProjector({ log, appender, topics: names, postgres, redis }),
+    projector: new FakeProjector({ appender, topics: names, postgres }),
     flush,
     redis,
+    postgres,
     gates,
     stop: async () => {
       await query.stop();

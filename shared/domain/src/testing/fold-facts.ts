@@ -1,4 +1,4 @@
-import { isClockEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent } from '@makerbook/contracts-events';
 import { advanceLog, type LogClock, startOfLog } from '../log-clock.js';
 import type { Maker, Transition } from '../maker.js';
 import { MakerDraft, type Rules } from '../maker-draft.js';
@@ -18,7 +18,7 @@ export function startFold(maker: Maker, hashes: HashMemory = rememberHashes(), c
   return { draft: new MakerDraft(maker, rules), hashes, clock, nextOffset: 0n };
 }
 
-/** Folds facts of the maker and of the partition. `QuarantineLifted` and `ServiceModeSet` are the projector's matter, and change nothing here. */
+/** Folds facts of the maker and of the partition. What is no matter of the fold of a maker changes nothing here. */
 export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[] {
   return facts.flatMap((fact) => {
     const offset = fold.nextOffset;
@@ -30,8 +30,15 @@ export function foldFacts(fold: Fold, facts: readonly MakerEvent[]): Transition[
 }
 
 function foldOne(fold: Fold, fact: MakerEvent, offset: bigint): readonly Transition[] {
-  if (fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet') return [];
-  if (!isClockEvent(fact)) return fold.draft.apply(fact, { offset, clock: fold.clock });
-  fold.clock = advanceLog(fold.clock, fact);
-  return fact.type === 'BlockProcessed' ? fold.draft.advance(fold.clock, offset) : [];
+  switch (fact.type) {
+    case 'QuarantineLifted':
+    case 'ServiceModeSet':
+    case 'WatcherResigned':
+      return [];
+    case 'BlockProcessed':
+      fold.clock = advanceLog(fold.clock, fact);
+      return fold.draft.advance(fold.clock, offset);
+    default:
+      return fold.draft.apply(fact, { offset, clock: fold.clock });
+  }
 }

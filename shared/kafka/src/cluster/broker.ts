@@ -12,6 +12,8 @@ export interface Address {
 const CONNECT_TIMEOUT_MS = 3_000;
 /** Every call has a deadline of its own, so the library's is never reached. */
 const REQUEST_TIMEOUT_MS = 600_000;
+/** More than a broker waits for news before it answers a fetch. */
+const LATE_MS = 700;
 /** The library would queue requests beyond its bound and send them later, perhaps after they were refused. */
 const IN_FLIGHT_MAX = 1_000_000;
 
@@ -26,12 +28,15 @@ export class Broker {
   readonly #options: ConnectOptions;
   #connection: Connection | undefined;
   #opening: Promise<void> = Promise.resolve();
+  readonly #onLate: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(id: number, address: Address, options: ConnectOptions) {
+  /** @param onLate called again and again while a call is not answered */
+  constructor(id: number, address: Address, options: ConnectOptions, onLate?: () => void) {
     this.id = id;
     this.address = address;
     this.#options = options;
+    this.#onLate = onLate;
   }
 
   /**
@@ -49,6 +54,7 @@ export class Broker {
     }
     const connection = this.#connection ?? this.#open();
     const progress = { isSent: false };
+    const late = this.#onLate && setInterval(this.#onLate, LATE_MS);
     try {
       const answer = this.#exchange(connection, progress, api, request);
       return await within(deadline, answer, () => new Error('no answer in time'));
@@ -59,6 +65,8 @@ export class Broker {
       const { message, cause } = error as Error & { cause?: Error };
       const reason = cause === undefined ? message : `${message} (${cause.message})`;
       throw new LogUnavailable(`${where}: ${reason}`, { mayHaveBeenAppended: progress.isSent, cause: error });
+    } finally {
+      clearInterval(late);
     }
   }
 

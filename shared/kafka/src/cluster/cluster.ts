@@ -7,6 +7,7 @@ import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR } from './erro
 import { singleFlight } from './single-flight.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
+const LOOK_TIMEOUT_MS = 2_000;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
 const NO_NODE = -1;
@@ -28,6 +29,7 @@ export class Cluster {
   readonly #layouts = new Map<string, TopicLayout>();
   readonly #askLayout = singleFlight((topic) => this.#readLayout(topic));
   readonly #coordinators = new Map<string, number>();
+  #isLooking = false;
   #isClosed = false;
 
   constructor(options: ConnectOptions) {
@@ -77,8 +79,32 @@ export class Cluster {
     const known = this.#brokers.get(nodeId);
     if (known === undefined || known.address.host !== host || known.address.port !== port) {
       known?.close();
-      this.#brokers.set(nodeId, new Broker(nodeId, { host, port }, this.#options));
+      const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => this.#lookFor(broker));
+      this.#brokers.set(nodeId, broker);
     }
+  }
+
+  /**
+   * A broker answers late. Where another one says that it is no longer of the cluster, its connection is closed: its partitions
+   * have other leaders, and nothing waits for it until a deadline. The others are asked on connections of their own, on
+   * which nothing else is under way.
+   */
+  #lookFor(late: Broker): void {
+    if (this.#isLooking) {
+      return;
+    }
+    this.#isLooking = true;
+    const others = [...this.#brokers.values()].filter((broker) => broker !== late);
+    const asked = others.map(({ address }) => new Broker(NO_NODE, address, this.#options));
+    Promise.any(asked.map((broker) => broker.call(metadataV9.api, deadlineIn(LOOK_TIMEOUT_MS), [], false)))
+      .then(
+        ({ brokers }) => this.#isClosed || this.#remember(brokers),
+        () => undefined,
+      )
+      .finally(() => {
+        this.#isLooking = false;
+        for (const broker of asked) broker.close();
+      });
   }
 
   /** The layout as far as it is known; does not ask. */
@@ -133,11 +159,6 @@ export class Cluster {
     return (await this.metadata([], deadline)).answeredBy;
   }
 
-  async controller(deadline: Deadline): Promise<Broker> {
-    const { controllerId, answeredBy } = await this.metadata([], deadline);
-    return this.#brokers.get(controllerId) ?? answeredBy;
-  }
-
   async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
     const known = this.#brokers.get(this.#coordinators.get(id) ?? NO_NODE);
     if (known !== undefined) {
@@ -160,13 +181,6 @@ export class Cluster {
 
   forgetCoordinator(id: string): void {
     this.#coordinators.delete(id);
-  }
-
-  /** Gives up what is under way on every connection; the next call opens a new one. */
-  interrupt(): void {
-    for (const broker of [...this.#brokers.values(), ...this.#seeds]) {
-      broker.drop();
-    }
   }
 
   close(): void {

@@ -51,12 +51,3 @@ export async function retryUntil<T>(
     await pause(pauseMs);
   }
 }
-
-/** Waits for the work to settle, at most so long; true when it has. Its failure is ignored here. */
-export function settledWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const settled = work.then(
-    () => true,
-    () => true,
-  );
-  return within(deadlineIn(ms), settled, () => new Error('late')).catch(() => false);
-}

@@ -100,7 +100,6 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   const fatals: Error[] = [];
   const consumer = log.consumePartitions({
     topic,
-    groupId: topic,
     parkedTopic: topic,
     positionOf: async (partition) => positions[partition] ?? 0n,
     decode: asRead,
@@ -112,6 +111,7 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
     onFatal: (error) => void fatals.push(error),
   });
   writing = keepAppending(log.createAppender({ timeoutMs: 5_000 }), topic);
+  for (let partition = 0; partition < PARTITIONS; partition += 1) consumer.assign(partition);
   await writing.goesOn();
 
   await allInSync(topic);
@@ -151,12 +151,12 @@ async function look(topics: readonly string[]): Promise<metadataV9.MetadataRespo
 }
 
 /**
- * Waits until each replica of the topic, and of those of groups and transactions, is in sync: for else the next broker
+ * Waits until each replica of the topic, and of that of transactions, is in sync: for else the next broker
  * that goes may be the only one that has everything.
  */
 function allInSync(topic: string): Promise<void> {
   const hasAll = ({ partitions }: metadataV9.MetadataResponseTopic) =>
     partitions.length > 0 && partitions.every(({ isrNodes }) => isrNodes.length === BROKERS);
-  const isSo = async () => (await look([topic, '__consumer_offsets', '__transaction_state']))?.topics.every(hasAll);
+  const isSo = async () => (await look([topic, '__transaction_state']))?.topics.every(hasAll);
   return until('all replicas are in sync', async () => (await isSo()) === true, GOES_ON_MS_MAX);
 }

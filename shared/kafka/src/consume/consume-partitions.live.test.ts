@@ -41,15 +41,20 @@ describe('consuming partitions', () => {
   });
   afterAll(() => log.close());
 
-  function consume(options: TestOptions) {
+  /** Consumes the partitions given, or else all of the topic. */
+  function consume(options: TestOptions, partitions?: readonly number[]) {
     const consumer = log.consumePartitions({
-      groupId: options.topic,
       parkedTopic: `${options.topic}-none`,
       onFatal: (error) => fatals.push(error),
       decode: asRead,
       ...options,
     });
     running.push(consumer);
+    const assign = (of: Iterable<number>) => {
+      for (const partition of of) consumer.assign(partition);
+    };
+    if (partitions !== undefined) assign(partitions);
+    else void log.partitionsOf(options.topic).then((count) => assign(Array(count).keys()));
     return consumer;
   }
 
@@ -63,7 +68,7 @@ describe('consuming partitions', () => {
     });
   }
 
-  test('goes on exactly at the position of the store, whatever the group has committed', async () => {
+  test('goes on exactly at the position of the store', async () => {
     const topic = await makeTopic(log, 1);
     const appender = log.createAppender();
     await appender.append(Array.from({ length: 10 }, (_, n) => recordOf(topic, 0, `${n}`)));
@@ -78,7 +83,7 @@ describe('consuming partitions', () => {
     await first.stop();
     expect(store.values[0]).toHaveLength(10);
 
-    // Behind the committed offset (a store restored from a backup): the rest is handed over again.
+    // Behind where it was (a store restored from a backup): the rest is handed over again.
     store.positions[0] = 4n;
     store.values[0] = [];
     const second = consume(handle);
@@ -296,19 +301,18 @@ describe('consuming partitions', () => {
     expect(fatals[0]?.message).toContain(`the store's position is offset 5 of ${topic}/0`);
   });
 
-  test('a store that is away holds up neither the other members nor the end', async () => {
+  test('a store that is away does not hold up the end', async () => {
     const topic = await makeTopic(log, 2);
     const positionOf = () => Promise.reject(new RetryableError('the store is away'));
-    const first = consume({ topic, positionOf, handleBatch: async () => undefined });
-    await until('it waits for the store', () => first.health().retrying.size === 2);
-    const second = consume({ topic, positionOf: async () => 0n, handleBatch: async () => undefined });
-    await until('both own half', () => first.health().assigned.length === 1 && second.positions().size === 1);
-    await until('it waits for the store again', () => first.health().retrying.size === 1);
-    await first.stop();
-    await until('the other owns all', () => second.positions().size === 2);
+    const consumer = consume({ topic, positionOf, handleBatch: async () => undefined }, [0, 1]);
+    await until('it waits for the store', () => consumer.health().retrying.size === 2);
+    await consumer.revoke(0, false);
+    expect(consumer.health().assigned).toEqual([1]);
+    await consumer.stop();
+    expect(consumer.health()).toMatchObject({ state: 'stopped', assigned: [] });
   });
 
-  test('members that come and go lose nothing and repeat nothing beyond the store', async () => {
+  test('partitions that are handed back and forth lose nothing and repeat nothing', async () => {
     const topic = await makeTopic(log, 4);
     const appender = log.createAppender();
     const store = openStore(4);
@@ -333,21 +337,57 @@ describe('consuming partitions', () => {
     })();
     // It is awaited below; until then a failure of it must not end the run.
     writer.catch(() => undefined);
-    const first = consume(handle);
-    await until('one owns all', () => first.health().assigned.length === 4);
-    const second = consume(handle);
-    await until('both own half', () => first.health().assigned.length === 2 && second.health().assigned.length === 2);
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    await first.stop();
-    await until('the other owns all', () => second.health().assigned.length === 4);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const [first, second] = [consume(handle, [0, 1, 2, 3]), consume(handle, [])];
+    for (let round = 0; round < 6; round += 1) {
+      const [giving, taking] = round % 2 === 0 ? [first, second] : [second, first];
+      await until('all is begun', () => [1, 2, 3].every((partition) => giving.positions().has(partition)));
+      await Promise.all(
+        [1, 2, 3].map(async (partition) => {
+          await giving.revoke(partition, false);
+          taking.assign(partition);
+        }),
+      );
+    }
     writing = false;
     await writer;
     await caughtUp(topic, store);
     expect(store.values).toEqual(await readAll(log, topic));
     expect(store.values.flat()).toHaveLength(written);
     expect(refused).toEqual([]);
-    await until('the lag is gone', () => [...second.lag().values()].every((lag) => lag === 0n));
+    await until('the lag is gone', () => [...first.lag().values()].every((lag) => lag === 0n));
+  });
+
+  test('a handler that outlives its revocation is told that the partition is lost, and ends before it is begun anew', async () => {
+    const topic = await makeTopic(log, 1);
+    await log.createAppender().append([recordOf(topic, 0, 'k')]);
+    const release = Promise.withResolvers<void>();
+    const steps: string[] = [];
+    const consumer = consume(
+      {
+        topic,
+        positionOf: async () => {
+          steps.push('begun');
+          return 0n;
+        },
+        handleBatch: async (_, { heartbeat }) => {
+          steps.push('handled');
+          await release.promise;
+          expect(heartbeat).toThrow(RetryableError);
+          steps.push('ended');
+        },
+      },
+      [0],
+    );
+    await until('it is handled', () => steps.length === 2);
+    const revoked = consumer.revoke(0, true);
+    expect(consumer.health().assigned).toEqual([]);
+    consumer.assign(0);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(steps).toEqual(['begun', 'handled']);
+    release.resolve();
+    await revoked;
+    await until('it is handled again', () => steps.length === 5);
+    expect(steps).toEqual(['begun', 'handled', 'ended', 'begun', 'handled']);
   });
 });
 
@@ -361,15 +401,15 @@ test('a consumer outlives its broker: it goes on by itself when Kafka is back', 
     const appender = log.createAppender();
     const store = openStore(2);
     const fatals: Error[] = [];
-    log.consumePartitions({
+    const consumer = log.consumePartitions({
       topic,
-      groupId: topic,
       parkedTopic: `${topic}-none`,
       positionOf: async (partition) => store.positions[partition] ?? 0n,
       decode: asRead,
       handleBatch: async (batch) => void store.commit(batch),
       onFatal: (error) => fatals.push(error),
     });
+    for (const partition of [0, 1]) consumer.assign(partition);
     await appender.append([recordOf(topic, 0, 'before')]);
     await until('the first is handled', () => store.values[0]?.[0] === 'before');
     kafka.kill('SIGKILL');

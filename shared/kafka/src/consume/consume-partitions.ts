@@ -1,44 +1,43 @@
 import type { Cluster } from '../cluster/cluster.js';
-import { settledWithin } from '../cluster/deadline.js';
 import { FatalError } from '../failures.js';
 import type { ConsumeOptions, ConsumerHealth, Logger, PartitionConsumer } from '../log.js';
+import { commitOffsets } from './commit-offsets.js';
 import { Fetcher } from './fetch-partitions.js';
-import { GroupMember, REBALANCE_TIMEOUT_MS } from './join-group.js';
 import { OwnedPartition } from './own-partition.js';
 import type { Parking } from './park-records.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const COMMIT_INTERVAL_MS = 5_000;
+/** A handler that has not ended by then is told that the partition is lost. */
+const REVOKE_MS_MAX = 7_500;
 
 export interface ConsumerParts {
   readonly fetching: Cluster;
-  readonly group: Cluster;
+  readonly offsets: Cluster;
   readonly logger: Logger;
   readonly parking: Parking;
 }
 
 /**
- * The consumer loop. The group shares out the partitions; the handler's store holds where each goes on; what is handed
- * over starts exactly there and has no gaps. Each partition is handled on its own.
+ * The consumer loop. The caller says which partitions are this process's; the handler's store holds where each goes on; what
+ * is handed over starts exactly there and has no gaps. Each partition is handled on its own.
  *
- * It never stays alive doing nothing: lost connections and lost memberships are renewed for ever, and whatever cannot be
- * gone on with ends in `onFatal`.
+ * It never stays alive doing nothing: lost connections are renewed for ever, and whatever cannot be gone on with ends in
+ * `onFatal`.
  */
-export class GroupConsumer<T> implements PartitionConsumer {
+export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #options: ConsumeOptions<T>;
   readonly #parts: ConsumerParts;
   readonly #fetcher: Fetcher;
-  readonly #member: GroupMember;
   readonly #committing: NodeJS.Timeout;
   readonly #owned = new Map<number, OwnedPartition<T>>();
-  /** When the handlers of revoked partitions are done, by partition. */
-  readonly #finishing = new Map<number, Promise<unknown>>();
-  readonly #beginning = new Map<number, Promise<void>>();
-  #state: ConsumerHealth['state'] = 'joining';
-  #stopping: Promise<void> | undefined;
+  /** By partition, when what was begun last has been begun, or what was revoked last has ended. */
+  readonly #underWay = new Map<number, Promise<unknown>>();
+  #begunAtMs = Number.NEGATIVE_INFINITY;
+  #state: ConsumerHealth['state'] = 'running';
 
   constructor(parts: ConsumerParts, options: ConsumeOptions<T>) {
-    const { topic, groupId } = options;
+    const { topic } = options;
     const { logger } = parts;
     this.#options = options;
     this.#parts = parts;
@@ -57,16 +56,33 @@ export class GroupConsumer<T> implements PartitionConsumer {
       },
       onFatal: (error) => this.#fail(error),
     });
-    this.#member = new GroupMember({
-      cluster: parts.group,
-      groupId,
-      topic,
-      logger,
-      onAssigned: (partitions) => this.#take(partitions),
-      onRevoked: (isLost) => this.#giveBack(isLost),
-    });
     this.#committing = setInterval(() => void this.#commit(), COMMIT_INTERVAL_MS);
   }
+
+  readonly assign = (partition: number): void => {
+    if (this.#state !== 'running' || this.#owned.has(partition)) {
+      return;
+    }
+    const owned = new OwnedPartition(partition, this.#options, this.#parts);
+    this.#owned.set(partition, owned);
+    const begun = this.#begin(owned, this.#underWay.get(partition)).catch((error: Error) => this.#fail(error));
+    this.#underWay.set(partition, begun);
+  };
+
+  readonly revoke = async (partition: number, isLost: boolean): Promise<void> => {
+    const owned = this.#owned.get(partition);
+    if (owned !== undefined) {
+      this.#owned.delete(partition);
+      owned.revoke(isLost);
+      const late = setTimeout(() => owned.revoke(true), REVOKE_MS_MAX);
+      const ended = Promise.all([this.#underWay.get(partition), this.#fetcher.stop(partition)]);
+      this.#underWay.set(
+        partition,
+        ended.finally(() => clearTimeout(late)),
+      );
+    }
+    await this.#underWay.get(partition);
+  };
 
   readonly positions = (): ReadonlyMap<number, bigint> => this.#mapOwned(({ position }) => position);
 
@@ -80,22 +96,19 @@ export class GroupConsumer<T> implements PartitionConsumer {
     return {
       state: this.#state,
       assigned: [...this.#owned.keys()].sort((one, other) => one - other),
-      lastPollAtMs: this.#fetcher.lastPollAtMs(),
-      lastHeartbeatAtMs: this.#member.lastHeartbeatAtMs(),
+      lastPollAtMs:
+        this.positions().size === 0 ? performance.now() : Math.max(this.#begunAtMs, this.#fetcher.lastPollAtMs()),
       retrying: this.#mapOwned(({ retrying }) => retrying),
     };
   };
 
-  readonly stop = (): Promise<void> => {
-    this.#stopping ??= (async () => {
-      clearInterval(this.#committing);
-      if (this.#state !== 'failed') {
-        this.#state = 'stopped';
-      }
-      await this.#member.leave();
-      await this.#fetcher.close();
-    })();
-    return this.#stopping;
+  readonly stop = async (): Promise<void> => {
+    clearInterval(this.#committing);
+    if (this.#state === 'running') {
+      this.#state = 'stopped';
+    }
+    await Promise.all([...this.#owned.keys()].map((partition) => this.revoke(partition, false)));
+    await this.#fetcher.close();
   };
 
   /** A value of each partition owned, where there is one. */
@@ -110,71 +123,35 @@ export class GroupConsumer<T> implements PartitionConsumer {
     return values;
   }
 
-  #take(partitions: readonly number[]): void {
-    this.#state = 'running';
-    const parts = { ...this.#parts, isConfirmed: () => this.#member.isConfirmed() };
-    for (const partition of partitions) {
-      const owned = new OwnedPartition(partition, this.#options, parts);
-      this.#owned.set(partition, owned);
-      this.#beginning.set(
-        partition,
-        this.#begin(owned).catch((error: Error) => this.#fail(error)),
-      );
-    }
-  }
-
-  async #begin(owned: OwnedPartition<T>): Promise<void> {
-    // A handler that outlived its revocation must be done with the partition before it is begun anew.
-    await this.#finishing.get(owned.partition);
+  /** @param ended a handler that outlived its revocation must be done with the partition before it is begun anew */
+  async #begin(owned: OwnedPartition<T>, ended: Promise<unknown> | undefined): Promise<void> {
+    await ended;
     await owned.seek();
     if (owned.position !== undefined && !owned.isRevoked && this.#state === 'running') {
+      this.#begunAtMs = performance.now();
       this.#fetcher.start(owned.partition, owned.position);
     }
   }
 
-  async #giveBack(isLost: boolean): Promise<void> {
-    const given = [...this.#owned.values()];
-    for (const owned of given) {
-      owned.revoke(isLost);
-      const { partition } = owned;
-      this.#finishing.set(partition, Promise.all([this.#beginning.get(partition), this.#fetcher.stop(partition)]));
-    }
-    const finished = Promise.all(given.map(({ partition }) => this.#finishing.get(partition)));
-    await settledWithin(REBALANCE_TIMEOUT_MS / 2, finished);
-    if (!isLost) {
-      await this.#commit();
-    }
-    for (const owned of given) {
-      owned.revoke(true);
-      this.#owned.delete(owned.partition);
-    }
-    if (this.#state === 'running') {
-      this.#state = 'joining';
-    }
-    try {
-      await this.#options.onRevoked?.(given.map(({ partition }) => partition));
-    } catch (error) {
-      this.#fail(error as Error);
-    }
-  }
-
   async #commit(): Promise<void> {
-    try {
-      await this.#member.commit(this.positions());
-    } catch (error) {
-      const { groupId } = this.#options;
-      this.#parts.logger.debug({ groupId, error: (error as Error).message }, 'the group offsets were not committed');
+    const { groupId, topic } = this.#options;
+    const positions = this.positions();
+    if (groupId === undefined || positions.size === 0) {
+      return;
     }
+    await commitOffsets(this.#parts.offsets, groupId, topic, positions).catch((error: Error) => {
+      this.#parts.logger.debug({ groupId, error: error.message }, 'the offsets for the lag were not committed');
+    });
   }
 
   #fail(error: Error): void {
-    if (this.#state === 'failed' || this.#state === 'stopped') {
+    if (this.#state !== 'running') {
       return;
     }
     this.#state = 'failed';
-    const { topic, groupId, onFatal } = this.#options;
+    const { topic, onFatal } = this.#options;
     const { message, stack } = error;
-    this.#parts.logger.error({ topic, groupId, error: message, stack }, 'the consumer loop has stopped for good');
+    this.#parts.logger.error({ topic, error: message, stack }, 'the consumer loop has stopped for good');
     void this.stop();
     onFatal(error);
   }

@@ -171,7 +171,7 @@ export class Fetcher {
 
   /** Takes what was fetched of one partition. */
   async #accept(ready: readonly Reading[], fetched: FetchedPartition): Promise<void> {
-    const { topic, headerEncoding, recordsMax, logger, onOutOfRange } = this.#options;
+    const { topic, headerEncoding, logger, onOutOfRange } = this.#options;
     const { partition, errorCode, highWatermark, bytes } = fetched;
     const reading = this.#readings.get(partition);
     if (reading === undefined || !ready.includes(reading)) {
@@ -193,7 +193,7 @@ export class Fetcher {
       throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
     }
     if (unreadable === undefined) {
-      reading.queue.push(...split(records, fetchFrom, nextOffset, recordsMax));
+      reading.queue.push({ records, fromOffset: fetchFrom, nextOffset });
     } else if (reading.suspectAt === fetchFrom) {
       reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
     } else {
@@ -240,34 +240,20 @@ function rotate<T>(items: readonly T[]): readonly T[] {
   return [...items.slice(first), ...items.slice(0, first)];
 }
 
-/** The first range, with those behind it that came while it waited, as far as they fit into one. */
+/** What came first, at most so many records, as one range. */
 function takeRange(queue: RecordRange[], recordsMax: number): RecordRange | undefined {
-  const first = queue.shift();
-  if (first === undefined || first.unreadable !== undefined || queue.length === 0) return first;
-  const records = [...first.records];
-  let { nextOffset } = first;
-  for (let [next] = queue; next !== undefined && next.unreadable === undefined; [next] = queue) {
-    if (records.length + next.records.length > recordsMax) break;
-    records.push(...next.records);
-    nextOffset = next.nextOffset;
+  const [first] = queue;
+  if (first === undefined || first.unreadable !== undefined) return queue.shift();
+  const records: StoredRecord[] = [];
+  let nextOffset = first.fromOffset;
+  for (let next = queue[0]; next !== undefined && next.unreadable === undefined; [next] = queue) {
+    const room = recordsMax - records.length;
+    if (room === 0) break;
+    records.push(...next.records.slice(0, room));
+    const behind = next.records[room];
+    nextOffset = behind?.offset ?? next.nextOffset;
     queue.shift();
+    if (behind !== undefined) queue.unshift({ ...next, records: next.records.slice(room), fromOffset: nextOffset });
   }
-  return { ...first, records, nextOffset };
-}
-
-/** The records in ranges of at most so many; one range where there are none. */
-function split(
-  records: readonly StoredRecord[],
-  fromOffset: bigint,
-  nextOffset: bigint,
-  recordsMax: number,
-): RecordRange[] {
-  const ranges: RecordRange[] = [];
-  let from = fromOffset;
-  for (let at = 0; at === 0 || at < records.length; at += recordsMax) {
-    const behind = records[at + recordsMax]?.offset ?? nextOffset;
-    ranges.push({ records: records.slice(at, at + recordsMax), fromOffset: from, nextOffset: behind });
-    from = behind;
-  }
-  return ranges;
+  return { records, fromOffset: first.fromOffset, nextOffset };
 }

@@ -66,20 +66,16 @@ export class TopicFollower implements Following {
   async #begin(): Promise<void> {
     const { topic } = this.#options;
     const { logger, firstOffsets, endOffsets } = this.#parts;
-    /** Each reason is logged once, however often it is tried again. */
-    const reasons = new Set<string>();
+    let reason: string | undefined;
     for (; !this.#stopping.signal.aborted; await pause(RETRY_PAUSE_MS, this.#stopping.signal)) {
       try {
         const first = await firstOffsets(topic, ASK_TIMEOUT_MS);
         const ends = await endOffsets(topic, ASK_TIMEOUT_MS);
-        if (reasons.size > 0) {
-          logger.info({ topic }, 'the topic can be read now');
-        }
+        if (reason !== undefined) logger.info({ topic }, 'the topic can be read now');
         return this.#start(first, ends);
       } catch (error) {
-        const reason = (error as Error).message;
-        if (!reasons.has(reason) && !this.#stopping.signal.aborted) {
-          reasons.add(reason);
+        if (reason === undefined && !this.#stopping.signal.aborted) {
+          reason = (error as Error).message;
           logger.warn({ topic, error: reason }, 'a topic cannot be read yet: it is tried until it can');
         }
       }

@@ -9,15 +9,8 @@ const UNEXPECTED_ERRORS_MAX = 5;
 const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 5_000;
 
-export interface OwnedPartitionParts {
-  readonly logger: Logger;
-  readonly parking: Parking;
-  /** Whether the group's coordinator has said lately that the partition is this member's. */
-  readonly isConfirmed: () => boolean;
-}
-
 /**
- * A partition that this member owns, from its assignment to its revocation. It decides what each failure means: retry
+ * A partition that this process owns, from its assignment to its revocation. It decides what each failure means: retry
  * (the partition waits, nothing is skipped), park (the record or the unreadable batch alone is set aside), or stop
  * (throws FatalError).
  */
@@ -28,11 +21,14 @@ export class OwnedPartition<T> {
   /** Why it waits, if it does. */
   retrying: string | undefined = 'its position is not known yet';
   readonly #options: ConsumeOptions<T>;
-  readonly #parts: OwnedPartitionParts;
+  readonly #parts: { readonly logger: Logger; readonly parking: Parking };
   readonly #revoked = new AbortController();
+  readonly #untilRevoked = new Promise<void>((resolve) => {
+    this.#revoked.signal.addEventListener('abort', () => resolve(), { once: true });
+  });
   #isStale = false;
 
-  constructor(partition: number, options: ConsumeOptions<T>, parts: OwnedPartitionParts) {
+  constructor(partition: number, options: ConsumeOptions<T>, parts: { logger: Logger; parking: Parking }) {
     this.partition = partition;
     this.#options = options;
     this.#parts = parts;
@@ -50,13 +46,8 @@ export class OwnedPartition<T> {
 
   /** Asks the store where to go on. */
   async seek(): Promise<void> {
-    const { topic, positionOf } = this.#options;
     await this.#insist(async () => {
-      const position = await positionOf(this.partition);
-      if (position < 0n) {
-        throw new FatalError(`the store's position of ${topic}/${this.partition} is ${position}`);
-      }
-      this.position = position;
+      this.position = await this.#options.positionOf(this.partition);
     });
   }
 
@@ -73,11 +64,11 @@ export class OwnedPartition<T> {
     }
     const readable: T[] = [];
     for (const record of records) {
-      const decoded = this.#decode(record);
-      if (!(decoded instanceof PoisonRecord)) {
-        readable.push(decoded);
-      } else if (!(await this.#insist(() => this.#park(record, decoded.message)))) {
-        return;
+      try {
+        readable.push(this.#options.decode(record));
+      } catch (error) {
+        if (!(error instanceof PoisonRecord)) throw error;
+        if (!(await this.#insist(() => this.#park(record, error.message)))) return;
       }
     }
     const batch = { partition, records: readable, fromOffset, nextOffset };
@@ -116,9 +107,9 @@ export class OwnedPartition<T> {
         this.retrying = reason;
         this.#parts.logger.warn({ topic, partition, position, reason, delayMs }, 'a partition waits to be retried');
       }
-      // What failed may have been taken over, and is not taken back before the group's coordinator agrees.
-      do await pause(delayMs, this.#revoked.signal);
-      while (!this.isRevoked && !this.#parts.isConfirmed());
+      await pause(delayMs, this.#revoked.signal);
+      // What failed may have been taken over, and is not taken back.
+      await Promise.race([this.#options.confirmed?.(), this.#untilRevoked]);
     }
     return false;
   }
@@ -126,22 +117,11 @@ export class OwnedPartition<T> {
   readonly #context: BatchContext = {
     heartbeat: () => {
       if (this.#isStale) {
-        throw new RetryableError(`${this.#options.topic}/${this.partition} was given to another member`);
+        throw new RetryableError(`${this.#options.topic}/${this.partition} is another process's now`);
       }
     },
     park: (record, reason) => this.#park(record, reason),
   };
-
-  #decode(record: StoredRecord): T | PoisonRecord {
-    try {
-      return this.#options.decode(record);
-    } catch (error) {
-      if (error instanceof PoisonRecord) {
-        return error;
-      }
-      throw error;
-    }
-  }
 
   async #park(record: StoredRecord, reason: string): Promise<void> {
     const { topic, partition, offset } = record;

@@ -61,7 +61,6 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
     const fatals: Error[] = [];
     const consumer = log.consumePartitions({
       topic,
-      groupId: topic,
       parkedTopic,
       positionOf: async () => position,
       decode: asRead,
@@ -72,6 +71,7 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
       },
       onFatal: (error) => void fatals.push(error),
     });
+    consumer.assign(0);
     await until('all is handled', () => fatals.length > 0 || position === 7n);
     await consumer.stop();
     expect(fatals).toEqual([]);

@@ -98,7 +98,7 @@ export class GroupCommit implements Appender {
     }
     const transactor = this.#transactor;
     try {
-      return await transactor.append(records);
+      return await transactor.appendAtomically(records);
     } catch (error) {
       if (!(error instanceof PublisherFenced)) {
         throw error;

@@ -203,6 +203,56 @@ describe('publishing', () => {
     cluster.close();
   });
 
+  test('what is appended to own partitions needs no transaction: all partitions share requests, each keeps its order', async () => {
+    const topic = await makeTopic(log, 12);
+    const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
+    const ownPartitions = Array.from({ length: 12 }, (_, partition) => ({ topic, partition }));
+    const batches = new BatchStore(cluster);
+    const publisher = new Transactor(cluster, { transactionalId: topic, ownPartitions, timeoutMs: 60_000 }, batches);
+    await publisher.takeOver();
+    const records = ['a', 'b'].flatMap((key) => ownPartitions.map(({ partition }) => recordOf(topic, partition, key)));
+    const at = await publisher.append(records);
+    // Behind the marker of the fence.
+    expect(at).toEqual(records.map(({ partition, key }) => ({ partition, offset: key === 'a' ? 1n : 2n })));
+    expect(batches.counts.batches).toBe(12);
+    expect(batches.counts.requests).toBeLessThan(12);
+    expect(await log.endOffsets(topic)).toEqual(ownPartitions.map(() => 3n));
+    expect(await readAll(log, topic)).toEqual(ownPartitions.map(() => ['a', 'b']));
+    await expect(publisher.append([recordOf(`${topic}-other`, 0, 'x')])).rejects.toThrow('is not fenced');
+    cluster.close();
+  });
+
+  test('an earlier holder can append to no own partition any more, and nobody else who writes there is fenced', async () => {
+    const topic = await makeTopic(log, 2);
+    const ownPartitions = [0, 1].map((partition) => ({ topic, partition }));
+    const options = { transactionalId: topic, ownPartitions, timeoutMs: 60_000 };
+    const [first, second] = [1, 2].map(() => log.createFencedPublisher(options)) as [FencedPublisher, FencedPublisher];
+    const stranger = log.createAppender({ timeoutMs: 60_000 });
+    const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
+    await first.append(both('first'));
+    await stranger.append([recordOf(topic, 1, 'before')]);
+    await second.takeOver();
+    for (const records of [both('zombie'), [recordOf(topic, 1, 'zombie')]]) {
+      await expect(first.append(records)).rejects.toBeInstanceOf(PublisherFenced);
+    }
+    await stranger.append([recordOf(topic, 1, 'after')]);
+    await second.append(both('second'));
+    expect(await readAll(log, topic)).toEqual([
+      ['first', 'second'],
+      ['first', 'before', 'after', 'second'],
+    ]);
+  });
+
+  test('what is beyond one record batch is appended in several, in order', async () => {
+    const topic = await makeTopic(log, 1);
+    const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }], timeoutMs: 60_000 };
+    const publisher = log.createFencedPublisher(options);
+    const large = Array.from({ length: 60 }, (_, n) => recordOf(topic, 0, `${n}`, `${n}:${'x'.repeat(20_000)}`));
+    const at = await publisher.append(large);
+    expect(at.map(({ offset }) => offset)).toEqual(large.map((_, n) => BigInt(n + 1)));
+    expect((await readAll(log, topic)).flat().map((value) => value.split(':')[0])).toEqual(large.map(({ key }) => key));
+  });
+
   test('48 publishers in one process share a few connections and publish side by side', async () => {
     const topic = await makeTopic(log, 48);
     const sockets = () => process.getActiveResourcesInfo().filter((resource) => resource === 'TCPSocketWrap').length;

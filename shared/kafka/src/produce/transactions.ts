@@ -25,7 +25,7 @@ const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVAL
 
 /**
  * Publishes under one transactional id, one call at a time, in their order; only the latest that was opened under the id can
- * publish. What is one record batch of an own partition is stored as such, all else as a transaction.
+ * publish. What is one record batch of an own partition is stored as such, and so is what is appended; all else as a transaction.
  *
  * A transaction is fenced by its coordinator, a batch by the leader of its partition, which refuses an older epoch than it has
  * seen. So with each epoch the own partitions get the marker of an empty transaction, before anything else is done.
@@ -67,17 +67,25 @@ export class Transactor implements FencedPublisher {
     });
 
   readonly publish = async (records: readonly LogRecord[]): Promise<void> => {
-    await this.append(records);
+    await this.appendAtomically(records);
   };
 
   /** Publishes, and answers with the offsets of the records, in their order. */
-  readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
+  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     if (records.length === 0) {
       return [];
     }
     return this.#inTurn((deadline, progress) =>
       this.#isOneBatch(records) ? this.#append(records, deadline, progress) : this.#run(records, deadline, progress),
     );
+  };
+
+  readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
+    const foreign = records.find((record) => !this.#isOwn(record));
+    if (foreign !== undefined) {
+      throw new TypeError(`${placeOf(foreign.topic, foreign.partition)} is not fenced: use publish`);
+    }
+    return records.length === 0 ? [] : this.#inTurn((deadline, progress) => this.#append(records, deadline, progress));
   };
 
   readonly close = async (): Promise<void> => {
@@ -133,10 +141,17 @@ export class Transactor implements FencedPublisher {
   #isOneBatch(records: readonly LogRecord[]): boolean {
     const [first] = records;
     const isOfFirst = ({ topic, partition }: TopicPartition) => topic === first?.topic && partition === first.partition;
-    return this.#options.ownPartitions.some(isOfFirst) && records.every(isOfFirst) && cut(records).length === 1;
+    return first !== undefined && this.#isOwn(first) && records.every(isOfFirst) && cut(records).length === 1;
   }
 
-  /** As atomic as a transaction, and fenced as well: one request instead of three, no marker, and none is left open. */
+  #isOwn({ topic, partition }: TopicPartition): boolean {
+    return this.#options.ownPartitions.some((own) => own.topic === topic && own.partition === partition);
+  }
+
+  /**
+   * One record batch is as atomic as a transaction, and fenced as well: one request instead of three, no marker, and none is
+   * left open.
+   */
   async #append(
     records: readonly LogRecord[],
     deadline: Deadline,

@@ -28,6 +28,8 @@ export interface LogInMemoryOptions {
   /** Of each topic. */
   readonly partitions: number;
   readonly nowMs?: () => number;
+  /** Records in one record batch of what a fenced publisher appends. Default 500. */
+  readonly batchRecordsMax?: number;
   /** Called with what was stored together. */
   readonly onStored?: (records: readonly StoredRecord[]) => void;
 }
@@ -39,9 +41,12 @@ export class LogInMemory {
   /** Planted defects: promises that it does not keep. */
   static hidesFeedEnd = false;
   static ignoresFence = false;
+  static raisesNoEpoch = false;
   static answersTooEarly = false;
   static splitsTransactions = false;
   static publishesClocksFirst = false;
+  /** Of what appenders send, records whose type has this in its name are confirmed and not stored. */
+  static losesType: string | undefined;
   /** Everything that was published by fenced publishers, in order. */
   readonly published: StoredRecord[] = [];
   readonly #options: LogInMemoryOptions;
@@ -180,30 +185,69 @@ export class LogInMemory {
   }
 
   #openAppender(send: Send): Appender {
+    const lost = LogInMemory.losesType;
+    const isLost = ({ headers }: LogRecord) => lost !== undefined && headers['ce_type']?.includes(lost) === true;
+    const store = (records: readonly LogRecord[], isWhole: boolean) => {
+      if (records.some(isLost)) return records.map(() => ({ partition: 0, offset: 0n }));
+      return this.store(records, isWhole).map(placeOf);
+    };
     return {
-      append: (records) => send('append', () => this.store(records).map(placeOf), unavailable),
-      appendAtomically: (records) => send('append', () => this.store(records, true).map(placeOf), unavailable),
+      append: (records) => send('append', () => store(records, false), unavailable),
+      appendAtomically: (records) => send('append', () => store(records, true), unavailable),
       close: async () => undefined,
     };
   }
 
   #openPublisher(id: string, send: Send): FencedPublisher {
     let own = 0;
+    /** An append has no answer: the next one raises the epoch, so that what is on its way is refused. */
+    let isDoubtful = false;
     const newest = () => this.#publishers.get(id) ?? 0;
+    const assertHolds = (epoch: number) => {
+      if (epoch !== newest() && !LogInMemory.ignoresFence) throw new PublisherFenced('another one has taken over');
+    };
+    const takeOver = () =>
+      send(
+        'take over',
+        () => {
+          if (own > 0) assertHolds(own);
+          own = newest() + (LogInMemory.raisesNoEpoch ? 0 : 1);
+          this.#publishers.set(id, own);
+        },
+        unavailable,
+      );
+    const appendTo = async (records: readonly LogRecord[]): Promise<StoredRecord[]> => {
+      const epoch = own;
+      const stored: StoredRecord[] = [];
+      const { batchRecordsMax = 500 } = this.#options;
+      for (let at = 0; at < records.length; at += batchRecordsMax) {
+        const store = () => {
+          assertHolds(epoch);
+          return this.store(records.slice(at, at + batchRecordsMax));
+        };
+        stored.push(...(await send('append', store, unavailable)));
+      }
+      return stored;
+    };
     return {
-      takeOver: () =>
-        send(
-          'take over',
-          () => {
-            own = newest() + 1;
-            this.#publishers.set(id, own);
-          },
-          unavailable,
-        ),
+      takeOver,
+      append: async (records) => {
+        if (own === 0 || isDoubtful) await takeOver();
+        isDoubtful = true;
+        const places = [...Map.groupBy(records, ({ topic, partition }) => `${topic}/${partition}`).values()];
+        const outcomes = await Promise.allSettled(places.map(appendTo));
+        const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+        if (failed !== undefined) throw failed.reason;
+        isDoubtful = false;
+        const stored = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? outcome.value : []));
+        // The records of a partition are in their order, and so are their offsets.
+        const byPartition = Map.groupBy(stored.map(placeOf), ({ partition }) => partition);
+        return records.flatMap(({ partition }) => byPartition.get(partition)?.shift() ?? []);
+      },
       publish: async (records) => {
         for (const whole of transactionsOf(records)) {
           const publish = () => {
-            if (own !== newest() && !LogInMemory.ignoresFence) throw new PublisherFenced('another one has taken over');
+            assertHolds(own);
             this.published.push(...this.store(whole, true));
           };
           const publishing = send('publish', publish, unavailable);

@@ -51,6 +51,7 @@ describe('topics', () => {
     ['cleanup.policy', 'compact', 'delete'],
     ['retention.ms', '1000', '-1'],
     ['retention.bytes', '1000000', '-1'],
+    ['message.timestamp.type', 'CreateTime', 'LogAppendTime'],
   ])('whose %s was changed are refused at the start', async (setting, actual, expected) => {
     const name = await makeTopic(log, 1, { [setting]: actual });
     await expect(log.verifyTopics([{ name, partitions: 1, config: { [setting]: expected } }])).rejects.toThrow(

@@ -14,6 +14,7 @@ const settingsReliedOn: ReadonlySet<string> = new Set([
   'cleanup.policy',
   'retention.ms',
   'retention.bytes',
+  'message.timestamp.type',
   'compression.type',
   'min.insync.replicas',
 ]);
@@ -91,7 +92,7 @@ async function findTopics(
 
 /** Names of those that were created here, and not by another at the same time. */
 async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<Set<string>> {
-  const controller = await cluster.controller(deadline);
+  const broker = await cluster.anyBroker(deadline);
   const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
     name,
     numPartitions: partitions,
@@ -99,7 +100,7 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
     assignments: [],
     configs: Object.entries(pinned(config, replicationFactor)).map(([key, value]) => ({ name: key, value })),
   }));
-  const answer = await controller.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
+  const answer = await broker.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
   const created = new Set<string>();
   for (const { name, errorCode, errorMessage } of answer.topics) {
     const reason = nameOfCode(errorCode);

@@ -18,10 +18,7 @@ export type ReadOffsets = (topic: string, timeoutMs: number) => Promise<readonly
  */
 export function offsetReader(cluster: Cluster, which: 'EARLIEST' | 'LATEST'): ReadOffsets {
   const read = singleFlight((topic) =>
-    listOnce(cluster, topic, ListOffsetTimestamps[which], deadlineIn(SHARED_TIMEOUT_MS)).catch((error: unknown) => {
-      cluster.forgetLayout(topic);
-      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-    }),
+    list(cluster, topic, ListOffsetTimestamps[which], deadlineIn(SHARED_TIMEOUT_MS)),
   );
   return (topic, timeoutMs) => {
     const deadline = deadlineIn(timeoutMs);
@@ -38,13 +35,16 @@ export async function readOffsetsAt(
   timeoutMs: number,
 ): Promise<readonly (bigint | undefined)[]> {
   const deadline = deadlineIn(timeoutMs);
-  const offsets = await retryUntil(deadline, RETRY_PAUSE_MS, () =>
-    listOnce(cluster, topic, BigInt(timestampMs), deadline).catch((error: unknown) => {
-      cluster.forgetLayout(topic);
-      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-    }),
-  );
+  const read = () => list(cluster, topic, BigInt(timestampMs), deadline);
+  const offsets = await retryUntil(deadline, RETRY_PAUSE_MS, read);
   return offsets.map((offset) => (offset < 0n ? undefined : offset));
+}
+
+function list(cluster: Cluster, topic: string, timestamp: bigint, deadline: Deadline): Promise<readonly bigint[]> {
+  return listOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
+    cluster.forgetLayout(topic);
+    throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
+  });
 }
 
 async function listOnce(

@@ -6,7 +6,7 @@ export interface ReadModelHash {
   readonly makers: string;
   readonly funding: string;
   readonly history: string;
-  readonly cancelledHashes: string;
+  readonly hashes: string;
 }
 
 /** Hashes every row of the read model. Reads all of it: for rebuilds and tests. */
@@ -17,7 +17,7 @@ export async function hashReadModel(postgres: Postgres): Promise<ReadModelHash> 
       (select ${hashOf} from makers t) as makers,
       (select ${hashOf} from funding t) as funding,
       (select ${hashOf} from order_history t) as history,
-      (select ${hashOf} from cancelled_hashes t) as "cancelledHashes"`);
+      (select ${hashOf} from hashes t) as hashes`);
   if (row === undefined) throw new Error('a select without a from clause gave no row');
   return row;
 }

@@ -32,8 +32,7 @@ const keys: Readonly<Record<MessageName, Schema>> = {
   QuarantineLifted: makerKey,
   ServiceModeSet: noKey,
   BlockProcessed: noKey,
-  TermStarted: noKey,
-  TermEnded: noKey,
+  WatcherResigned: noKey,
   BookEntry: orderKey,
   BookEntryRemoved: orderKey,
   BookClock: clockKey,
@@ -48,7 +47,7 @@ const summaries: Readonly<Record<MessageName, string>> = {
   OrderCancelled:
     'The maker cancelled an order with the service. It may come before its `OrderSubmitted`, or without one: such an order is never open.',
   MakerObserved:
-    'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has seen a higher term or processed a newer block.',
+    'What was read of a maker at one block, judged as one. Values are absolute: a repeat changes nothing. It does not count where the partition has processed a newer block.',
   MakerAdmitted:
     'An operator put the maker on the whitelist. Its open orders that are still valid come back into the book.',
   MakerSuspended:
@@ -58,9 +57,9 @@ const summaries: Readonly<Record<MessageName, string>> = {
   QuarantineLifted: 'An operator has the maker folded again, beginning with the fact that could not be folded.',
   ServiceModeSet: 'In partition 0: an operator decided what the whole service does from here on.',
   BlockProcessed:
-    'In every partition, after each block: all that it and earlier blocks did to the makers of the partition comes before. It does not count where the partition has seen a higher term.',
-  TermStarted: 'In every partition: from here on, what carries a lower term does not count.',
-  TermEnded: 'The holder of the term has stopped.',
+    'In every partition, after each block: all that it and earlier blocks did to the makers of the partition comes before.',
+  WatcherResigned:
+    'In partition 0: the chain-watcher that published has stopped, and another one may take over at once.',
   BookEntry:
     'An open order as the router may use it: replaces what is known of its key. Only an `ACTIVE` one can be filled.',
   BookEntryRemoved: 'A tombstone: the order is out of the book. What there is to say is in its headers.',

@@ -5,7 +5,7 @@ import { describeData, type Schema } from './describe-data.js';
 import { describeMessages, headerSchemas, type MessageName } from './describe-messages.js';
 
 /** What `PARTITIONS` is where nothing else is set. */
-const PARTITIONS = 48;
+const PARTITIONS = 12;
 
 const partitionOfMaker = `The partition is that of Kafka's own default partitioner for the maker's address: \
 \`(murmur2(key) & 0x7fffffff) mod partitions\` over the key's UTF-8 bytes, \`murmur2_random\` in librdkafka.`;
@@ -105,6 +105,9 @@ pass over fields that you do not know. The guide for routers is \`README.md\` be
 /** As the Kafka binding has it: numbers, and a list of policies. */
 function topicConfiguration(config: Readonly<Record<string, string>>): Schema {
   return Object.fromEntries(
-    Object.entries(config).map(([name, value]) => [name, name === 'cleanup.policy' ? value.split(',') : Number(value)]),
+    Object.entries(config).map(([name, value]) => {
+      const number = Number(value);
+      return [name, name === 'cleanup.policy' ? value.split(',') : Number.isNaN(number) ? value : number];
+    }),
   );
 }

@@ -2,10 +2,10 @@ import type { Alert, Window } from '../alert.js';
 
 /** The way of a block from the chain into the log. Bounds follow from the defaults of the chain-watcher's settings. */
 export function alertsOnChain(window: Window): Alert[] {
-  return [...alertsOnTerm(window), ...alertsOnBlocks(), ...alertsOnOrders(window)];
+  return [...alertsOnHolder(window), ...alertsOnBlocks(), ...alertsOnOrders(window)];
 }
 
-function alertsOnTerm(window: Window): Alert[] {
+function alertsOnHolder(window: Window): Alert[] {
   return [
     {
       name: 'WatcherHalted',
@@ -20,11 +20,11 @@ function alertsOnTerm(window: Window): Alert[] {
       },
     },
     {
-      name: 'TermWithoutHolder',
+      name: 'NotOneHolder',
       severity: 'page',
       expr: 'sum(chain_watcher_holders) != 1',
       forSeconds: 60,
-      summary: 'No chain-watcher holds the term, or two believe that they do',
+      summary: 'No chain-watcher publishes, or two believe that they do',
       proof: {
         fires: { 'chain_watcher_holders{instance="a"}': '0x10', 'chain_watcher_holders{instance="b"}': '0x10' },
         quiet: { 'chain_watcher_holders{instance="a"}': '0x10', 'chain_watcher_holders{instance="b"}': '1x10' },

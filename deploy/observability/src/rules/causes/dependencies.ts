@@ -2,39 +2,72 @@ import type { Alert, Window } from '../alert.js';
 
 const passing = 'service_check_passing';
 
-/** Judged by what every replica of a service says: one that is cut off alone is not ready, and another alert. */
-function away(check: string): Pick<Alert, 'severity' | 'expr' | 'forSeconds' | 'proof'> {
-  const series = (job: string, instance: string) => `${passing}{job="${job}",instance="${instance}",check="${check}"}`;
+const check = (job: string, instance: string, name: string) =>
+  `${passing}{job="${job}",instance="${instance}",check="${name}"}`;
+
+/**
+ * Judged by what every replica of a service says: one that is cut off alone is not ready, and another alert.
+ * @param but a service whose check of that name says more than that there is an answer
+ */
+function away(name: string, but?: string): Pick<Alert, 'expr' | 'forSeconds' | 'proof'> {
+  const others = but === undefined ? '' : `,job!="${but}"`;
   return {
-    severity: 'page',
-    expr: `max by (job) (${passing}{check="${check}"}) == 0`,
+    expr: `max by (job) (${passing}{check="${name}"${others}}) == 0`,
     forSeconds: 60,
     proof: {
-      fires: { [series('query', 'a')]: '1 0x9', [series('query', 'b')]: '1 0x9', [series('ingress', 'a')]: '1x10' },
-      quiet: { [series('query', 'a')]: '0x10', [series('query', 'b')]: '1x10' },
+      fires: { [check('query', 'a', name)]: '1 0x9', [check('query', 'b', name)]: '1 0x9' },
+      quiet: {
+        [check('query', 'a', name)]: '0x10',
+        [check('query', 'b', name)]: '1x10',
+        ...(but === undefined ? {} : { [check(but, 'a', name)]: '0x10' }),
+      },
       atMinute: 4,
     },
   };
 }
 
+const alertsOnStores: readonly Alert[] = [
+  {
+    name: 'KafkaAway',
+    severity: 'page',
+    ...away('kafka'),
+    summary: 'Kafka does not answer a service: nothing can be placed or cancelled, the feed stands still',
+  },
+  {
+    name: 'PostgresAway',
+    severity: 'page',
+    ...away('postgres', 'ingress'),
+    summary: 'Postgres does not answer a service: no order can be placed, and cancelling needs the salt',
+  },
+  {
+    name: 'PostgresUntrusted',
+    severity: 'page',
+    // A crash or a failover takes ingress some ten seconds.
+    expr: `max(${passing}{job="ingress",check="postgres"}) == 0 and max(${passing}{job="query",check="postgres"}) == 1`,
+    forSeconds: 60,
+    summary: 'Postgres answers, and no ingress decides by it: no order can be placed, and cancelling may need the salt',
+    proof: {
+      fires: { [check('ingress', 'a', 'postgres')]: '1 0x9', [check('query', 'a', 'postgres')]: '1x10' },
+      quiet: {
+        [check('ingress', 'a', 'postgres')]: '0x10',
+        [check('ingress', 'b', 'postgres')]: '1x10',
+        [check('query', 'a', 'postgres')]: '1x10',
+      },
+      atMinute: 4,
+    },
+  },
+  {
+    name: 'RedisAway',
+    severity: 'ticket',
+    ...away('redis'),
+    summary: 'Redis does not answer query: lists cost Postgres, and each process detects replays alone',
+  },
+];
+
 /** What the services are connected to. */
 export function alertsOnDependencies(window: Window): Alert[] {
   return [
-    {
-      name: 'KafkaAway',
-      ...away('kafka'),
-      summary: 'Kafka does not answer a service: nothing can be placed or cancelled, the feed stands still',
-    },
-    {
-      name: 'PostgresAway',
-      ...away('postgres'),
-      summary: 'Postgres does not answer a service: lists come from Redis alone, makers that Redis lacks cannot place',
-    },
-    {
-      name: 'RedisAway',
-      ...away('redis'),
-      summary: 'Redis does not answer a service: no order can be placed',
-    },
+    ...alertsOnStores,
     {
       name: 'ChainNodeAway',
       severity: 'page',

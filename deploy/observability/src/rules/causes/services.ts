@@ -6,7 +6,10 @@ export const services = ['ingress', 'query', 'projector', 'chain-watcher'] as co
 const lost: Readonly<Record<(typeof services)[number], { name: string; summary: string }>> = {
   ingress: { name: 'IngressDown', summary: 'No ingress runs: no order can be placed or cancelled, no quote patched' },
   query: { name: 'QueryDown', summary: 'No query runs: no maker can list orders' },
-  projector: { name: 'ProjectorDown', summary: 'No projector runs: the feed stands still, lists grow old' },
+  projector: {
+    name: 'ProjectorDown',
+    summary: 'No projector runs: the feed stands still, and soon no order can be placed',
+  },
   'chain-watcher': { name: 'ChainWatcherDown', summary: 'No chain-watcher runs: orders neither change nor expire' },
 };
 

@@ -1,5 +1,6 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { Mutex } from '../../mutex.js';
 import { ReadingBlocks } from '../../observe/choose-block.js';
@@ -8,7 +9,6 @@ import { FollowedLog } from '../../watch/follow-log.js';
 import { Touched } from '../../watch/match-logs.js';
 import { WatchedSet } from '../../watch/watched-set.js';
 import { Work } from '../../work.js';
-import { HeldLog } from './hold-log.js';
 import { type Plan, type PlanOptions, planRun } from './plan-run.js';
 import { Projector } from './project-log.js';
 import { type RunOptions, runPlan } from './simulate-watchers.js';
@@ -29,31 +29,27 @@ function factOf(record: LogRecord): MakerEvent {
   return fact;
 }
 
+/** Switches the log to breaking one of its promises. */
+function broken(promise: 'raisesNoEpoch' | 'ignoresFence'): () => () => void {
+  return () => {
+    LogInMemory[promise] = true;
+    return () => {
+      LogInMemory[promise] = false;
+    };
+  };
+}
+
 export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
-  { name: 'a lower term counts in the fold', options: { isFenced: false }, plant: () => () => undefined },
   {
-    name: 'a block is matched before the log was read up to the term record',
-    plant: () => {
-      HeldLog.showsTermsAtOnce = true;
-      return () => {
-        HeldLog.showsTermsAtOnce = false;
-      };
-    },
+    name: 'an epoch that is not raised',
+    plan: { watchers: 3, hasKills: true },
+    plant: broken('raisesNoEpoch'),
   },
+  { name: 'a fenced holder publishes', plan: { watchers: 3, hasKills: true }, plant: broken('ignoresFence') },
   {
-    name: 'of two candidates the last one wins',
-    plan: { watchers: 4, hasKills: true },
-    plant: () =>
-      replaceMethod(
-        insides(FollowedLog),
-        'apply',
-        (apply) =>
-          function (this: FollowedLog, partition: number, fact: MakerEvent, ...rest: unknown[]) {
-            const view = this.partitions[partition];
-            if (view !== undefined && fact.type === 'TermStarted' && fact.term === view.term) view.holder = fact.holder;
-            return apply.call(this, partition, fact, ...rest);
-          },
-      ),
+    name: 'a holder does not read what earlier ones have published',
+    plan: { watchers: 3, hasKills: true, settings: { TAKEOVER_MS: 100 } },
+    plant: () => replaceMethod(insides(Work), 'readToEnd', () => () => Promise.resolve()),
   },
   {
     name: 'a new order does not read its nonce',
@@ -86,13 +82,13 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     name: 'a block is published before what was read at it',
     plant: () =>
       replaceMethod(
-        HeldLog.prototype,
+        LogInMemory.prototype,
         'store',
         (store) =>
-          function (this: HeldLog, writer: string, records: readonly LogRecord[]) {
+          function (this: LogInMemory, records: readonly LogRecord[], ...rest) {
             const isBlock = (record: LogRecord) => record.value !== null && factOf(record).type === 'BlockProcessed';
             const sorted = records.toSorted((a, b) => Number(isBlock(b)) - Number(isBlock(a)));
-            return store.call(this, writer, sorted);
+            return store.call(this, sorted, ...rest);
           },
       ),
   },
@@ -101,11 +97,11 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: () =>
       replaceMethod(
         insides(Work),
-        'workOnTerm',
-        (workOnTerm) =>
+        'publishFacts',
+        (publishFacts) =>
           function (this: Work, ...given: unknown[]) {
             (this.watched.unread as Map<number, unknown>).clear();
-            return workOnTerm.apply(this, given);
+            return publishFacts.apply(this, given);
           },
       ),
   },

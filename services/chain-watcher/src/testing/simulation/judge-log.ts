@@ -13,12 +13,10 @@ export interface JudgeOptions {
   readonly partitions: readonly (readonly StoredRecord[])[];
   /** One watcher followed the blocks one by one: then every state is right after each of them. */
   readonly isSteady: boolean;
-  /** No append fails: then readings are in the log in the order in which they were made. */
+  /** False: it does not matter in which order readings are in the log. */
   readonly isInOrder: boolean;
   /** What changes silently is known at the end. */
   readonly isSwept: boolean;
-  /** False: lower terms count, a planted defect. */
-  readonly isFenced: boolean;
 }
 
 export interface Verdict {
@@ -63,7 +61,7 @@ class JudgedPartition {
   constructor(options: JudgeOptions, tally: JudgedPartition['tally']) {
     this.options = options;
     this.tally = tally;
-    this.fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS, isFenced: options.isFenced });
+    this.fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS });
     this.signed = new Map(options.orders.map((order) => [order.hash, order]));
   }
 
@@ -74,8 +72,8 @@ class JudgedPartition {
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
     if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
     if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
-    const { block: before, term } = this.fold.clock;
-    if (this.options.isInOrder && fact.type === 'MakerObserved' && fact.term === term && fact.block.number < before) {
+    const { block: before } = this.fold.clock;
+    if (this.options.isInOrder && fact.type === 'MakerObserved' && fact.block.number < before) {
       this.wrong.push(`the reading at ${record.offset} of block ${fact.block.number} comes after block ${before}`);
     }
     if (fact.type === 'MakerObserved') {

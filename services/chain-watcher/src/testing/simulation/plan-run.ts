@@ -1,5 +1,5 @@
 import { type Chance, createChance } from '@makerbook/parts';
-import type { WorkSettings } from '../../observe/term-work.js';
+import type { WorkSettings } from '../../observe/holder-work.js';
 import { MAKERS } from './place-orders.js';
 
 /** What happens in a run, moment by moment. `draw` is the seed of what is left to chance in it. */
@@ -112,5 +112,6 @@ function drawSettings(chance: Chance, partitions: number): WorkSettings {
     ORDER_GATHER_MS: 5,
     SWEEP_PAIRS_PER_SECOND: chance.pick([20, 2, 0]),
     TAKEOVER_MS: chance.pick([3000, 3000, 1000]),
+    BLOCK_AHEAD_SECONDS_MAX: 60,
   };
 }

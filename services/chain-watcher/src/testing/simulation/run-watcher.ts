@@ -1,5 +1,5 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
-import type { Log } from '@makerbook/kafka';
+import type { LogView } from '@makerbook/kafka/testing';
 import type { Life } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { pollBlocks } from '../../blocks/poll-blocks.js';
@@ -14,20 +14,19 @@ import type { Plan } from './plan-run.js';
 
 export const TOPICS: TopicNames = topicNames();
 
-export interface WatcherWorld extends Pick<Plan, 'settings' | 'batchRecordsMax'> {
+export interface WatcherWorld extends Pick<Plan, 'settings'> {
   readonly chain: Chain;
   readonly note: (line: () => string) => void;
   readonly onFatal: (error: Error) => void;
+  readonly onTakeOver: () => void;
 }
 
 /** What one watcher sees of the log, and of the rows. */
-export type WatcherView = Pick<WorkParts, 'appender' | 'loadOrders'> & {
-  readonly log: Pick<Log, 'followTopic' | 'endOffsets'>;
-};
+export type WatcherView = Pick<WorkParts, 'loadOrders'> & { readonly log: LogView };
 
 /** A watcher as one process, wired as `run.ts` wires it, on a chain and a log in memory. */
-export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, view: WatcherView): Work {
-  const { chain, note, settings, batchRecordsMax } = world;
+export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, { log, loadOrders }: WatcherView): Work {
+  const { chain, note, settings } = world;
   const { signal } = life;
   const nowMs = () => life.nowMs();
   const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
@@ -49,17 +48,15 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, view
     onSubscriptionBroken: () => undefined,
   });
   const work = new Work({
-    // What it does not use of a log is not there.
-    log: view.log as Log,
-    appender: view.appender,
+    log,
+    openPublisher: () => log.createFencedPublisher({ transactionalId: 'chain-watcher' }),
     topics: TOPICS,
     node: seen.node,
     source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
     reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
     settings,
-    batchRecordsMax,
-    holder: life.name,
-    loadOrders: view.loadOrders,
+    random: () => faults.random(),
+    loadOrders,
     verifyChain: () => Promise.resolve(),
     logger: silentLogger,
     signal,
@@ -73,9 +70,11 @@ export function runWatcher(life: Life, faults: Faults, world: WatcherWorld, view
         onFailure: () => undefined,
         onSuccess: () => undefined,
       }),
-    onFailure: () => undefined,
     onFatal,
-    onRole: (role, term) => note(() => `${life.name} is ${role} in term ${term}`),
+    onRole: (role) => {
+      note(() => `${life.name} is ${role}`);
+      if (role === 'HOLDER') world.onTakeOver();
+    },
     onBlock: ({ number }, facts) => note(() => `${life.name} has processed block ${number}, ${facts} records`),
     onCatchUp: () => undefined,
   });

@@ -1,8 +1,9 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
-import { createChance, Draws, Life, VirtualTime } from '@makerbook/parts';
-import { type Calm, drawFaults } from './draw-faults.js';
-import { HeldLog, type HeldRecord } from './hold-log.js';
+import type { StoredRecord } from '@makerbook/kafka';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { type Calm, createChance, Draws, Life, Requests, VirtualTime } from '@makerbook/parts';
+import { drawFaults } from './draw-faults.js';
 import { judgeLog, type Verdict } from './judge-log.js';
 import { Chain } from './keep-chain.js';
 import {
@@ -22,8 +23,6 @@ import { runWatcher, TOPICS, type WatcherWorld } from './run-watcher.js';
 export interface RunOptions {
   /** What happened, line by line. */
   readonly onLine?: ((line: string) => void) | undefined;
-  /** False: lower terms count in the fold, a planted defect. */
-  readonly isFenced?: boolean;
   /** False: it does not matter in which order readings are in the log. */
   readonly checksOrder?: boolean;
 }
@@ -31,7 +30,7 @@ export interface RunOptions {
 export interface RunReport extends Verdict {
   readonly blocks: number;
   readonly records: number;
-  readonly terms: number;
+  readonly takeOvers: number;
   /** Watchers that were killed, stopped or frozen. */
   readonly kills: number;
   /** Makers that could not be folded for some time. */
@@ -44,6 +43,7 @@ export interface RunReport extends Verdict {
 const START_MS = 1_700_000_000_000;
 const QUIET_BLOCKS = 45;
 const ORDERS_MAX = 35;
+const KAFKA_TIMEOUT_MS = 5000;
 
 /**
  * Watchers as they are, in one process, on a chain and a log in memory and on virtual time: orders are posted and deleted,
@@ -62,7 +62,7 @@ class Run {
   private readonly plan: Plan;
   private readonly options: RunOptions;
   private readonly chain = new Chain();
-  private readonly log: HeldLog;
+  private readonly log: LogInMemory;
   private readonly makers: MakersAtWork;
   private readonly calm: Calm = { isCalm: false };
   private readonly fatal: Error[] = [];
@@ -72,6 +72,7 @@ class Run {
   private readonly draws: Draws;
   private started = 0;
   private kills = 0;
+  private takeOvers = 0;
   private quarantines = 0;
   private suspensions = 0;
 
@@ -80,17 +81,22 @@ class Run {
     this.options = options;
     this.draws = new Draws(plan.seed);
     this.makers = openMakers(this.chain, createChance(plan.seed));
-    this.log = new HeldLog(this.time, plan.partitions, (writer, records) =>
-      this.note(() => `${writer} stores ${linesOf(records)}`),
-    );
+    this.log = new LogInMemory({
+      partitions: plan.partitions,
+      batchRecordsMax: plan.batchRecordsMax,
+      nowMs: () => this.time.nowMs,
+      onStored: (records) => this.note(() => `stored ${linesOf(records)}`),
+    });
     this.projector = new Projector(this.log, TOPICS, plan.partitions);
     void this.projector.run(this.time, new Draws(plan.seed + 1));
     this.world = {
       chain: this.chain,
       settings: plan.settings,
-      batchRecordsMax: plan.batchRecordsMax,
       note: (line) => this.note(line),
       onFatal: (error) => this.fatal.push(error),
+      onTakeOver: () => {
+        this.takeOvers += 1;
+      },
     };
     this.note(() => JSON.stringify({ ...plan, actions: plan.actions.length }));
   }
@@ -109,26 +115,23 @@ class Run {
     for (const life of this.alive) life.kill();
   }
 
-  judge({ isFenced = true, checksOrder = true }: RunOptions): RunReport {
-    const { settings, isSteady, hasFaults } = this.plan;
-    const partitions = this.log.partitions(TOPICS.makerEvents);
+  judge({ checksOrder = true }: RunOptions): RunReport {
+    const { settings, isSteady, partitions: count } = this.plan;
+    const partitions = Array.from({ length: count }, (_, one) => this.log.records(TOPICS.makerEvents, one));
     const verdict = judgeLog({
       chain: this.chain,
       orders: this.makers.orders,
       partitions,
       isSteady: isSteady && settings.CATCH_UP_BLOCKS_MAX >= 100 && settings.STATE_BLOCKS_MAX >= 50,
-      isInOrder: checksOrder && !hasFaults,
+      isInOrder: checksOrder,
       isSwept: settings.SWEEP_PAIRS_PER_SECOND > 0,
-      isFenced,
     });
-    const facts = partitions.flatMap((records) => records.map((record) => decodeMakerEvent(record)));
-    const terms = facts.map((fact) => ('term' in fact ? fact.term : 0));
     return {
       ...verdict,
       wrong: [...this.fatal.map((error) => `a watcher ended: ${error.stack}`), ...verdict.wrong],
       blocks: this.chain.head.header.number,
-      records: facts.length,
-      terms: Math.max(0, ...terms),
+      records: partitions.flat().length,
+      takeOvers: this.takeOvers,
       kills: this.kills,
       quarantines: this.quarantines,
       suspensions: this.suspensions,
@@ -169,9 +172,11 @@ class Run {
     this.note(() => `${life.name} starts`);
     this.alive.push(life);
     const faults = drawFaults(draw, () => this.time.nowMs, this.calm, this.plan.hasFaults);
+    const requests = new Requests(draw, life, this.time, this.calm, this.plan.hasFaults);
     runWatcher(life, faults, this.world, {
-      log: this.log.connect(life, faults),
-      appender: this.log.openAppender(life, faults),
+      log: this.log.connect((what, serve, failure) =>
+        requests.send(what, serve, failure, { timeoutMs: KAFKA_TIMEOUT_MS }),
+      ),
       loadOrders: async (onOrders) => {
         await life.delay(faults.nodeMs());
         return this.projector.snapshot(onOrders);
@@ -207,7 +212,7 @@ class Run {
     const maker = MAKERS[index] ?? MAKERS[0];
     const cause = { kind: 'operator', commandId: 'decision' } as const;
     const store = (type: 'MakerSuspended' | 'MakerRemoved' | 'MakerAdmitted') =>
-      this.log.store('operator', [recordOf(TOPICS.makerEvents, this.plan.partitions, { type, maker, cause })]);
+      this.log.store([recordOf(TOPICS.makerEvents, this.plan.partitions, { type, maker, cause })]);
     this.suspensions += 1;
     this.note(() => `${nameOf(maker)} is suspended for ${forMs} ms`);
     store(isRemoved ? 'MakerRemoved' : 'MakerSuspended');
@@ -217,7 +222,7 @@ class Run {
   /** An order is in the log that the projector cannot fold. An operator releases its maker once the cause is mended. */
   private quarantine(maker: Address, forMs: number): void {
     const store = (fact: Parameters<typeof recordOf>[2]) =>
-      this.log.store('operator', [recordOf(TOPICS.makerEvents, this.plan.partitions, fact)]);
+      this.log.store([recordOf(TOPICS.makerEvents, this.plan.partitions, fact)]);
     this.quarantines += 1;
     this.note(() => `${nameOf(maker)} cannot be folded for ${forMs} ms`);
     store(unfoldableOf(maker, this.quarantines, this.time.nowMs));
@@ -228,7 +233,7 @@ class Run {
   private post(order: SignedOrder): void {
     const chance = this.draws.at(this.time.nowMs, 'post');
     const record = recordOf(TOPICS.makerEvents, this.plan.partitions, submittedBy(order, this.time.nowMs));
-    const store = () => this.log.store('ingress', [record]);
+    const store = () => this.log.store([record]);
     this.time.after(chance.below(60), () => {
       order.isPosted = true;
       store();
@@ -241,32 +246,29 @@ class Run {
     const fact = { type: 'OrderCancelled', maker, orderHash: hash, expiresAtSeconds: 4_000_000_000, cause } as const;
     const record = recordOf(TOPICS.makerEvents, this.plan.partitions, fact);
     const afterMs = this.draws.at(this.time.nowMs, 'delete').below(60);
-    this.time.after(afterMs, () => this.log.store('ingress', [record]));
+    this.time.after(afterMs, () => this.log.store([record]));
   }
 }
 
-function linesOf(records: readonly HeldRecord[]): string {
+function linesOf(records: readonly StoredRecord[]): string {
   return records.map((record) => `\n    ${record.partition}/${record.offset} ${lineOf(record)}`).join('');
 }
 
-function lineOf(record: HeldRecord): string {
+function lineOf(record: StoredRecord): string {
   if (record.topic !== TOPICS.makerEvents) return `tombstone of ${Number(record.key) - 1}`;
   const fact = decodeMakerEvent(record);
   if ('unreadable' in fact) return fact.unreadable;
   const at = 'block' in fact ? ` at ${fact.block.number}` : '';
-  const term = 'term' in fact ? ` (term ${fact.term})` : '';
-  return `${fact.type} ${detailsOf(fact)}${at}${term}`;
+  return `${fact.type} ${detailsOf(fact)}${at}`;
 }
 
 function detailsOf(fact: MakerEvent): string {
   switch (fact.type) {
     case 'BlockProcessed':
+    case 'WatcherResigned':
       return '';
     case 'ServiceModeSet':
       return fact.mode;
-    case 'TermStarted':
-    case 'TermEnded':
-      return fact.holder;
     case 'MakerObserved': {
       const { maker, nonce, funds, orders } = fact;
       const ofFunds = funds.map((each) => `${nameOf(each.token)} ${Number(each.balance)}/${Number(each.allowance)}`);

@@ -31,19 +31,6 @@ function inState(
   };
 }
 
-/** A planted defect, of a projector that has just taken the partition. */
-export function foldLowerTerms({ owned }: Projector, partition: number): void {
-  const state = owned.get(partition)?.taken.state;
-  if (state === undefined) return;
-  let { clock } = state;
-  Object.defineProperty(state, 'clock', {
-    get: () => ({ ...clock, term: 0 }),
-    set: (next) => {
-      clock = next;
-    },
-  });
-}
-
 /** Switches a part in memory to breaking one of its promises. */
 function broken<Part extends object>(part: Part, promise: keyof Part): () => () => void {
   return () => {
@@ -65,11 +52,6 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: nothing,
   },
   { name: 'rows are committed before the feeds are published', plant: broken(LogInMemory, 'answersTooEarly') },
-  {
-    name: 'a lower term is folded',
-    options: { onTaken: (projector) => foldLowerTerms(projector, testPartition) },
-    plant: nothing,
-  },
   { name: 'a batch is published in parts', plant: broken(LogInMemory, 'splitsTransactions') },
   { name: 'a commit moves the position before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
   {
@@ -161,7 +143,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
         (uncommitted) =>
           function (this: RowCommitter) {
             const changes = uncommitted.call(this);
-            return changes.map((one) => Object.assign(Object.create(one), { orders: new Map(), cancelled: new Map() }));
+            return changes.map((one) => Object.assign(Object.create(one), { hashOf: () => undefined }));
           },
       ),
   },
@@ -174,29 +156,9 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: () => replaceMethod(RowCommitter.prototype, 'readRows', () => (read) => read()),
   },
   {
-    name: 'a commit takes no notice of what others have committed',
-    plan: { hasBadRows: false },
-    plant: broken(RowsInMemory, 'ignoresOwners'),
+    name: 'the commit does not ask for the position',
+    plant: broken(RowsInMemory, 'ignoresPositions'),
   },
   { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
-  {
-    name: 'orders of a maker with bad rows stay in the book',
-    options: inState(({ owed }) => {
-      owed.set = () => owed;
-    }),
-    plan: { hasBadRows: true },
-    plant: nothing,
-  },
-  {
-    name: 'an order without a row of a maker with bad rows stays in the book',
-    options: inState(({ owed }) => {
-      const set = owed.set.bind(owed);
-      owed.set = (maker, orders) => {
-        orders.has = () => true;
-        return set(maker, orders);
-      };
-    }),
-    plan: { hasBadRows: true },
-    plant: nothing,
-  },
+  { name: 'a pending row is removed too early', plant: broken(RowsInMemory, 'forgetsTooEarly') },
 ];

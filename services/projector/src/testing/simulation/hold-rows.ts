@@ -1,8 +1,10 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
-  type CancelledHashRow,
   type FundingRow,
+  type HashKey,
+  type HashRow,
   type HistoryRow,
   InvariantBroken,
   type MakerRow,
@@ -12,7 +14,15 @@ import {
   type Projection,
   type ProjectionCommit,
   type ProjectionStore,
+  type RowsPosition,
 } from '@makerbook/postgres';
+
+/** What ingress has written of an order or a cancellation whose append is under way. */
+export interface InFlight extends HashKey {
+  readonly salt: string;
+  readonly expiresAtSeconds: number;
+  readonly untilMs: number;
+}
 
 /** The tables, never changed in place: a copy of them is they themselves. */
 export interface Tables {
@@ -21,78 +31,93 @@ export interface Tables {
   readonly funding: ReadonlyMap<string, FundingRow>;
   readonly orders: ReadonlyMap<Hex, OrderRow>;
   readonly history: readonly HistoryRow[];
-  /** By hash. */
-  readonly cancelled: ReadonlyMap<Hex, CancelledHashRow>;
+  /** By hash and maker. */
+  readonly hashes: ReadonlyMap<string, HashRow>;
+  /** Likewise. */
+  readonly inFlight: ReadonlyMap<string, InFlight>;
+  readonly cancelling: readonly InFlight[];
 }
 
 export const noTables: Tables = {
   projection: {
     nextOffset: 0n,
-    isBlockBegun: false,
-    clock: { term: 0, block: -1, seconds: 0 },
-    version: 0n,
+    blockParts: 0,
+    clock: { block: -1, seconds: 0 },
+    clockMs: 0,
   },
   makers: new Map(),
   funding: new Map(),
   orders: new Map(),
   history: [],
-  cancelled: new Map(),
+  hashes: new Map(),
+  inFlight: new Map(),
+  cancelling: [],
 };
 
 /** The read model in memory, with what Postgres promises: a commit is whole, and one of several from the same place is made. */
 export class RowsInMemory {
   /** Planted defects: promises that it does not keep. */
-  static ignoresOwners = false;
+  static ignoresPositions = false;
   static splitsCommits = false;
+  static forgetsTooEarly = false;
   tables: Tables = noTables;
-  /** Makers whose funding does not fit their orders. */
-  readonly broken = new Set<Hex>();
-  /** Makers whose removed orders are refused. */
-  readonly refused = new Set<Hex>();
   isAway = false;
-  /** In the place of the time, by which no version comes again. */
-  #takes = 0n;
+  #serverStartedAt = 0n;
   readonly #onCommit: () => void;
 
   constructor(onCommit: () => void) {
     this.#onCommit = onCommit;
   }
 
-  /** As a truncate does. */
-  empty(): void {
-    this.tables = noTables;
+  /** The server ends and is started again: the last commits, and what is not logged, are lost. @param tables what is left */
+  crash(tables: Tables): void {
+    this.#serverStartedAt += 1n;
+    this.tables = { ...tables, inFlight: new Map(), cancelling: [] };
+  }
+
+  /** What ingress does before it appends an order, where nothing is in flight of the hash; and a cancellation. */
+  place(row: InFlight): boolean {
+    const { inFlight } = this.tables;
+    if (inFlight.has(textOf(row))) return false;
+    this.tables = { ...this.tables, inFlight: new Map(inFlight).set(textOf(row), row) };
+    return true;
+  }
+
+  cancel(row: InFlight): void {
+    this.tables = { ...this.tables, cancelling: [...this.tables.cancelling, row] };
+  }
+
+  /** What ingress does after an append that certainly failed. */
+  forget(isReleased: (row: InFlight) => boolean): void {
+    const inFlight = new Map([...this.tables.inFlight].filter(([, row]) => !isReleased(row)));
+    this.tables = { ...this.tables, inFlight, cancelling: this.tables.cancelling.filter((row) => !isReleased(row)) };
+  }
+
+  /** Deletes the hashes that may be forgotten. A maker in quarantine keeps all. */
+  prune(): void {
+    const { makers } = this.tables;
+    const isKept = (row: HashRow) => (makers.get(row.maker)?.quarantinedOffset ?? null) !== null;
+    const hashes = [...this.tables.hashes].filter(([, row]) => isKept(row) || !mayBeForgotten(row, this.tables));
+    this.tables = { ...this.tables, hashes: new Map(hashes) };
   }
 
   connect(send: Send): ProjectionStore {
     const ask = <T>(serve: () => T) =>
       send('rows', serve, (fate) => new PostgresUnavailable(`postgres: ${fate}`), { isAway: this.isAway });
     return {
-      takeProjection: () =>
-        ask(() => {
-          const { projection } = this.tables;
-          this.#takes += 1_000n;
-          const version = projection.version + 2n < this.#takes ? this.#takes : projection.version + 2n;
-          this.tables = { ...this.tables, projection: { ...projection, version } };
-          return this.#taken();
-        }),
-      readProjection: () => ask(() => this.tables.projection),
+      takeProjection: () => ask(() => this.#taken()),
       readMakers: (_, makers) => ask(() => this.#rowsOf(new Set(makers))),
       findKnownHashes: (_, keys) =>
         ask(() => {
-          const { history, cancelled, projection } = this.tables;
-          const asked = new Set(keys.map(({ orderHash }) => orderHash));
-          const opened = history.filter(({ happened, orderHash }) => happened === 'OPENED' && asked.has(orderHash));
-          return {
-            accepted: new Set(opened.map(({ orderHash }) => orderHash)),
-            cancelled: new Set([...asked].filter((orderHash) => cancelled.has(orderHash))),
-            versions: [projection.version],
-          };
+          const { hashes, projection } = this.tables;
+          const found = keys.flatMap((key) => hashes.get(textOf(key)) ?? []);
+          return { hashes: found.filter(({ state }) => state !== 'UNFOLDED'), positions: [projection] };
         }),
       saveProjection: async (commit) => {
         if (RowsInMemory.splitsCommits) {
           await ask(() => {
             const { projection } = this.#after(commit);
-            this.tables = { ...this.tables, projection: { ...projection, version: commit.version } };
+            this.tables = { ...this.tables, projection };
           });
         }
         const from = RowsInMemory.splitsCommits ? commit.to : commit.from;
@@ -101,25 +126,23 @@ export class RowsInMemory {
           this.#onCommit();
         });
       },
-      tryProjection: (commit) => ask(() => void this.#after(commit)),
     };
   }
 
   #taken(): Awaited<ReturnType<ProjectionStore['takeProjection']>> {
-    const { projection, makers, orders } = this.tables;
+    const { projection, makers } = this.tables;
     const rows = [...makers.values()];
     const quarantined = rows.flatMap(({ maker, quarantinedOffset: offset, quarantineReason, quarantineClock }) => {
       if (offset === null || quarantineReason === null || quarantineClock === null) return [];
       return [[maker, { offset, reason: quarantineReason, clock: quarantineClock }] as const];
     });
-    const own = (maker: Hex) => [...orders.values()].filter((order) => order.maker === maker);
     return {
       projection,
-      due: rows.flatMap(({ maker, dueAtSeconds }) => {
-        return dueAtSeconds === null ? [] : [{ maker, dueAtSeconds, openOrders: own(maker).length }];
+      serverStartedAt: this.#serverStartedAt,
+      due: rows.flatMap(({ maker, dueAtSeconds, openOrders }) => {
+        return dueAtSeconds === null ? [] : [{ maker, dueAtSeconds, openOrders }];
       }),
       quarantined: new Map(quarantined),
-      owed: quarantined.flatMap(([maker]) => own(maker).filter(({ inBook }) => inBook)),
     };
   }
 
@@ -128,25 +151,23 @@ export class RowsInMemory {
     const own = ({ maker }: { readonly maker: Hex }) => asked.has(maker);
     return {
       makers: [...makers.values()].filter(own),
-      funding: [...funding.values()].filter(own).map((row) => {
-        return this.broken.has(row.maker) ? { ...row, openOrders: row.openOrders + 1 } : row;
-      }),
+      funding: [...funding.values()].filter(own),
       orders: [...orders.values()].filter(own).sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1)),
-      versions: [projection.version],
+      positions: [projection],
     };
   }
 
   #after(commit: ProjectionCommit): Tables {
-    const { from, to, isBlockBegun, clock, version } = commit;
+    const { from, to, clock, clockMs } = commit;
     const { projection } = this.tables;
-    const isThere = projection.nextOffset === from;
-    if ((!isThere || projection.version !== version) && !RowsInMemory.ignoresOwners) {
-      throw new PositionTaken(`the rows are at ${projection.nextOffset}, version ${projection.version}`);
+    if (!isSame(projection, from) && !RowsInMemory.ignoresPositions) {
+      throw new PositionTaken(`the rows are at ${projection.nextOffset}, part ${projection.blockParts}`);
     }
     const makers = new Map(this.tables.makers);
     const funding = new Map(this.tables.funding);
     const orders = new Map(this.tables.orders);
-    const cancelled = new Map(this.tables.cancelled);
+    const hashes = new Map(this.tables.hashes);
+    const inFlight = new Map(this.tables.inFlight);
     for (const row of commit.makers) makers.set(row.maker, row);
     for (const { maker, token } of commit.fundingDropped) funding.delete(`${maker} ${token}`);
     for (const row of commit.funding) funding.set(`${row.maker} ${row.token}`, row);
@@ -159,22 +180,45 @@ export class RowsInMemory {
       const row = orders.get(orderHash);
       if (row !== undefined) orders.set(orderHash, { ...row, remaining, isObserved, status, reason, inBook });
     }
-    for (const row of commit.cancelledHashes) {
-      refuseUnless(!cancelled.has(row.orderHash), `${row.orderHash} was cancelled before`);
-      cancelled.set(row.orderHash, row);
+    for (const row of commit.hashes) {
+      if (row.state !== 'UNFOLDED' || !hashes.has(textOf(row))) hashes.set(textOf(row), row);
     }
-    for (const row of commit.history) {
-      refuseUnless(!(row.happened === 'REMOVED' && this.refused.has(row.maker)), `${row.maker} is refused a row`);
-    }
+    for (const key of commit.submitted) inFlight.delete(textOf(key));
+    const settled = new Set(commit.settled.map(textOf));
+    const hasEnded = ({ untilMs }: InFlight) =>
+      commit.forgetsEnded && (untilMs < clockMs || RowsInMemory.forgetsTooEarly);
+    for (const [key, row] of inFlight) if (hasEnded(row)) inFlight.delete(key);
     assertInvariants(commit);
-    const history = [...this.tables.history, ...commit.history];
-    const next = { nextOffset: to, isBlockBegun, clock, version: projection.version + 1n };
-    return { projection: next, makers, funding, orders, history, cancelled };
+    return {
+      projection: { nextOffset: to.nextOffset, blockParts: to.blockParts, clock, clockMs },
+      makers,
+      funding,
+      orders,
+      history: [...this.tables.history, ...commit.history],
+      hashes,
+      inFlight,
+      cancelling: this.tables.cancelling.filter((row) => !settled.has(textOf(row)) && !hasEnded(row)),
+    };
   }
 }
 
+/** Whether the fold counts the hash as forgotten, by the rows. */
+export function mayBeForgotten(row: HashRow, { makers, projection }: Tables): boolean {
+  const { nonce = null } = makers.get(row.maker) ?? {};
+  const isPassed = row.nonce !== null && nonce !== null && BigInt(row.nonce) < BigInt(nonce);
+  return isPassed || row.expiresAtSeconds <= projection.clock.seconds - HASH_MEMORY_SECONDS;
+}
+
+export function textOf({ orderHash, maker }: HashKey): string {
+  return `${orderHash} ${maker}`;
+}
+
+function isSame(one: RowsPosition, other: RowsPosition): boolean {
+  return one.nextOffset === other.nextOffset && one.blockParts === other.blockParts;
+}
+
 /** Some of the checks of `schema.txt`. */
-function assertInvariants({ makers, funding, opened }: ProjectionCommit): void {
+function assertInvariants({ makers, funding, opened, hashes }: ProjectionCommit): void {
   for (const { dueAtSeconds, quarantinedOffset } of makers) {
     refuseUnless(quarantinedOffset === null || dueAtSeconds === null, 'a quarantined maker is due');
   }
@@ -184,6 +228,8 @@ function assertInvariants({ makers, funding, opened }: ProjectionCommit): void {
     refuseUnless(isObserved || status === 'VALIDATING', 'never read, and judged');
     refuseUnless(BigInt(remaining) > 0n, 'nothing left to fill');
   }
+  for (const { state, salt } of hashes)
+    refuseUnless((state === 'UNFOLDED') === (salt !== null), 'UNFOLDED and its salt');
 }
 
 function refuseUnless(isRight: boolean, what: string): void {

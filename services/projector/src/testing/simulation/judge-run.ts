@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { LogRecord } from '@makerbook/kafka';
 import type { MakerRow } from '@makerbook/postgres';
-import type { Tables } from './hold-rows.js';
+import { mayBeForgotten, type Tables } from './hold-rows.js';
 import type { ExpectedRows, Replay } from './replay-log.js';
 
 /** What the feeds hold of a message. */
@@ -22,15 +22,6 @@ export function judgeFeeds(published: readonly LogRecord[], { messages }: Replay
   return [];
 }
 
-/** The same for a maker whose rows were never bad, or for what is no maker's: others do not change what is published of it. */
-export function judgeFeedOf(maker: Hex | undefined, published: readonly LogRecord[], { messages }: Replay): string[] {
-  const own = messages.filter((message) => message.maker === maker);
-  const keys = new Set(own.map(({ key }) => key));
-  const all = published.map(messageOf).filter(({ key }) => keys.has(key));
-  const isSame = all.length === own.length && own.every(({ content }, index) => all[index]?.content === content);
-  return isSame ? [] : [`of ${maker} is published ${all.map(lineOf)}, and must be ${own.map(lineOf)}`];
-}
-
 /** Each message once, and none that goes back. */
 export function judgeOrder(published: readonly LogRecord[]): string[] {
   let last: readonly [bigint, bigint] = [-1n, -1n];
@@ -45,7 +36,7 @@ export function judgeOrder(published: readonly LogRecord[]): string[] {
 
 /** Where the rows are not what the replay leads to, or are ahead of the feeds. */
 export function judgeRows(tables: Tables, replay: Replay, published: readonly LogRecord[]): string[] {
-  const { nextOffset, isBlockBegun } = tables.projection;
+  const { nextOffset, blockParts } = tables.projection;
   const before = replay.messages.filter(({ offset }) => offset < nextOffset).length;
   if (published.length < before)
     return [`the rows are at ${nextOffset}, with ${published.length} messages published of ${before}`];
@@ -57,7 +48,7 @@ export function judgeRows(tables: Tables, replay: Replay, published: readonly Lo
       `at ${nextOffset} the clock is at block ${block}, ${seconds} s, and must be at ${JSON.stringify(must.clock)}`,
     ];
   }
-  if (!isBlockBegun) return [...judgeMakers(tables, must), ...judgeHistory(tables, must, replay)];
+  if (blockParts === 0) return [...judgeMakers(tables, must), ...judgeHistory(tables, must, replay)];
   const later = replay.rows.get(nextOffset + 1n);
   return [...judgeMakers(tables, must, later), ...judgeBegun(tables, must, replay, published)];
 }
@@ -83,17 +74,25 @@ function judgeMakers(tables: Tables, must: ExpectedRows, later?: ExpectedRows): 
   return wrong;
 }
 
-function judgeHistory({ history, cancelled, projection }: Tables, must: ExpectedRows, replay: Replay): string[] {
-  const is = history.map(({ logOffset, happened, orderHash, remaining, maker }) => {
+function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): string[] {
+  const is = tables.history.map(({ logOffset, happened, orderHash, remaining, maker }) => {
     return `${logOffset} ${happened} ${orderHash} ${remaining} ${maker}`;
   });
   const expected = replay.history.slice(0, must.history);
-  const at = `at ${projection.nextOffset}`;
+  const at = `at ${tables.projection.nextOffset}`;
   if (is.join() !== expected.join())
     return [`${at} the history is\n    ${is.join('\n    ')}\n  and must be\n    ${expected.join('\n    ')}`];
-  return cancelled.size === must.cancelled
-    ? []
-    : [`${at} ${cancelled.size} hashes are cancelled, and not ${must.cancelled}`];
+  const [hashes, expectedHashes] = [tables.hashes, must.hashes].map((rows) => describeHashes(rows, tables));
+  return hashes === expectedHashes ? [] : [`${at} of hashes is remembered ${hashes}, and must be ${expectedHashes}`];
+}
+
+/** But for those that may be deleted. */
+function describeHashes(rows: Tables['hashes'], tables: Tables): string {
+  const lines = [...rows.values()].flatMap((row) => {
+    const { orderHash, maker, state, salt, nonce, expiresAtSeconds } = row;
+    return mayBeForgotten(row, tables) ? [] : [[orderHash, maker, state, salt, nonce, expiresAtSeconds].join(' ')];
+  });
+  return lines.sort().join('; ');
 }
 
 /** What the book shows of each order must be what its row says. */
@@ -118,21 +117,12 @@ export function judgeBook({ orders, makers }: Tables, published: readonly LogRec
   return wrong;
 }
 
-/** What is open of a maker by its rows, but for what the next reading of the chain decides. */
-export function openOf(maker: Hex, { makers, orders }: Tables): string {
-  const { admission = 'UNKNOWN', nonce = null } = makers.get(maker) ?? {};
-  const open = ordersOf(maker, orders).filter(({ recordStart }) => {
-    return nonce === null || BigInt(JSON.parse(`${recordStart}}`).order.nonce) <= BigInt(nonce);
-  });
-  return JSON.stringify([admission, String(nonce), open.map(({ orderHash, remaining }) => [orderHash, remaining])]);
-}
-
 function describeMaker(maker: Hex, { makers, funding, orders }: Tables): string {
   const row = makers.get(maker);
   return row === undefined ? unknown : describeRows(row, funding, ordersOf(maker, orders));
 }
 
-const unknown = JSON.stringify([['UNKNOWN', {}, null], null, null, [], []]);
+const unknown = JSON.stringify([['UNKNOWN', {}, null], null, null, [], [], ['0', 0]]);
 
 function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnType<typeof ordersOf>): string {
   const { quarantinedOffset, quarantineReason, quarantineClock } = row;
@@ -152,6 +142,7 @@ function describeRows(row: MakerRow, funding: Tables['funding'], orders: ReturnT
       [order.remaining, order.isObserved, order.inBook],
       [order.status, order.reason],
     ]),
+    [String(row.listVersion), row.openOrders],
   ]);
 }
 

@@ -2,9 +2,9 @@ import {
   type BookRecord,
   bookClockKey,
   decodeMakerEvent,
-  isClockEvent,
   type MakerEvent,
   type MakerFact,
+  type OrderSubmitted,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import {
@@ -24,6 +24,8 @@ import {
   unknownMaker,
 } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
+import type { HashRow } from '@makerbook/postgres';
+import { textOf } from './hold-rows.js';
 
 /** A message that the feeds must hold, and what for. */
 export interface ExpectedMessage {
@@ -39,7 +41,8 @@ export interface ExpectedMessage {
 export interface ExpectedRows {
   readonly makers: ReadonlyMap<Hex, string>;
   readonly history: number;
-  readonly cancelled: number;
+  /** By hash and maker: also those that may be forgotten. */
+  readonly hashes: ReadonlyMap<string, HashRow>;
   readonly clock: LogClock;
 }
 
@@ -60,7 +63,7 @@ export class Replay {
   readonly #makers = new Map<Hex, Replayed>();
   #rowsOf: ReadonlyMap<Hex, string> = new Map();
   readonly #touched = new Set<Hex>();
-  #cancelled = 0;
+  #hashRows: ReadonlyMap<string, HashRow> = new Map();
   #clock = startOfLog;
   readonly #partition: number;
   readonly #rules: { readonly routingGraceSeconds: number };
@@ -96,19 +99,8 @@ export class Replay {
     return this.#makers.get(maker)?.quarantine !== undefined;
   }
 
-  /** What is open of a maker at the end, but for orders with a nonce ahead of the chain's: the next reading decides about those. */
-  openOf(maker: Hex): string {
-    const { admission, nonce, orders } = this.#makers.get(maker)?.draft ?? unknownMaker(maker);
-    const open = [...orders.values()].filter(({ order }) => nonce === undefined || order.nonce <= nonce.value);
-    return JSON.stringify([
-      admission,
-      String(nonce?.value ?? null),
-      open.map((order) => [order.orderHash, String(order.remaining)]),
-    ]);
-  }
-
   #mark(from: bigint, to: bigint): void {
-    const rows = { makers: this.#rowsOf, history: this.history.length, cancelled: this.#cancelled, clock: this.#clock };
+    const rows = { makers: this.#rowsOf, history: this.history.length, hashes: this.#hashRows, clock: this.#clock };
     for (let offset = from; offset <= to; offset += 1n) this.rows.set(offset, rows);
   }
 
@@ -117,9 +109,15 @@ export class Replay {
       const { mode } = fact;
       return this.#add('service', JSON.stringify({ mode, position: this.#position() }), undefined);
     }
-    if (!isClockEvent(fact)) this.#touched.add(fact.maker);
+    if (fact.type === 'WatcherResigned') return;
+    if (fact.type !== 'BlockProcessed') this.#touched.add(fact.maker);
     if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
-    if (!isClockEvent(fact)) return this.#change(this.#makerOf(fact.maker), fact);
+    if (fact.type !== 'BlockProcessed') {
+      const one = this.#makerOf(fact.maker);
+      this.#change(one, fact);
+      if (one.quarantine !== undefined && fact.type === 'OrderSubmitted') this.#skip(fact);
+      return;
+    }
     const before = this.#clock;
     const clock = advanceLog(before, fact);
     if (clock.block > before.block) {
@@ -129,10 +127,8 @@ export class Replay {
         this.#touched.add(maker);
         if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
       }
-      if (fact.type === 'BlockProcessed') {
-        const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
-        this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
-      }
+      const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
+      this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
     }
     this.#clock = clock;
   }
@@ -165,10 +161,10 @@ export class Replay {
     try {
       for (const { offset, fact } of this.#facts) {
         if (offset < quarantine.offset || offset >= this.#offset) continue;
-        if (fact.type === 'QuarantineLifted' || fact.type === 'ServiceModeSet') continue;
-        if (isClockEvent(fact)) clock = advanceLog(clock, fact);
-        else if (fact.maker !== maker) continue;
-        const transitions = isClockEvent(fact) ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
+        const isBlock = fact.type === 'BlockProcessed';
+        if (isBlock) clock = advanceLog(clock, fact);
+        else if (!('maker' in fact) || fact.type === 'QuarantineLifted' || fact.maker !== maker) continue;
+        const transitions = isBlock ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
         hashes.note(transitions);
         happened.push(...transitions);
       }
@@ -214,10 +210,29 @@ export class Replay {
 
   #happen(transition: Transition, maker: Hex): void {
     this.#hashes.note([transition]);
-    if (transition.kind === 'HashCancelled') this.#cancelled += 1;
+    if (transition.kind === 'HashCancelled') {
+      const { orderHash, expiresAtSeconds } = transition;
+      this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds });
+    }
+    if (transition.kind === 'OrderOpened') {
+      const { orderHash, order } = transition.order;
+      const expiresAtSeconds = expirySeconds(transition.order);
+      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.nonce), expiresAtSeconds });
+    }
     if (!('order' in transition) || transition.kind === 'OrderObserved') return;
     const { kind, order, offset } = transition;
     this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${order.orderHash} ${order.remaining} ${maker}`);
+  }
+
+  /** An order of a maker in quarantine waits in the log. */
+  #skip({ maker, orderHash, order }: OrderSubmitted): void {
+    if (this.#hashRows.has(textOf({ orderHash, maker }))) return;
+    const known = { nonce: String(BigInt(order.nonce)), expiresAtSeconds: Number(order.expiresAt) };
+    this.#remember({ maker, orderHash, state: 'UNFOLDED', salt: order.salt, ...known });
+  }
+
+  #remember(row: HashRow): void {
+    this.#hashRows = new Map(this.#hashRows).set(textOf(row), row);
   }
 
   #publish(key: string, { type: _, ...record }: BookRecord, maker: Hex | undefined): void {
@@ -255,7 +270,7 @@ export class Replay {
   }
 
   #describe({ draft, quarantine }: Replayed): string {
-    const { admission, limits, nonce, dueAtSeconds, funding, orders } = draft;
+    const { admission, limits, nonce, dueAtSeconds, listVersion, funding, orders } = draft;
     return JSON.stringify([
       [admission, limits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
       Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
@@ -271,6 +286,7 @@ export class Replay {
         [String(order.remaining), order.isObserved, order.inBook],
         [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
       ]),
+      [String(listVersion), orders.size],
     ]);
   }
 }

@@ -1,5 +1,4 @@
-import { type MakerEvent, topicNames } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import { topicNames } from '@makerbook/contracts-events';
 import type { StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, Life, Requests, VirtualTime } from '@makerbook/parts';
@@ -10,10 +9,11 @@ import {
   testPartition as partition,
   testPartitions as partitions,
 } from '../create-test-projector.js';
-import { blockAt, storedRecord } from '../generate-facts.js';
+import { blockAt, orderOf, storedRecord } from '../generate-facts.js';
 import { consumePartition, type Holder } from './consume-partition.js';
-import { RowsInMemory } from './hold-rows.js';
-import { judgeBook, judgeFeedOf, judgeFeeds, judgeOrder, judgeRows, openOf } from './judge-run.js';
+import { noTables, RowsInMemory, type Tables } from './hold-rows.js';
+import { InFlightJudge } from './judge-in-flight.js';
+import { judgeBook, judgeFeeds, judgeOrder, judgeRows } from './judge-run.js';
 import type { Action, Plan } from './plan-run.js';
 import { Replay } from './replay-log.js';
 
@@ -58,6 +58,7 @@ class Run {
   readonly #holders: Holder[] = [];
   readonly #wrong: string[] = [];
   readonly #parked = new Set<string>();
+  readonly #inFlight: InFlightJudge;
   #backup = this.#rows.tables;
   readonly #sums = { commits: 0, processes: 0, takes: 0 };
 
@@ -66,11 +67,15 @@ class Run {
     this.#options = options;
     this.#stream = streamOf(plan);
     this.#replay = new Replay(this.#stream, partition, 60);
+    this.#inFlight = new InFlightJudge(this.#rows, this.#stream);
   }
 
   async live(): Promise<void> {
     const { actions } = this.#plan;
     let appended = 0;
+    for (const [index, action] of actions.filter((one) => one.do === 'append').entries()) {
+      this.#writeBefore(action, this.#stream[index]?.offset);
+    }
     for (const action of actions) {
       this.time.after(action.atMs, () => {
         if (action.do === 'append') {
@@ -83,8 +88,6 @@ class Run {
     this.#note(() => 'from now on nothing fails');
     this.#calm.isCalm = true;
     this.#rows.isAway = false;
-    for (const what of [this.#rows.broken, this.#rows.refused]) what.clear();
-    // The builds that run are mended too.
     this.#start(1);
     for (; appended < this.#stream.length; appended += 1) {
       this.#append(appended);
@@ -102,27 +105,15 @@ class Run {
       wrong.push(
         `the rows are at ${this.#rows.tables.projection.nextOffset}, the log ends at ${this.#log.end(topics.makerEvents, partition)}`,
       );
-    if (this.#plan.hasBadRows) wrong.push(...this.#judgeHarm());
-    else {
-      wrong.push(...judgeFeeds(published, replay));
-      const parked = (offsets: ReadonlySet<string>) => [...offsets].sort().join(', ');
-      if (parked(this.#parked) !== parked(replay.parked)) {
-        wrong.push(`parked is ${parked(this.#parked)}, and must be ${parked(replay.parked)}`);
-      }
+    wrong.push(...judgeFeeds(published, replay));
+    const parked = (offsets: ReadonlySet<string>) => [...offsets].sort().join(', ');
+    if (parked(this.#parked) !== parked(replay.parked)) {
+      wrong.push(`parked is ${parked(this.#parked)}, and must be ${parked(replay.parked)}`);
     }
+    if (wrong.length === 0) wrong.push(...this.#inFlight.judgeEnd());
     if (wrong.length === 0) wrong.push(...judgeBook(this.#rows.tables, published));
     const quarantines = [...this.#parked].filter((parked) => parked.includes(' ')).length;
     return { wrong, facts: this.#stream.length, quarantines, ...this.#sums };
-  }
-
-  /** Bad rows harm their maker alone, and it too is right once it was released. */
-  #judgeHarm(): string[] {
-    const bad = badMakers(this.#plan);
-    return [undefined, ...makersOf(this.#stream)].flatMap((maker) => {
-      if (maker === undefined || !bad.has(maker)) return judgeFeedOf(maker, this.#log.published, this.#replay);
-      const [is, must] = [openOf(maker, this.#rows.tables), this.#replay.openOf(maker)];
-      return is === must ? [] : [`of ${maker} is open\n    ${is}, and must be\n    ${must}`];
-    });
   }
 
   #isDone(): boolean {
@@ -137,7 +128,20 @@ class Run {
     const record = this.#stream[index];
     if (record === undefined) return;
     this.#note(() => `${record.offset} ${record.headers['ce_type']} ${record.key} ${record.value}`);
-    this.#log.put(record);
+    this.#log.put({ ...record, timestampMs: this.time.nowMs });
+    this.#inFlight.appended(record, this.time.nowMs);
+  }
+
+  /** As ingress does, some time before it appends. */
+  #writeBefore({ atMs, beforeMs, endedMs, fact }: Extract<Action, { do: 'append' }>, offset: bigint | undefined): void {
+    if (fact?.type !== 'OrderSubmitted' && fact?.type !== 'OrderCancelled') return;
+    const { orderHash, maker } = fact;
+    this.time.after(Math.max(0, atMs - beforeMs), () => {
+      const row = { orderHash, maker, salt: '0x1', expiresAtSeconds: 0, untilMs: atMs + endedMs };
+      if (this.#rows.isAway) return;
+      if (fact.type === 'OrderSubmitted') this.#inFlight.place(row, offset);
+      else this.#inFlight.cancel(row);
+    });
   }
 
   #take(action: Exclude<Action, { do: 'append' }>): void {
@@ -149,29 +153,35 @@ class Run {
         this.#backup = this.#rows.tables;
         return;
       case 'restore':
-        this.#rows.tables = this.#backup;
-        return;
+        return this.#crash(this.#backup);
       case 'empty':
-        this.#rows.empty();
-        return;
+        return this.#crash(noTables);
+      case 'prune':
+        return this.#rows.prune();
+      case 'place':
+        return this.#inFlight.place(
+          {
+            orderHash: orderOf(action.maker, action.number).orderHash,
+            maker: action.maker,
+            salt: '0x1',
+            expiresAtSeconds: 0,
+            untilMs: this.time.nowMs + action.endedMs,
+          },
+          undefined,
+        );
       case 'outage':
         this.#rows.isAway = true;
         return this.time.after(action.forMs, () => {
           this.#rows.isAway = false;
         });
-      case 'break':
-        this.#rows.broken.add(action.maker);
-        return;
-      case 'refuse':
-        this.#rows.refused.add(action.maker);
-        return;
-      case 'mend':
-        this.#rows.broken.delete(action.maker);
-        this.#rows.refused.delete(action.maker);
-        return;
       default:
         return this.#disturb(action);
     }
+  }
+
+  #crash(tables: Tables): void {
+    this.#rows.crash(tables);
+    this.#inFlight.lost();
   }
 
   #disturb(action: Extract<Action, { do: 'kill' | 'stop' | 'freeze' }>): void {
@@ -233,37 +243,24 @@ class Run {
     this.#sums.commits += 1;
     const { tables } = this.#rows;
     this.#note(() => `the rows are at ${tables.projection.nextOffset}`);
-    if (this.#plan.hasBadRows || this.#wrong.length > 0) return;
-    this.#wrong.push(...judgeRows(tables, this.#replay, this.#log.published));
+    if (this.#wrong.length > 0) return;
+    this.#wrong.push(...judgeRows(tables, this.#replay, this.#log.published), ...this.#inFlight.judge());
   }
 }
 
-/** All that is ever in the log: at the end every maker with bad rows is released, and blocks come. */
-function streamOf({ actions, hasBadRows }: Plan): StoredRecord[] {
+/** All that is ever in the log: at the end blocks come. */
+function streamOf({ actions }: Plan): StoredRecord[] {
   const facts = actions.flatMap((action) => (action.do === 'append' ? action : []));
   const blocks = facts.flatMap(({ fact }) => (fact !== undefined && 'block' in fact ? fact.block : []));
-  const terms = facts.flatMap(({ fact }) => (fact !== undefined && 'term' in fact ? fact.term : []));
   const number = Math.max(0, ...blocks.map((block) => block.number)) + 1;
   const seconds = Math.max(1, ...blocks.map((block) => block.timestamp));
-  const block = (index: number) => blockAt(number + index, seconds + 10 * index, Math.max(1, ...terms));
-  const release = (maker: Hex): MakerEvent => {
-    return { type: 'QuarantineLifted', maker, cause: { kind: 'operator', commandId: 'the last' } };
-  };
-  const releases = hasBadRows ? [...badMakers({ actions })].map(release) : [];
+  const block = (index: number) => blockAt(number + index, seconds + 10 * index);
   // A commit that failed is noticed with the next fact: there is always another block.
-  const last = [block(0), ...releases, ...[1, 2, 3, 4].map(block)];
+  const last = [0, 1, 2, 3, 4].map(block);
   let offset = -1n;
   return [...facts, ...last.map((fact) => ({ fact, gap: false }))].map(({ fact, gap }) => {
     offset += gap ? 2n : 1n;
     const record = storedRecord(fact ?? block(0), { partition, offset }, Number(offset));
     return fact === undefined ? { ...record, value: Buffer.from('{') } : record;
   });
-}
-
-function badMakers({ actions }: Pick<Plan, 'actions'>): ReadonlySet<Hex> {
-  return new Set(actions.flatMap((action) => (action.do === 'break' || action.do === 'refuse' ? action.maker : [])));
-}
-
-function makersOf(stream: readonly StoredRecord[]): ReadonlySet<Hex> {
-  return new Set(stream.flatMap(({ key }) => (key === '' ? [] : (key as Hex))));
 }

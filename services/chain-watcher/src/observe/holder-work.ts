@@ -1,0 +1,84 @@
+import type { BlockHeader, Node } from '@makerbook/chain';
+import type { BlockRef, TopicNames } from '@makerbook/contracts-events';
+import type { BlockSource } from '../blocks/source.js';
+import type { WatcherSettings } from '../env.js';
+import type { Mutex } from '../mutex.js';
+import type { FactPublisher } from '../publish/publish-observed.js';
+import type { FollowedLog } from '../watch/follow-log.js';
+import type { WatchedSet } from '../watch/watched-set.js';
+import type { ReadingBlocks } from './choose-block.js';
+import type { MakerReader } from './read-makers.js';
+
+/** The loops of the holder. Each fails and is retried on its own. */
+export type Worker = 'orders' | 'blocks' | 'sweep';
+
+/** How far the holder has come since it took over. */
+export interface Position {
+  phase: 'CATCHING_UP' | 'FOLLOWING';
+  /** The newest block whose logs were matched with the watched set. */
+  matched: BlockHeader | undefined;
+  /** The newest block that is published to every partition. */
+  processed: BlockRef | undefined;
+  catchUp: CatchUpProgress | undefined;
+}
+
+/**
+ * How far a step of catching up has come: missed blocks whose logs are read, and then the watched makers; or, where that
+ * would cost more, missed blocks that are followed one by one.
+ */
+export interface CatchUpProgress {
+  readonly step: 'blocks' | 'makers' | 'followed';
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Where the sweep is, for metrics. */
+export interface SweepState {
+  /** When the last sweep over all pairs ended, and how long it took; undefined before the first. */
+  endedAtMs: number | undefined;
+  tookMs: number | undefined;
+  /** Pairs read by the sweep since the start, and records of changes that no log had shown. */
+  pairs: number;
+  facts: number;
+}
+
+/** The settings that the work is bounded by. */
+export type WorkSettings = Pick<
+  WatcherSettings,
+  | 'PARTITIONS'
+  | 'STATE_BLOCKS_MAX'
+  | 'CATCH_UP_BLOCKS_MAX'
+  | 'ORDER_GATHER_MS'
+  | 'SWEEP_PAIRS_PER_SECOND'
+  | 'TAKEOVER_MS'
+  | 'BLOCK_AHEAD_SECONDS_MAX'
+>;
+
+/** All that the holder works with. */
+export interface HolderWork {
+  /** Aborted when another watcher has taken over, or the process ends. */
+  readonly signal: AbortSignal;
+  readonly node: Node;
+  readonly source: BlockSource;
+  /** Undefined where the protocol's address is not known: then nothing is read, and blocks alone are published. */
+  readonly reader: MakerReader | undefined;
+  readonly watched: WatchedSet;
+  readonly followed: FollowedLog;
+  readonly publisher: FactPublisher;
+  readonly topics: TopicNames;
+  readonly partitions: number;
+  readonly settings: WorkSettings;
+  readonly position: Position;
+  readonly sweep: SweepState;
+  readonly readingBlocks: ReadingBlocks;
+  /** Held while makers are read and published, so that the log has readings in the order in which they were made. */
+  readonly mutex: Mutex;
+  readonly nowMs: () => number;
+  /** Resolves after so many milliseconds, or at once when the signal is aborted. */
+  readonly wait: (ms: number) => Promise<void>;
+  readonly retryFor: (worker: Worker) => <T>(work: () => Promise<T>) => Promise<T>;
+  /** @param tookMs from the moment the block was seen to the acknowledgement of its facts; undefined after a catch-up */
+  readonly onBlock: (block: BlockRef, facts: number, tookMs: number | undefined) => void;
+  /** Before each request for missed logs, and after each page of makers. */
+  readonly onCatchUp: (progress: CatchUpProgress) => void;
+}

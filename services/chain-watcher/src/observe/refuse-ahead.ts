@@ -1,0 +1,34 @@
+import { type BlockHeader, ChainContradiction, type Node, readBlock } from '@makerbook/chain';
+import type { BlockRef } from '@makerbook/contracts-events';
+
+export interface AheadOptions {
+  readonly node: Node;
+  /** Milliseconds since 1970. */
+  readonly unixMs: () => number;
+  readonly secondsMax: number;
+}
+
+/**
+ * Refuses a block whose timestamp is too far ahead of the watcher's clock: orders would expire by it, and no later block
+ * could bring them back.
+ * @throws ChainContradiction, with what each node says of the block
+ */
+export async function refuseAhead(block: BlockRef, { node, unixMs, secondsMax }: AheadOptions): Promise<void> {
+  const aheadSeconds = ({ timestamp }: Pick<BlockRef, 'timestamp'>) => Math.round(timestamp - unixMs() / 1000);
+  if (aheadSeconds(block) <= secondsMax) return;
+  const { number, hash, timestamp } = block;
+  const describe = (other: BlockHeader | undefined): string => {
+    if (other === undefined) return 'does not have the block';
+    if (other.hash === hash && other.timestamp === timestamp) return 'has the same block';
+    return `has ${other.hash} of ${other.timestamp}, ${aheadSeconds(other) <= secondsMax ? 'within' : 'beyond'} bounds`;
+  };
+  const said = await Promise.all(
+    node.endpoints().map(async (each) => {
+      const asked = readBlock(each, number).then(describe, () => 'does not answer');
+      return `${each.name} ${await asked}`;
+    }),
+  );
+  throw new ChainContradiction(
+    `block ${number} (${hash}) is of ${timestamp}, ${aheadSeconds(block)} s ahead of this machine's clock, and ${secondsMax} s are allowed: ${said.join('; ')}. Nothing of it was published.`,
+  );
+}

@@ -1,0 +1,42 @@
+import type { AppendedAt } from '@makerbook/kafka';
+import { type After, PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
+
+export interface RowsWatch {
+  /** Waits until the rows have passed these facts, at most so long. False: they have not, or Postgres does not answer. */
+  hasPassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean>;
+}
+
+export interface RowsWatchParts {
+  readonly rows: Pick<ReadModel, 'projectedPositions'>;
+  readonly now: () => number;
+  readonly after: After;
+}
+
+const POLL_MS = 10;
+
+/** Reads the positions of the rows over and over; all requests that wait share each reading. */
+export function watchRows({ rows, now, after }: RowsWatchParts): RowsWatch {
+  let reading: Promise<ReadonlyMap<number, bigint>> | undefined;
+  const read = () => {
+    reading ??= rows.projectedPositions().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+  return {
+    async hasPassed(facts, timeoutMs) {
+      const deadlineMs = now() + timeoutMs;
+      for (;;) {
+        try {
+          const positions = await read();
+          if (facts.every(({ partition, offset }) => (positions.get(partition) ?? 0n) > offset)) return true;
+        } catch (error) {
+          if (error instanceof PostgresUnavailable) return false;
+          throw error;
+        }
+        if (now() >= deadlineMs) return false;
+        await new Promise<void>((done) => after(POLL_MS, done));
+      }
+    },
+  };
+}

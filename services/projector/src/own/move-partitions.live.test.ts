@@ -1,0 +1,115 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Appender, Following } from '@makerbook/kafka';
+import { findFreePort, untilFrozen } from '@makerbook/parts';
+import { blockAt, startSeconds, storedRecord } from '../testing/generate-facts.js';
+import { deploy, type TestDeployment, testPartitions, until } from '../testing/test-projection.js';
+
+const BLOCK_MS = 50;
+/** A process that is gone is noticed after two seconds; a busy machine takes longer to take over. */
+const GONE_MS_MAX = 8_000;
+const STOPPED_MS_MAX = 4_000;
+const WATCHED_MS = 10_000;
+
+let here: TestDeployment;
+let appender: Appender;
+let following: Following;
+let isRunning: boolean;
+let blocks: Promise<void>;
+const children: ChildProcess[] = [];
+/** When the clock of each partition's feed last moved. */
+const movedAtMs = new Map<number, number>();
+
+beforeEach(async () => {
+  here = await deploy();
+  appender = here.log.createAppender({ timeoutMs: 60_000 });
+  following = here.log.followTopic({
+    topic: here.topics.book,
+    from: 'beginning',
+    onRecords: (partition) => void movedAtMs.set(partition, performance.now()),
+  });
+  isRunning = true;
+  blocks = appendBlocks();
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  isRunning = false;
+  await blocks;
+  await following.stop();
+  await here.stop();
+});
+
+/** A block in each partition, again and again. */
+async function appendBlocks(): Promise<void> {
+  for (let number = 1; isRunning; number += 1) {
+    const block = blockAt(number, startSeconds + number);
+    await Promise.all(
+      Array.from({ length: testPartitions }, (_, partition) => {
+        const { key, value, headers } = storedRecord(block, { partition, offset: 0n });
+        return appender.append([{ topic: here.topics.makerEvents, partition, key, value, headers }]);
+      }),
+    );
+    await pause(BLOCK_MS);
+  }
+}
+
+async function start() {
+  const opsPort = await findFreePort();
+  const child = spawn(process.execPath, [new URL('../main.js', import.meta.url).pathname], {
+    env: { ...process.env, ...here.environment, OPS_PORT: String(opsPort) },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  children.push(child);
+  const owns = async () => {
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`).catch(() => undefined);
+    const [, assigned] = /"assigned":"(\d+) partitions"/.exec((await answer?.text()) ?? '') ?? [];
+    return Number(assigned ?? 0);
+  };
+  return { child, owns };
+}
+
+/** The longest time, from now on, in which the clock of one partition stands, until all have moved again. */
+async function silence(): Promise<number> {
+  const begunAtMs = performance.now();
+  const silentSince = new Map(Array.from({ length: testPartitions }, (_, partition) => [partition, begunAtMs]));
+  let longest = 0;
+  for (const end = begunAtMs + WATCHED_MS; performance.now() < end; await pause(5)) {
+    for (const [partition, since] of silentSince) {
+      const at = movedAtMs.get(partition) ?? 0;
+      longest = Math.max(longest, (at > since ? at : performance.now()) - since);
+      if (at > since) silentSince.set(partition, at);
+    }
+  }
+  return Math.round(longest);
+}
+
+test('the partitions of a process that is killed, frozen or stopped are served by another one soon', async () => {
+  const first = await start();
+  const balanced = async (other: Awaited<ReturnType<typeof start>>) => {
+    await until(async () => (await first.owns()) === 2 && (await other.owns()) === 2);
+    const ownedAtMs = performance.now();
+    await until(async () => [...movedAtMs.values()].every((at) => at > ownedAtMs));
+    // What has moved last is served by its new owner by then.
+    await pause(1_000);
+  };
+
+  const killed = await start();
+  await balanced(killed);
+  killed.child.kill('SIGKILL');
+  const afterKill = await silence();
+
+  const frozen = await start();
+  await balanced(frozen);
+  frozen.child.kill('SIGSTOP');
+  await untilFrozen(frozen.child.pid ?? 0);
+  const afterFreeze = await silence();
+  frozen.child.kill('SIGCONT');
+  await balanced(frozen);
+
+  frozen.child.kill('SIGTERM');
+  const afterStop = await silence();
+  expect(Math.max(afterKill, afterFreeze)).toBeLessThan(GONE_MS_MAX);
+  expect(afterStop).toBeLessThan(STOPPED_MS_MAX);
+  expect(frozen.child.exitCode).toBe(0);
+});

@@ -1,0 +1,144 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { type Claims, PostgresUnavailable } from '@makerbook/postgres';
+import { silentLogger } from '@makerbook/telemetry';
+import { Ownership, type OwnershipParts } from './own-partitions.js';
+
+type Asked = Parameters<OwnershipParts['claim']>[0];
+
+const claims = (owned: readonly number[], surplus: readonly number[] = []): Claims => ({
+  owned: new Set(owned),
+  surplus: new Set(surplus),
+});
+const opened: Ownership[] = [];
+/** What the claims say when they are looked at. */
+let answer: (asked: Asked) => Claims;
+let asked: Asked[];
+let steps: string[];
+let fatals: Error[];
+/** What the work on a partition waits for before it ends. */
+let ending: Promise<void>;
+
+afterEach(async () => {
+  answer = () => claims([]);
+  await Promise.all(opened.splice(0).map((ownership) => ownership.stop()));
+  expect(fatals).toEqual([]);
+});
+
+function own(says: (asked: Asked) => Claims): Ownership {
+  answer = says;
+  [asked, steps, fatals, ending] = [[], [], [], Promise.resolve()];
+  const ownership = new Ownership({
+    claim: async (request) => {
+      asked.push(request);
+      return answer(request);
+    },
+    consumer: {
+      assign: (partition) => void steps.push(`begin ${partition}`),
+      revoke: async (partition, isLost) => {
+        steps.push(`${isLost ? 'lose' : 'end'} ${partition}`);
+        await ending;
+      },
+    },
+    onRevoked: async ([partition], isLost) => void steps.push(`${isLost ? 'drop' : 'commit'} ${partition}`),
+    logger: silentLogger,
+    onFatal: (error) => fatals.push(error),
+  });
+  opened.push(ownership);
+  return ownership;
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe('owning partitions', () => {
+  test('begins with what it gets, once, and is ready after the second look', async () => {
+    const ownership = own(() => claims([1, 2]));
+    expect(ownership.waitsFor()).toMatch(/first looks/);
+    await until(() => asked.length >= 3);
+    expect(steps).toEqual(['begin 1', 'begin 2']);
+    expect(asked.at(-1)).toEqual({ busy: [1, 2], ended: [], isLeaving: false });
+    expect(ownership.waitsFor()).toBeUndefined();
+  });
+
+  test('ends in order what others are to have, and gives it back at once, but not before', async () => {
+    own(() => claims([1, 2]));
+    await until(() => steps.length === 2);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    ending = promise;
+    answer = ({ ended }) => claims(ended.includes(2) ? [1] : [1, 2], ended.includes(2) ? [] : [2]);
+    const before = asked.length;
+    await until(() => asked.length > before + 2);
+    expect(steps.slice(2)).toEqual(['end 2']);
+    expect(asked.at(-1)).toMatchObject({ busy: [1, 2], ended: [] });
+    answer = () => claims([1]);
+    resolve();
+    await until(() => asked.at(-1)?.ended.includes(2) === true);
+    expect(steps.slice(2)).toEqual(['end 2', 'commit 2']);
+    expect(asked.at(-1)).toMatchObject({ busy: [1], ended: [2] });
+  });
+
+  test('drops what another process has taken, and may have it again', async () => {
+    own(() => claims([1]));
+    await until(() => steps.length === 1);
+    answer = () => claims([]);
+    await until(() => steps.length === 3);
+    expect(steps).toEqual(['begin 1', 'lose 1', 'drop 1']);
+    await until(() => asked.at(-1)?.busy.length === 0 && asked.at(-1)?.ended.length === 0);
+    answer = () => claims([1]);
+    await until(() => steps.length === 4);
+    expect(steps.at(-1)).toBe('begin 1');
+  });
+
+  test('keeps what it has while Postgres does not answer, says so, and confirms nothing', async () => {
+    const ownership = own(() => claims([1]));
+    await until(() => steps.length === 1);
+    answer = () => {
+      throw new PostgresUnavailable('away');
+    };
+    await until(() => ownership.waitsFor() === 'away');
+    let isConfirmed = false;
+    const confirmed = ownership.confirmed().then(() => {
+      isConfirmed = true;
+    });
+    const before = asked.length;
+    await until(() => asked.length > before + 2);
+    expect({ isConfirmed, steps }).toEqual({ isConfirmed: false, steps: ['begin 1'] });
+    answer = () => claims([1]);
+    await confirmed;
+    expect(ownership.waitsFor()).toBeUndefined();
+  });
+
+  test('ends all and gives all back when it stops, also what it is told of by then', async () => {
+    const ownership = own(() => claims([1, 2]));
+    await until(() => steps.length === 2);
+    const left = new Set([1, 2, 3]);
+    answer = ({ ended }) => {
+      for (const partition of ended) left.delete(partition);
+      return claims([...left]);
+    };
+    await ownership.stop();
+    expect(steps.slice(2).sort()).toEqual(['commit 1', 'commit 2', 'end 1', 'end 2']);
+    expect(new Set(asked.filter(({ isLeaving }) => isLeaving).flatMap(({ ended }) => ended))).toEqual(
+      new Set([1, 2, 3]),
+    );
+  });
+
+  test('stops while Postgres is away', async () => {
+    const ownership = own(() => claims([1]));
+    await until(() => steps.length === 1);
+    answer = () => {
+      throw new PostgresUnavailable('away');
+    };
+    await ownership.stop();
+    expect(steps).toEqual(['begin 1', 'end 1', 'commit 1']);
+  });
+
+  test('a statement that Postgres refuses is fatal', async () => {
+    own(() => {
+      throw new TypeError('refused');
+    });
+    await until(() => fatals.length > 0);
+    expect(fatals.splice(0)).toEqual([new TypeError('refused')]);
+  });
+});

@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { PartitionConsumer } from '@makerbook/kafka';
+import { type ClaimRequest, type Claims, PostgresUnavailable } from '@makerbook/postgres';
+import type { Logger } from '@makerbook/telemetry';
+import type { Projector } from './project-log.js';
+
+export interface OwnershipParts {
+  /** One look at the claims; see `claimWork`. */
+  readonly claim: (request: Pick<ClaimRequest, 'busy' | 'ended' | 'isLeaving'>) => Promise<Claims>;
+  readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke'>;
+  readonly onRevoked: Projector['onRevoked'];
+  readonly logger: Logger;
+  /** The claims cannot be looked at any more, or a partition cannot be given up: the process is to exit. */
+  readonly onFatal: (error: Error) => void;
+}
+
+const LOOK_INTERVAL_MS = 300;
+/** In its first look a process takes only what others have left. */
+const FIRST_LOOKS = 2;
+
+/**
+ * Owns partitions by claims in Postgres: begins with what it gets, and ends in order what others are to have, before it gives it
+ * back. What another process has taken meanwhile is given up without a commit. While Postgres does not answer
+ * it keeps what it has: nobody else can take it then, and the epoch of each partition's publisher fences in any case.
+ */
+export class Ownership {
+  readonly #parts: OwnershipParts;
+  readonly #owned = new Set<number>();
+  readonly #ending = new Map<number, Promise<void>>();
+  readonly #ended = new Set<number>();
+  readonly #looking: Promise<void>;
+  #waiting = new AbortController();
+  #toConfirm: (() => void)[] = [];
+  #isLeaving = false;
+  #answered = 0;
+  #failure: string | undefined;
+  #lastLookAtMs = performance.now();
+
+  constructor(parts: OwnershipParts) {
+    this.#parts = parts;
+    this.#looking = this.#keepLooking().catch(parts.onFatal);
+  }
+
+  /** Resolves once a look that began after the call was answered, and what it showed as lost is revoked. */
+  readonly confirmed = (): Promise<void> => new Promise((resolve) => this.#toConfirm.push(resolve));
+
+  /** When the last look ended, answered or not, by `performance.now()`. */
+  lastLookAtMs(): number {
+    return this.#lastLookAtMs;
+  }
+
+  /** Why the process may own less than its share: the first looks are not answered yet, or the last one was not. */
+  waitsFor(): string | undefined {
+    return this.#failure ?? (this.#answered < FIRST_LOOKS ? 'the first looks are not answered yet' : undefined);
+  }
+
+  /** Ends all partitions in order and gives them back. */
+  readonly stop = async (): Promise<void> => {
+    this.#isLeaving = true;
+    for (const partition of this.#owned) this.#end(partition, false);
+    this.#waiting.abort();
+    await Promise.all([this.#looking, ...this.#ending.values()]);
+  };
+
+  async #keepLooking(): Promise<void> {
+    while (!this.#isLeaving || this.#owned.size + this.#ending.size + this.#ended.size > 0) {
+      this.#waiting = new AbortController();
+      const isAnswered = await this.#tryToLook();
+      // Without an answer others take what was ended once this process has not been seen for a while.
+      if (!isAnswered && this.#isLeaving && this.#ending.size === 0) return;
+      if (isAnswered && this.#ended.size > 0) continue;
+      await pause(LOOK_INTERVAL_MS, undefined, { signal: this.#waiting.signal }).catch(() => undefined);
+    }
+  }
+
+  /** Whether the look was answered. */
+  async #tryToLook(): Promise<boolean> {
+    const { logger } = this.#parts;
+    const asked = this.#toConfirm;
+    this.#toConfirm = [];
+    try {
+      await this.#look();
+      if (this.#failure !== undefined) logger.info({}, 'the claims are looked at again');
+      this.#failure = undefined;
+      this.#answered += 1;
+      for (const confirm of asked) confirm();
+      return true;
+    } catch (error) {
+      if (!(error instanceof PostgresUnavailable)) throw error;
+      this.#toConfirm.push(...asked);
+      if (this.#failure === undefined) logger.warn({ reason: error.message }, 'the claims cannot be looked at');
+      this.#failure = error.message;
+      return false;
+    } finally {
+      this.#lastLookAtMs = performance.now();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const ended = [...this.#ended];
+    const busy = [...this.#owned, ...this.#ending.keys()];
+    const claims = await this.#parts.claim({ busy, ended, isLeaving: this.#isLeaving });
+    for (const partition of ended) this.#ended.delete(partition);
+    for (const partition of this.#owned) {
+      if (!claims.owned.has(partition)) this.#end(partition, true);
+      else if (claims.surplus.has(partition)) this.#end(partition, false);
+    }
+    for (const partition of claims.owned) {
+      if (this.#owned.has(partition) || this.#ending.has(partition) || this.#ended.has(partition)) continue;
+      if (this.#isLeaving) this.#ended.add(partition);
+      else this.#begin(partition);
+    }
+  }
+
+  #begin(partition: number): void {
+    this.#owned.add(partition);
+    this.#parts.logger.info({ partition }, 'a partition is owned');
+    this.#parts.consumer.assign(partition);
+  }
+
+  #end(partition: number, isLost: boolean): void {
+    const { logger, consumer, onRevoked, onFatal } = this.#parts;
+    this.#owned.delete(partition);
+    logger.info({ partition }, isLost ? 'a partition was taken by another process' : 'a partition is given back');
+    const work = consumer
+      .revoke(partition, isLost)
+      .then(() => onRevoked([partition], isLost))
+      .catch(onFatal)
+      .finally(() => {
+        this.#ending.delete(partition);
+        this.#ended.add(partition);
+        this.#waiting.abort();
+      });
+    this.#ending.set(partition, work);
+  }
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from '@jest/globals';
+import { createWriteWatch } from './await-writes.js';
+import type { ListState } from './read-lists.js';
+
+const maker = `0x${'a1'.repeat(20)}` as const;
+const otherMaker = `0x${'b2'.repeat(20)}` as const;
+const stateOf = (version: bigint, unsettled: readonly string[] = []): ListState => {
+  return { version, unsettled, unfolded: 0, isUnsure: false };
+};
+
+/** Timers by hand: `pass` does what is due, and lets what follows from it happen. */
+function stage(read: () => ListState | undefined | Promise<ListState | undefined>) {
+  let nowMs = 0;
+  const timers = new Set<{ atMs: number; work: () => void }>();
+  const reads: string[] = [];
+  const watch = createWriteWatch({
+    readState: async (whose) => {
+      reads.push(whose);
+      return read();
+    },
+    waitMsMax: 1_000,
+    after: (ms, work) => {
+      const timer = { atMs: nowMs + ms, work };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+  });
+  const pass = async (ms: number) => {
+    for (const endMs = nowMs + ms; nowMs < endMs; nowMs += 1) {
+      for (const timer of [...timers]) {
+        if (timer.atMs <= nowMs && timers.delete(timer)) timer.work();
+      }
+      await new Promise((done) => setImmediate(done));
+    }
+  };
+  return { watch, reads, pass, timers };
+}
+
+/** Shows what has become of a promise so far. */
+function follow<T>(promise: Promise<T>): { value?: T; error?: unknown } {
+  const seen: { value?: T; error?: unknown } = {};
+  promise.then(
+    (value) => {
+      seen.value = value;
+    },
+    (error) => {
+      seen.error = error;
+    },
+  );
+  return seen;
+}
+
+describe('a maker’s writes', () => {
+  test('are not waited for where none is unsettled', async () => {
+    const { watch, reads } = stage(() => undefined);
+    expect(await watch.awaitSettled(maker, stateOf(1n))).toEqual(stateOf(1n));
+    expect(reads).toEqual([]);
+  });
+
+  test('are waited for until none of them is left, and then the state is the newest', async () => {
+    let now = stateOf(1n, ['a', 'b']);
+    const { watch, pass, timers } = stage(() => now);
+    const seen = follow(watch.awaitSettled(maker, now));
+    await pass(100);
+    now = stateOf(2n, ['b']);
+    await pass(100);
+    expect(seen).toEqual({});
+    now = stateOf(3n);
+    await pass(30);
+    expect(seen.value).toEqual(stateOf(3n));
+    await pass(30);
+    expect(timers.size).toBe(0);
+  });
+
+  test('that came later hold nobody up', async () => {
+    let round = 0;
+    const { watch, pass } = stage(() => {
+      round += 1;
+      return stateOf(BigInt(round), [`${round}`, `${round + 1}`]);
+    });
+    const seen = follow(watch.awaitSettled(maker, stateOf(0n, ['0', '1'])));
+    await pass(60);
+    expect(seen.value).toEqual(stateOf(2n));
+  });
+
+  test('are given up after the longest wait, and those that are left are named', async () => {
+    const { watch, pass } = stage(() => stateOf(2n, ['b', 'c', 'later']));
+    const seen = follow(watch.awaitSettled(maker, stateOf(1n, ['a', 'b', 'c'])));
+    await pass(990);
+    expect(seen).toEqual({});
+    await pass(20);
+    expect(seen.value).toEqual(stateOf(2n, ['b', 'c']));
+  });
+
+  test('are not waited for any more once Postgres has gone, nor after a bug', async () => {
+    const gone = stage(() => undefined);
+    const seen = follow(gone.watch.awaitSettled(maker, stateOf(1n, ['a'])));
+    await gone.pass(30);
+    expect('value' in seen && seen.value === undefined).toBe(true);
+    const broken = stage(() => Promise.reject(new TypeError('a bug')));
+    const failed = follow(broken.watch.awaitSettled(maker, stateOf(1n, ['a'])));
+    await broken.pass(30);
+    expect(failed.error).toEqual(new TypeError('a bug'));
+  });
+});
+
+describe('many requests', () => {
+  test('of one maker share the reading, and those of another have their own', async () => {
+    let now = stateOf(1n, ['a', 'b']);
+    const { watch, pass, reads } = stage(() => now);
+    const seen = Array.from({ length: 50 }, () => follow(watch.awaitSettled(maker, now)));
+    seen.push(follow(watch.awaitSettled(otherMaker, now)));
+    await pass(105);
+    for (const whose of [maker, otherMaker]) {
+      expect(reads.filter((read) => read === whose).length).toBeLessThanOrEqual(11);
+    }
+    now = stateOf(2n);
+    await pass(30);
+    expect(seen.map(({ value }) => value)).toEqual(seen.map(() => now));
+  });
+
+  test('that come during a reading wait for the next one: it may be older than they are', async () => {
+    let answer: (state: ListState) => void = () => undefined;
+    const { watch, pass } = stage(
+      () =>
+        new Promise((resolve) => {
+          answer = resolve;
+        }),
+    );
+    const first = follow(watch.awaitSettled(maker, stateOf(1n, ['a'])));
+    await pass(20);
+    const second = follow(watch.awaitSettled(maker, stateOf(1n, ['b'])));
+    answer(stateOf(1n));
+    await pass(5);
+    expect(first.value).toEqual(stateOf(1n));
+    expect(second).toEqual({});
+    await pass(20);
+    answer(stateOf(2n));
+    await pass(5);
+    expect(second.value).toEqual(stateOf(2n));
+  });
+});

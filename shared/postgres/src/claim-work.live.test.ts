@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { testParts } from '@makerbook/parts';
+import { claimWork, connectPostgres, migrate, type Postgres } from './index.js';
+
+const PARTITIONS = 6;
+let postgres: Postgres;
+
+beforeEach(async () => {
+  const url = await testParts().databaseUrl();
+  await migrate({ url, connectTimeoutMs: 60_000 });
+  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+});
+afterEach(() => postgres.close());
+
+/** A process that works on what it owns, and ends at once what it has lost or is to give back. */
+function claimant(holder: string) {
+  let owned: number[] = [];
+  let ended: number[] = [];
+  const lost: number[] = [];
+  let isLeaving = false;
+  async function look(): Promise<readonly number[]> {
+    const request = { holder, partitions: PARTITIONS, busy: owned, ended, isLeaving };
+    const claims = await claimWork(postgres, request);
+    lost.push(...owned.filter((partition) => !claims.owned.has(partition)));
+    ended = isLeaving ? [...claims.owned] : [...claims.surplus];
+    owned = [...claims.owned].filter((partition) => !ended.includes(partition));
+    return owned;
+  }
+  return {
+    look,
+    lost,
+    owned: () => owned,
+    leave: async () => {
+      ended = owned;
+      owned = [];
+      isLeaving = true;
+      await look();
+    },
+  };
+}
+
+type Claimant = ReturnType<typeof claimant>;
+
+/** They look one after the other. */
+async function rounds(count: number, ...claimants: readonly Claimant[]): Promise<number[]> {
+  for (let round = 0; round < count; round += 1) for (const one of claimants) await one.look();
+  return claimants.map(({ owned }) => owned().length);
+}
+
+function assertShared(...claimants: readonly Claimant[]): void {
+  const all = claimants.flatMap(({ owned }) => owned()).sort();
+  expect(all).toEqual([...Array(PARTITIONS).keys()]);
+}
+
+/** As much time passes as a process may be silent. */
+const expire = async (...holders: readonly string[]) => {
+  await postgres.query("update claimants set seen_at = seen_at - interval '3 seconds' where holder = any($1)", [
+    holders,
+  ]);
+};
+
+describe('claiming partitions', () => {
+  test('three processes that come one after the other have a third each, and each partition has one owner', async () => {
+    const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
+    expect(await rounds(2, first)).toEqual([6]);
+    expect(await rounds(3, first, second)).toEqual([3, 3]);
+    expect(await rounds(3, first, second, third)).toEqual([2, 2, 2]);
+    assertShared(first, second, third);
+    expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
+  });
+
+  test('nothing is given back before the work on it has ended', async () => {
+    const first = claimant('1');
+    await rounds(2, first);
+    const second = { holder: '2', partitions: PARTITIONS, busy: [], ended: [], isLeaving: false };
+    await claimWork(postgres, second);
+    await claimWork(postgres, second);
+    const busy = [0, 1, 2, 3, 4, 5];
+    for (let n = 0; n < 3; n += 1) {
+      const { surplus } = await claimWork(postgres, { ...second, holder: '1', busy });
+      expect([...surplus]).toEqual([3, 4, 5]);
+      expect((await claimWork(postgres, second)).owned).toEqual(new Set());
+    }
+    await claimWork(postgres, { ...second, holder: '1', busy: [0, 1, 2, 3], ended: [4, 5] });
+    expect((await claimWork(postgres, second)).owned).toEqual(new Set([4, 5]));
+  });
+
+  test('what a process gives back as it leaves is taken in the next look of the others', async () => {
+    const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
+    await rounds(4, first, second, third);
+    await third.leave();
+    expect(await rounds(1, first, second)).toEqual([3, 3]);
+    await second.leave();
+    expect(await rounds(1, first)).toEqual([6]);
+    expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
+  });
+
+  test('what a killed process has left behind is taken once it has not been seen for two seconds, and not before', async () => {
+    const [first, second] = [claimant('1'), claimant('2')];
+    await rounds(4, first, second);
+    expect(await rounds(1, first)).toEqual([3]);
+    await expire('2');
+    expect(await rounds(1, first)).toEqual([6]);
+  });
+
+  test('a process that was frozen finds out that it has lost what another one took, and gets its share again', async () => {
+    const [first, second] = [claimant('1'), claimant('2')];
+    await rounds(4, first, second);
+    const had = second.owned();
+    await expire('2');
+    await rounds(1, first);
+    expect(await rounds(1, second)).toEqual([0]);
+    expect(second.lost).toEqual(had);
+    expect(await rounds(2, first, second)).toEqual([3, 3]);
+    assertShared(first, second);
+  });
+
+  test('a process that was frozen keeps what nobody else has taken', async () => {
+    const first = claimant('1');
+    await rounds(2, first);
+    await expire('1');
+    expect(await rounds(1, first)).toEqual([6]);
+    expect(first.lost).toEqual([]);
+  });
+
+  test('after a crash of Postgres, which empties the tables, owners keep what they have, whoever looks first', async () => {
+    const [first, second, third] = [claimant('1'), claimant('2'), claimant('3')];
+    await rounds(4, first, second, third);
+    await postgres.query('truncate claims, claimants');
+    expect(await rounds(3, third, second, first)).toEqual([2, 2, 2]);
+    assertShared(first, second, third);
+    expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
+  });
+
+  test('an answer that was lost changes nothing: what was taken in it is told again, what was given back is not', async () => {
+    const request = { holder: '1', partitions: PARTITIONS, busy: [], ended: [], isLeaving: false };
+    await claimWork(postgres, request);
+    const taken = await claimWork(postgres, request);
+    expect(taken.owned.size).toBe(6);
+    expect(await claimWork(postgres, request)).toEqual(taken);
+    const leaving = { ...request, ended: [0, 1, 2, 3, 4, 5], isLeaving: true };
+    await claimWork(postgres, leaving);
+    const second = claimant('2');
+    await rounds(2, second);
+    await claimWork(postgres, leaving);
+    expect(await rounds(1, second)).toEqual([6]);
+  });
+
+  test('processes that look at the same time never share a partition for longer than a look', async () => {
+    const claimants = ['1', '2', '3', '4'].map(claimant);
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all(claimants.map(({ look }) => look()));
+      if (round === 3) await expire('1');
+      const all = claimants.flatMap(({ owned }) => owned());
+      if (round !== 4) expect(all).toHaveLength(new Set(all).size);
+    }
+    assertShared(...claimants);
+    expect(Math.max(...claimants.map(({ owned }) => owned().length))).toBe(2);
+  });
+});

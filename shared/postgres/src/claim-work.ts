@@ -1,0 +1,113 @@
+import type { Postgres } from './connect-postgres.js';
+
+/** What one process says of itself, and asks for, in one look at the claims. */
+export interface ClaimRequest {
+  /** The process; another one after each start. */
+  readonly holder: string;
+  /** How many partitions there are. */
+  readonly partitions: number;
+  /** Partitions that the process works on: those that it has, and those that it is ending. */
+  readonly busy: readonly number[];
+  /** Partitions on which its work has ended: they are given back. */
+  readonly ended: readonly number[];
+  /** It takes nothing any more, and leaves its share to the others. */
+  readonly isLeaving: boolean;
+}
+
+export interface Claims {
+  /** All that the process has after this look. What it works on and is not in here is lost. */
+  readonly owned: ReadonlySet<number>;
+  /** Those of them that it is to end and to give back: others have less than their share. */
+  readonly surplus: ReadonlySet<number>;
+}
+
+/** A process that has not looked for this long is gone. */
+const EXPIRY = "interval '2 seconds'";
+
+/**
+ * Says that the process is there, gives back what it has ended, and takes what is free, up to its share: the partitions divided
+ * by the processes that are there, rounded up. Of two that take the same, one gets it.
+ *
+ * What was given back, and what a process has left behind, is taken at once. A partition that nobody has ever had is not taken
+ * in a process's first look: the table may have been emptied by a crash of Postgres, and whoever works on a partition
+ * claims it again in its next look.
+ *
+ * All times are those of Postgres's clock.
+ */
+export async function claimWork(postgres: Pick<Postgres, 'query'>, request: ClaimRequest): Promise<Claims> {
+  const { holder, partitions, busy, ended, isLeaving } = request;
+  const rows = await postgres.query<{ partition: number; is_surplus: boolean }>(
+    claimSql,
+    [holder, partitions, busy, ended, isLeaving],
+    'claim-work',
+  );
+  return {
+    owned: new Set(rows.map(({ partition }) => partition)),
+    surplus: new Set(rows.filter(({ is_surplus }) => is_surplus).map(({ partition }) => partition)),
+  };
+}
+
+/** All parts see the tables as they were; a conflict with another process alone is judged by what that one has committed. */
+const claimSql = `
+  with given as (
+    select $1::text as holder, $2::integer as partitions, $3::integer[] as busy, $4::integer[] as ended, $5::boolean as is_leaving
+  ),
+  others as (
+    select c.holder, c.is_leaving from claimants c, given
+    where c.holder <> given.holder and c.seen_at > now() - ${EXPIRY}
+  ),
+  seen as (
+    insert into claimants (holder, seen_at, is_leaving) select holder, now(), is_leaving from given
+    on conflict (holder) do update set seen_at = excluded.seen_at, is_leaving = excluded.is_leaving
+  ),
+  buried as (
+    delete from claimants c using given where c.holder <> given.holder and c.seen_at < now() - interval '1 minute'
+  ),
+  places as (
+    select p.partition, p.partition = any(given.busy) as is_busy, claims.holder as held_by,
+      case
+        when claims.partition is null then 'new'
+        when claims.holder = given.holder then 'own'
+        when claims.holder in (select holder from others) then 'taken'
+        else 'free'
+      end as state
+    from given
+    cross join generate_series(0, given.partitions - 1) as p (partition)
+    left join claims on claims.partition = p.partition
+    where p.partition <> all(given.ended)
+  ),
+  share as (
+    select case when is_leaving then 0
+      else ceil(partitions / (1.0 + (select count(*) from others where not is_leaving)))::integer end as size
+    from given
+  ),
+  kept as (
+    select partition, state from places where state = 'own' or (state = 'new' and is_busy)
+  ),
+  wanted as (
+    select partition from kept where state = 'new'
+    union all
+    (
+      select places.partition from places, given
+      where not is_busy
+        and (state = 'free' or (state = 'new' and exists (select from claimants where claimants.holder = given.holder)))
+      order by random()
+      limit greatest(0, (select size from share) - (select count(*) from kept))
+    )
+  ),
+  taken as (
+    -- In one order, so that two processes never wait for each other.
+    insert into claims (partition, holder)
+    select wanted.partition, given.holder from wanted, given order by wanted.partition
+    on conflict (partition) do update set holder = excluded.holder
+      where claims.holder is null or claims.holder in (select held_by from places where state = 'free')
+    returning partition
+  ),
+  returned as (
+    update claims set holder = null from given where claims.holder = given.holder and claims.partition = any(given.ended)
+  ),
+  owned as (
+    select partition from kept where state = 'own' union all select partition from taken
+  )
+  select partition, not is_leaving and row_number() over (order by partition) > size as is_surplus
+  from owned, share, given`;

@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { testParts } from '@makerbook/parts';
+import { byteaOf, connectPostgres, type Postgres } from './connect-postgres.js';
+import { openPlacementStore, type PlacementStore, type PlaceRequest } from './decide-requests.js';
+import { migrate } from './migrate.js';
+
+const NOW = 1_800_000_000_000;
+const maker = addressOf(1);
+const other = addressOf(2);
+const budget = { ratePerSecond: 100, burst: 1000 };
+
+let postgres: Postgres;
+let store: PlacementStore;
+
+beforeAll(async () => {
+  const url = await testParts().databaseUrl();
+  await migrate({ url, connectTimeoutMs: 60_000 });
+  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+  store = openPlacementStore(postgres);
+});
+afterAll(() => postgres.close());
+beforeEach(async () => {
+  for (const table of ['budgets', 'in_flight', 'cancelling', 'trust', 'hashes', 'orders', 'makers']) {
+    await postgres.query(`delete from ${table}`);
+  }
+  const { sinceMs } = await store.beginTrust(NOW - 1000);
+  await store.endTrust(sinceMs);
+});
+
+function addressOf(number: number): Hex {
+  return `0x${number.toString(16).padStart(40, '0')}`;
+}
+
+function hashOf(number: number): Hex {
+  return `0x${number.toString(16).padStart(64, '0')}`;
+}
+
+function requestOf(numbers: readonly number[], more: Partial<PlaceRequest> = {}): PlaceRequest {
+  return {
+    nowMs: NOW,
+    receivedAtMs: NOW,
+    untilMs: NOW + 8_000,
+    makers: [{ maker, partition: 0, budget, openOrdersMax: 1000 }],
+    orders: numbers.map((number) => ({
+      orderHash: hashOf(number),
+      makerIndex: 0,
+      salt: '0x7',
+      expiresAtSeconds: NOW / 1000 + 60,
+    })),
+    rememberedMax: 10_000_000,
+    chargeOnly: false,
+    firstRepeatAt: undefined,
+    ...more,
+  };
+}
+
+/** Several makers, in the order of their addresses: the orders go to them in turn. */
+function ofTwo(count: number, burst = 1000): Partial<PlaceRequest> {
+  return {
+    makers: [maker, other].map((one) => ({
+      maker: one,
+      partition: 0,
+      budget: { ratePerSecond: 100, burst },
+      openOrdersMax: 1000,
+    })),
+    orders: Array.from({ length: count }, (_, number) => ({
+      orderHash: hashOf(number),
+      makerIndex: number % 2,
+      salt: '0x7' as const,
+      expiresAtSeconds: NOW / 1000 + 60,
+    })),
+  };
+}
+
+/** As the fold has it: the order is open, and what was in flight is gone. */
+async function openOrder(number: number, expiresAtSeconds = NOW / 1000 + 60): Promise<void> {
+  const hash = byteaOf(hashOf(number));
+  await postgres.query('delete from in_flight where order_hash = $1', [hash]);
+  await postgres.query(
+    `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+       making_amount, remaining, is_observed, status, in_book, record_start)
+     values ($1, $2, 0, $3, 1, $4, $2, 1, 1, false, 'VALIDATING', true, '{"order":{"salt":"0x9"}')`,
+    [hash, byteaOf(maker), number, expiresAtSeconds],
+  );
+  await postgres.query(
+    `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds) values ($1, $2, 0, 'ACCEPTED', 0, $3)`,
+    [hash, byteaOf(maker), expiresAtSeconds],
+  );
+  await postgres.query(
+    `insert into makers (maker, partition, admission, open_orders, remembered) values ($1, 0, 'ADMITTED', 1, 1)
+     on conflict (maker) do update set open_orders = makers.open_orders + 1, remembered = makers.remembered + 1`,
+    [byteaOf(maker)],
+  );
+}
+
+describe('a request to place orders', () => {
+  test('is placed, charged, and known from then on', async () => {
+    expect(await store.place(requestOf([1, 2]))).toEqual({ kind: 'placed', remaining: [998] });
+    expect(await store.place(requestOf([3, 2]))).toEqual({ kind: 'in_flight', index: 1 });
+    expect(await store.place(requestOf([4]))).toEqual({ kind: 'placed', remaining: [997] });
+  });
+
+  test('is a duplicate once the fold has accepted the hash, whoever asks first', async () => {
+    await openOrder(1);
+    expect(await store.place(requestOf([2, 1]))).toEqual({ kind: 'duplicate', index: 1, remaining: [998] });
+    expect(await store.place(requestOf([5, 5], { firstRepeatAt: 1 }))).toMatchObject({
+      kind: 'duplicate',
+      index: 1,
+    });
+  });
+
+  test('of one hash at once places it once', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => store.place(requestOf([1]))));
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual([...Array(7).fill('in_flight'), 'placed']);
+  });
+
+  test('is limited by what the budget holds, which fills with time', async () => {
+    const makers = [{ maker, partition: 0, budget: { ratePerSecond: 2, burst: 3 }, openOrdersMax: 1000 }];
+    expect(await store.place(requestOf([1, 2, 3, 4], { makers }))).toEqual({
+      kind: 'over_budget',
+      index: 3,
+      remaining: [3],
+    });
+    expect(await store.place(requestOf([1, 2], { makers }))).toEqual({ kind: 'placed', remaining: [1] });
+    expect(await store.place(requestOf([3, 4, 5], { makers }))).toEqual({
+      kind: 'rate_limited',
+      index: 1,
+      retryAfterMs: 1000,
+      remaining: [1],
+    });
+    const later = { makers, nowMs: NOW + 1000, receivedAtMs: NOW + 1000 };
+    expect(await store.place(requestOf([3, 4, 5], later))).toEqual({ kind: 'placed', remaining: [0] });
+  });
+
+  test('charges all makers or none, and names the lowest index', async () => {
+    expect(await store.place(requestOf([], ofTwo(5, 2)))).toMatchObject({ kind: 'over_budget', index: 4 });
+    expect(await store.place(requestOf([], ofTwo(4, 2)))).toEqual({ kind: 'placed', remaining: [0, 0] });
+  });
+
+  test('that fails a later check is charged all the same', async () => {
+    expect(await store.place(requestOf([1], { chargeOnly: true }))).toEqual({ kind: 'charged', remaining: [999] });
+    await openOrder(1);
+    await store.place(requestOf([1]));
+    expect(await store.place(requestOf([2]))).toEqual({ kind: 'placed', remaining: [997] });
+  });
+
+  test('is refused beyond the open orders: those in flight count, those being cancelled do not', async () => {
+    const makers = [{ maker, partition: 0, budget, openOrdersMax: 2 }];
+    await openOrder(1);
+    await store.place(requestOf([2], { makers }));
+    expect(await store.place(requestOf([3], { makers }))).toMatchObject({
+      kind: 'too_many_open',
+      index: 0,
+      count: 2,
+    });
+    await store.markCancelling({ ...marking([1]), untilMs: NOW + 8_000 });
+    expect(await store.place(requestOf([3], { makers }))).toMatchObject({ kind: 'placed' });
+    await store.markCancelling({ ...marking([2, 2, 1]), untilMs: NOW + 8_000 });
+    expect(await store.place(requestOf([4, 5], { makers }))).toMatchObject({ kind: 'too_many_open', index: 1 });
+    expect(await store.place(requestOf([4], { makers }))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('takes no account of orders that have expired by the clock of the request', async () => {
+    const makers = [{ maker, partition: 0, budget, openOrdersMax: 1 }];
+    await openOrder(1, NOW / 1000);
+    expect(await store.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('is refused beyond the hashes that are remembered', async () => {
+    await openOrder(1);
+    const outcome = await store.place(requestOf([2, 3], { rememberedMax: 2 }));
+    expect(outcome).toMatchObject({ kind: 'too_many_remembered', index: 1, count: 1 });
+  });
+
+  test('costs the same however many hashes of the maker are remembered', async () => {
+    await openOrder(1);
+    await postgres.query(
+      `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds)
+       select sha256(n::text::bytea), $1, 0, 'ACCEPTED', 0, 4000000000 from generate_series(1, 300000) n`,
+      [byteaOf(maker)],
+    );
+    await postgres.query('update makers set remembered = 300001 where maker = $1', [byteaOf(maker)]);
+    await admission(requestOf([2]));
+    const startedAt = performance.now();
+    for (let number = 3; number < 23; number += 1) await admission(requestOf([number]));
+    const tookMs = (performance.now() - startedAt) / 20;
+    const otherMaker = [{ maker: other, partition: 0, budget, openOrdersMax: 1000 }];
+    const otherAt = performance.now();
+    for (let number = 23; number < 43; number += 1) await admission(requestOf([number], { makers: otherMaker }));
+    expect(tookMs).toBeLessThan(20 * ((performance.now() - otherAt) / 20) + 50);
+  });
+
+  test('waits for a maker who is in quarantine, and nobody else does', async () => {
+    await openOrder(1);
+    await postgres.query(
+      `update makers set quarantined_offset = 1, quarantine_reason = 'x', quarantine_clock = '{}' where maker = $1`,
+      [byteaOf(maker)],
+    );
+    expect(await store.place(requestOf([2]))).toEqual({ kind: 'quarantined' });
+    const makers = [{ maker: other, partition: 0, budget, openOrdersMax: 1000 }];
+    expect(await store.place(requestOf([2], { makers }))).toMatchObject({ kind: 'placed' });
+    expect(await store.findOrders([hashOf(3)], NOW, true)).toEqual([{ state: 'UNKNOWN' }]);
+  });
+
+  test('whose append stored nothing leaves nothing behind', async () => {
+    await store.place(requestOf([1]));
+    await store.release([hashOf(1)], NOW + 8_000);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
+    await store.release([hashOf(1)], NOW);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'in_flight' });
+  });
+});
+
+async function admission(request: PlaceRequest): Promise<void> {
+  expect(await store.place(request)).toMatchObject({ kind: 'placed' });
+}
+
+const marking = (numbers: readonly number[]) => ({
+  nowMs: NOW,
+  untilMs: NOW + 8_000,
+  budget: { ratePerSecond: 2, burst: 5 },
+  makers: [{ maker, partition: 0 }],
+  hashes: numbers.map((number) => ({ orderHash: hashOf(number), makerIndex: 0 })),
+});
+
+describe('hashes that are to be cancelled', () => {
+  test('are found while they are open and while they are in flight, with maker and salt', async () => {
+    await openOrder(1);
+    await store.place(requestOf([2]));
+    const known = { state: 'FOUND', maker, expiresAtSeconds: NOW / 1000 + 60 };
+    expect(await store.findOrders([hashOf(2), hashOf(1), hashOf(2)], NOW, true)).toEqual([
+      { ...known, salt: '0x7' },
+      { ...known, salt: '0x9' },
+      { ...known, salt: '0x7' },
+    ]);
+  });
+
+  test('are gone once they were accepted and are not open', async () => {
+    await openOrder(1);
+    await postgres.query('delete from orders');
+    expect(await store.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'GONE' }]);
+  });
+
+  test('that are unknown are not placed by a request that was received before', async () => {
+    expect(await store.findOrders([hashOf(1), hashOf(1)], NOW, true)).toEqual([
+      { state: 'UNKNOWN' },
+      { state: 'UNKNOWN' },
+    ]);
+    expect(await store.place(requestOf([2, 1]))).toMatchObject({ kind: 'told_unknown', index: 1 });
+    const later = { nowMs: NOW + 1, receivedAtMs: NOW + 1 };
+    expect(await store.place(requestOf([1], later))).toMatchObject({ kind: 'placed' });
+    await store.forgetNotes(NOW + 1);
+  });
+
+  test('are told unknown, or placed, and never both', async () => {
+    for (let number = 0; number < 100; number += 1) {
+      const [[found], placed] = await Promise.all([
+        store.findOrders([hashOf(number)], NOW, true),
+        store.place(requestOf([number])),
+      ]);
+      expect([found?.state, placed.kind]).toEqual(
+        found?.state === 'FOUND' ? ['FOUND', 'placed'] : ['UNKNOWN', 'told_unknown'],
+      );
+    }
+  });
+
+  test('that may not be noted are not told unknown', async () => {
+    expect(await store.findOrders([hashOf(1)], NOW, false)).toEqual([{ state: 'UNSURE' }]);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('are charged to a budget of their own', async () => {
+    expect(await store.markCancelling(marking([1, 2, 3]))).toEqual({ kind: 'marked', remaining: [2] });
+    expect(await store.markCancelling(marking([4, 5, 6]))).toEqual({
+      kind: 'rate_limited',
+      makerIndex: 0,
+      retryAfterMs: 500,
+      remaining: [2],
+    });
+  });
+
+  test('cannot be posted again while their cancellation is on its way', async () => {
+    await store.markCancelling(marking([1]));
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'in_flight', index: 0 });
+  });
+});
+
+describe('a server that may have lost something', () => {
+  test('as a new database has lost nothing: it is trusted once the log is folded', async () => {
+    const url = await testParts().databaseUrl();
+    await migrate({ url, connectTimeoutMs: 60_000 });
+    const fresh = connectPostgres({ url, connectTimeoutMs: 60_000 });
+    expect(await openPlacementStore(fresh).beginTrust(NOW)).toEqual({ sinceMs: 0, isTrusted: false });
+    await fresh.close();
+  });
+
+  test('decides nothing until it is trusted again, and nothing about requests that came before', async () => {
+    await postgres.query('delete from trust');
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.findOrders([hashOf(1)], NOW, true)).toEqual([{ state: 'UNSURE' }]);
+    expect(await store.beginTrust(NOW)).toEqual({ sinceMs: NOW, isTrusted: false });
+    expect(await store.beginTrust(NOW + 5)).toEqual({ sinceMs: NOW, isTrusted: false });
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    await store.endTrust(NOW);
+    expect(await store.place(requestOf([1], { receivedAtMs: NOW }))).toEqual({ kind: 'untrusted' });
+    expect(await store.place(requestOf([1], { receivedAtMs: NOW + 1 }))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('that was restarted cleanly has lost nothing, and is trusted once the log is folded', async () => {
+    await postgres.query(`update trust set started_at = started_at - interval '1 s'`);
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.beginTrust(NOW + 7)).toEqual({ sinceMs: NOW - 1000, isTrusted: false });
+    await store.endTrust(NOW - 1000);
+    expect(await store.place(requestOf([1]))).toMatchObject({ kind: 'placed' });
+  });
+
+  test('into which a dump was restored is not trusted by what the dump says', async () => {
+    await postgres.query(`update trust set table_id = 1`);
+    expect(await store.place(requestOf([1]))).toEqual({ kind: 'untrusted' });
+    expect(await store.beginTrust(NOW + 7)).toEqual({ sinceMs: NOW - 1000, isTrusted: false });
+  });
+});

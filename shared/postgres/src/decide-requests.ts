@@ -1,0 +1,288 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { encodeArray } from './binary-array.js';
+import { byteaOf, type Postgres } from './connect-postgres.js';
+import { PostgresUnavailable } from './failures.js';
+
+/** A budget that fills at a steady rate up to its burst. */
+export interface Budget {
+  readonly ratePerSecond: number;
+  readonly burst: number;
+}
+
+/** A maker of a request with the limits that count for it. */
+export interface PlacingMaker {
+  readonly maker: Hex;
+  readonly partition: number;
+  readonly budget: Budget;
+  readonly openOrdersMax: number;
+}
+
+export interface OrderToPlace {
+  readonly orderHash: Hex;
+  /** Its maker, as an index into `makers`. */
+  readonly makerIndex: number;
+  /** As a response has it: minimal hex. */
+  readonly salt: Hex;
+  /** At most 2^53 - 1. */
+  readonly expiresAtSeconds: number;
+}
+
+/** Times are milliseconds since 1970 by the clock of the caller. */
+export interface PlaceRequest {
+  readonly nowMs: number;
+  /** When the request was received: a hash that was told unknown since then is not placed. */
+  readonly receivedAtMs: number;
+  /** The append of these orders has ended by then, whatever became of it. */
+  readonly untilMs: number;
+  /** In the order of their addresses. */
+  readonly makers: readonly PlacingMaker[];
+  /** In the order of the request. */
+  readonly orders: readonly OrderToPlace[];
+  /** Hashes that a maker may have in memory that are not forgotten yet. */
+  readonly rememberedMax: number;
+  /** True when a check that follows the budgets has failed already: the orders are charged, and nothing else happens. */
+  readonly chargeOnly: boolean;
+  /** The first item that repeats an earlier hash of the request, if any. */
+  readonly firstRepeatAt: number | undefined;
+}
+
+/**
+ * `index` is the item of the request that failed; `remaining` is what is left of each maker's budget.
+ * - `untrusted`: Postgres may have lost what was in flight; nothing is decided before that has been folded.
+ * - `quarantined`: what a maker has sent is not folded, and so not known.
+ * - `in_flight`: another request with the same hash has not ended.
+ * - `told_unknown`: a DELETE was told that the hash is unknown, after this request was received.
+ * The first three and `rate_limited`, `over_budget` charge nothing.
+ */
+export type PlaceOutcome =
+  | { readonly kind: 'untrusted' | 'quarantined' }
+  | { readonly kind: 'in_flight'; readonly index: number }
+  | { readonly kind: 'placed'; readonly remaining: readonly number[] }
+  | { readonly kind: 'charged'; readonly remaining: readonly number[] }
+  | {
+      readonly kind: 'rate_limited';
+      readonly index: number;
+      /** When the whole request fits. */
+      readonly retryAfterMs: number;
+      readonly remaining: readonly number[];
+    }
+  | {
+      readonly kind: 'over_budget' | 'duplicate' | 'told_unknown';
+      readonly index: number;
+      readonly remaining: readonly number[];
+    }
+  | {
+      readonly kind: 'too_many_open' | 'too_many_remembered';
+      readonly index: number;
+      /** What the maker has already. */
+      readonly count: number;
+      readonly remaining: readonly number[];
+    };
+
+/** What is known of a hash that is to be cancelled. See `find_orders` in the migrations. */
+export type FoundHash =
+  | { readonly state: 'FOUND'; readonly maker: Hex; readonly salt: Hex; readonly expiresAtSeconds: number }
+  | { readonly state: 'GONE' | 'UNKNOWN' | 'UNSURE' };
+
+export interface MarkRequest {
+  readonly nowMs: number;
+  readonly untilMs: number;
+  readonly budget: Budget;
+  /** In the order of their addresses. */
+  readonly makers: readonly { readonly maker: Hex; readonly partition: number }[];
+  readonly hashes: readonly { readonly orderHash: Hex; readonly makerIndex: number }[];
+}
+
+/** `remaining`: what is left of each maker's budget. */
+export type MarkOutcome =
+  | { readonly kind: 'marked'; readonly remaining: readonly number[] }
+  | {
+      readonly kind: 'rate_limited';
+      /** The maker whose budget does not hold so many. */
+      readonly makerIndex: number;
+      readonly retryAfterMs: number;
+      readonly remaining: readonly number[];
+    };
+
+/** Whether this server may be trusted, and since when it has lost nothing, as far as is known. */
+export interface Trust {
+  readonly sinceMs: number;
+  readonly isTrusted: boolean;
+}
+
+/** What Postgres decides about requests; each call is one statement. Every call throws what `Postgres` throws. */
+export interface PlacementStore {
+  place(request: PlaceRequest): Promise<PlaceOutcome>;
+  /** The append has certainly stored nothing: deletes what `place` or `markCancelling` has written with this time. */
+  release(orderHashes: readonly Hex[], untilMs: number): Promise<void>;
+  /** In the order of the hashes. @param mayNote whether unknown hashes may be noted: without a note none is UNKNOWN */
+  findOrders(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): Promise<readonly FoundHash[]>;
+  markCancelling(request: MarkRequest): Promise<MarkOutcome>;
+  /** Deletes notes of unknown hashes that are older. */
+  forgetNotes(beforeMs: number): Promise<void>;
+  /** Notes that a server that has no row, or another start time, may have lost something by now. */
+  beginTrust(nowMs: number): Promise<Trust>;
+  /** The server is trusted, unless it has lost something since. */
+  endTrust(sinceMs: number): Promise<void>;
+}
+
+export function openPlacementStore(postgres: Pick<Postgres, 'query'>): PlacementStore {
+  return {
+    place: (request) => place(postgres, request),
+    async release(orderHashes, untilMs) {
+      await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), untilMs]);
+    },
+    findOrders: (orderHashes, nowMs, mayNote) => findOrders(postgres, orderHashes, nowMs, mayNote),
+    markCancelling: (request) => markCancelling(postgres, request),
+    async forgetNotes(beforeMs) {
+      await postgres.query('delete from in_flight where told_at_ms < $1', [beforeMs]);
+    },
+    async beginTrust(nowMs) {
+      const [row] = await postgres.query<{ since_ms: bigint; is_trusted: boolean }>(beginTrustSql, [nowMs]);
+      if (row === undefined) throw new PostgresUnavailable('another process notes the same: try again');
+      return { sinceMs: Number(row.since_ms), isTrusted: row.is_trusted };
+    },
+    async endTrust(sinceMs) {
+      const sql = 'update trust set is_trusted = true where started_at = pg_postmaster_start_time() and since_ms = $1';
+      await postgres.query(sql, [sinceMs]);
+    },
+  };
+}
+
+const releaseSql = `
+  with placed as (delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2)
+  delete from cancelling where order_hash = any($1::bytea[]) and until_ms = $2`;
+
+// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
+const beginTrustSql = `
+  with begun as (
+    insert into trust (started_at, table_id, since_ms, is_trusted)
+    values (pg_postmaster_start_time(), 'trust'::regclass, $1, false)
+    on conflict (is_only) do update
+    set started_at = excluded.started_at, table_id = excluded.table_id, is_trusted = false
+    where (trust.started_at, trust.table_id) <> (excluded.started_at, excluded.table_id)
+    returning since_ms, is_trusted)
+  select since_ms, is_trusted from begun
+  union all
+  select since_ms, is_trusted from trust
+  where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;
+
+/** How often a request that met another one is decided again. */
+const RACES_MAX = 3;
+
+async function place(postgres: Pick<Postgres, 'query'>, request: PlaceRequest): Promise<PlaceOutcome> {
+  const { makers, orders } = request;
+  const values = [
+    request.nowMs,
+    request.receivedAtMs,
+    request.untilMs,
+    request.chargeOnly,
+    request.firstRepeatAt ?? -1,
+    ...makersOf(makers),
+    makers.map(({ budget }) => budget.ratePerSecond),
+    makers.map(({ budget }) => budget.burst),
+    makers.map(({ openOrdersMax }) => openOrdersMax),
+    request.rememberedMax,
+    orders.map(({ makerIndex }) => makerIndex + 1),
+    encodeArray('bytea', hashesOf(orders)),
+    orders.map(({ salt }) => salt),
+    orders.map(({ expiresAtSeconds }) => expiresAtSeconds),
+  ];
+  for (let races = 1; ; races += 1) {
+    try {
+      const [row] = await postgres.query<PlacedRow>(placeSql, values, 'place');
+      if (row === undefined) throw new Error('place returned no row');
+      return outcomeOf(row);
+    } catch (error) {
+      if (races === RACES_MAX || !isRace(error)) throw error;
+    }
+  }
+}
+
+const placeSql = `select outcome, at, figure, remaining
+  from place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
+
+interface PlacedRow {
+  readonly outcome: PlaceOutcome['kind'];
+  readonly at: number | null;
+  readonly figure: bigint;
+  readonly remaining: readonly number[];
+}
+
+function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOutcome {
+  const index = at ?? 0;
+  switch (kind) {
+    case 'untrusted':
+    case 'quarantined':
+      return { kind };
+    case 'in_flight':
+      return { kind, index };
+    case 'placed':
+    case 'charged':
+      return { kind, remaining };
+    case 'rate_limited':
+      return { kind, index, retryAfterMs: Number(figure), remaining };
+    case 'over_budget':
+    case 'duplicate':
+    case 'told_unknown':
+      return { kind, index, remaining };
+    case 'too_many_open':
+    case 'too_many_remembered':
+      return { kind, index, count: Number(figure), remaining };
+  }
+}
+
+/** The statement has met another one that decides about the same hash. */
+function isRace(error: unknown): boolean {
+  const code = error instanceof PostgresUnavailable ? (error.cause as { code?: string } | undefined)?.code : undefined;
+  return code === '40001' || code === '40P01';
+}
+
+async function findOrders(
+  postgres: Pick<Postgres, 'query'>,
+  orderHashes: readonly Hex[],
+  nowMs: number,
+  mayNote: boolean,
+): Promise<readonly FoundHash[]> {
+  const values = [nowMs, mayNote, encodeArray('bytea', orderHashes)];
+  const rows = await postgres.query<FoundRow>('select * from find_orders($1, $2, $3)', values, 'find orders');
+  return rows.map(({ state, maker, salt, expires_at_seconds }) =>
+    state === 'FOUND' ? { state, maker, salt, expiresAtSeconds: Number(expires_at_seconds) } : { state },
+  );
+}
+
+interface FoundRow {
+  readonly state: FoundHash['state'];
+  readonly maker: Hex;
+  readonly salt: Hex;
+  readonly expires_at_seconds: bigint;
+}
+
+async function markCancelling(postgres: Pick<Postgres, 'query'>, request: MarkRequest): Promise<MarkOutcome> {
+  const { nowMs, untilMs, budget, makers, hashes } = request;
+  const [row] = await postgres.query<{ refused: number; retry_ms: bigint; remaining: number[] }>(
+    'select * from mark_cancelling($1, $2, $3, $4, $5, $6, $7, $8)',
+    [
+      nowMs,
+      untilMs,
+      budget.ratePerSecond,
+      budget.burst,
+      ...makersOf(makers),
+      hashes.map(({ makerIndex }) => makerIndex + 1),
+      encodeArray('bytea', hashesOf(hashes)),
+    ],
+    'mark cancelling',
+  );
+  if (row === undefined) throw new Error('mark_cancelling returned no row');
+  const { refused, retry_ms, remaining } = row;
+  if (refused === 0) return { kind: 'marked', remaining };
+  return { kind: 'rate_limited', makerIndex: refused - 1, retryAfterMs: Number(retry_ms), remaining };
+}
+
+function makersOf(makers: readonly { readonly maker: Hex; readonly partition: number }[]): [string[], number[]] {
+  return [makers.map(({ maker }) => byteaOf(maker)), makers.map(({ partition }) => partition)];
+}
+
+function hashesOf(hashes: readonly { readonly orderHash: Hex }[]): Hex[] {
+  return hashes.map(({ orderHash }) => orderHash);
+}

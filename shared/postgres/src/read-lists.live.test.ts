@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { testParts } from '@makerbook/parts';
+import { byteaOf, connectPostgres, migrate, type Postgres, readListState, readMakerList } from './index.js';
+
+const maker: Hex = `0x${'a1'.repeat(20)}`;
+const other: Hex = `0x${'b2'.repeat(20)}`;
+const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
+
+let postgres: Postgres;
+beforeAll(async () => {
+  const url = await testParts().databaseUrl();
+  await migrate({ url, connectTimeoutMs: 60_000 });
+  postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+});
+afterAll(() => postgres.close());
+beforeEach(async () => {
+  await postgres.query('truncate makers, orders, hashes, in_flight, cancelling');
+  await postgres.query('update trust set is_trusted = false, started_at = pg_postmaster_start_time()');
+});
+
+const addMaker = (whose: Hex, version: bigint) =>
+  postgres.query(`insert into makers (maker, partition, admission, list_version) values ($1, 3, 'ADMITTED', $2)`, [
+    byteaOf(whose),
+    version,
+  ]);
+const addOrder = (whose: Hex, n: number, reason: string | null = null) =>
+  postgres.query(
+    `insert into orders (order_hash, maker, partition, accepted_offset, accepted_at_ms, expires_at_seconds, making_token,
+       making_amount, remaining, is_observed, status, reason, in_book, record_start)
+     values ($1, $2, 3, $3, 1, $4, $5, 1, 1, true, $6, $7, false, $8)`,
+    [
+      byteaOf(hashOf(n)),
+      byteaOf(whose),
+      n,
+      1_700_000_000 + n,
+      byteaOf(`0x${'cc'.repeat(20)}`),
+      reason === null ? 'ACTIVE' : 'INACTIVE',
+      reason,
+      `{"n":${n}`,
+    ],
+  );
+const place = (whose: Hex, n: number, untilMs = 5) =>
+  postgres.query(
+    `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, 3, '0x1', 9, $3)`,
+    [byteaOf(hashOf(n)), byteaOf(whose), untilMs],
+  );
+const cancel = (whose: Hex, n: number, untilMs = 5) =>
+  postgres.query('insert into cancelling values ($1, $2, 3, $3)', [byteaOf(whose), byteaOf(hashOf(n)), untilMs]);
+const remember = (whose: Hex, n: number, state: 'ACCEPTED' | 'UNFOLDED') =>
+  postgres.query(
+    `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds) values ($1, $2, 3, $3, $4, 0, 9)`,
+    [byteaOf(hashOf(n)), byteaOf(whose), state, state === 'UNFOLDED' ? '0x1' : null],
+  );
+const trust = (isTrusted: boolean) => postgres.query('update trust set is_trusted = $1', [isTrusted]);
+
+describe('the state of a list', () => {
+  test('of a maker that nobody knows is the one before the first', async () => {
+    await trust(true);
+    expect(await readListState(postgres, maker)).toEqual({ version: 0n, unsettled: [], unfolded: 0, isUnsure: false });
+  });
+
+  test('has the version, and names what is in flight, each write apart', async () => {
+    await trust(true);
+    await addMaker(maker, 2n ** 60n);
+    await addMaker(other, 7n);
+    await place(maker, 1);
+    await cancel(maker, 1);
+    await cancel(maker, 2, 5);
+    await cancel(maker, 2, 6);
+    await place(other, 3);
+    // A note that a hash is unknown is nobody's.
+    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
+    const { version, unsettled } = await readListState(postgres, maker);
+    expect([version, new Set(unsettled).size]).toEqual([2n ** 60n, 4]);
+    expect((await readListState(postgres, other)).unsettled).toHaveLength(1);
+    // The same hash, placed once more, is another write.
+    const [first] = (await readListState(postgres, other)).unsettled;
+    await postgres.query('truncate in_flight');
+    await place(other, 3, 9);
+    expect((await readListState(postgres, other)).unsettled).not.toContain(first);
+  });
+
+  test('counts what is in the log and not folded', async () => {
+    for (const n of [1, 2]) await remember(maker, n, 'UNFOLDED');
+    await remember(maker, 3, 'ACCEPTED');
+    await remember(other, 4, 'UNFOLDED');
+    expect(await readListState(postgres, maker)).toMatchObject({ unfolded: 2, unsettled: [] });
+  });
+
+  test('is unsure until ingress trusts the server as it was started last', async () => {
+    const isUnsure = async () => (await readListState(postgres, maker)).isUnsure;
+    expect(await isUnsure()).toBe(true);
+    await trust(false);
+    expect(await isUnsure()).toBe(true);
+    await postgres.query('update trust set is_trusted = true');
+    expect(await isUnsure()).toBe(false);
+    await postgres.query(`update trust set started_at = started_at - interval '1 second'`);
+    expect(await isUnsure()).toBe(true);
+  });
+});
+
+describe('a list', () => {
+  test('comes oldest first with the version that names it', async () => {
+    await addMaker(maker, 12n);
+    await addOrder(maker, 9, 'INSUFFICIENT_BALANCE');
+    await addOrder(maker, 8);
+    await addOrder(other, 7);
+    expect(await readMakerList(postgres, maker)).toEqual({
+      version: 12n,
+      records: [
+        {
+          orderHash: hashOf(8),
+          acceptedOffset: 8n,
+          expiresAtSeconds: 1_700_000_008,
+          json: '{"n":8,"status":"ACTIVE"}',
+        },
+        {
+          orderHash: hashOf(9),
+          acceptedOffset: 9n,
+          expiresAtSeconds: 1_700_000_009,
+          json: '{"n":9,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}',
+        },
+      ],
+    });
+  });
+
+  test('is empty without orders, and without a maker', async () => {
+    await addMaker(maker, 12n);
+    expect(await readMakerList(postgres, maker)).toEqual({ version: 12n, records: [] });
+    expect(await readMakerList(postgres, other)).toEqual({ version: 0n, records: [] });
+  });
+});

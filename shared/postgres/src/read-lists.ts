@@ -1,0 +1,87 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import { byteaOf, type Postgres } from './connect-postgres.js';
+
+/** What there is to know of a maker's list before it is read. */
+export interface ListState {
+  /** The offset of the fact that changed the list last; 0n before the first. A maker and a version name one list for ever. */
+  readonly version: bigint;
+  /** The maker's placements and cancellations that the list does not show yet, each by a key that is used once. */
+  readonly unsettled: readonly string[];
+  /** Orders that are in the log and not in the list, because the maker is in quarantine. */
+  readonly unfolded: number;
+  /** Postgres may have lost what was unsettled, and the log is not folded up to there yet. */
+  readonly isUnsure: boolean;
+}
+
+/** See {@link ListState}. */
+export async function readListState(postgres: Postgres, maker: Hex): Promise<ListState> {
+  const [row] = await postgres.query<StateRow>(readListStateSql, [byteaOf(maker)], 'read list state');
+  if (row === undefined) throw new Error('a select without a from has one row');
+  const { version, unsettled, unfolded, is_unsure: isUnsure } = row;
+  return { version, unsettled, unfolded: Number(unfolded), isUnsure };
+}
+
+const readListStateSql = `
+  select coalesce((select list_version from makers where maker = $1), 0) as version,
+    array(
+      select 'placed:' || encode(order_hash, 'hex') || until_ms from in_flight where maker = $1
+      union all
+      select 'cancelled:' || encode(order_hash, 'hex') || until_ms from cancelling where maker = $1) as unsettled,
+    (select count(*) from hashes where maker = $1 and state = 'UNFOLDED') as unfolded,
+    not is_trusted(9223372036854775807) as is_unsure`;
+
+interface StateRow {
+  readonly version: bigint;
+  readonly unsettled: string[];
+  readonly unfolded: bigint;
+  readonly is_unsure: boolean;
+}
+
+/** One order of a maker's list. */
+export interface ListedOrder {
+  readonly orderHash: Hex;
+  /** Orders are listed by it, oldest first. */
+  readonly acceptedOffset: bigint;
+  /** From this second on the order is expired. */
+  readonly expiresAtSeconds: number;
+  /** The record as a response holds it (Interface 2.3). */
+  readonly json: string;
+}
+
+/** A maker's open orders, and the version that names them. */
+export interface MakerList {
+  readonly version: bigint;
+  /** Oldest first. Expired ones are among them until the block clock gets there. */
+  readonly records: readonly ListedOrder[];
+}
+
+/** A maker's list (Interface 4.2) and its version, in one snapshot. */
+export async function readMakerList(postgres: Postgres, maker: Hex): Promise<MakerList> {
+  const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker)], 'read maker list');
+  const records: ListedOrder[] = [];
+  for (const row of rows) {
+    if (row.order_hash === null) continue;
+    const { order_hash: orderHash, accepted_offset: acceptedOffset, json } = row;
+    records.push({ orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json });
+  }
+  return { version: rows[0]?.list_version ?? 0n, records };
+}
+
+// One statement is one snapshot. The record's end is the one that the fold describes, see `recordEnd`.
+const readMakerListSql = `
+  select m.list_version, o.order_hash, o.accepted_offset, o.expires_at_seconds,
+    o.record_start || ',"status":"' || o.status
+      || case when o.reason is null then '"}' else '","reason":"' || o.reason || '"}' end as json
+  from makers m left join orders o on o.maker = m.maker
+  where m.maker = $1
+  order by o.accepted_offset`;
+
+type ListRow = { readonly list_version: bigint } & (
+  | { readonly order_hash: null }
+  | {
+      readonly order_hash: Hex;
+      readonly accepted_offset: bigint;
+      readonly expires_at_seconds: bigint;
+      readonly json: string;
+    }
+);

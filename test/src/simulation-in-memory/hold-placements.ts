@@ -1,0 +1,164 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type {
+  FoundHash,
+  MarkOutcome,
+  MarkRequest,
+  OrderRow,
+  PlacementStore,
+  PlaceOutcome,
+  PlaceRequest,
+  Trust,
+} from '@makerbook/postgres';
+import { type InFlight, type RowsInMemory, textOf } from '@makerbook/projector/testing';
+
+/** No budget is ever spent here. */
+const REMAINING = 1_000;
+
+/**
+ * What Postgres decides about requests, by rows in memory: the functions `place`, `find_orders` and `mark_cancelling` of the
+ * migrations, without budgets. Each call is one step.
+ */
+export class PlacementsInMemory {
+  /** Planted defects. */
+  static ignoresNotes = false;
+  static ignoresTrust = false;
+  static forgetsPlacements = false;
+  readonly #rows: readonly RowsInMemory[];
+  readonly #notes = new Map<Hex, number>();
+  /** Hashes whose cancellation was ever marked. */
+  readonly marked = new Set<Hex>();
+  #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
+
+  constructor(rows: readonly RowsInMemory[]) {
+    this.#rows = rows;
+  }
+
+  get isTrusted(): boolean {
+    return this.#trust?.isTrusted === true || PlacementsInMemory.ignoresTrust;
+  }
+
+  crash(): void {
+    this.#notes.clear();
+    this.#trust = undefined;
+  }
+
+  /** @param ask serves a call as one step, or fails */
+  connect(ask: <T>(serve: () => T) => Promise<T>): PlacementStore {
+    return {
+      place: (request) => ask(() => this.#place(request)),
+      release: (orderHashes, untilMs) => ask(() => this.#release(new Set(orderHashes), untilMs)),
+      findOrders: (orderHashes, nowMs, mayNote) => ask(() => this.#find(orderHashes, nowMs, mayNote)),
+      markCancelling: (request) => ask(() => this.#mark(request)),
+      forgetNotes: (beforeMs) =>
+        ask(() => {
+          for (const [orderHash, toldAtMs] of this.#notes) if (toldAtMs < beforeMs) this.#notes.delete(orderHash);
+        }),
+      beginTrust: (nowMs) =>
+        ask(() => {
+          this.#trust ??= { sinceMs: nowMs, isTrusted: false };
+          return this.#trust;
+        }),
+      endTrust: (sinceMs) =>
+        ask(() => {
+          if (this.#trust?.sinceMs === sinceMs) this.#trust = { sinceMs, isTrusted: true };
+        }),
+    };
+  }
+
+  #place(request: PlaceRequest): PlaceOutcome {
+    const { makers, orders, receivedAtMs, nowMs, untilMs } = request;
+    if (!this.isTrusted || (this.#trust?.sinceMs ?? 0) >= receivedAtMs) return { kind: 'untrusted' };
+    const remaining = makers.map(() => REMAINING);
+    if (request.chargeOnly) return { kind: 'charged', remaining };
+    if (makers.some((one) => this.#isQuarantined(one))) return { kind: 'quarantined' };
+    for (const [index, { orderHash, makerIndex }] of orders.entries()) {
+      const maker = makers[makerIndex];
+      if (maker === undefined) throw new Error(`there is no maker ${makerIndex}`);
+      const { hashes, inFlight, cancelling } = this.#of(maker.partition).tables;
+      const key = textOf({ orderHash, maker: maker.maker });
+      if (hashes.has(key) || request.firstRepeatAt === index) return { kind: 'duplicate', index, remaining };
+      if (inFlight.has(key) || cancelling.some((row) => textOf(row) === key)) return { kind: 'in_flight', index };
+    }
+    const told = orders.findIndex(({ orderHash }) => (this.#notes.get(orderHash) ?? -1) >= receivedAtMs);
+    if (told >= 0 && !PlacementsInMemory.ignoresNotes) return { kind: 'told_unknown', index: told, remaining };
+    for (const [makerIndex, { maker, partition, openOrdersMax }] of makers.entries()) {
+      const own = [...orders.entries()].filter(([, order]) => order.makerIndex === makerIndex);
+      const count = this.#countOpen(maker, partition, nowMs);
+      if (count + own.length <= openOrdersMax) continue;
+      const [index] = own[Math.max(0, openOrdersMax - count)] ?? [0];
+      return { kind: 'too_many_open', index, count, remaining };
+    }
+    for (const { orderHash, makerIndex, salt, expiresAtSeconds } of orders) {
+      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
+      this.#notes.delete(orderHash);
+      if (!PlacementsInMemory.forgetsPlacements) {
+        this.#of(partition).place({ orderHash, maker, untilMs, salt, expiresAtSeconds });
+      }
+    }
+    return { kind: 'placed', remaining };
+  }
+
+  #countOpen(maker: Hex, partition: number, nowMs: number): number {
+    const { orders, inFlight, cancelling } = this.#of(partition).tables;
+    const isOpen = (row: Pick<OrderRow | InFlight, 'maker' | 'orderHash'> & { readonly expiresAtSeconds: number }) =>
+      row.maker === maker &&
+      row.expiresAtSeconds > Math.floor(nowMs / 1000) &&
+      !cancelling.some((mark) => textOf(mark) === textOf(row));
+    return [...orders.values(), ...inFlight.values()].filter(isOpen).length;
+  }
+
+  #release(orderHashes: ReadonlySet<Hex>, untilMs: number): void {
+    const isReleased = (row: InFlight) => orderHashes.has(row.orderHash) && row.untilMs === untilMs;
+    for (const rows of this.#rows) rows.forget(isReleased);
+  }
+
+  #find(orderHashes: readonly Hex[], nowMs: number, mayNote: boolean): readonly FoundHash[] {
+    const known = orderHashes.map((orderHash) => this.#findKnown(orderHash));
+    return known.map((one, index): FoundHash => {
+      const orderHash = orderHashes[index];
+      if (one !== undefined || orderHash === undefined) return one ?? { state: 'UNSURE' };
+      if (!mayNote || !this.isTrusted) return { state: 'UNSURE' };
+      this.#notes.set(orderHash, Math.max(nowMs, this.#notes.get(orderHash) ?? 0));
+      return { state: 'UNKNOWN' };
+    });
+  }
+
+  #findKnown(orderHash: Hex): FoundHash | undefined {
+    const all = this.#rows.map(({ tables }) => tables);
+    const [order] = all.flatMap(({ orders }) => orders.get(orderHash) ?? []);
+    if (order !== undefined) {
+      const { maker, recordStart, expiresAtSeconds } = order;
+      return { state: 'FOUND', maker, salt: JSON.parse(`${recordStart}}`).order.salt, expiresAtSeconds };
+    }
+    const isOfHash = (row: { readonly orderHash: Hex }) => row.orderHash === orderHash;
+    const placed = all.flatMap(({ inFlight }) => [...inFlight.values()]).find(isOfHash);
+    const hash = all
+      .flatMap(({ hashes }) => [...hashes.values()])
+      .find((row) => isOfHash(row) && row.state !== 'CANCELLED');
+    const found = placed ?? (hash?.state === 'UNFOLDED' ? hash : undefined);
+    if (found !== undefined) {
+      const { maker, salt, expiresAtSeconds } = found;
+      return { state: 'FOUND', maker, salt: salt as Hex, expiresAtSeconds };
+    }
+    return hash === undefined ? undefined : { state: 'GONE' };
+  }
+
+  #mark({ makers, hashes, untilMs }: MarkRequest): MarkOutcome {
+    for (const { orderHash, makerIndex } of hashes) {
+      this.marked.add(orderHash);
+      const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
+      this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
+    }
+    return { kind: 'marked', remaining: makers.map(() => REMAINING) };
+  }
+
+  #isQuarantined({ maker, partition }: { readonly maker: Hex; readonly partition: number }): boolean {
+    return (this.#of(partition).tables.makers.get(maker)?.quarantinedOffset ?? null) !== null;
+  }
+
+  #of(partition: number): RowsInMemory {
+    const rows = this.#rows[partition];
+    if (rows === undefined) throw new Error(`there is no partition ${partition}`);
+    return rows;
+  }
+}
