@@ -256,9 +256,10 @@ async function occupyConnections(): Promise<() => Promise<void>> {
     await eventually(async () => {
       await postgres.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
-         where backend_type = 'client backend' and application_name <> all($1)`,
-        // A connection that is being opened has no name yet.
-        [[OCCUPANT, 'test', '']],
+         where backend_type = 'client backend' and application_name <> all($1)
+           -- One that is being opened has no name yet.
+           and (application_name <> '' or backend_start < now() - interval '5 seconds')`,
+        [[OCCUPANT, 'test']],
       );
       return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
     }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
