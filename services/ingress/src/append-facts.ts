@@ -1,7 +1,9 @@
 import { encodeMakerEvent, type OrderCancelled, type OrderSubmitted } from '@makerbook/contracts-events';
 import type { ReplyHeaders } from '@makerbook/http';
-import { type AppendedAt, type Appender, type LogRecord, partitionOf } from '@makerbook/kafka';
-import { type Attributes, activeTrace, describeSpan, inSendSpan } from '@makerbook/telemetry';
+import { type AppendedAt, type Appender, type LogRecord, LogUnavailable, partitionOf } from '@makerbook/kafka';
+import type { PlacementStore } from '@makerbook/postgres';
+import { type Attributes, activeTrace, describeSpan, inSendSpan, type Logger } from '@makerbook/telemetry';
+import type { IngressMetrics } from './metrics.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
 export interface AppendParts {
@@ -9,6 +11,49 @@ export interface AppendParts {
   readonly makerEventsTopic: string;
   readonly partitions: number;
   readonly lag: Pick<ProjectionLag, 'appended'>;
+}
+
+export interface DecidedAppendParts extends AppendParts {
+  readonly store: Pick<PlacementStore, 'release'>;
+  readonly logger: Logger;
+  readonly metrics: Pick<IngressMetrics, 'took'>;
+}
+
+/**
+ * Appends what Postgres has decided with this `untilMs`. Where the log has certainly stored nothing, what Postgres has written
+ * is released. Where the outcome is unknown it stays: the fold meets it, or its clock passes.
+ * @param timeMs when the facts happened
+ * @returns where the last one of each partition is; the error where the log has not confirmed them
+ */
+export async function appendDecided(
+  parts: DecidedAppendParts,
+  facts: readonly (OrderSubmitted | OrderCancelled)[],
+  { requestId, timeMs, untilMs }: { readonly requestId: string; readonly timeMs: number; readonly untilMs: number },
+): Promise<readonly AppendedAt[] | LogUnavailable> {
+  const { logger, metrics } = parts;
+  const startedAt = performance.now();
+  try {
+    const appended = await appendFacts(parts, facts, timeMs);
+    metrics.took('append', performance.now() - startedAt);
+    return appended;
+  } catch (error) {
+    if (!(error instanceof LogUnavailable)) throw error;
+    if (!error.mayHaveBeenAppended) await release(parts, facts, untilMs);
+    logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
+    return error;
+  }
+}
+
+/** Best effort: what is not released is deleted by the clock of the rows. */
+export async function release(
+  { store, logger }: Pick<DecidedAppendParts, 'store' | 'logger'>,
+  orders: readonly Pick<OrderSubmitted, 'orderHash'>[],
+  untilMs: number,
+): Promise<void> {
+  const orderHashes = orders.map(({ orderHash }) => orderHash);
+  await store.release(orderHashes, untilMs).catch((error: unknown) => {
+    logger.warn({ reason: String(error) }, 'what was not stored is left to the clock');
+  });
 }
 
 /**

@@ -13,7 +13,7 @@ import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type Budget, type FoundHash, type PlacementStore, PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
+import { appendDecided, type DecidedAppendParts, positionHeader } from './append-facts.js';
 import type { RowsWatch } from './await-rows.js';
 import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { TrustKeeper } from './keep-trust.js';
@@ -24,7 +24,7 @@ import { parseWait } from './parse-wait.js';
 import { unavailable } from './refusal.js';
 import type { CancellationVerifier } from './verify-cancellations.js';
 
-export interface CancelOrdersParts extends AppendParts {
+export interface CancelOrdersParts extends DecidedAppendParts {
   readonly store: Pick<PlacementStore, 'findOrders' | 'markCancelling' | 'release'>;
   readonly trust: Pick<TrustKeeper, 'noteLoss'>;
   readonly notes: UnknownNotes;
@@ -228,22 +228,15 @@ async function append(
   untilMs: number,
 ): Promise<readonly AppendedAt[] | Refusal> {
   if (toCancel.size === 0) return [];
-  const { metrics, store } = parts;
   const facts = [...toCancel].map(([orderHash, { maker, expiresAtSeconds }]) =>
     cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
   );
-  const appendingAt = performance.now();
-  try {
-    const appended = await appendFacts(parts, facts, parts.now());
-    metrics.took('append', performance.now() - appendingAt);
-    metrics.ordersCancelled(facts.length);
-    return appended;
-  } catch (error) {
-    if (!(error instanceof LogUnavailable)) throw error;
-    if (!error.mayHaveBeenAppended) await store.release([...toCancel.keys()], untilMs).catch(() => undefined);
-    parts.logger.warn({ requestId, reason: error.message, orders: facts.length }, 'the log did not confirm');
+  const appended = await appendDecided(parts, facts, { requestId, timeMs: parts.now(), untilMs });
+  if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
   }
+  parts.metrics.ordersCancelled(facts.length);
+  return appended;
 }
 
 /** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */

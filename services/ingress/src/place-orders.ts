@@ -33,7 +33,7 @@ import {
 } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import { type AppendParts, appendFacts, positionHeader } from './append-facts.js';
+import { appendDecided, type DecidedAppendParts, positionHeader, release } from './append-facts.js';
 import type { FairQueue } from './fair-queue.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
@@ -43,7 +43,7 @@ import { unavailable } from './refusal.js';
 import type { VerifyOrders } from './verify-orders.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
-export interface PlaceOrdersParts extends AppendParts {
+export interface PlaceOrdersParts extends DecidedAppendParts {
   readonly makers: Makers;
   readonly store: Pick<PlacementStore, 'place' | 'release'>;
   readonly trust: Pick<TrustKeeper, 'noteLoss'>;
@@ -182,7 +182,7 @@ async function decide(
     try {
       const outcome = await store.place({ ...asked, nowMs, untilMs });
       if (outcome.kind === 'placed' && now() - nowMs > decideMsMax) {
-        await release(parts, asked, untilMs);
+        await release(parts, asked.orders, untilMs);
         return unavailable('nothing was stored: the store of orders took too long');
       }
       if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
@@ -224,40 +224,16 @@ async function append(
   { requestId }: ApiRequest,
   { acceptedAtMs, proven, untilMs, headers }: Placed,
 ): Promise<Reply> {
-  const { metrics, logger } = parts;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const startedAt = performance.now();
-  try {
-    const appended = await appendFacts(parts, facts, acceptedAtMs);
-    metrics.took('append', performance.now() - startedAt);
-    metrics.ordersAccepted(proven.length);
-    return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
-  } catch (error) {
-    if (!(error instanceof LogUnavailable)) throw error;
-    // Where the outcome is unknown the rows stay: the fold meets the orders, or its clock passes.
-    if (!error.mayHaveBeenAppended) await release(parts, { orders: proven }, untilMs);
-    logger.warn({ requestId, reason: error.message, orders: proven.length }, 'the log did not confirm');
+  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, untilMs });
+  if (appended instanceof LogUnavailable) {
     return unavailable(
       'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
-      error.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
+      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
     );
   }
-}
-
-/** Best effort: what is not released is deleted by the clock of the rows. */
-async function release(
-  { store, logger }: PlaceOrdersParts,
-  { orders }: { readonly orders: readonly { readonly orderHash: ProvenOrder['orderHash'] }[] },
-  untilMs: number,
-): Promise<void> {
-  try {
-    await store.release(
-      orders.map(({ orderHash }) => orderHash),
-      untilMs,
-    );
-  } catch (error) {
-    logger.warn({ reason: String(error) }, 'orders that were not stored are left to the clock');
-  }
+  parts.metrics.ordersAccepted(proven.length);
+  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
 }
 
 const validating = recordEnd({ status: 'VALIDATING' });
