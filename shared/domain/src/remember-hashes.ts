@@ -31,9 +31,9 @@ export interface HashMemory extends HashRules {
 /** @param before what was known earlier; nothing, if left out */
 export function rememberHashes(before?: HashRules): HashMemory {
   const hashes = new Map<string, RememberedHash>();
-  const remember: HashMemory['remember'] = (key, hash) => void hashes.set(textOf(key), hash);
+  const remember: HashMemory['remember'] = (key, hash) => void hashes.set(hashKeyText(key), hash);
   return {
-    recallHash: (key) => hashes.get(textOf(key)) ?? before?.recallHash(key),
+    recallHash: (key) => hashes.get(hashKeyText(key)) ?? before?.recallHash(key),
     remember,
     note: (changes) => {
       for (const change of changes) {
@@ -51,6 +51,7 @@ export function rememberHashes(before?: HashRules): HashMemory {
   };
 }
 
-function textOf({ orderHash, maker }: HashKey): string {
+/** The key as one text, for maps. */
+export function hashKeyText({ orderHash, maker }: HashKey): string {
   return `${orderHash} ${maker}`;
 }

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { hashKeyText } from '@makerbook/domain';
 import type {
   FoundHash,
   MarkOutcome,
@@ -9,7 +10,7 @@ import type {
   PlaceRequest,
   Trust,
 } from '@makerbook/postgres';
-import { type InFlight, type RowsInMemory, textOf } from '@makerbook/projector/testing';
+import type { InFlight, RowsInMemory } from '@makerbook/projector/testing';
 
 /** No budget is ever spent here. */
 const REMAINING = 1_000;
@@ -75,9 +76,9 @@ export class PlacementsInMemory {
       const maker = makers[makerIndex];
       if (maker === undefined) throw new Error(`there is no maker ${makerIndex}`);
       const { hashes, inFlight, cancelling } = this.#of(maker.partition).tables;
-      const key = textOf({ orderHash, maker: maker.maker });
+      const key = hashKeyText({ orderHash, maker: maker.maker });
       if (hashes.has(key) || request.firstRepeatAt === index) return { kind: 'duplicate', index, remaining };
-      if (inFlight.has(key) || cancelling.some((row) => textOf(row) === key)) return { kind: 'in_flight', index };
+      if (inFlight.has(key) || cancelling.some((row) => hashKeyText(row) === key)) return { kind: 'in_flight', index };
     }
     const told = orders.findIndex(({ orderHash }) => (this.#notes.get(orderHash) ?? -1) >= receivedAtMs);
     if (told >= 0 && !PlacementsInMemory.ignoresNotes) return { kind: 'told_unknown', index: told, remaining };
@@ -103,7 +104,7 @@ export class PlacementsInMemory {
     const isOpen = (row: Pick<OrderRow | InFlight, 'maker' | 'orderHash'> & { readonly expiresAtSeconds: number }) =>
       row.maker === maker &&
       row.expiresAtSeconds > Math.floor(nowMs / 1000) &&
-      !cancelling.some((mark) => textOf(mark) === textOf(row));
+      !cancelling.some((mark) => hashKeyText(mark) === hashKeyText(row));
     return [...orders.values(), ...inFlight.values()].filter(isOpen).length;
   }
 

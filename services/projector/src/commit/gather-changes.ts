@@ -1,6 +1,6 @@
 import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { boundedSeconds, expirySeconds, type OpenOrder, type Transition } from '@makerbook/domain';
+import { boundedSeconds, expirySeconds, hashKeyText, type OpenOrder, type Transition } from '@makerbook/domain';
 import type { HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
 import type { LoggedFact } from '../fold/read-facts.js';
 
@@ -40,7 +40,7 @@ export class Changes {
   }
 
   hashOf(key: HashKey): HashRow | undefined {
-    return this.#hashes.get(textOf(key));
+    return this.#hashes.get(hashKeyText(key));
   }
 
   fact({ fact, timeMs }: LoggedFact): void {
@@ -98,7 +98,7 @@ export class Changes {
   }
 
   #remember(row: HashRow): void {
-    this.#hashes.set(textOf(row), row);
+    this.#hashes.set(hashKeyText(row), row);
   }
 }
 
@@ -108,10 +108,6 @@ const happenings = {
   OrderWithheld: 'WITHHELD',
   OrderRemoved: 'REMOVED',
 } as const satisfies Partial<Record<Transition['kind'], HistoryRow['happened']>>;
-
-function textOf({ orderHash, maker }: HashKey): string {
-  return `${orderHash} ${maker}`;
-}
 
 function count<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);

@@ -1,5 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
+import { HASH_MEMORY_SECONDS, hashKeyText } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
   type FundingRow,
@@ -78,8 +78,8 @@ export class RowsInMemory {
   /** What ingress does before it appends an order, where nothing is in flight of the hash; and a cancellation. */
   place(row: InFlight): boolean {
     const { inFlight } = this.tables;
-    if (inFlight.has(textOf(row))) return false;
-    this.tables = { ...this.tables, inFlight: new Map(inFlight).set(textOf(row), row) };
+    if (inFlight.has(hashKeyText(row))) return false;
+    this.tables = { ...this.tables, inFlight: new Map(inFlight).set(hashKeyText(row), row) };
     return true;
   }
 
@@ -110,7 +110,7 @@ export class RowsInMemory {
       findKnownHashes: (_, keys) =>
         ask(() => {
           const { hashes, projection } = this.tables;
-          const found = keys.flatMap((key) => hashes.get(textOf(key)) ?? []);
+          const found = keys.flatMap((key) => hashes.get(hashKeyText(key)) ?? []);
           return { hashes: found.filter(({ state }) => state !== 'UNFOLDED'), positions: [projection] };
         }),
       saveProjection: async (commit) => {
@@ -181,10 +181,10 @@ export class RowsInMemory {
       if (row !== undefined) orders.set(orderHash, { ...row, remaining, isObserved, status, reason, inBook });
     }
     for (const row of commit.hashes) {
-      if (row.state !== 'UNFOLDED' || !hashes.has(textOf(row))) hashes.set(textOf(row), row);
+      if (row.state !== 'UNFOLDED' || !hashes.has(hashKeyText(row))) hashes.set(hashKeyText(row), row);
     }
-    for (const key of commit.submitted) inFlight.delete(textOf(key));
-    const settled = new Set(commit.settled.map(textOf));
+    for (const key of commit.submitted) inFlight.delete(hashKeyText(key));
+    const settled = new Set(commit.settled.map(hashKeyText));
     const hasEnded = ({ untilMs }: InFlight) =>
       commit.forgetsEnded && (untilMs < clockMs || RowsInMemory.forgetsTooEarly);
     for (const [key, row] of inFlight) if (hasEnded(row)) inFlight.delete(key);
@@ -197,7 +197,7 @@ export class RowsInMemory {
       history: [...this.tables.history, ...commit.history],
       hashes,
       inFlight,
-      cancelling: this.tables.cancelling.filter((row) => !settled.has(textOf(row)) && !hasEnded(row)),
+      cancelling: this.tables.cancelling.filter((row) => !settled.has(hashKeyText(row)) && !hasEnded(row)),
     };
   }
 }
@@ -207,10 +207,6 @@ export function mayBeForgotten(row: HashRow, { makers, projection }: Tables): bo
   const { nonce = null } = makers.get(row.maker) ?? {};
   const isPassed = row.nonce !== null && nonce !== null && BigInt(row.nonce) < BigInt(nonce);
   return isPassed || row.expiresAtSeconds <= projection.clock.seconds - HASH_MEMORY_SECONDS;
-}
-
-export function textOf({ orderHash, maker }: HashKey): string {
-  return `${orderHash} ${maker}`;
 }
 
 function isSame(one: RowsPosition, other: RowsPosition): boolean {

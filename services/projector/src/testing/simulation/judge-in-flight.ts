@@ -1,6 +1,7 @@
 import { decodeMakerEvent } from '@makerbook/contracts-events';
+import { hashKeyText } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
-import { type InFlight, type RowsInMemory, textOf } from './hold-rows.js';
+import type { InFlight, RowsInMemory } from './hold-rows.js';
 
 /** What ingress has written of an order. */
 interface Placed extends InFlight {
@@ -27,7 +28,7 @@ export class InFlightJudge {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact || (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled')) continue;
       const all = fact.type === 'OrderSubmitted' ? this.#submissions : this.#cancellations;
-      all.set(textOf(fact), [...(all.get(textOf(fact)) ?? []), record.offset]);
+      all.set(hashKeyText(fact), [...(all.get(hashKeyText(fact)) ?? []), record.offset]);
     }
   }
 
@@ -60,19 +61,19 @@ export class InFlightJudge {
     const must = this.#clock.findLast(({ offset }) => offset < nextOffset)?.ms ?? 0;
     if (clockMs !== must) wrong.push(`at ${nextOffset} the log's clock is at ${clockMs}, and must be at ${must}`);
     this.#placed = this.#placed.filter((row) => {
-      const isThere = inFlight.has(textOf(row));
+      const isThere = inFlight.has(hashKeyText(row));
       if (isThere && row.offset !== undefined && row.offset < nextOffset) {
         wrong.push(`${row.orderHash} is still in flight, and is folded by ${nextOffset}`);
       }
-      if (!isThere && !isFolded(this.#submissions.get(textOf(row))) && !hasEnded(row)) {
+      if (!isThere && !isFolded(this.#submissions.get(hashKeyText(row))) && !hasEnded(row)) {
         wrong.push(`${row.orderHash} is not in flight any more at ${nextOffset}, ${clockMs} ms, and may come`);
       }
       return isThere;
     });
-    const removed = new Set(history.flatMap((row) => (row.happened === 'REMOVED' ? textOf(row) : [])));
+    const removed = new Set(history.flatMap((row) => (row.happened === 'REMOVED' ? hashKeyText(row) : [])));
     this.#cancelling = this.#cancelling.filter((row) => {
       const isThere = cancelling.includes(row);
-      const isSettled = isFolded(this.#cancellations.get(textOf(row))) || removed.has(textOf(row));
+      const isSettled = isFolded(this.#cancellations.get(hashKeyText(row))) || removed.has(hashKeyText(row));
       if (!isThere && !isSettled && !hasEnded(row)) {
         wrong.push(`the cancellation of ${row.orderHash} is forgotten at ${nextOffset}, ${clockMs} ms, and may come`);
       }

@@ -11,6 +11,7 @@ import {
   advanceLog,
   bookEntryOf,
   expirySeconds,
+  hashKeyText,
   type LogClock,
   MakerDraft,
   makerViewOf,
@@ -25,7 +26,6 @@ import {
 } from '@makerbook/domain';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { HashRow } from '@makerbook/postgres';
-import { textOf } from './hold-rows.js';
 
 /** A message that the feeds must hold, and what for. */
 export interface ExpectedMessage {
@@ -226,13 +226,13 @@ export class Replay {
 
   /** An order of a maker in quarantine waits in the log. */
   #skip({ maker, orderHash, order }: OrderSubmitted): void {
-    if (this.#hashRows.has(textOf({ orderHash, maker }))) return;
+    if (this.#hashRows.has(hashKeyText({ orderHash, maker }))) return;
     const known = { nonce: String(BigInt(order.nonce)), expiresAtSeconds: Number(order.expiresAt) };
     this.#remember({ maker, orderHash, state: 'UNFOLDED', salt: order.salt, ...known });
   }
 
   #remember(row: HashRow): void {
-    this.#hashRows = new Map(this.#hashRows).set(textOf(row), row);
+    this.#hashRows = new Map(this.#hashRows).set(hashKeyText(row), row);
   }
 
   #publish(key: string, { type: _, ...record }: BookRecord, maker: Hex | undefined): void {
