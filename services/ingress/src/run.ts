@@ -11,6 +11,7 @@ import {
   type PlacementStore,
   type Postgres,
   type ReadModel,
+  startTimer,
 } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
@@ -79,10 +80,6 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
     const { log, topics, postgres, makers, makerEventsTopic } = connections;
     const rows = openReadModel(postgres);
     const store = openPlacementStore(postgres);
-    const after: After = (ms, work) => {
-      const timer = setTimeout(work, ms);
-      return () => clearTimeout(timer);
-    };
     const lag = watchProjectionLag({ rows, intervalMs: LAG_INTERVAL_MS, monotonicMs: () => performance.now() });
     closing.push(async () => lag.stop());
     const trust = keepTrust({
@@ -93,13 +90,13 @@ export async function runIngress(settings: IngressSettings, parts: IngressParts)
       appendMsMax: appendMsMaxOf(settings),
       logger,
       now,
-      after,
+      after: startTimer,
     });
     closing.push(async () => trust.stop());
     const routes = createRoutes(
       settings,
       { ...connections, rows, store },
-      { lag, trust, quoteSigner, logger, now, after },
+      { lag, trust, quoteSigner, logger, now, after: startTimer },
     );
     const ops = await serveOps({
       host: settings.HOST,

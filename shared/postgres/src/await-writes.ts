@@ -82,7 +82,8 @@ export function createWriteWatch(options: WriteWatchOptions): WriteWatch {
   };
 }
 
-function startTimer(ms: number, work: () => void): () => void {
+/** A timer of this process. */
+export const startTimer: After = (ms, work) => {
   const timer = setTimeout(work, ms);
   return () => clearTimeout(timer);
-}
+};

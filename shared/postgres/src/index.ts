@@ -1,4 +1,4 @@
-export { type After, createWriteWatch, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
+export { type After, createWriteWatch, startTimer, type WriteWatch, type WriteWatchOptions } from './await-writes.js';
 export * from './claim-work.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export {

@@ -63,7 +63,7 @@ async function keptHashes(): Promise<number[]> {
   return rows.map(({ hash }) => Number(hash));
 }
 
-const prune = (of = partition) => pruneHashes(postgres, of, { hashSeconds });
+const prune = (of = partition) => pruneHashes(postgres, of, hashSeconds);
 
 describe('pruning history', () => {
   test('deletes what is before an offset, in steps', async () => {

@@ -36,7 +36,7 @@ export async function pruneHistory(
 export async function pruneHashes(
   postgres: Pick<Postgres, 'transaction'>,
   partition: number,
-  { hashSeconds }: { readonly hashSeconds: number },
+  hashSeconds: number,
 ): Promise<Pruned> {
   let [rows, isDone] = [0, true];
   for (const [condition, ...values] of [[isExpiredSql, hashSeconds], [isPassedSql]] as const) {

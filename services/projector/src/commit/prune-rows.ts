@@ -55,7 +55,6 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
 export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: AbortSignal): Promise<void> {
   const { log, postgres, makerEventsTopic, owned, historyDays, nowMs, pruned } = parts;
   const kept = await log.offsetsAt(makerEventsTopic, nowMs() - historyDays * DAY_MS);
-  const hashSeconds = HASH_MEMORY_SECONDS;
   const untilDone = async (prune: () => Promise<Pruned>) => {
     for (let isDone = false; !isDone && !signal.aborted; ) {
       const step = await prune();
@@ -67,7 +66,7 @@ export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: 
     // Without a younger record all of the log is older.
     const before = kept[partition] ?? OFFSET_MAX;
     await untilDone(() => pruneHistory(postgres, partition, before));
-    if (withHashes) await untilDone(() => pruneHashes(postgres, partition, { hashSeconds }));
+    if (withHashes) await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
   }
 }
 
