@@ -32,6 +32,7 @@ export { createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { cutPlan } from './testing/simulation/cut-plan.js';
 export { Draws } from './testing/simulation/draws.js';
 export {
+  breakPromise,
   type Defect,
   findDefect,
   keptRunOf,

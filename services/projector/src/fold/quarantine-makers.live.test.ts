@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { MakerDraft } from '@makerbook/domain';
 import { FatalError, RetryableError, type StoredRecord } from '@makerbook/kafka';
-import { replaceMethod } from '@makerbook/parts';
 import { byteaOf, type Quarantine, readMakerList } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry, type Telemetry } from '@makerbook/telemetry';
@@ -19,6 +17,7 @@ import {
   submittedOf,
   unfoldable,
 } from '../testing/generate-facts.js';
+import { type MistakenBuild, plantMistake } from '../testing/plant-mistake.js';
 import {
   appendAll,
   batchOf,
@@ -237,28 +236,18 @@ describe('a quarantine that is lifted', () => {
     blockAt(6, block.timestamp),
     lifted(bad),
   ];
-  /** A build that cannot fold any fact about the maker. */
-  let hasMistake = false;
-  let mend: () => void;
+  let build: MistakenBuild;
   beforeAll(() => {
-    mend = replaceMethod(
-      MakerDraft.prototype,
-      'apply',
-      (apply) =>
-        function (this: MakerDraft, fact, ...rest) {
-          if (hasMistake && fact.maker === bad) throw new Error('a build with a mistake');
-          return apply.call(this, fact, ...rest);
-        },
-    );
+    build = plantMistake(bad);
   });
-  afterAll(() => mend());
+  afterAll(() => build.mend());
 
   /** The build has its mistake from the cancellation on, and is mended before the quarantine is lifted. */
   async function liftAfterMending(overrides: Parameters<TestDeployment['projector']>[0] = {}): Promise<void> {
     await project(facts.slice(0, -5));
-    hasMistake = true;
+    build.hasMistake = true;
     await project(facts.slice(0, -1));
-    hasMistake = false;
+    build.hasMistake = false;
     await project(facts, overrides);
   }
 

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { MakerDraft } from '@makerbook/domain';
 import { FatalError } from '@makerbook/kafka';
-import { replaceMethod } from '@makerbook/parts';
 import type { FundingRow } from '@makerbook/postgres';
 import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
 import {
@@ -15,25 +13,16 @@ import {
   other,
   submitted,
 } from '../testing/given-partition.js';
+import { type MistakenBuild, plantMistake } from '../testing/plant-mistake.js';
 
-/** A build that cannot fold any fact about the maker. */
-let hasMistake = false;
-let mend: () => void;
+let build: MistakenBuild;
 beforeAll(() => {
-  mend = replaceMethod(
-    MakerDraft.prototype,
-    'apply',
-    (apply) =>
-      function (this: MakerDraft, fact, ...rest) {
-        if (hasMistake && fact.maker === maker) throw new Error('a build with a mistake');
-        return apply.call(this, fact, ...rest);
-      },
-  );
+  build = plantMistake(maker);
 });
 beforeEach(() => {
-  hasMistake = false;
+  build.hasMistake = false;
 });
-afterAll(() => mend());
+afterAll(() => build.mend());
 
 const keyOf = (of: Hex, number: number) => ({ orderHash: orderOf(of, number).orderHash, maker: of });
 const quarantinedAt = ({ tables }: GivenPartition, of: Hex) => tables.makers.get(of)?.quarantinedOffset;
@@ -97,7 +86,7 @@ describe('what a maker in quarantine sends', () => {
   test('is remembered as unfolded, in place of what was in flight, and is folded when the maker is released', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
-    hasMistake = true;
+    build.hasMistake = true;
     await given.when(submitted(maker, 1));
     const inFlight = { salt: '0x1', expiresAtSeconds: 9_000_000_000, untilMs: 9_000_000_000_000 };
     for (const number of [2, 3]) given.rows.place({ ...keyOf(maker, number), ...inFlight });
@@ -117,7 +106,7 @@ describe('what a maker in quarantine sends', () => {
       [2, 'UNFOLDED', '0x2'],
     ]);
     expect(given.tables.makers.get(maker)).toMatchObject({ openOrders: 1, listVersion: 0n });
-    hasMistake = false;
+    build.hasMistake = false;
     await given.when(decided(maker, 'QuarantineLifted'));
     expect(states()).toEqual([
       [0, 'ACCEPTED', null],
@@ -133,10 +122,10 @@ describe('a quarantine that is lifted', () => {
   async function mended(): Promise<GivenPartition> {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));
-    hasMistake = true;
+    build.hasMistake = true;
     await given.when(submitted(maker, 2), decided(maker, 'MakerAdmitted'), cancelled(maker, 0));
     expect(quarantinedAt(given, maker)).toBe(2n);
-    hasMistake = false;
+    build.hasMistake = false;
     return given;
   }
 

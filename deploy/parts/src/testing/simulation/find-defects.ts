@@ -33,6 +33,14 @@ export function replaceMethod<T extends object, K extends keyof T>(
   };
 }
 
+/** Switches a part in memory to breaking one of its promises; plants that as a defect. */
+export function breakPromise<Part extends object>(part: Part, promise: keyof Part): Defect['plant'] {
+  return () => {
+    Object.assign(part, { [promise]: true });
+    return () => void Object.assign(part, { [promise]: false });
+  };
+}
+
 export function readKeptRuns<Plan extends ListOfActions, PlanOptions, RunOptions>({
   keptRuns,
 }: Simulation<Plan, PlanOptions, RunOptions>): readonly { readonly file: string; readonly plan: Plan }[] {

@@ -1,6 +1,6 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
+import { breakPromise, type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
 import { RowCommitter } from '../../commit/commit-rows.js';
 import { DueMakers } from '../../fold/due-makers.js';
 import { HeldMakers } from '../../fold/hold-makers.js';
@@ -31,16 +31,8 @@ function inState(
   };
 }
 
-/** Switches a part in memory to breaking one of its promises. */
-function broken<Part extends object>(part: Part, promise: keyof Part): () => () => void {
-  return () => {
-    Object.assign(part, { [promise]: true });
-    return () => void Object.assign(part, { [promise]: false });
-  };
-}
-
 export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
-  { name: 'what the feeds hold is published again after a crash', plant: broken(LogInMemory, 'hidesFeedEnd') },
+  { name: 'what the feeds hold is published again after a crash', plant: breakPromise(LogInMemory, 'hidesFeedEnd') },
   {
     name: 'rows that are behind the feeds are skipped',
     options: inState((state) => {
@@ -51,9 +43,9 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     }),
     plant: nothing,
   },
-  { name: 'rows are committed before the feeds are published', plant: broken(LogInMemory, 'answersTooEarly') },
-  { name: 'a batch is published in parts', plant: broken(LogInMemory, 'splitsTransactions') },
-  { name: 'a commit moves the position before the rows', plant: broken(RowsInMemory, 'splitsCommits') },
+  { name: 'rows are committed before the feeds are published', plant: breakPromise(LogInMemory, 'answersTooEarly') },
+  { name: 'a batch is published in parts', plant: breakPromise(LogInMemory, 'splitsTransactions') },
+  { name: 'a commit moves the position before the rows', plant: breakPromise(RowsInMemory, 'splitsCommits') },
   {
     name: 'a released maker is not replayed',
     options: inState((state) => {
@@ -96,7 +88,10 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     }),
     plant: nothing,
   },
-  { name: 'the clock of a block is published before its orders', plant: broken(LogInMemory, 'publishesClocksFirst') },
+  {
+    name: 'the clock of a block is published before its orders',
+    plant: breakPromise(LogInMemory, 'publishesClocksFirst'),
+  },
   {
     name: 'of a block nothing counts as published',
     options: inState(({ rules }) => {
@@ -157,8 +152,8 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
   },
   {
     name: 'the commit does not ask for the position',
-    plant: broken(RowsInMemory, 'ignoresPositions'),
+    plant: breakPromise(RowsInMemory, 'ignoresPositions'),
   },
-  { name: 'an earlier owner publishes', plant: broken(LogInMemory, 'ignoresFence') },
-  { name: 'a pending row is removed too early', plant: broken(RowsInMemory, 'forgetsTooEarly') },
+  { name: 'an earlier owner publishes', plant: breakPromise(LogInMemory, 'ignoresFence') },
+  { name: 'a pending row is removed too early', plant: breakPromise(RowsInMemory, 'forgetsTooEarly') },
 ];
