@@ -157,7 +157,7 @@ export interface PartitionBatch<T> {
 
 export interface BatchContext {
   /** Throws RetryableError when the partition is lost: nothing of the batch may be committed any more. */
-  heartbeat(): void;
+  assertOwned(): void;
   /** Writes the record to the parked topic. Await it before committing a position beyond the record. */
   park(record: StoredRecord, reason: string): Promise<void>;
 }

@@ -48,7 +48,7 @@ async function projectInto(store: ProjectionStore, seed: number): Promise<void> 
   const fromOffset = await projector.positionOf(partition);
   const records = log.records(topics.makerEvents, partition).map(projector.decode);
   const nextOffset = log.end(topics.makerEvents, partition);
-  const hold = { heartbeat: () => undefined, park: async () => undefined };
+  const hold = { assertOwned: () => undefined, park: async () => undefined };
   await projector.handleBatch({ partition, records, fromOffset, nextOffset }, hold);
   await projector.onRevoked([partition]);
 }

@@ -140,8 +140,8 @@ describe('two owners of one partition', () => {
     await projector.positionOf(partition);
     const stale = {
       ...fresh,
-      heartbeat: () => {
-        throw new RetryableError('given to another member');
+      assertOwned: () => {
+        throw new RetryableError('given to another process');
       },
     };
     await expect(projector.handleBatch(batchOf(stream, 0n), stale)).rejects.toThrow(RetryableError);

@@ -105,7 +105,7 @@ export function createProjector(parts: ProjectorParts): Projector {
       await Promise.all(partitions.map((partition) => giveUp(partition, !isLost)));
     },
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
-      hold.heartbeat();
+      hold.assertOwned();
       try {
         const one = owned.get(partition) ?? (await take(partition));
         await translated(partition, async () => {

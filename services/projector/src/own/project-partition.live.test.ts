@@ -66,7 +66,7 @@ async function projectAll(
   parked: string[],
 ) {
   const hold = {
-    heartbeat: () => undefined,
+    assertOwned: () => undefined,
     park: async ({ offset, headers }: StoredRecord) => {
       parked.push(`${offset} ${headers['parked-maker']}`);
     },

@@ -37,7 +37,7 @@ export interface ProjectionParts extends OwningParts {
 /** What the handling of a batch may ask of the consumer loop. */
 export interface BatchHold {
   /** Throws when the partition is no longer this process's. */
-  readonly heartbeat: () => void;
+  readonly assertOwned: () => void;
   readonly park: (record: StoredRecord, reason: string) => Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export class PartitionProjection {
   async project(facts: readonly LoggedFact[], nextOffset: bigint, hold: BatchHold): Promise<void> {
     const { state, committer } = this.#taken;
     committer.assertGood();
-    hold.heartbeat();
+    hold.assertOwned();
     await loadFacts(state, facts, this.#load);
     for (const logged of facts) {
       await this.#fold(logged, hold);
@@ -149,7 +149,7 @@ export class PartitionProjection {
     const { state, committer, publisher } = this.#taken;
     const { partition } = state.rules;
     const { nowMs, onStep, published } = this.#parts;
-    hold.heartbeat();
+    hold.assertOwned();
     for (const { record, reason } of state.toPark) await hold.park(record, reason);
     state.toPark.length = 0;
     if (state.unpublished.length > 0) {
@@ -168,7 +168,7 @@ export class PartitionProjection {
   }
 
   /** Waits for the work, and throws where the partition is given to another process meanwhile. */
-  async #waitFor(work: Promise<void>, hold: Pick<BatchHold, 'heartbeat'>): Promise<void> {
+  async #waitFor(work: Promise<void>, hold: Pick<BatchHold, 'assertOwned'>): Promise<void> {
     const waiting = new AbortController();
     let isDone = false;
     const end = work.then(() => {
@@ -176,9 +176,9 @@ export class PartitionProjection {
     });
     try {
       for (;;) {
-        await Promise.race([end, this.#parts.wait(heartbeatMs, waiting.signal)]);
+        await Promise.race([end, this.#parts.wait(OWNED_CHECK_MS, waiting.signal)]);
         if (isDone) return;
-        hold.heartbeat();
+        hold.assertOwned();
       }
     } finally {
       waiting.abort();
@@ -211,4 +211,4 @@ export class PartitionProjection {
   }
 }
 
-const heartbeatMs = 500;
+const OWNED_CHECK_MS = 500;

@@ -31,7 +31,7 @@ export async function foldLog(
   onProgress: (facts: number) => void = () => undefined,
 ): Promise<void> {
   const projector = createSilentProjector(parts, onProgress);
-  const hold = { heartbeat: () => undefined, park: async () => undefined };
+  const hold = { assertOwned: () => undefined, park: async () => undefined };
   const left = [...targets.entries()];
   const foldNext = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined; next = left.shift()) {

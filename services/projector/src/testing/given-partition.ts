@@ -92,7 +92,7 @@ export class GivenPartition {
     await projector.handleBatch(
       { partition, records, fromOffset: position, nextOffset: this.#end },
       {
-        heartbeat: () => undefined,
+        assertOwned: () => undefined,
         park: async ({ offset, headers }, reason) =>
           void this.parked.push(`${offset} ${headers['parked-maker']} ${reason}`),
       },

@@ -40,7 +40,7 @@ export interface FeedMessage {
 }
 
 const SLOW_MS = 60_000;
-export const fresh = { heartbeat: () => {}, isStale: () => false, park: () => Promise.reject(new Error('parked')) };
+export const fresh = { assertOwned: () => {}, park: () => Promise.reject(new Error('parked')) };
 
 export async function deploy(): Promise<TestDeployment> {
   const parts = testParts();

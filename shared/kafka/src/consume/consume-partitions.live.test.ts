@@ -320,9 +320,9 @@ describe('consuming partitions', () => {
     const handle = {
       topic,
       positionOf: async (p: number) => store.positions[p] ?? 0n,
-      handleBatch: async (batch: PartitionBatch<StoredRecord>, { heartbeat }: BatchContext) => {
+      handleBatch: async (batch: PartitionBatch<StoredRecord>, { assertOwned }: BatchContext) => {
         await new Promise((resolve) => setTimeout(resolve, 10));
-        heartbeat();
+        assertOwned();
         if (!store.commit(batch)) {
           refused.push(`${batch.partition}@${batch.fromOffset}`);
         }
@@ -369,10 +369,10 @@ describe('consuming partitions', () => {
           steps.push('begun');
           return 0n;
         },
-        handleBatch: async (_, { heartbeat }) => {
+        handleBatch: async (_, { assertOwned }) => {
           steps.push('handled');
           await release.promise;
-          expect(heartbeat).toThrow(RetryableError);
+          expect(assertOwned).toThrow(RetryableError);
           steps.push('ended');
         },
       },

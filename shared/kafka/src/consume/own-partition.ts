@@ -115,7 +115,7 @@ export class OwnedPartition<T> {
   }
 
   readonly #context: BatchContext = {
-    heartbeat: () => {
+    assertOwned: () => {
       if (this.#isStale) {
         throw new RetryableError(`${this.#options.topic}/${this.partition} is another process's now`);
       }

@@ -70,8 +70,8 @@ async function handle(projector: Projector, fromOffset: bigint, holder: Holder, 
   await projector.handleBatch(
     { partition, records, fromOffset, nextOffset },
     {
-      heartbeat: () => {
-        if (holder.isStale) throw new RetryableError('given to another member');
+      assertOwned: () => {
+        if (holder.isStale) throw new RetryableError('given to another process');
       },
       park: (record) =>
         requests.send(
