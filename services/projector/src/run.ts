@@ -221,7 +221,7 @@ function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<n
   const positions = consumer.positions();
   return new Map(
     [...consumer.lag()].map(([partition, lag]) => {
-      const committed = owned.get(partition)?.taken.committer.position;
+      const committed = owned.get(partition)?.taken.committer.committed.nextOffset;
       const handed = positions.get(partition) ?? 0n;
       return [partition, committed !== undefined && committed < handed ? lag + handed - committed : lag];
     }),

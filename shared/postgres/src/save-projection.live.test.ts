@@ -55,15 +55,14 @@ function hashRow(number: number, changed: Partial<HashRow> = {}): HashRow {
 }
 
 const at = (nextOffset: bigint, blockParts = 0) => ({ nextOffset, blockParts });
+const atStart = { clock: { block: -1, seconds: 0 }, clockMs: 0 };
 
 /** From one offset to another. */
 function commit(from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {}): ProjectionCommit {
   return {
     partition: 3,
     from: at(from),
-    to: at(to),
-    clock: { block: -1, seconds: 0 },
-    clockMs: 0,
+    to: { ...atStart, ...at(to) },
     forgetsEnded: false,
     makers: [],
     funding: [],
@@ -100,8 +99,7 @@ const opening = commit(0n, 10n, {
   opened: [order(2), order(1)],
   history: [history(order(1), 'OPENED', 1n, null), history(order(2), 'OPENED', 2n, null)],
   hashes: [hashRow(1), hashRow(2)],
-  clock,
-  clockMs: 1_700_000_000_500,
+  to: { ...at(10n), clock, clockMs: 1_700_000_000_500 },
 });
 
 let postgres: Postgres;
@@ -142,7 +140,7 @@ describe('a commit', () => {
     expect(await read()).toEqual([at(0n), at(0n), at(0n), at(0n)]);
     await saveProjection(postgres, opening);
     expect(await read()).toEqual([at(10n), at(10n), at(10n), at(10n)]);
-    await saveProjection(postgres, { ...commit(10n, 10n), to: at(10n, 1) });
+    await saveProjection(postgres, { ...commit(10n, 10n), to: { ...atStart, ...at(10n, 1) } });
     expect(await read()).toEqual([at(10n, 1), at(10n, 1), at(10n, 1), at(10n, 1)]);
     expect(await read(4)).toEqual([at(0n), at(0n), at(0n), at(0n)]);
   });
@@ -206,7 +204,7 @@ describe('a commit', () => {
     const part = (number: number): ProjectionCommit => ({
       ...commit(10n, 10n),
       from: at(10n, number - 1),
-      to: at(10n, number),
+      to: { ...atStart, ...at(10n, number) },
       removed: [hashOf(number)],
       history: [history(order(number), 'REMOVED', 10n, 'EXPIRED')],
     });
@@ -386,14 +384,17 @@ describe('what ingress has written', () => {
     await cancel(1, 5_000);
     await cancel(2, 5_001);
     await cancel(3, 1, 4);
-    await saveProjection(postgres, commit(0n, 1n, { clockMs: 5_001 }));
+    await saveProjection(postgres, commit(0n, 1n, { to: { ...atStart, ...at(1n), clockMs: 5_001 } }));
     expect(await left('in_flight')).toEqual([1, 2, 3, 4]);
-    await saveProjection(postgres, commit(1n, 2n, { clockMs: 5_001, forgetsEnded: true }));
+    await saveProjection(
+      postgres,
+      commit(1n, 2n, { to: { ...atStart, ...at(2n), clockMs: 5_001 }, forgetsEnded: true }),
+    );
     expect(await left('in_flight')).toEqual([2, 3, 4]);
     expect(await left('cancelling')).toEqual([2, 3]);
-    await expect(saveProjection(postgres, commit(1n, 3n, { clockMs: 9_000, forgetsEnded: true }))).rejects.toThrow(
-      PositionTaken,
-    );
+    await expect(
+      saveProjection(postgres, commit(1n, 3n, { to: { ...atStart, ...at(3n), clockMs: 9_000 }, forgetsEnded: true })),
+    ).rejects.toThrow(PositionTaken);
     expect(await left('in_flight')).toEqual([2, 3, 4]);
   });
 });

@@ -32,11 +32,11 @@ export interface ChangedRows {
 }
 
 /** What a part of the log did, to be committed with the position behind it. */
-export interface ProjectionCommit extends ChangedRows, Omit<Projection, keyof RowsPosition> {
+export interface ProjectionCommit extends ChangedRows {
   readonly partition: number;
   readonly from: RowsPosition;
-  readonly to: RowsPosition;
-  /** Whether what ingress has written for an append that ended before `clockMs` goes: the log holds it by now, or never will. */
+  readonly to: Projection;
+  /** Whether what ingress has written for an append that ended before `to.clockMs` goes: the log holds it by now, or never will. */
   readonly forgetsEnded: boolean;
 }
 
@@ -51,16 +51,16 @@ export class PositionTaken extends Error {
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
 export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
-  const { partition, from, to, clock, clockMs } = commit;
+  const { partition, from, to } = commit;
   const values: unknown[] = [
     partition,
     from.nextOffset,
     from.blockParts,
     to.nextOffset,
     to.blockParts,
-    clock.block < 0 ? null : clock.block,
-    clock.seconds,
-    clockMs,
+    to.clock.block < 0 ? null : to.clock.block,
+    to.clock.seconds,
+    to.clockMs,
   ];
   // The row of the partition is locked first, for every write asks whether it has moved. A second owner waits for it, finds
   // another position, and writes nothing.

@@ -1,5 +1,4 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import type { LogClock } from '@makerbook/domain';
 import { RetryableError } from '@makerbook/kafka';
 import {
   type ChangedRows,
@@ -29,11 +28,6 @@ export interface CommitParts {
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
 }
 
-interface Target extends RowsPosition {
-  readonly clock: LogClock;
-  readonly clockMs: number;
-}
-
 /** Of the log's clock: how often it is looked for what ingress has written for appends that have ended. */
 const FORGET_INTERVAL_MS = 1_000;
 
@@ -48,7 +42,7 @@ export class RowCommitter {
   readonly #parts: CommitParts;
   readonly #stopping = new AbortController();
   #committed: RowsPosition;
-  #underWay: { readonly done: Promise<void>; readonly changes: Changes; readonly target: Target } | undefined;
+  #underWay: { readonly done: Promise<void>; readonly changes: Changes; readonly target: Projection } | undefined;
   #failure: Error | undefined;
   /** The log's clock when it was last looked for appends that have ended. */
   #forgotAtMs = 0;
@@ -62,11 +56,6 @@ export class RowCommitter {
   /** What is folded and perhaps not in Postgres, oldest first. */
   uncommitted(): readonly Changes[] {
     return this.#underWay === undefined ? [this.#state.gathered] : [this.#underWay.changes, this.#state.gathered];
-  }
-
-  /** The next fact whose rows are not committed. */
-  get position(): bigint {
-    return this.#committed.nextOffset;
   }
 
   /** Where the rows are. */
@@ -152,7 +141,7 @@ export class RowCommitter {
     return nextOffset === this.#committed.nextOffset && gathered.transitions === 0;
   }
 
-  async #commit(changes: Changes, target: Target): Promise<void> {
+  async #commit(changes: Changes, target: Projection): Promise<void> {
     const { makers, quarantined, rules } = this.#state;
     const { nowMs, onStep } = this.#parts;
     const startedAtMs = nowMs();
@@ -172,14 +161,14 @@ export class RowCommitter {
   }
 
   /** Where a try of which no answer came has committed after all, the next one finds the rows moved, and fails. */
-  async #save(rows: ChangedRows, to: Target): Promise<void> {
+  async #save(rows: ChangedRows, to: Projection): Promise<void> {
     const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
-    const { clock, clockMs } = to;
+    const { clockMs } = to;
     // A broker's clock may have been far ahead for a while.
     const forgetsEnded = Math.abs(clockMs - this.#forgotAtMs) >= FORGET_INTERVAL_MS;
     if (forgetsEnded) this.#forgotAtMs = clockMs;
-    const commit = { ...rows, partition, from: this.#committed, to, clock, clockMs, forgetsEnded };
+    const commit = { ...rows, partition, from: this.#committed, to, forgetsEnded };
     for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {
       try {
         await store.saveProjection(commit);

@@ -135,9 +135,7 @@ export class FakeProjector {
     await saveProjection(this.#parts.postgres, {
       partition,
       from: { nextOffset, blockParts: 0 },
-      to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0 },
-      clock,
-      clockMs: 0,
+      to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0, clock, clockMs: 0 },
       forgetsEnded: false,
       makers: [...makers].map((maker) => ({
         maker,

@@ -158,7 +158,7 @@ export class RowsInMemory {
   }
 
   #after(commit: ProjectionCommit): Tables {
-    const { from, to, clock, clockMs } = commit;
+    const { from, to } = commit;
     const { projection } = this.tables;
     if (!isSame(projection, from) && !RowsInMemory.ignoresPositions) {
       throw new PositionTaken(`the rows are at ${projection.nextOffset}, part ${projection.blockParts}`);
@@ -186,11 +186,11 @@ export class RowsInMemory {
     for (const key of commit.submitted) inFlight.delete(hashKeyText(key));
     const settled = new Set(commit.settled.map(hashKeyText));
     const hasEnded = ({ untilMs }: InFlight) =>
-      commit.forgetsEnded && (untilMs < clockMs || RowsInMemory.forgetsTooEarly);
+      commit.forgetsEnded && (untilMs < to.clockMs || RowsInMemory.forgetsTooEarly);
     for (const [key, row] of inFlight) if (hasEnded(row)) inFlight.delete(key);
     assertInvariants(commit);
     return {
-      projection: { nextOffset: to.nextOffset, blockParts: to.blockParts, clock, clockMs },
+      projection: to,
       makers,
       funding,
       orders,
