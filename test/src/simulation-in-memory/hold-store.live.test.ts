@@ -50,7 +50,7 @@ async function projectInto(store: ProjectionStore, seed: number): Promise<void> 
   const nextOffset = log.end(topics.makerEvents, partition);
   const hold = { assertOwned: () => undefined, park: async () => undefined };
   await projector.handleBatch({ partition, records, fromOffset, nextOffset }, hold);
-  await projector.onRevoked([partition]);
+  await projector.onRevoked(partition);
 }
 
 const NOW_MS = 1_700_000_000_000;

@@ -39,7 +39,7 @@ function own(says: (asked: Asked) => Claims): Ownership {
         await ending;
       },
     },
-    onRevoked: async ([partition], isLost) => void steps.push(`${isLost ? 'drop' : 'commit'} ${partition}`),
+    onRevoked: async (partition, isLost) => void steps.push(`${isLost ? 'drop' : 'commit'} ${partition}`),
     logger: silentLogger,
     onFatal: (error) => fatals.push(error),
   });

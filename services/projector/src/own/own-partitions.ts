@@ -124,7 +124,7 @@ export class Ownership {
     logger.info({ partition }, isLost ? 'a partition was taken by another process' : 'a partition is given back');
     const work = consumer
       .revoke(partition, isLost)
-      .then(() => onRevoked([partition], isLost))
+      .then(() => onRevoked(partition, isLost))
       .catch(onFatal)
       .finally(() => {
         this.#ending.delete(partition);

@@ -154,7 +154,7 @@ describe('two owners of one partition', () => {
     const projector = here.projector();
     await projector.positionOf(partition);
     await projector.handleBatch(batchOf(stream, 0n), fresh);
-    await projector.onRevoked([partition]);
+    await projector.onRevoked(partition);
     expect(await outcomeOf(here)).toEqual(reference);
     expect(projector.owned.size).toBe(0);
   });

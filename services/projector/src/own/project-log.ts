@@ -34,8 +34,8 @@ export interface Projector {
   /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
   readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
-  /** @param isLost another process may have them already: nothing more is committed */
-  readonly onRevoked: (partitions: readonly number[], isLost?: boolean) => Promise<void>;
+  /** @param isLost another process may have it already: nothing more is committed */
+  readonly onRevoked: (partition: number, isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */
   readonly owned: ReadonlyMap<number, PartitionProjection>;
 }
@@ -101,9 +101,7 @@ export function createProjector(parts: ProjectorParts): Projector {
     owned,
     decode: (record) => readFact(record, parts.partitions),
     positionOf: async (partition) => (await take(partition)).position,
-    onRevoked: async (partitions, isLost = false) => {
-      await Promise.all(partitions.map((partition) => giveUp(partition, !isLost)));
-    },
+    onRevoked: (partition, isLost = false) => giveUp(partition, !isLost),
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
       hold.assertOwned();
       try {

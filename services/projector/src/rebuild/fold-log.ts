@@ -38,7 +38,7 @@ export async function foldLog(
       const [partition, to] = next;
       // What is between the rows and the offset a projector reads from the log itself.
       await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
-      await projector.onRevoked([partition]);
+      await projector.onRevoked(partition);
     }
   };
   await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, foldNext));

@@ -42,7 +42,7 @@ export async function consumePartition(holder: Holder, projector: Projector, par
       delayMs = Math.min(2 * delayMs, 5_000);
     }
   }
-  await projector.onRevoked([partition]);
+  await projector.onRevoked(partition);
 }
 
 async function handle(projector: Projector, fromOffset: bigint, holder: Holder, parts: ConsumeParts): Promise<bigint> {
