@@ -163,11 +163,6 @@ export class FactFeed {
   }
 }
 
-/** Whether a message comes after another one in the order of the feeds. */
-export function isAfter(one: MessagePlace, other: MessagePlace): boolean {
-  return one.offset > other.offset || (one.offset === other.offset && one.index > other.index);
-}
-
 /** The fact that led to a message on a feed of the partition, and its number; undefined where the id is none of ours. */
 export function placeOfMessage({
   headers,

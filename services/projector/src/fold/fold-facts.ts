@@ -25,11 +25,6 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
   endFact(state, logged);
 }
 
-/** That a chain-watcher has stopped concerns the other watchers alone. */
-export function foldResignation(state: PartitionState, logged: LoggedFact): void {
-  endFact(state, logged);
-}
-
 /** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
 export function foldMode(state: PartitionState, logged: Logged<ServiceModeSet>): void {
   const feed = beginFact(state, logged);

@@ -13,8 +13,6 @@ export interface LoadParts {
   readonly reads: Semaphore;
   /** Knows what is folded and not in Postgres yet, and which rows may be believed. */
   readonly committer: Pick<RowCommitter, 'uncommitted' | 'readRows'>;
-  /** Bound on the open orders of makers that are loaded together because they are due. */
-  readonly dueOrdersMax: number;
 }
 
 /** Reads what the fold of the facts needs: their makers, and what became of hashes. */
@@ -22,23 +20,6 @@ export async function loadFacts(state: PartitionState, facts: readonly LoggedFac
   state.hashes.clear();
   const makers = facts.flatMap(({ fact }) => ('maker' in fact && fact.type !== 'QuarantineLifted' ? fact.maker : []));
   await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
-}
-
-/**
- * The makers that are due, in the order of their addresses. Those that are not held are loaded, some at a time.
- * @param dropUnneeded called where makers that are not needed any more may be dropped from memory
- */
-export async function* findDue(
-  state: PartitionState,
-  clockSeconds: number,
-  parts: LoadParts,
-  dropUnneeded: () => void,
-): AsyncGenerator<Address> {
-  for (const group of state.due.groupsAt(clockSeconds, parts.dueOrdersMax)) {
-    await loadMakers(state, new Set(group), parts);
-    yield* group;
-    dropUnneeded();
-  }
 }
 
 /** Reads the makers that are not held; unknown ones are held too. Quarantined ones are not read. */

@@ -1,21 +1,8 @@
 import { createSemaphore } from '../commit/semaphore.js';
 import type { RebuildSettings } from '../env.js';
-import type { ProjectorParts } from './project-log.js';
-
-type FoldBounds = Pick<
-  ProjectorParts,
-  | 'partitions'
-  | 'routingGraceSeconds'
-  | 'heldMax'
-  | 'batchFactsMax'
-  | 'commitTransitionsMax'
-  | 'commitFactsMax'
-  | 'quarantinedMakersMax'
-  | 'commits'
->;
 
 /** The rules and bounds of a fold, as the settings have them: of one that publishes, and of one beside it. */
-export function foldBounds(settings: RebuildSettings): FoldBounds {
+export function foldBounds(settings: RebuildSettings) {
   return {
     partitions: settings.PARTITIONS,
     routingGraceSeconds: settings.ROUTING_GRACE_SECONDS,

@@ -6,14 +6,14 @@ import {
   advanceMaker,
   beginFact,
   endBlock,
+  endFact,
   foldMakerFact,
   foldMode,
-  foldResignation,
   isMakerFact,
   type Logged,
   moveTo,
 } from '../fold/fold-facts.js';
-import { findDue, isLoaded, type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
+import { isLoaded, type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
 import type { LoggedFact } from '../fold/read-facts.js';
 import { releaseMaker } from '../fold/release-makers.js';
 import { readRange } from './read-range.js';
@@ -50,8 +50,7 @@ export class PartitionProjection {
   constructor(taken: TakenPartition, parts: ProjectionParts) {
     this.#taken = taken;
     this.#parts = parts;
-    const { store, reads, commitTransitionsMax } = parts;
-    this.#load = { store, reads, committer: taken.committer, dueOrdersMax: commitTransitionsMax };
+    this.#load = { store: parts.store, reads: parts.reads, committer: taken.committer };
   }
 
   get taken(): TakenPartition {
@@ -110,7 +109,8 @@ export class PartitionProjection {
     const { state } = this.#taken;
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
-    if (fact.type === 'WatcherResigned') return foldResignation(state, logged);
+    // It concerns the other chain-watchers alone.
+    if (fact.type === 'WatcherResigned') return endFact(state, logged);
     if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
     if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
     if (!isLoaded(state, fact.maker)) await loadMakers(state, new Set([fact.maker]), this.#load);
@@ -122,9 +122,13 @@ export class PartitionProjection {
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {
-      for await (const maker of findDue(state, clock.seconds, this.#load, () => this.#evict())) {
-        advanceMaker(state, maker, clock, block, feed);
-        if (this.#isFull()) await this.#publish(hold);
+      for (const group of state.due.groupsAt(clock.seconds, this.#parts.commitTransitionsMax)) {
+        await loadMakers(state, new Set(group), this.#load);
+        for (const maker of group) {
+          advanceMaker(state, maker, clock, block, feed);
+          if (this.#isFull()) await this.#publish(hold);
+        }
+        this.#evict();
       }
     }
     endBlock(state, clock, block, feed);

@@ -1,7 +1,7 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Log } from '@makerbook/kafka';
-import { type FeedEnd, isAfter, placeOfMessage } from '../fold/describe-feeds.js';
+import { type FeedEnd, placeOfMessage } from '../fold/describe-feeds.js';
 
 /**
  * The last message that was published on the feeds of a partition; undefined where there is none. Messages are published in
@@ -13,11 +13,12 @@ export async function readFeedEnd(
   { log, topics }: { readonly log: Pick<Log, 'readLastRecords'>; readonly topics: TopicNames },
 ): Promise<FeedEnd | undefined> {
   const records = await Promise.all([topics.book, topics.makers].map((topic) => log.readLastRecords(topic, partition)));
-  let end: FeedEnd | undefined;
-  for (const record of records.flat()) {
-    const place = placeOfMessage(record);
-    if (place === undefined || (end !== undefined && !isAfter(place, end))) continue;
-    end = { ...place, maker: record.headers['maker'] as Address | undefined };
-  }
-  return end;
+  return records
+    .flat()
+    .flatMap((record): FeedEnd[] => {
+      const place = placeOfMessage(record);
+      return place === undefined ? [] : [{ ...place, maker: record.headers['maker'] as Address | undefined }];
+    })
+    .sort((a, b) => Number(a.offset - b.offset) || a.index - b.index)
+    .at(-1);
 }
