@@ -1,5 +1,6 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import {
+  type BatchContext,
   FatalError,
   type PartitionBatch,
   PoisonRecord,
@@ -17,7 +18,7 @@ import {
 import { isBehind } from '../commit/commit-rows.js';
 import { RowsUnreadable } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
-import { type BatchHold, PartitionProjection, type ProjectionParts } from './project-partition.js';
+import { PartitionProjection, type ProjectionParts } from './project-partition.js';
 import { type TakenPartition, takePartition } from './take-partition.js';
 
 export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined' | 'readFact'> {
@@ -33,7 +34,7 @@ export interface Projector {
   readonly decode: (record: StoredRecord) => LoggedFact;
   /** Takes the partition, and returns from where on it is folded. */
   readonly positionOf: (partition: number) => Promise<bigint>;
-  readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchHold) => Promise<void>;
+  readonly handleBatch: (batch: PartitionBatch<LoggedFact>, hold: BatchContext) => Promise<void>;
   /** @param isLost another process may have it already: nothing more is committed */
   readonly onRevoked: (partition: number, isLost?: boolean) => Promise<void>;
   /** The partitions that are owned now, for health and metrics. */

@@ -1,6 +1,6 @@
 import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
 import { advanceLog } from '@makerbook/domain';
-import type { StoredRecord } from '@makerbook/kafka';
+import type { BatchContext, StoredRecord } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
 import {
   advanceMaker,
@@ -34,13 +34,6 @@ export interface ProjectionParts extends OwningParts {
   readonly reads: LoadParts['reads'];
 }
 
-/** What the handling of a batch may ask of the consumer loop. */
-export interface BatchHold {
-  /** Throws when the partition is no longer this process's. */
-  readonly assertOwned: () => void;
-  readonly park: (record: StoredRecord, reason: string) => Promise<void>;
-}
-
 /** The flow of one partition: fold the facts, publish what they lead to, and have the rows committed behind it. */
 export class PartitionProjection {
   readonly #taken: TakenPartition;
@@ -67,7 +60,7 @@ export class PartitionProjection {
    * @param facts from the position on
    * @param nextOffset behind them
    */
-  async project(facts: readonly LoggedFact[], nextOffset: bigint, hold: BatchHold): Promise<void> {
+  async project(facts: readonly LoggedFact[], nextOffset: bigint, hold: BatchContext): Promise<void> {
     const { state, committer } = this.#taken;
     committer.assertGood();
     hold.assertOwned();
@@ -84,7 +77,7 @@ export class PartitionProjection {
   }
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
-  async catchUp(offset: bigint, hold: BatchHold): Promise<void> {
+  async catchUp(offset: bigint, hold: BatchContext): Promise<void> {
     const { readFact } = this.#parts;
     await this.#readLog(this.position, offset, hold, async (records) => {
       const last = records.at(-1);
@@ -105,7 +98,7 @@ export class PartitionProjection {
     await publisher.close();
   }
 
-  async #fold(logged: LoggedFact, hold: BatchHold): Promise<void> {
+  async #fold(logged: LoggedFact, hold: BatchContext): Promise<void> {
     const { state } = this.#taken;
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
@@ -117,7 +110,7 @@ export class PartitionProjection {
     if (isMakerFact(logged)) foldMakerFact(state, logged);
   }
 
-  async #foldBlock(block: Logged<BlockProcessed>, hold: BatchHold): Promise<void> {
+  async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
     const { state } = this.#taken;
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
@@ -134,7 +127,7 @@ export class PartitionProjection {
     endBlock(state, clock, block, feed);
   }
 
-  #release(logged: Logged<QuarantineLifted>, hold: BatchHold): Promise<void> {
+  #release(logged: Logged<QuarantineLifted>, hold: BatchContext): Promise<void> {
     const { readFact } = this.#parts;
     return releaseMaker(this.#taken.state, logged, {
       ...this.#load,
@@ -149,7 +142,7 @@ export class PartitionProjection {
   }
 
   /** Publishes what was folded, and has it committed; waits while too much is waiting for that. */
-  async #publish(hold: BatchHold): Promise<void> {
+  async #publish(hold: BatchContext): Promise<void> {
     const { state, committer, publisher } = this.#taken;
     const { partition } = state.rules;
     const { nowMs, onStep, published } = this.#parts;
@@ -172,7 +165,7 @@ export class PartitionProjection {
   }
 
   /** Waits for the work, and throws where the partition is given to another process meanwhile. */
-  async #waitFor(work: Promise<void>, hold: Pick<BatchHold, 'assertOwned'>): Promise<void> {
+  async #waitFor(work: Promise<void>, hold: Pick<BatchContext, 'assertOwned'>): Promise<void> {
     const waiting = new AbortController();
     let isDone = false;
     const end = work.then(() => {
@@ -192,7 +185,7 @@ export class PartitionProjection {
   async #readLog(
     from: bigint,
     to: bigint,
-    hold: BatchHold,
+    hold: BatchContext,
     onRecords: (records: readonly StoredRecord[]) => Promise<void>,
   ): Promise<void> {
     const { log, topics, batchFactsMax } = this.#parts;
