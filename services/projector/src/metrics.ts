@@ -1,31 +1,19 @@
 import { metrics } from '@makerbook/telemetry';
 import type { Changes } from './commit/gather-changes.js';
 import type { LoggedFact } from './fold/read-facts.js';
-
-/** What the gauges are read from, when they are scraped. */
-export interface ProjectionState {
-  /** Messages between the rows and the log's end, by partition. */
-  readonly lag: () => ReadonlyMap<number, bigint>;
-  /** Milliseconds since 1970. */
-  readonly nowMs: () => number;
-  readonly ownedPartitions: () => number;
-  readonly heldOrders: () => number;
-  readonly quarantinedMakers: () => number;
-  /** Time of the newest block that was folded, in seconds since 1970, by partition. */
-  readonly newestBlocks: () => ReadonlyMap<number, number>;
-}
+import type { Projector } from './own/project-log.js';
 
 export interface ProjectorMeters {
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
   readonly published: (messages: number, tookMs: number) => void;
-  /** What the facts led to has been published for the first time. @param nowMs milliseconds since 1970 */
-  readonly fed: (facts: readonly LoggedFact[], nowMs: number) => void;
+  /** What the facts led to has been published for the first time. */
+  readonly fed: (facts: readonly LoggedFact[]) => void;
   /** A partition was taken: assigned, or taken again after a failure. */
   readonly taken: () => void;
   readonly parked: () => void;
   readonly pruned: (rows: number) => void;
-  /** Starts the gauges. */
-  readonly observe: (state: ProjectionState) => void;
+  /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
+  readonly observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => void;
 }
 
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
@@ -66,41 +54,52 @@ export function createMetrics(): ProjectorMeters {
     taken: () => taken.add(1),
     parked: () => parked.add(1),
     pruned: (rows) => pruned.add(rows),
-    fed: (published, nowMs) => {
+    fed: (published) => {
       for (const { fact, timeMs } of published) {
         if (fact.type !== 'OrderCancelled' && fact.type !== 'BlockProcessed') continue;
-        delay.record(Math.max(0, nowMs - timeMs) / 1000, { type: fact.type });
+        delay.record(secondsSince(timeMs), { type: fact.type });
       }
     },
-    observe: (state) => {
-      const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });
-      gauge('projector_lag_messages', 'Messages between the rows and the end of the log').addCallback((result) => {
-        for (const [partition, messages] of state.lag()) result.observe(Number(messages), { partition });
-      });
-      gauge('projector_lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0').addCallback(
-        (result) => {
-          for (const [partition, messages] of state.lag()) {
-            const newest = newestFactMs.get(partition);
-            const seconds = messages === 0n || newest === undefined ? 0 : (state.nowMs() - newest) / 1000;
-            result.observe(Math.max(0, seconds), { partition });
-          }
-        },
+    observe: (owned, lag) => {
+      const gauge = (name: string, description: string, read: () => number | readonly PartitionValue[]) =>
+        meter.createObservableGauge(name, { description }).addCallback((result) => {
+          const values = read();
+          if (typeof values === 'number') result.observe(values);
+          else for (const [partition, value] of values) result.observe(value, { partition });
+        });
+      const states = () => [...owned.values()].map(({ taken }) => taken.state);
+      gauge('projector_lag_messages', 'Messages between the rows and the end of the log', () =>
+        [...lag()].map(([partition, messages]) => [partition, Number(messages)]),
       );
-      gauge('projector_feed_age_seconds', 'Age of the newest block on the feed').addCallback((result) => {
-        for (const [partition, seconds] of state.newestBlocks()) {
-          result.observe(Math.max(0, state.nowMs() / 1000 - seconds), { partition });
-        }
-      });
-      gauge('projector_partitions', 'Partitions owned').addCallback((result) =>
-        result.observe(state.ownedPartitions()),
+      gauge('projector_lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0', () =>
+        [...lag()].map(([partition, messages]) => {
+          const newest = newestFactMs.get(partition);
+          return [partition, messages === 0n || newest === undefined ? 0 : secondsSince(newest)];
+        }),
       );
-      gauge('projector_held_orders', 'Makers and open orders held in memory').addCallback((result) =>
-        result.observe(state.heldOrders()),
+      gauge('projector_feed_age_seconds', 'Age of the newest block on the feed', () =>
+        states().flatMap(({ rules, clock }): PartitionValue[] =>
+          clock.block < 0 ? [] : [[rules.partition, secondsSince(clock.seconds * 1000)]],
+        ),
       );
-      gauge(
-        'projector_quarantined_makers',
-        'Makers that cannot be folded, and whose orders are out of the book',
-      ).addCallback((result) => result.observe(state.quarantinedMakers()));
+      gauge('projector_partitions', 'Partitions owned', () => owned.size);
+      gauge('projector_held_orders', 'Makers and open orders held in memory', () =>
+        sum(states().map(({ makers }) => makers.size())),
+      );
+      gauge('projector_quarantined_makers', 'Makers that cannot be folded, and whose orders are out of the book', () =>
+        sum(states().map(({ quarantined }) => quarantined.size)),
+      );
     },
   };
+}
+
+type PartitionValue = readonly [partition: number, value: number];
+
+/** @param timeMs by a clock that may be ahead of this one */
+function secondsSince(timeMs: number): number {
+  return Math.max(0, Date.now() - timeMs) / 1000;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

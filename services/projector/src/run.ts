@@ -87,7 +87,7 @@ export async function runProjector(
       onFatal: fail,
     });
     closing.push(consumer.stop);
-    observe(projector, consumer, meters);
+    meters.observe(projector.owned, () => lagOf(projector, consumer));
     const pruning = startPruning({
       ...connections,
       makerEventsTopic: topics.makerEvents,
@@ -184,26 +184,11 @@ function createFrom(
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
     committed: meters.committed,
     published: meters.published,
-    fed: (facts) => meters.fed(facts, Date.now()),
+    fed: meters.fed,
     taken: meters.taken,
     nowMs: () => performance.now(),
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
     ...hooks,
-  });
-}
-
-function observe({ owned, ...projector }: Projector, consumer: PartitionConsumer, meters: ProjectorMeters): void {
-  const states = () => [...owned.values()].map(({ taken }) => taken.state);
-  meters.observe({
-    lag: () => lagOf({ ...projector, owned }, consumer),
-    nowMs: Date.now,
-    ownedPartitions: () => owned.size,
-    heldOrders: () => sum(states().map(({ makers }) => makers.size())),
-    newestBlocks: () =>
-      new Map(
-        states().flatMap(({ rules, clock }) => (clock.block < 0 ? [] : [[rules.partition, clock.seconds] as const])),
-      ),
-    quarantinedMakers: () => sum(states().map(({ quarantined }) => quarantined.size)),
   });
 }
 
@@ -233,8 +218,4 @@ function answerOf(check: Promise<void>): Promise<string> {
     () => 'ok',
     (error: Error) => error.message,
   );
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
