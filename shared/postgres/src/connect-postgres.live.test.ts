@@ -81,7 +81,7 @@ describe('a connection to Postgres', () => {
     await postgres.query('create table once (id integer primary key)');
     await postgres.query('insert into once values (1)');
     await expect(postgres.query('insert into once values (1)')).rejects.toThrow(InvariantBroken);
-    await expect(postgres.query('insert into once values (1)')).rejects.toMatchObject({ constraint: 'once_pkey' });
+    await expect(postgres.query('insert into once values (1)')).rejects.toThrow('once_pkey');
     await expect(postgres.query('select nothing from once')).rejects.toThrow(PostgresRefused);
     // A table that is missing is made by the projector's migrations.
     await expect(postgres.query('select * from nowhere')).rejects.toThrow(PostgresUnavailable);

@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { ServerConnection } from '@makerbook/settings';
 import { observePool, timeOperations } from '@makerbook/telemetry';
 import pg from 'pg';
-import { classify, PostgresUnavailable } from './failures.js';
+import { classify, PostgresUnavailable, unlessAway } from './failures.js';
 
 /** Its URL: `postgres://user:password@host:port/database`. */
 export interface PostgresOptions extends ServerConnection {
@@ -70,7 +70,7 @@ export function connectPostgres(options: PostgresOptions): Postgres {
     query: (text, values, name) => time(() => run(pool, text, values, name)),
     transaction: (work) => time(() => inTransaction(pool, work)),
     check: () => check(pool, connectTimeoutMs),
-    isThere: () => isThere(pool, connectTimeoutMs),
+    isThere: async () => (await unlessAway(check(pool, connectTimeoutMs).then(() => true))) ?? false,
     close: async () => {
       unobserve();
       await pool.end();
@@ -127,16 +127,6 @@ async function check(pool: pg.Pool, timeoutMs: number): Promise<void> {
   await pool.query(query).catch((error: unknown) => {
     throw classify(error);
   });
-}
-
-async function isThere(pool: pg.Pool, timeoutMs: number): Promise<boolean> {
-  try {
-    await check(pool, timeoutMs);
-    return true;
-  } catch (error) {
-    if (error instanceof PostgresUnavailable) return false;
-    throw error;
-  }
 }
 
 async function inTransaction<T>(pool: pg.Pool, work: (query: Query) => Promise<T>): Promise<T> {

@@ -8,13 +8,6 @@ export class PostgresUnavailable extends Error {
 /** A constraint of the read model refused a row: an invariant is broken, and a retry does not help. */
 export class InvariantBroken extends Error {
   override readonly name = 'InvariantBroken';
-  /** The constraint that refused the row, where Postgres names it. */
-  readonly constraint: string | undefined;
-
-  constructor(message: string, options: { constraint?: string | undefined; cause?: unknown } = {}) {
-    super(message, { cause: options.cause });
-    this.constraint = options.constraint;
-  }
 }
 
 /** Postgres refused the statement itself: a wrong schema, a missing right, a bug. A retry does not help. */
@@ -60,9 +53,8 @@ export function classify(error: unknown): PostgresUnavailable | InvariantBroken 
       return new PostgresUnavailable(`postgres is not available: ${said}`, { cause: error });
     }
     if (state.startsWith('23') || state.startsWith('22')) {
-      const { constraint, detail } = error;
-      const why = detail === undefined ? '' : `: ${detail}`;
-      return new InvariantBroken(`the read model refused a row: ${said}${why}`, { constraint, cause: error });
+      const why = error.detail === undefined ? '' : `: ${error.detail}`;
+      return new InvariantBroken(`the read model refused a row: ${said}${why}`, { cause: error });
     }
     return new PostgresRefused(`postgres refused: ${said}`, { cause: error });
   }

@@ -11,6 +11,7 @@ import {
   type RowsPosition,
   shapes,
 } from './projection-rows.js';
+import type { RowShape } from './row-shape.js';
 import { type ProjectionCommit, saveProjection } from './save-projection.js';
 
 /** Why a maker is not folded any more, and from where on. */
@@ -73,7 +74,12 @@ export function openProjectionStore(postgres: Postgres) {
 export async function readProjection(postgres: Pick<Postgres, 'query'>, partition: number): Promise<Projection> {
   const sql = 'select * from projections where partition = $1';
   const [row] = await postgres.query<StoredProjection>(sql, [partition], 'read projection');
-  return projectionOf(row ?? neverProjected);
+  return {
+    nextOffset: row?.next_offset ?? 0n,
+    blockParts: row?.block_parts ?? 0,
+    clock: { block: Number(row?.block_number ?? -1), seconds: Number(row?.block_timestamp ?? 0) },
+    clockMs: Number(row?.clock_ms ?? 0),
+  };
 }
 
 /** Reads what the owner of a partition begins with. From here on the partition has a row, as each commit needs it. */
@@ -111,16 +117,16 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
 export async function readMakers(postgres: Postgres, partition: number, makers: readonly Hex[]): Promise<MakerRows> {
   const values = [makers.map(byteaOf)];
   const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
-  const [makerRows, fundingRows, orderRows] = await Promise.all([
-    readPositioned(postgres, partition, own('makers'), values),
-    readPositioned(postgres, partition, own('funding'), values),
-    readPositioned(postgres, partition, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
+  const [makerRows, funding, orders] = await Promise.all([
+    readPositioned(postgres, partition, shapes.maker, own('makers'), values),
+    readPositioned(postgres, partition, shapes.funding, own('funding'), values),
+    readPositioned(postgres, partition, shapes.order, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
   ]);
   return {
-    makers: makerRows.rows.map((row) => shapes.maker.read(row)),
-    funding: fundingRows.rows.map((row) => shapes.funding.read(row)),
-    orders: orderRows.rows.map((row) => shapes.order.read(row)),
-    positions: [makerRows.position, fundingRows.position, orderRows.position],
+    makers: makerRows.rows,
+    funding: funding.rows,
+    orders: orders.rows,
+    positions: [makerRows.position, funding.position, orders.position],
   };
 }
 
@@ -134,12 +140,13 @@ export async function findKnownHashes(
   const { rows, position } = await readPositioned(
     postgres,
     partition,
+    shapes.hash,
     `select ${shapes.hash.list} from ${shapes.hashKey.given(1)} join hashes using (order_hash, maker)
      where state <> 'UNFOLDED'`,
     shapes.hashKey.toArrays(hashes),
     { name: 'find known hashes' },
   );
-  return { hashes: rows.map((row) => shapes.hash.read(row)), positions: [position] };
+  return { hashes: rows, positions: [position] };
 }
 
 /**
@@ -147,13 +154,14 @@ export async function findKnownHashes(
  * @param select takes the values as $1 and so on
  * @param options.name under which the statement is prepared
  */
-async function readPositioned(
+async function readPositioned<Row extends object>(
   postgres: Postgres,
   partition: number,
+  shape: RowShape<Row>,
   select: string,
   values: readonly unknown[],
   { orderBy, name }: { readonly orderBy?: string; readonly name?: string } = {},
-): Promise<{ readonly rows: readonly object[]; readonly position: RowsPosition }> {
+): Promise<{ readonly rows: readonly Row[]; readonly position: RowsPosition }> {
   const sql = `
     select found.*, next_offset, block_parts
     from (values ($${values.length + 1}::integer)) as asked (partition) left join projections using (partition)
@@ -163,7 +171,7 @@ async function readPositioned(
   const rows = await postgres.query<Read>(sql, [...values, partition], name);
   const { next_offset: nextOffset, block_parts: blockParts } = rows[0] ?? {};
   return {
-    rows: rows.filter(({ is_found }) => is_found !== null),
+    rows: rows.filter(({ is_found }) => is_found !== null).map((row) => shape.read(row)),
     position: { nextOffset: nextOffset ?? 0n, blockParts: blockParts ?? 0 },
   };
 }
@@ -174,23 +182,6 @@ interface StoredProjection {
   readonly block_number: bigint | null;
   readonly block_timestamp: bigint;
   readonly clock_ms: bigint;
-}
-
-const neverProjected: StoredProjection = {
-  next_offset: 0n,
-  block_parts: 0,
-  block_number: null,
-  block_timestamp: 0n,
-  clock_ms: 0n,
-};
-
-function projectionOf(row: StoredProjection): Projection {
-  return {
-    nextOffset: row.next_offset,
-    blockParts: row.block_parts,
-    clock: { block: Number(row.block_number ?? -1), seconds: Number(row.block_timestamp) },
-    clockMs: Number(row.clock_ms),
-  };
 }
 
 function quarantineOf(row: MakerRow): [Hex, Quarantine][] {
