@@ -8,7 +8,8 @@ import {
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
 import { readMakers, type ShownMakers, waitUntilShown } from './follow-makers.js';
-import type { Command } from './parse-command.js';
+import type { Outcome } from './outcome.js';
+import type { Decision } from './parse-command.js';
 
 export interface DecisionOptions {
   readonly prefix: string;
@@ -22,27 +23,18 @@ export interface DecisionOptions {
   readonly visibleWithinMs: number;
 }
 
-/** One of the commands that write facts. */
-export type Decision = Exclude<Command, { readonly do: 'topics' | 'list' | 'history' }>;
-
-/** A line for each maker, or for the service, and whether all is in effect. */
-export interface Decided {
-  readonly lines: string[];
-  readonly isInEffect: boolean;
-}
-
 /**
  * Writes the decision about each maker to the maker's own partition of the log, or the one about the service to its
  * partition, and waits until the projector has put it into `limit-orders.makers.v1`, where ingress and query see it. What
- * they cannot see in time is in the log all the same.
+ * they cannot see in time is in the log all the same, and the exit code is 1.
  * @throws LogUnavailable
  */
-export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Decided> {
+export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Outcome> {
   switch (decision.do) {
     case 'release': {
       // Nothing shows it: the projector logs that the maker is folded again.
       await appendFacts(log, eachOf(decision.makers, { type: 'QuarantineLifted' }, options), options);
-      return { lines: decision.makers.map((maker) => `${maker}: release written to the log`), isInEffect: true };
+      return { lines: decision.makers.map((maker) => `${maker}: release written to the log`), exitCode: 0 };
     }
     case 'cancel-only': {
       const { mode } = decision;
@@ -77,7 +69,7 @@ async function setAdmission(
   verb: keyof typeof admissions,
   makers: readonly Hex[],
   options: DecisionOptions,
-): Promise<Decided> {
+): Promise<Outcome> {
   const { type, admission, word } = admissions[verb];
   await appendFacts(log, eachOf(makers, { type }, options), options);
   const isShown = (maker: Hex) => (shown: ShownMakers) => shown.makers.get(maker)?.admission === admission;
@@ -89,9 +81,9 @@ async function setAdmission(
 }
 
 /** A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address, and nothing is written. */
-function refuseStrangers(strangers: readonly Hex[]): Decided {
+function refuseStrangers(strangers: readonly Hex[]): Outcome {
   const lines = strangers.map((maker) => `${maker} was never on the whitelist: add it first; nothing was written`);
-  return { lines, isInEffect: false };
+  return { lines, exitCode: 1 };
 }
 
 async function setLimits(
@@ -99,7 +91,7 @@ async function setLimits(
   { makers, limits, isReset }: Extract<Decision, { readonly do: 'set' }>,
   shown: ShownMakers['makers'],
   options: DecisionOptions,
-): Promise<Decided> {
+): Promise<Outcome> {
   const limitsOf = new Map(makers.map((maker) => [maker, { ...(isReset ? {} : shown.get(maker)?.limits), ...limits }]));
   const facts = [...limitsOf].map(([maker, own]): MakerEvent => {
     return { type: 'MakerLimitsSet', maker, limits: own, cause: causeOf(options) };
@@ -160,7 +152,7 @@ async function awaitShown(
   log: Log,
   awaited: readonly Awaited[],
   { prefix, visibleWithinMs }: DecisionOptions,
-): Promise<Decided> {
+): Promise<Outcome> {
   const isAll = (shown: ShownMakers) => awaited.every(([, , isShown]) => isShown(shown));
   const shown = await waitUntilShown(log, { prefix, withinMs: visibleWithinMs }, isAll);
   const lines = awaited.map(([name, effect, isShown]) =>
@@ -168,5 +160,5 @@ async function awaitShown(
       ? `${name}${effect}`
       : `${name}: written to the log, but not yet visible to the services: is the projector running?`,
   );
-  return { lines, isInEffect: isAll(shown) };
+  return { lines, exitCode: isAll(shown) ? 0 : 1 };
 }

@@ -6,12 +6,11 @@ import { createLogger } from '@makerbook/telemetry';
 import { migrateSettings, readEnvironment } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
-import { answerWords, runCommand } from './run.js';
+import type { Command } from './parse-command.js';
+import { readCommand, runCommand } from './run.js';
 
 try {
-  const words = process.argv.slice(2);
-  const isMigration = words.length === 1 && words[0] === 'migrate';
-  const { lines, exitCode } = isMigration ? await runMigration() : (answerWords(words) ?? (await runOnLog(words)));
+  const { lines, exitCode } = await answer(readCommand(process.argv.slice(2)));
   console.log(lines.join('\n'));
   process.exitCode = exitCode;
 } catch (error) {
@@ -19,16 +18,16 @@ try {
   process.exitCode = 1;
 }
 
-function runMigration(): Promise<Outcome> {
-  return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
-}
-
-async function runOnLog(words: readonly string[]): Promise<Outcome> {
+async function answer(command: Command | Outcome): Promise<Outcome> {
+  if ('lines' in command) return command;
+  if (command.do === 'migrate') {
+    return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
+  }
   const settings = readEnvironment(process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
   const context = { commandId: randomUUID(), nowMs: Date.now(), user: userOfMachine() };
-  const outcome = await runCommand(log, words, settings, context);
+  const outcome = await runCommand(log, command, settings, context);
   await log.close();
   return outcome;
 }

@@ -5,7 +5,7 @@ import { connectLog, type Log, type LogRecord, PoisonRecord, partitionOf, type S
 import { testParts } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import { readEnvironment } from './env.js';
-import { runCommand } from './run.js';
+import { readCommand, runCommand } from './run.js';
 
 const prefix = `parked-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
@@ -21,8 +21,12 @@ beforeAll(async () => {
 });
 afterAll(() => log.close());
 
-const run = (...words: string[]) =>
-  runCommand(log, ['parked', ...words], settings, { commandId: 'c-1', nowMs: 0, user: 'alice' });
+async function run(...words: string[]) {
+  const command = readCommand(['parked', ...words]);
+  if ('lines' in command) return command;
+  if (command.do === 'migrate') throw new Error('it needs no log');
+  return runCommand(log, command, settings, { commandId: 'c-1', nowMs: 0, user: 'alice' });
+}
 
 async function append(...records: Pick<LogRecord, 'partition' | 'value' | 'headers'>[]): Promise<void> {
   const appender = log.createAppender({ timeoutMs: 60_000 });

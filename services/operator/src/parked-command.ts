@@ -1,12 +1,7 @@
 import type { Log } from '@makerbook/kafka';
-import {
-  listParked,
-  type ParkedMessage,
-  type Resolution,
-  type ResolveOptions,
-  resolveParked,
-} from './handle-parked.js';
+import { listParked, type ParkedMessage, type ResolveOptions, resolveParked } from './handle-parked.js';
 import type { Outcome } from './outcome.js';
+import type { ParkedCommand } from './parse-command.js';
 
 export const parkedUsage = [
   'parked list [--json]           shows the messages that could not be handled, and are not dealt with',
@@ -15,33 +10,27 @@ export const parkedUsage = [
   'parked discard <id> …          notes that they are dealt with',
 ];
 
-const resolutions: Readonly<Record<string, Resolution>> = { replay: 'replayed', discard: 'discarded' };
+const resolutions = { replay: 'replayed', discard: 'discarded' } as const;
 
-/** Runs `parked …`; undefined where the words are no such command. */
 export async function runParked(
   log: Log,
-  [verb, ...rest]: readonly string[],
+  { verb, ids, isJson }: ParkedCommand,
   options: ResolveOptions,
-): Promise<Outcome | undefined> {
-  if (verb === 'list' && (rest.length === 0 || (rest.length === 1 && rest[0] === '--json'))) {
+): Promise<Outcome> {
+  if (verb === 'list') {
     const open = (await listParked(log, options.prefix)).filter(({ resolution }) => resolution === undefined);
-    if (rest.length > 0) return { lines: [JSON.stringify(open, null, 2)], exitCode: 0 };
+    if (isJson) return { lines: [JSON.stringify(open, null, 2)], exitCode: 0 };
     return { lines: open.length === 0 ? ['nothing is parked'] : open.map(summarise), exitCode: 0 };
   }
-  if (rest.length === 0) return undefined;
   if (verb === 'show') {
     const parked = new Map((await listParked(log, options.prefix)).map((message) => [message.id, message]));
-    const lines = rest.flatMap((id) => tell(id, parked.get(id)));
-    return { lines, exitCode: rest.every((id) => parked.has(id)) ? 0 : 1 };
+    const lines = ids.flatMap((id) => tell(id, parked.get(id)));
+    return { lines, exitCode: ids.every((id) => parked.has(id)) ? 0 : 1 };
   }
-  const resolution = verb === undefined ? undefined : resolutions[verb];
-  if (resolution === undefined) return undefined;
-  const resolved = await resolveParked(log, resolution, rest, options);
+  const resolved = await resolveParked(log, resolutions[verb], ids, options);
   return {
-    lines: resolved.map((one) =>
-      one.outcome === 'refused' ? `${one.id}: ${one.reason}` : `${one.id}: ${one.outcome}`,
-    ),
-    exitCode: resolved.every(({ outcome }) => outcome === resolution) ? 0 : 1,
+    lines: resolved.map((one) => `${one.id}: ${one.outcome === 'refused' ? one.reason : one.outcome}`),
+    exitCode: resolved.some(({ outcome }) => outcome === 'refused') ? 1 : 0,
   };
 }
 

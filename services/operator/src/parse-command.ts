@@ -5,10 +5,24 @@ import { z } from 'zod';
 
 /** What an operator asks for. */
 export type Command =
+  | { readonly do: 'migrate' }
   | { readonly do: 'topics' }
+  | ParkedCommand
+  | Decision
   | { readonly do: 'list'; readonly isJson: boolean }
   /** Without a maker: what was decided about the whole service. */
-  | { readonly do: 'history'; readonly maker: Hex | undefined; readonly isJson: boolean }
+  | { readonly do: 'history'; readonly maker: Hex | undefined; readonly isJson: boolean };
+
+export interface ParkedCommand {
+  readonly do: 'parked';
+  readonly verb: 'list' | 'show' | 'replay' | 'discard';
+  /** None of `list`, one at least of the others. */
+  readonly ids: readonly string[];
+  readonly isJson: boolean;
+}
+
+/** One of the commands that write facts. */
+export type Decision =
   | ({ readonly do: 'add' | 'suspend' | 'remove' | 'release'; readonly makers: readonly Hex[] } & Justified)
   /** `isReset`: limits that are not named are the service's again; otherwise they stay. */
   | ({
@@ -43,14 +57,18 @@ const options = {
 };
 const justified = ['by', 'reason'];
 const optionsOf: Readonly<Record<string, readonly string[]>> = {
-  add: justified,
-  suspend: justified,
-  remove: justified,
-  release: justified,
-  'cancel-only': justified,
-  set: [...justified, 'open-orders', 'orders-per-second', 'burst', 'default'],
-  list: ['json'],
-  history: ['json'],
+  'makers add': justified,
+  'makers suspend': justified,
+  'makers remove': justified,
+  'makers release': justified,
+  'makers cancel-only': justified,
+  'makers set': [...justified, 'open-orders', 'orders-per-second', 'burst', 'default'],
+  'makers list': ['json'],
+  'makers history': ['json'],
+  'parked list': ['json'],
+  'parked show': [],
+  'parked replay': [],
+  'parked discard': [],
 };
 
 /** @param words of the command line */
@@ -58,11 +76,15 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
   const parsed = readOptions(words);
   if ('wrong' in parsed) return parsed;
   const { values, positionals } = parsed;
-  const [topic, verb = '', ...rest] = positionals;
-  if (topic === 'topics' && positionals.length === 1 && words.length === 1) return { do: 'topics' };
-  const allowed = topic === 'makers' ? optionsOf[verb] : undefined;
+  const [group, verb = '', ...rest] = positionals;
+  if (words.length === 1 && (group === 'migrate' || group === 'topics')) return { do: group };
+  const allowed = optionsOf[`${group} ${verb}`];
   if (allowed === undefined || !Object.keys(values).every((name) => allowed.includes(name))) return { wrong: [] };
   const isJson = values.json === true;
+  if (group === 'parked') {
+    if ((verb === 'list') !== (rest.length === 0)) return { wrong: [] };
+    return { do: group, verb: verb as ParkedCommand['verb'], ids: rest, isJson };
+  }
   if (verb === 'list') return rest.length === 0 ? { do: 'list', isJson } : { wrong: [] };
   const { by, reason } = values;
   const said = cause.safeParse({ kind: 'operator', commandId: 'command', by, reason });

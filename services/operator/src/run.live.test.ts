@@ -13,8 +13,8 @@ import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
 import { settingsTable } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { migrateSettings, readEnvironment, settings as spec } from './env.js';
-import { answerWords, runCommand } from './run.js';
+import { migrateSettings, type OperatorSettings, readEnvironment, settings as spec } from './env.js';
+import { type CommandContext, readCommand, runCommand } from './run.js';
 
 const prefix = `operator-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
@@ -35,8 +35,14 @@ beforeAll(() => {
 afterAll(() => log.close());
 
 const cause = { kind: 'operator', commandId: 'command-1', by: 'alice' };
-const run = (...words: string[]) =>
-  runCommand(log, words, settings, { commandId: 'command-1', nowMs: 1_700_000_000_000, user: 'alice' });
+const context = { commandId: 'command-1', nowMs: 1_700_000_000_000, user: 'alice' };
+const run = (...words: string[]) => runWith(words, settings, context);
+async function runWith(words: readonly string[], settings: OperatorSettings, context: CommandContext) {
+  const command = readCommand(words);
+  if ('lines' in command) return command;
+  if (command.do === 'migrate') throw new Error('it needs no log');
+  return runCommand(log, command, settings, context);
+}
 
 /** All facts of the log, with partition and key; those of one key in their order. */
 async function readLog(wanted?: string): Promise<unknown[]> {
@@ -75,7 +81,7 @@ describe('the operator', () => {
     expect(first).toEqual({ lines: Object.values(names).map((name) => `${name}: created`), exitCode: 0 });
     expect((await run('topics')).lines).toEqual(Object.values(names).map((name) => `${name}: existed`));
     const other = { ...settings, PARTITIONS: 8 };
-    const differs = await runCommand(log, ['topics'], other, { commandId: 'c', nowMs: 0, user: 'alice' });
+    const differs = await runWith(['topics'], other, { commandId: 'c', nowMs: 0, user: 'alice' });
     expect(differs.exitCode).toBe(1);
     expect(differs.lines[0]).toMatch(/existed, but .*4.*8|existed, but .*8.*4/);
   });
@@ -83,7 +89,7 @@ describe('the operator', () => {
   test('writes a decision to the maker’s own partition, and reports where the services do not see it yet', async () => {
     const words = ['makers', 'add', maker.toUpperCase().replace('0X', '0x')];
     const hasty = { ...settings, VISIBLE_WITHIN_MS: 2000 };
-    const outcome = await runCommand(log, words, hasty, {
+    const outcome = await runWith(words, hasty, {
       commandId: 'command-1',
       nowMs: 1_700_000_000_000,
       user: 'alice',
@@ -202,13 +208,13 @@ describe('the operator', () => {
     const { lines, exitCode } = await run(...words);
     expect(lines).toContainEqual(expect.stringMatching(/^makers list/));
     expect(exitCode).toBe(1);
-    expect(answerWords(words)).toEqual({ lines, exitCode });
+    expect(readCommand(words)).toEqual({ lines, exitCode });
   });
 
   test('who asks for the usage gets it, without the log; a command does need it', () => {
-    expect(answerWords(['makers', '--help'])).toMatchObject({ exitCode: 0 });
-    expect(answerWords(['makers', 'list'])).toBeUndefined();
-    expect(answerWords(['parked', 'list'])).toBeUndefined();
+    expect(readCommand(['makers', '--help'])).toMatchObject({ exitCode: 0 });
+    expect(readCommand(['makers', 'list'])).toMatchObject({ do: 'list' });
+    expect(readCommand(['parked', 'list'])).toMatchObject({ do: 'parked' });
   });
 
   test.each([

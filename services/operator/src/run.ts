@@ -5,7 +5,7 @@ import type { OperatorSettings } from './env.js';
 import { readMakers } from './follow-makers.js';
 import type { Outcome } from './outcome.js';
 import { parkedUsage, runParked } from './parked-command.js';
-import { type NoCommand, parseCommand } from './parse-command.js';
+import { type Command, parseCommand } from './parse-command.js';
 import { type PastDecision, readHistory } from './read-history.js';
 
 const usage = [
@@ -32,38 +32,27 @@ export interface CommandContext {
   readonly user: string;
 }
 
-/** Answers words that need no log: those that ask for the usage, or are no command. Undefined for a command. */
-export function answerWords(words: readonly string[]): Outcome | undefined {
+/** What the words ask for; the answer where they ask for the usage, or are no command. */
+export function readCommand(words: readonly string[]): Command | Outcome {
   if (words.includes('--help')) return { lines: usage, exitCode: 0 };
-  if (words[0] === 'parked') return words.length > 1 ? undefined : refuse({ wrong: [] });
   const command = parseCommand(words);
-  return 'wrong' in command ? refuse(command) : undefined;
+  if (!('wrong' in command)) return command;
+  return { lines: command.wrong.length > 0 ? [...command.wrong] : usage, exitCode: 1 };
 }
 
-function refuse({ wrong }: NoCommand): Outcome {
-  return { lines: wrong.length > 0 ? [...wrong] : usage, exitCode: 1 };
-}
-
-/** Runs one command of the operator. An unknown command prints the usage. */
+/** Runs one command of the operator that needs the log. */
 export async function runCommand(
   log: Log,
-  words: readonly string[],
+  command: Exclude<Command, { readonly do: 'migrate' }>,
   settings: OperatorSettings,
   { commandId, nowMs, user }: CommandContext,
 ): Promise<Outcome> {
   const { TOPIC_PREFIX: prefix, PARTITIONS: partitions } = settings;
-  if (words[0] === 'parked') {
-    const outcome = await runParked(log, words.slice(1), { prefix, partitions, commandId });
-    return outcome ?? refuse({ wrong: [] });
-  }
-  const command = parseCommand(words);
-  if ('wrong' in command) return refuse(command);
   switch (command.do) {
-    case 'topics': {
-      const replicationFactor = settings.TOPIC_REPLICATION_FACTOR;
-      const { lines, isAsConfigured } = await createTopics(log, { prefix, partitions, replicationFactor });
-      return { lines, exitCode: isAsConfigured ? 0 : 1 };
-    }
+    case 'topics':
+      return createTopics(log, { prefix, partitions, replicationFactor: settings.TOPIC_REPLICATION_FACTOR });
+    case 'parked':
+      return runParked(log, command, { prefix, partitions, commandId });
     case 'list':
       return { lines: await listMakers(log, prefix, command.isJson), exitCode: 0 };
     case 'history': {
@@ -73,16 +62,7 @@ export async function runCommand(
     default: {
       const { by = user, reason } = command;
       const visibleWithinMs = settings.VISIBLE_WITHIN_MS;
-      const { lines, isInEffect } = await decide(log, command, {
-        prefix,
-        partitions,
-        commandId,
-        by,
-        reason,
-        nowMs,
-        visibleWithinMs,
-      });
-      return { lines, exitCode: isInEffect ? 0 : 1 };
+      return decide(log, command, { prefix, partitions, commandId, by, reason, nowMs, visibleWithinMs });
     }
   }
 }
