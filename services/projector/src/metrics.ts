@@ -3,13 +3,17 @@ import type { Changes } from './commit/gather-changes.js';
 import type { LoggedFact } from './fold/read-facts.js';
 import type { Projector } from './own/project-log.js';
 
-export interface ProjectorMeters {
+/** What the work on partitions is measured by. */
+export interface ProjectionMeters {
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
   readonly published: (messages: number, tookMs: number) => void;
   /** What the facts led to has been published for the first time. */
   readonly fed: (facts: readonly LoggedFact[]) => void;
   /** A partition was taken: assigned, or taken again after a failure. */
   readonly taken: () => void;
+}
+
+export interface ProjectorMeters extends ProjectionMeters {
   readonly parked: () => void;
   readonly pruned: (rows: number) => void;
   /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */

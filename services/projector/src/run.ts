@@ -94,7 +94,6 @@ export async function runProjector(
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
       intervalMs: PRUNE_INTERVAL_MS,
-      nowMs: Date.now,
       pruned: meters.pruned,
       logger,
     });
@@ -182,11 +181,7 @@ function createFrom(
     ...foldBounds(settings),
     // A reading takes three connections; the others wait here, and not for a connection until they are given up.
     reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
-    committed: meters.committed,
-    published: meters.published,
-    fed: meters.fed,
-    taken: meters.taken,
-    nowMs: () => performance.now(),
+    meters,
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
     ...hooks,
   });

@@ -159,10 +159,11 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
     partitions: plan.partitions,
     routingGraceSeconds: GRACE_SECONDS,
     ...plan.projector,
-    taken: () => {
-      for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
+    meters: {
+      taken: () => {
+        for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
+      },
     },
-    nowMs: () => life.nowMs(),
     wait: (ms, signal) => life.wait(ms, signal),
   });
   const onParked = ({ partition, offset, headers }: StoredRecord) => {

@@ -9,6 +9,7 @@ import {
   type RowsPosition,
 } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
+import type { ProjectionMeters } from '../metrics.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
 import type { Semaphore } from './semaphore.js';
@@ -20,9 +21,7 @@ export interface CommitParts {
   readonly store: ProjectionStore;
   /** Commits of all partitions of the process. */
   readonly commits: Semaphore;
-  readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
-  /** A monotonic clock, for measuring alone. */
-  readonly nowMs: () => number;
+  readonly meters: Partial<ProjectionMeters>;
   /** Resolves after the time, or once the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
@@ -143,8 +142,8 @@ export class RowCommitter {
 
   async #commit(changes: Changes, target: Projection): Promise<void> {
     const { makers, quarantined, rules } = this.#state;
-    const { nowMs, onStep } = this.#parts;
-    const startedAtMs = nowMs();
+    const { meters, onStep } = this.#parts;
+    const startedAtMs = performance.now();
     // All of it is described before anything is awaited: the fold goes on meanwhile.
     const rows = describeRows(changes, makers, quarantined);
     for (const maker of changes.makers) {
@@ -156,7 +155,7 @@ export class RowCommitter {
       await this.#save(rows, target);
     });
     this.#committed = target;
-    this.#parts.committed(rules.partition, changes, nowMs() - startedAtMs);
+    meters.committed?.(rules.partition, changes, performance.now() - startedAtMs);
     await onStep?.('after commit', rules.partition);
   }
 

@@ -29,3 +29,15 @@ export function readFact(record: StoredRecord, partitions: number): LoggedFact {
     record,
   };
 }
+
+/** Reads the records that can be read. */
+export function readFacts(records: readonly StoredRecord[], partitions: number): LoggedFact[] {
+  return records.flatMap((record) => {
+    try {
+      return [readFact(record, partitions)];
+    } catch (error) {
+      if (error instanceof PoisonRecord) return [];
+      throw error;
+    }
+  });
+}

@@ -3,7 +3,6 @@ import {
   type BatchContext,
   FatalError,
   type PartitionBatch,
-  PoisonRecord,
   PublisherFenced,
   RetryableError,
   type StoredRecord,
@@ -21,12 +20,9 @@ import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import { PartitionProjection, type ProjectionParts } from './project-partition.js';
 import { type TakenPartition, takePartition } from './take-partition.js';
 
-export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined' | 'readFact'> {
-  /** How many partitions the topic has. */
-  readonly partitions: number;
+export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined'> {
   /** More makers than these do not break by themselves: it is the fold, and the process stops before it harms them all. */
   readonly quarantinedMakersMax: number;
-  readonly taken: () => void;
 }
 
 /** The handler of the consumer loop; its functions fit `ConsumeOptions`. */
@@ -59,14 +55,6 @@ export function createProjector(parts: ProjectorParts): Projector {
         `${quarantined.size} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`,
       );
     },
-    readFact: (record) => {
-      try {
-        return readFact(record, parts.partitions);
-      } catch (error) {
-        if (error instanceof PoisonRecord) return undefined;
-        throw error;
-      }
-    },
   };
 
   async function take(partition: number): Promise<PartitionProjection> {
@@ -75,7 +63,7 @@ export function createProjector(parts: ProjectorParts): Projector {
     const one = new PartitionProjection(taken, projectionParts);
     owned.set(partition, one);
     assertNotReplaced(partition, taken);
-    parts.taken();
+    parts.meters.taken?.();
     return one;
   }
 

@@ -1,6 +1,6 @@
 import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
 import { advanceLog } from '@makerbook/domain';
-import type { BatchContext, StoredRecord } from '@makerbook/kafka';
+import type { BatchContext } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
 import {
   advanceMaker,
@@ -14,7 +14,7 @@ import {
   moveTo,
 } from '../fold/fold-facts.js';
 import { isLoaded, type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
-import type { LoggedFact } from '../fold/read-facts.js';
+import { type LoggedFact, readFacts } from '../fold/read-facts.js';
 import { releaseMaker } from '../fold/release-makers.js';
 import { readRange } from './read-range.js';
 import type { OwningParts, TakenPartition } from './take-partition.js';
@@ -25,34 +25,27 @@ export interface ProjectionParts extends OwningParts {
   /** Bounds on what is folded and not being committed: then the fold waits. */
   readonly commitTransitionsMax: number;
   readonly commitFactsMax: number;
-  /** Reads a record of the log; undefined where it cannot be read, and was parked. */
-  readonly readFact: (record: StoredRecord) => LoggedFact | undefined;
-  readonly published: (messages: number, tookMs: number) => void;
-  /** What these facts led to is on the feeds, and was not before. */
-  readonly fed: (facts: readonly LoggedFact[]) => void;
+  /** How many partitions the topic has. */
+  readonly partitions: number;
   /** Readings of makers that are under way at once, of all partitions of the process. */
   readonly reads: LoadParts['reads'];
 }
 
 /** The flow of one partition: fold the facts, publish what they lead to, and have the rows committed behind it. */
 export class PartitionProjection {
-  readonly #taken: TakenPartition;
+  readonly taken: TakenPartition;
   readonly #parts: ProjectionParts;
   readonly #load: LoadParts;
 
   constructor(taken: TakenPartition, parts: ProjectionParts) {
-    this.#taken = taken;
+    this.taken = taken;
     this.#parts = parts;
     this.#load = { store: parts.store, reads: parts.reads, committer: taken.committer };
   }
 
-  get taken(): TakenPartition {
-    return this.#taken;
-  }
-
   /** The next fact to be folded. */
   get position(): bigint {
-    return this.#taken.state.nextOffset;
+    return this.taken.state.nextOffset;
   }
 
   /**
@@ -61,7 +54,7 @@ export class PartitionProjection {
    * @param nextOffset behind them
    */
   async project(facts: readonly LoggedFact[], nextOffset: bigint, hold: BatchContext): Promise<void> {
-    const { state, committer } = this.#taken;
+    const { state, committer } = this.taken;
     committer.assertGood();
     hold.assertOwned();
     await loadFacts(state, facts, this.#load);
@@ -72,34 +65,25 @@ export class PartitionProjection {
     moveTo(state, nextOffset);
     await this.#publish(hold);
     const { published } = state.rules;
-    this.#parts.fed(facts.filter(({ offset }) => published === undefined || offset > published.offset));
+    this.#parts.meters.fed?.(facts.filter(({ offset }) => published === undefined || offset > published.offset));
     this.#evict();
   }
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
   async catchUp(offset: bigint, hold: BatchContext): Promise<void> {
-    const { readFact } = this.#parts;
-    await this.#readLog(this.position, offset, hold, async (records) => {
-      const last = records.at(-1);
-      if (last !== undefined)
-        await this.project(
-          records.flatMap((record) => readFact(record) ?? []),
-          last.offset + 1n,
-          hold,
-        );
-    });
+    await this.#readLog(this.position, offset, hold, (facts, nextOffset) => this.project(facts, nextOffset, hold));
     if (this.position < offset) await this.project([], offset, hold);
   }
 
   /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
   async close(isInOrder: boolean): Promise<void> {
-    const { committer, publisher } = this.#taken;
+    const { committer, publisher } = this.taken;
     await (isInOrder ? committer.leave() : committer.close());
     await publisher.close();
   }
 
   async #fold(logged: LoggedFact, hold: BatchContext): Promise<void> {
-    const { state } = this.#taken;
+    const { state } = this.taken;
     const { fact } = logged;
     if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
     // It concerns the other chain-watchers alone.
@@ -111,7 +95,7 @@ export class PartitionProjection {
   }
 
   async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
-    const { state } = this.#taken;
+    const { state } = this.taken;
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {
@@ -128,34 +112,32 @@ export class PartitionProjection {
   }
 
   #release(logged: Logged<QuarantineLifted>, hold: BatchContext): Promise<void> {
-    const { readFact } = this.#parts;
-    return releaseMaker(this.#taken.state, logged, {
+    return releaseMaker(this.taken.state, logged, {
       ...this.#load,
-      readFacts: (from, to, onFacts) =>
-        this.#readLog(from, to, hold, (records) => onFacts(records.flatMap((record) => readFact(record) ?? []))),
+      readFacts: (from, to, onFacts) => this.#readLog(from, to, hold, onFacts),
     });
   }
 
   #isFull(): boolean {
-    const { transitions, facts } = this.#taken.state.gathered;
+    const { transitions, facts } = this.taken.state.gathered;
     return transitions >= this.#parts.commitTransitionsMax || facts >= this.#parts.commitFactsMax;
   }
 
   /** Publishes what was folded, and has it committed; waits while too much is waiting for that. */
   async #publish(hold: BatchContext): Promise<void> {
-    const { state, committer, publisher } = this.#taken;
+    const { state, committer, publisher } = this.taken;
     const { partition } = state.rules;
-    const { nowMs, onStep, published } = this.#parts;
+    const { meters, onStep } = this.#parts;
     hold.assertOwned();
     for (const { record, reason } of state.toPark) await hold.park(record, reason);
     state.toPark.length = 0;
     if (state.unpublished.length > 0) {
       await onStep?.('before publish', partition);
-      const startedAtMs = nowMs();
+      const startedAtMs = performance.now();
       const { unpublished } = state;
       const attributes = { 'messaging.destination.partition.id': String(partition) };
       await inSendSpan(this.#parts.topics.book, unpublished.length, attributes, () => publisher.publish(unpublished));
-      published(unpublished.length, nowMs() - startedAtMs);
+      meters.published?.(unpublished.length, performance.now() - startedAtMs);
       await onStep?.('after publish', partition);
       state.unpublished.length = 0;
     }
@@ -182,17 +164,20 @@ export class PartitionProjection {
     }
   }
 
+  /** Reads facts that were given before; what cannot be read was parked then. */
   async #readLog(
     from: bigint,
     to: bigint,
     hold: BatchContext,
-    onRecords: (records: readonly StoredRecord[]) => Promise<void>,
+    onFacts: (facts: readonly LoggedFact[], nextOffset: bigint) => Promise<void>,
   ): Promise<void> {
-    const { log, topics, batchFactsMax } = this.#parts;
-    const { partition } = this.#taken.state.rules;
+    const { log, topics, batchFactsMax, partitions } = this.#parts;
+    const { partition } = this.taken.state.rules;
     const reading = new AbortController();
     const range = { topic: topics.makerEvents, partition, from, to };
-    const work = readRange(log, range, batchFactsMax, reading.signal, onRecords);
+    const work = readRange(log, range, batchFactsMax, reading.signal, (records, nextOffset) =>
+      onFacts(readFacts(records, partitions), nextOffset),
+    );
     try {
       await this.#waitFor(work, hold);
     } finally {
@@ -203,7 +188,7 @@ export class PartitionProjection {
 
   /** Drops makers from memory where there are too many. */
   #evict(): void {
-    const { state, committer } = this.#taken;
+    const { state, committer } = this.taken;
     state.makers.evict((maker) => committer.isPinned(maker));
   }
 }

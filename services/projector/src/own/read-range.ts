@@ -19,7 +19,7 @@ export async function readRange(
   { topic, partition, from, to }: LogRange,
   recordsMax: number,
   signal: AbortSignal,
-  onRecords: (records: readonly StoredRecord[]) => Promise<void>,
+  onRecords: (records: readonly StoredRecord[], nextOffset: bigint) => Promise<void>,
 ): Promise<void> {
   if (from >= to) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -32,9 +32,10 @@ export async function readRange(
     recordsMax,
     onRecords: async (_, records) => {
       const wanted = isDone || signal.aborted ? [] : records.filter(({ offset }) => offset < to);
-      if (wanted.length === 0) return;
+      const last = wanted.at(-1);
+      if (last === undefined) return;
       try {
-        await onRecords(wanted);
+        await onRecords(wanted, last.offset + 1n);
       } catch (error) {
         // Passed on as it is, and not as a failure of reading.
         isDone = true;

@@ -32,16 +32,13 @@ export async function foldLog(
 ): Promise<void> {
   const projector = createSilentProjector(parts, onProgress);
   const hold = { assertOwned: () => undefined, park: async () => undefined };
-  const left = [...targets.entries()];
-  const foldNext = async (): Promise<void> => {
-    for (let next = left.shift(); next !== undefined; next = left.shift()) {
-      const [partition, to] = next;
-      // What is between the rows and the offset a projector reads from the log itself.
-      await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
-      await projector.onRevoked(partition);
-    }
+  const turns = createSemaphore(PARTITIONS_AT_ONCE);
+  const fold = async (to: bigint, partition: number) => {
+    // What is between the rows and the offset a projector reads from the log itself.
+    await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
+    await projector.onRevoked(partition);
   };
-  await Promise.all(Array.from({ length: PARTITIONS_AT_ONCE }, foldNext));
+  await Promise.all(targets.map((to, partition) => turns.run(() => fold(to, partition))));
 }
 
 function createSilentProjector(
@@ -56,11 +53,7 @@ function createSilentProjector(
     transactionalIdPrefix: '',
     ...foldBounds(settings),
     reads: createSemaphore(2),
-    committed: (_partition, { facts }) => onProgress(facts),
-    published: () => undefined,
-    fed: () => undefined,
-    taken: () => undefined,
-    nowMs: () => performance.now(),
+    meters: { committed: (_partition, { facts }) => onProgress(facts) },
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
   });
 }

@@ -20,11 +20,7 @@ export function createTestProjector(parts: Given & Partial<ProjectorParts>): Pro
     quarantinedMakersMax: 10,
     commits: createSemaphore(2),
     reads: createSemaphore(2),
-    committed: () => undefined,
-    published: () => undefined,
-    fed: () => undefined,
-    taken: () => undefined,
-    nowMs: () => performance.now(),
+    meters: {},
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
     ...parts,
   });

@@ -228,12 +228,13 @@ class Run {
       createFencedPublisher: view.createFencedPublisher,
       topics,
       ...this.#plan.settings,
-      taken: () => {
-        this.#sums.takes += 1;
-        this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.nextOffset}`);
-        this.#options.onTaken?.(projector);
+      meters: {
+        taken: () => {
+          this.#sums.takes += 1;
+          this.#note(() => `${life.name} has taken the partition at ${this.#rows.tables.projection.nextOffset}`);
+          this.#options.onTaken?.(projector);
+        },
       },
-      nowMs: () => life.nowMs(),
       wait: (ms, signal) => life.wait(ms, signal),
     });
     return projector;
