@@ -21,7 +21,7 @@ describe('liveness', () => {
     expect(judgeLiveness(signs(), 60_000).isOk).toBe(true);
     expect(judgeLiveness(signs({}, 1_061_000), 60_000)).toMatchObject({
       isOk: false,
-      checks: { loop: 'no broker has answered the consumer loop for 61 s' },
+      checks: { loop: 'no broker has answered for 61 s' },
     });
   });
 

@@ -25,15 +25,9 @@ const kafkaSilenceMsMax = 15_000;
 const claimsSilenceMsMax = 30_000;
 
 /** Whether a restart would not help: both loops run, and some broker has answered lately where anything is read. */
-export function judgeLiveness({ nowMs, consumer, claims }: Signs, silenceMsMax: number): Health {
-  const silenceMs = nowMs - consumer.lastPollAtMs;
-  const loop =
-    consumer.state !== 'running'
-      ? `the consumer loop has ${consumer.state}`
-      : silenceMs > silenceMsMax
-        ? `no broker has answered the consumer loop for ${Math.round(silenceMs / 1000)} s`
-        : 'ok';
-  const lookMs = nowMs - claims.lastLookAtMs;
+export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
+  const loop = judgeLoop(signs, silenceMsMax);
+  const lookMs = signs.nowMs - signs.claims.lastLookAtMs;
   const looks =
     lookMs > claimsSilenceMsMax ? `the claims have not been looked at for ${Math.round(lookMs / 1000)} s` : 'ok';
   return { isOk: loop === 'ok' && looks === 'ok', checks: { loop, claims: looks } };
@@ -45,19 +39,12 @@ export function judgeLiveness({ nowMs, consumer, claims }: Signs, silenceMsMax: 
  * @param postgres `ok`, or why it does not answer
  */
 export function judgeReadiness(signs: Signs, postgres: string): Health {
-  const { nowMs, consumer, claims, commitsWaiting, lagMessages } = signs;
-  const silenceMs = nowMs - consumer.lastPollAtMs;
-  const kafka =
-    consumer.state !== 'running'
-      ? `the consumer loop has ${consumer.state}${signs.failure === undefined ? '' : `: ${signs.failure}`}`
-      : silenceMs > kafkaSilenceMsMax
-        ? `no broker has answered for ${Math.round(silenceMs / 1000)} s`
-        : 'ok';
+  const { consumer, claims, commitsWaiting, lagMessages } = signs;
   const waiting = [...new Map([...commitsWaiting, ...consumer.retrying])]
     .map(([partition, reason]) => `${partition}: ${reason}`)
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const checks = { kafka, postgres, claims: claims.waitFor ?? 'ok', partitions };
+  const checks = { kafka: judgeLoop(signs, kafkaSilenceMsMax), postgres, claims: claims.waitFor ?? 'ok', partitions };
   return {
     isOk: Object.values(checks).every((check) => check === 'ok'),
     checks,
@@ -66,4 +53,12 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
       lag: `${lagMessages} messages`,
     },
   };
+}
+
+function judgeLoop({ nowMs, consumer, failure }: Signs, silenceMsMax: number): string {
+  if (consumer.state !== 'running') {
+    return `the consumer loop has ${consumer.state}${failure === undefined ? '' : `: ${failure}`}`;
+  }
+  const silenceMs = nowMs - consumer.lastPollAtMs;
+  return silenceMs > silenceMsMax ? `no broker has answered for ${Math.round(silenceMs / 1000)} s` : 'ok';
 }
