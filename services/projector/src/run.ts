@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, serveOps } from '@makerbook/http';
-import { connectLog, type Log, type PartitionConsumer } from '@makerbook/kafka';
+import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
 import {
   claimWork,
   connectPostgres,
   openProjectionStore,
-  type Postgres,
   type PostgresOptions,
   verifySchema,
 } from '@makerbook/postgres';
@@ -37,14 +36,6 @@ export interface TestHooks {
 export interface RunningProjector extends Running {
   readonly opsPort: number;
   readonly failed: Promise<Error>;
-}
-
-/** What the projector is connected to. */
-interface Connections {
-  readonly postgres: Postgres;
-  /** Looks at the claims wait for nothing else. */
-  readonly claims: Postgres;
-  readonly log: Log;
 }
 
 /**
@@ -133,11 +124,7 @@ export async function runProjector(
   }
 }
 
-async function connect(
-  settings: ProjectorSettings,
-  { logger }: Telemetry,
-  closing: (() => Promise<void>)[],
-): Promise<Connections> {
+async function connect(settings: ProjectorSettings, { logger }: Telemetry, closing: (() => Promise<void>)[]) {
   const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
     // What a crash of Postgres takes back is folded again.
@@ -151,6 +138,7 @@ async function connect(
     applicationName: 'makerbook-projector',
   });
   closing.push(postgres.close);
+  // Looks at the claims wait for nothing else.
   const claims = connectPostgres({
     ...toPostgres,
     poolMax: 1,
@@ -168,7 +156,7 @@ async function connect(
 
 function createFrom(
   settings: ProjectorSettings,
-  { postgres, log }: Connections,
+  { postgres, log }: Awaited<ReturnType<typeof connect>>,
   meters: ProjectorMeters,
   hooks: TestHooks,
 ): Projector {
