@@ -27,7 +27,8 @@ export function describeRows(
       if (!one.draft.funding.has(token)) fundingDropped.push({ maker, token });
     }
   }
-  const { history, hashes, submitted, settled } = changes;
+  const { history, submitted, settled } = changes;
+  const hashes = [...changes.hashes.values()];
   return { makers, funding, fundingDropped, ...orderRows(changes), history, hashes, submitted, settled };
 }
 

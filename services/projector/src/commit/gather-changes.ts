@@ -6,7 +6,6 @@ import type { LoggedFact } from '../fold/read-facts.js';
 
 /** What became of an order since the commit before. */
 export interface TouchedOrder {
-  readonly maker: Address;
   /** It was accepted since. */
   readonly isNew: boolean;
   readonly isOpen: boolean;
@@ -22,7 +21,8 @@ export class Changes {
   readonly makers = new Set<Address>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
-  readonly #hashes = new Map<string, HashRow>();
+  /** What is to be remembered of hashes, by `hashKeyText`. */
+  readonly hashes = new Map<string, HashRow>();
   /** Orders that the log holds. */
   readonly submitted: HashKey[] = [];
   /** Cancellations that the log holds, and orders that were removed. */
@@ -33,15 +33,6 @@ export class Changes {
   newestFactMs: number | undefined;
   transitions = 0;
   facts = 0;
-
-  /** What is to be remembered of hashes. */
-  get hashes(): readonly HashRow[] {
-    return [...this.#hashes.values()];
-  }
-
-  hashOf(key: HashKey): HashRow | undefined {
-    return this.#hashes.get(hashKeyText(key));
-  }
 
   fact({ fact, timeMs }: LoggedFact): void {
     this.facts += 1;
@@ -59,7 +50,7 @@ export class Changes {
 
   /** The order of a maker in quarantine waits in the log. */
   unfolded({ maker, orderHash, order }: OrderSubmitted): void {
-    if (this.hashOf({ maker, orderHash }) !== undefined) return;
+    if (this.hashes.has(hashKeyText({ maker, orderHash }))) return;
     const { salt } = order;
     const [nonce, expiresAtSeconds] = [String(BigInt(order.nonce)), boundedSeconds(BigInt(order.expiresAt))];
     this.#remember({ maker, orderHash, state: 'UNFOLDED', salt, nonce, expiresAtSeconds });
@@ -77,7 +68,7 @@ export class Changes {
     const { orderHash } = order;
     // One that comes again when its nonce was passed, and is removed at once, may have been open when the commit began.
     const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
-    this.orders.set(orderHash, { maker, isNew, isOpen: kind !== 'OrderRemoved', order });
+    this.orders.set(orderHash, { isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {
       const [nonce, expiresAtSeconds] = [String(order.order.nonce), expirySeconds(order)];
       this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce, expiresAtSeconds });
@@ -98,7 +89,7 @@ export class Changes {
   }
 
   #remember(row: HashRow): void {
-    this.#hashes.set(hashKeyText(row), row);
+    this.hashes.set(hashKeyText(row), row);
   }
 }
 

@@ -29,10 +29,6 @@ export class HeldMakers {
     return this.#makers.get(maker);
   }
 
-  has(maker: Address): boolean {
-    return this.#makers.has(maker);
-  }
-
   /** Makers and open orders that are held. */
   size(): number {
     return this.#size;

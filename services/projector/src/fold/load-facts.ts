@@ -1,5 +1,5 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import type { Maker } from '@makerbook/domain';
+import { hashKeyText, type Maker } from '@makerbook/domain';
 import type { HashKey, ProjectionStore } from '@makerbook/postgres';
 import type { RowCommitter } from '../commit/commit-rows.js';
 import type { Semaphore } from '../commit/semaphore.js';
@@ -41,7 +41,7 @@ export async function readStored(
 
 /** Whether a fact about the maker can be folded without reading. */
 export function isLoaded(state: PartitionState, maker: Address): boolean {
-  return state.makers.has(maker) || state.quarantined.has(maker);
+  return state.makers.get(maker) !== undefined || state.quarantined.has(maker);
 }
 
 /**
@@ -62,7 +62,7 @@ export async function loadHashes(
   if (keys.length === 0) return;
   // Before Postgres is asked: what is committed meanwhile is found at one of the two places.
   const uncommitted = committer.uncommitted();
-  const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashOf(key) ?? []));
+  const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
   const { hashes: stored } = await committer.readRows(() => store.findKnownHashes(partition, keys));
   for (const row of [...stored, ...newer]) {
     const { state, nonce, expiresAtSeconds } = row;

@@ -138,7 +138,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
         (uncommitted) =>
           function (this: RowCommitter) {
             const changes = uncommitted.call(this);
-            return changes.map((one) => Object.assign(Object.create(one), { hashOf: () => undefined }));
+            return changes.map((one) => Object.assign(Object.create(one), { hashes: new Map() }));
           },
       ),
   },
