@@ -1,11 +1,4 @@
-import {
-  integer,
-  kafkaSettings,
-  opsSettings,
-  postgresSettings,
-  readSettings,
-  type SettingsOf,
-} from '@makerbook/settings';
+import { integer, kafkaSettings, opsSettings, postgresSettings, type SettingsOf } from '@makerbook/settings';
 
 export const settings = {
   ...kafkaSettings,
@@ -18,8 +11,3 @@ export const settings = {
 export const migrateSettings = { ...postgresSettings };
 
 export type OperatorSettings = SettingsOf<typeof settings>;
-
-/** @throws SettingsError naming what is missing or wrong */
-export function readEnvironment(environment: Record<string, string | undefined>): OperatorSettings {
-  return readSettings(settings, environment);
-}

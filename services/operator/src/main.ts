@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { connectLog } from '@makerbook/kafka';
 import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
-import { migrateSettings, readEnvironment } from './env.js';
+import { migrateSettings, settings as operatorSettings } from './env.js';
 import { migrateDatabase } from './migrate-database.js';
 import type { Outcome } from './outcome.js';
 import type { Command } from './parse-command.js';
@@ -23,7 +23,7 @@ async function answer(command: Command | Outcome): Promise<Outcome> {
   if (command.do === 'migrate') {
     return migrateDatabase(postgresConnection(readSettings(migrateSettings, process.env)));
   }
-  const settings = readEnvironment(process.env);
+  const settings = readSettings(operatorSettings, process.env);
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
   const context = { commandId: randomUUID(), nowMs: Date.now(), user: userOfMachine() };

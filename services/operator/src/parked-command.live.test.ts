@@ -3,14 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, type Log, type LogRecord, PoisonRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { readEnvironment } from './env.js';
+import { settings as spec } from './env.js';
 import { readCommand, runCommand } from './run.js';
 
 const prefix = `parked-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
 const brokers = testParts().kafkaBrokers;
-const settings = readEnvironment({ KAFKA_BROKERS: brokers, PARTITIONS: '4', TOPIC_PREFIX: prefix });
+const settings = readSettings(spec, { KAFKA_BROKERS: brokers, PARTITIONS: '4', TOPIC_PREFIX: prefix });
 const maker = `0x${randomBytes(20).toString('hex')}`;
 const home = partitionOf(maker, 4);
 let log: Log;

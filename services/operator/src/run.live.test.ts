@@ -11,15 +11,15 @@ import {
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { settingsTable } from '@makerbook/settings';
+import { readSettings, settingsTable } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { migrateSettings, type OperatorSettings, readEnvironment, settings as spec } from './env.js';
+import { migrateSettings, type OperatorSettings, settings as spec } from './env.js';
 import { type CommandContext, readCommand, runCommand } from './run.js';
 
 const prefix = `operator-${randomBytes(4).toString('hex')}.`;
 const names = topicNames(prefix);
 const brokers = testParts().kafkaBrokers;
-const settings = readEnvironment({
+const settings = readSettings(spec, {
   KAFKA_BROKERS: brokers,
   PARTITIONS: '4',
   TOPIC_PREFIX: prefix,
