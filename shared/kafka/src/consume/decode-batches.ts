@@ -1,11 +1,10 @@
-import { compressionsAlgorithmsByBitmask, crc32c } from '@platformatic/kafka';
+import { crc32c, Reader, readRecordsBatch } from '@platformatic/kafka';
 import type { StoredRecord } from '../log.js';
 import type { AbortedTransaction, FetchedPartition } from './fetch-request.js';
 
 const HEADER_BYTES = 61;
 const LENGTH_COVERS_FROM = 12;
 const CRC_COVERS_FROM = 21;
-const COMPRESSION_MASK = 0x07;
 const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
@@ -36,7 +35,6 @@ interface Batch {
   readonly lastOffset: bigint;
   readonly attributes: number;
   readonly producerId: bigint;
-  readonly count: number;
 }
 
 /**
@@ -64,7 +62,7 @@ export function decodeBatches(
         // A producer has one transaction at a time: its next marker ends it.
         aborted = aborted.filter((one) => !isOfBatch(one));
       } else if ((attributes & TRANSACTIONAL) === 0 || !aborted.some(isOfBatch)) {
-        for (const record of readRecords(batch, place, fromOffset, encoding)) {
+        for (const record of readRecords(batch.bytes, place, fromOffset, encoding)) {
           records.push(record);
         }
       }
@@ -92,7 +90,6 @@ function* wholeBatches(bytes: Buffer): Generator<Batch> {
       lastOffset: baseOffset + BigInt(bytes.readInt32BE(at + 23)),
       attributes: bytes.readInt16BE(at + 21),
       producerId: bytes.readBigInt64BE(at + 43),
-      count: bytes.readInt32BE(at + 57),
     };
     at = end;
   }
@@ -124,86 +121,20 @@ function describeUnreadable(
 }
 
 function readRecords(
-  batch: Batch,
-  { topic, partition }: { readonly topic: string; readonly partition: number },
+  bytes: Buffer,
+  place: { readonly topic: string; readonly partition: number },
   fromOffset: bigint,
   encoding: 'utf8' | 'latin1',
 ): StoredRecord[] {
-  const { bytes, baseOffset, attributes, count } = batch;
-  const content = decompress(batch);
-  const firstTimestamp = Number(bytes.readBigInt64BE(27));
-  const appendedAt = (attributes & LOG_APPEND_TIME) !== 0 ? Number(bytes.readBigInt64BE(35)) : undefined;
-  const records: StoredRecord[] = [];
-  const cursor = { at: 0 };
-  for (let index = 0; index < count; index += 1) {
-    const length = readVarint(content, cursor);
-    const end = cursor.at + length;
-    cursor.at += 1;
-    const timestampMs = appendedAt ?? firstTimestamp + readVarint(content, cursor);
-    if (appendedAt !== undefined) {
-      readVarint(content, cursor);
-    }
-    const offset = baseOffset + BigInt(readVarint(content, cursor));
-    if (offset >= fromOffset) {
-      const key = readText(content, cursor, 'utf8');
-      const value = readBytes(content, cursor);
-      const headers: Record<string, string> = {};
-      for (let left = readVarint(content, cursor); left > 0; left -= 1) {
-        const name = readText(content, cursor, 'utf8');
-        headers[name] = readText(content, cursor, encoding);
-      }
-      records.push({ topic, partition, offset, timestampMs, key, value, headers });
-    }
-    if (length < 0 || end > content.length || cursor.at > end) {
-      throw new Error('a record reaches beyond its length');
-    }
-    cursor.at = end;
-  }
-  return records;
-}
-
-function readBytes(content: Buffer, cursor: { at: number }): Buffer | null {
-  const length = readVarint(content, cursor);
-  if (length < 0) {
-    return null;
-  }
-  cursor.at += length;
-  return content.subarray(cursor.at - length, cursor.at);
-}
-
-function readText(content: Buffer, cursor: { at: number }, encoding: 'utf8' | 'latin1'): string {
-  const length = Math.max(0, readVarint(content, cursor));
-  cursor.at += length;
-  return content.toString(encoding, cursor.at - length, cursor.at);
-}
-
-/** Zigzag varint; by arithmetic beyond 28 bits, since timestamps take more than 32. */
-function readVarint(content: Buffer, cursor: { at: number }): number {
-  let value = 0;
-  let factor = 1;
-  for (;;) {
-    const byte = content[cursor.at];
-    if (byte === undefined) {
-      throw new Error('a record ends before its length');
-    }
-    cursor.at += 1;
-    value += (byte & 0x7f) * factor;
-    if (byte < 0x80) {
-      return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-    }
-    factor *= 128;
-  }
-}
-
-function decompress({ bytes, attributes }: Batch): Buffer {
-  const codec = attributes & COMPRESSION_MASK;
-  const content = bytes.subarray(HEADER_BYTES);
-  if (codec === 0) {
-    return content;
-  }
-  const algorithm = compressionsAlgorithmsByBitmask[codec];
-  if (algorithm === undefined) {
-    throw new Error(`the compression codec ${codec} is not known`);
-  }
-  return algorithm.decompressSync(content);
+  const { attributes, firstOffset, firstTimestamp, maxTimestamp, records } = readRecordsBatch(Reader.from(bytes));
+  const isStampedByBroker = (attributes & LOG_APPEND_TIME) !== 0;
+  const stored = records.map(({ offsetDelta, timestampDelta, key, value, headers }) => ({
+    ...place,
+    offset: firstOffset + BigInt(offsetDelta),
+    timestampMs: Number(isStampedByBroker ? maxTimestamp : firstTimestamp + timestampDelta),
+    key: key?.toString() ?? '',
+    value,
+    headers: Object.fromEntries(headers.map(([name, text]) => [String(name ?? ''), text?.toString(encoding) ?? ''])),
+  }));
+  return stored.filter(({ offset }) => offset >= fromOffset);
 }

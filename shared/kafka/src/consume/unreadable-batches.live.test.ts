@@ -96,7 +96,11 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
       {
         key: '',
         value: packed,
-        headers: { ...origin, 'parked-offset': '5', 'parked-reason': 'the compression codec 5 is not known' },
+        headers: {
+          ...origin,
+          'parked-offset': '5',
+          'parked-reason': 'Unsupported compression algorithm with bitmask 5',
+        },
       },
     ]);
   } finally {
