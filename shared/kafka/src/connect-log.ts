@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ListOffsetTimestamps } from '@platformatic/kafka';
 import { Cluster } from './cluster/cluster.js';
 import { ConsumerLoop } from './consume/consume-partitions.js';
 import { TopicFollower } from './consume/follow-topic.js';
@@ -9,7 +10,7 @@ import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
-import { offsetReader, readOffsetsAt } from './topics/read-offsets.js';
+import { type ReadOffsets, readOffsets } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
@@ -24,7 +25,10 @@ export function connectLog(options: ConnectOptions): Log {
   const clusters = openClusters(options);
   const queries = clusters.open();
   const reading = clusters.open();
-  const offsets = { firstOffsets: offsetReader(queries, 'EARLIEST'), endOffsets: offsetReader(queries, 'LATEST') };
+  const { EARLIEST, LATEST } = ListOffsetTimestamps;
+  const firstOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, EARLIEST, timeoutMs);
+  const endOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, LATEST, timeoutMs);
+  const offsets = { firstOffsets, endOffsets };
   const readers = new Set<() => Promise<void>>();
   const writers = new Set<() => Promise<void>>();
   /** Batches of all publishers share requests. */
@@ -34,9 +38,11 @@ export function connectLog(options: ConnectOptions): Log {
     createTopics: (specs) => createTopics(queries, specs),
     verifyTopics: (specs) => verifyTopics(queries, specs),
     partitionsOf: (topic, { timeoutMs } = {}) => countPartitions(queries, topic, timeoutMs),
-    endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => offsets.endOffsets(topic, timeoutMs),
-    offsetsAt: (topic, timestampMs, { timeoutMs = OFFSETS_AT_TIMEOUT_MS } = {}) =>
-      readOffsetsAt(reading, topic, timestampMs, timeoutMs),
+    endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => endOffsets(topic, timeoutMs),
+    offsetsAt: async (topic, timestampMs) => {
+      const found = await readOffsets(reading, topic, BigInt(timestampMs), OFFSETS_AT_TIMEOUT_MS);
+      return found.map((offset) => (offset < 0n ? undefined : offset));
+    },
     readLastRecords: (topic, partition) => readLastRecords({ cluster: reading, ...offsets }, { topic, partition }),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;

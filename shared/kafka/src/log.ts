@@ -232,19 +232,15 @@ export interface Log {
    */
   partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;
   /**
-   * The high watermarks by partition, as of some moment after the call began. N concurrent callers cost at most two
-   * requests. Throws LogUnavailable after `timeoutMs` (default 1000).
+   * The high watermarks by partition, as of some moment after the call began. Throws LogUnavailable after `timeoutMs`
+   * (default 1000).
    */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
   /**
    * Of each partition the first offset whose record is not older than a time, in milliseconds since the epoch; undefined
-   * where all are older, or none is there. Throws LogUnavailable after `timeoutMs` (default 10000).
+   * where all are older, or none is there. Throws LogUnavailable after ten seconds.
    */
-  offsetsAt(
-    topic: string,
-    timestampMs: number,
-    options?: { readonly timeoutMs?: number },
-  ): Promise<readonly (bigint | undefined)[]>;
+  offsetsAt(topic: string, timestampMs: number): Promise<readonly (bigint | undefined)[]>;
   /**
    * The newest committed records of a partition, oldest first, at most 16: one at least, unless the partition holds none
    * or very much was aborted behind it. Throws LogUnavailable after ten seconds, and any other error where the records

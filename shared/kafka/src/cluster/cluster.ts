@@ -4,7 +4,6 @@ import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
 import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
 import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR } from './error-codes.js';
-import { singleFlight } from './single-flight.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
@@ -27,7 +26,7 @@ export class Cluster {
   readonly #seeds: readonly Broker[];
   readonly #brokers = new Map<number, Broker>();
   readonly #layouts = new Map<string, TopicLayout>();
-  readonly #askLayout = singleFlight((topic) => this.#readLayout(topic));
+  readonly #asked = new Map<string, Promise<TopicLayout>>();
   readonly #coordinators = new Map<string, number>();
   #isLooking = false;
   #isClosed = false;
@@ -116,6 +115,13 @@ export class Cluster {
     const late = () => unavailable(`no broker gave the leaders of ${topic}`);
     const find = async () => this.#layouts.get(topic) ?? within(deadline, this.#askLayout(topic), late);
     return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
+  }
+
+  /** Who comes while the cluster is asked shares the answer. Where that is out of date already, the next attempt asks again. */
+  #askLayout(topic: string): Promise<TopicLayout> {
+    const asked = this.#asked.get(topic) ?? this.#readLayout(topic).finally(() => this.#asked.delete(topic));
+    this.#asked.set(topic, asked);
+    return asked;
   }
 
   async #readLayout(topic: string): Promise<TopicLayout> {

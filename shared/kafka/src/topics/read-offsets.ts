@@ -1,11 +1,9 @@
-import { FetchIsolationLevels, ListOffsetTimestamps, listOffsetsV6 } from '@platformatic/kafka';
+import { FetchIsolationLevels, listOffsetsV6 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, retryUntil, within } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { assertAccepted } from '../cluster/error-codes.js';
-import { singleFlight } from '../cluster/single-flight.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 
-const SHARED_TIMEOUT_MS = 5_000;
 const ATTEMPT_MS_MAX = 2_000;
 const RETRY_PAUSE_MS = 20;
 
@@ -13,41 +11,25 @@ const RETRY_PAUSE_MS = 20;
 export type ReadOffsets = (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
 
 /**
- * Reads the first offsets that are still stored, or the high watermarks, always fresh: an answer was asked for after the
- * call began (see single-flight). One request is one ListOffsets to each leader over a connection kept for it.
+ * Of each partition the first offset whose record is not older than the timestamp, -1 where there is none; or, with one of
+ * `ListOffsetTimestamps`, the first that is stored or the high watermark. Throws LogUnavailable after `timeoutMs`.
  */
-export function offsetReader(cluster: Cluster, which: 'EARLIEST' | 'LATEST'): ReadOffsets {
-  const read = singleFlight((topic) =>
-    list(cluster, topic, ListOffsetTimestamps[which], deadlineIn(SHARED_TIMEOUT_MS)),
-  );
-  return (topic, timeoutMs) => {
-    const deadline = deadlineIn(timeoutMs);
-    const late = () => unavailable(`the offsets of ${topic} were not answered within ${timeoutMs} ms`);
-    return retryUntil(deadline, RETRY_PAUSE_MS, () => within(deadline, read(topic), late));
-  };
-}
-
-/** The offsets by time: see `Log.offsetsAt`. One answer that fails is asked for again. */
-export async function readOffsetsAt(
+export function readOffsets(
   cluster: Cluster,
   topic: string,
-  timestampMs: number,
+  timestamp: bigint,
   timeoutMs: number,
-): Promise<readonly (bigint | undefined)[]> {
+): Promise<readonly bigint[]> {
   const deadline = deadlineIn(timeoutMs);
-  const read = () => list(cluster, topic, BigInt(timestampMs), deadline);
-  const offsets = await retryUntil(deadline, RETRY_PAUSE_MS, read);
-  return offsets.map((offset) => (offset < 0n ? undefined : offset));
+  const read = () =>
+    readOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
+      cluster.forgetLayout(topic);
+      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
+    });
+  return retryUntil(deadline, RETRY_PAUSE_MS, read);
 }
 
-function list(cluster: Cluster, topic: string, timestamp: bigint, deadline: Deadline): Promise<readonly bigint[]> {
-  return listOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
-    cluster.forgetLayout(topic);
-    throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-  });
-}
-
-async function listOnce(
+async function readOnce(
   cluster: Cluster,
   topic: string,
   timestamp: bigint,
