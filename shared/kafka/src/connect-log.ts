@@ -3,7 +3,7 @@ import { ListOffsetTimestamps } from '@platformatic/kafka';
 import { Cluster } from './cluster/cluster.js';
 import { ConsumerLoop } from './consume/consume-partitions.js';
 import { TopicFollower } from './consume/follow-topic.js';
-import { Parking } from './consume/park-records.js';
+import { parkIn } from './consume/park-records.js';
 import type { ConnectOptions, Log } from './log.js';
 import { GroupCommit } from './produce/group-commit.js';
 import { BatchStore } from './produce/store-batches.js';
@@ -63,8 +63,8 @@ export function connectLog(options: ConnectOptions): Log {
       return follower;
     },
     consumePartitions: (consumeOptions) => {
-      const parking = new Parking(log.createAppender(), consumeOptions.parkedTopic, log.partitionsOf);
-      const parts = { fetching: clusters.open(), offsets: clusters.open(), logger, parking };
+      const park = parkIn(consumeOptions.parkedTopic, log.createAppender(), log.partitionsOf);
+      const parts = { fetching: clusters.open(), offsets: clusters.open(), logger, park };
       const consumer = new ConsumerLoop(parts, consumeOptions);
       readers.add(consumer.stop);
       return consumer;

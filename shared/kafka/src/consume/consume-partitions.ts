@@ -4,7 +4,7 @@ import type { ConsumeOptions, ConsumerHealth, Logger, PartitionConsumer } from '
 import { commitOffsets } from './commit-offsets.js';
 import { Fetcher } from './fetch-partitions.js';
 import { OwnedPartition } from './own-partition.js';
-import type { Parking } from './park-records.js';
+import type { Park } from './park-records.js';
 
 const BATCH_RECORDS_MAX = 1_000;
 const COMMIT_INTERVAL_MS = 5_000;
@@ -15,7 +15,7 @@ export interface ConsumerParts {
   readonly fetching: Cluster;
   readonly offsets: Cluster;
   readonly logger: Logger;
-  readonly parking: Parking;
+  readonly park: Park;
 }
 
 /**

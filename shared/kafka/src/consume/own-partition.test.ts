@@ -3,7 +3,6 @@ import { RetryableError } from '../failures.js';
 import type { ConsumeOptions, StoredRecord } from '../log.js';
 import { quiet, until } from '../testing/open-test-log.js';
 import { OwnedPartition } from './own-partition.js';
-import type { Parking } from './park-records.js';
 
 /** A partition whose store fails at first, and that is confirmed as `confirmed` says. */
 function ownPartition(confirmed?: () => Promise<void>) {
@@ -17,7 +16,7 @@ function ownPartition(confirmed?: () => Promise<void>) {
     },
     ...(confirmed && { confirmed }),
   };
-  const parts = { logger: quiet, parking: {} as Parking };
+  const parts = { logger: quiet, park: async () => undefined };
   return { asked, owned: new OwnedPartition(0, options as ConsumeOptions<StoredRecord>, parts) };
 }
 

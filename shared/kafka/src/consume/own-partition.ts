@@ -3,7 +3,7 @@ import { FatalError, LogUnavailable, PoisonRecord, RetryableError } from '../fai
 import type { BatchContext, ConsumeOptions, Logger, StoredRecord } from '../log.js';
 import type { UnreadableBatch } from './decode-batches.js';
 import type { RecordRange } from './fetch-partitions.js';
-import type { Parking } from './park-records.js';
+import type { Park } from './park-records.js';
 
 const UNEXPECTED_ERRORS_MAX = 5;
 const RETRY_DELAY_MS = 100;
@@ -21,14 +21,14 @@ export class OwnedPartition<T> {
   /** Why it waits, if it does. */
   retrying: string | undefined = 'its position is not known yet';
   readonly #options: ConsumeOptions<T>;
-  readonly #parts: { readonly logger: Logger; readonly parking: Parking };
+  readonly #parts: { readonly logger: Logger; readonly park: Park };
   readonly #revoked = new AbortController();
   readonly #untilRevoked = new Promise<void>((resolve) => {
     this.#revoked.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   #isStale = false;
 
-  constructor(partition: number, options: ConsumeOptions<T>, parts: { logger: Logger; parking: Parking }) {
+  constructor(partition: number, options: ConsumeOptions<T>, parts: { logger: Logger; park: Park }) {
     this.partition = partition;
     this.#options = options;
     this.#parts = parts;
@@ -59,8 +59,9 @@ export class OwnedPartition<T> {
         `${this.#options.topic}/${partition} was read from ${fromOffset}, not from ${this.position}`,
       );
     }
-    if (unreadable !== undefined && !(await this.#insist(() => this.#parkBatch(unreadable)))) {
-      return;
+    if (unreadable !== undefined) {
+      const { reason } = unreadable;
+      if (!(await this.#insist(() => this.#park(asRecord(unreadable), reason)))) return;
     }
     const readable: T[] = [];
     for (const record of records) {
@@ -125,16 +126,14 @@ export class OwnedPartition<T> {
 
   async #park(record: StoredRecord, reason: string): Promise<void> {
     const { topic, partition, offset } = record;
-    await this.#parts.parking.parkRecord(record, reason);
+    await this.#parts.park(record, reason);
     this.#parts.logger.error({ topic, partition, offset, reason }, 'a record was parked');
     this.#options.onParked?.(record, reason);
   }
+}
 
-  async #parkBatch(batch: UnreadableBatch): Promise<void> {
-    const { topic, partition, baseOffset, nextOffset, reason, bytes } = batch;
-    await this.#parts.parking.parkBatch(batch);
-    this.#parts.logger.error({ topic, partition, baseOffset, nextOffset, reason }, 'an unreadable batch was parked');
-    const place = { topic, partition, offset: baseOffset };
-    this.#options.onParked?.({ ...place, timestampMs: 0, key: '', value: bytes, headers: {} }, reason);
-  }
+/** A batch that cannot be decoded, as a record: its bytes are the value, `parked-next-offset` is where it ends. */
+function asRecord({ topic, partition, baseOffset, nextOffset, bytes }: UnreadableBatch): StoredRecord {
+  const headers = { 'parked-next-offset': String(nextOffset) };
+  return { topic, partition, offset: baseOffset, timestampMs: 0, key: '', value: bytes, headers };
 }

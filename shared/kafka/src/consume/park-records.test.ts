@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { RecordTooLarge } from '../failures.js';
 import type { LogRecord } from '../log.js';
 import { bytesOf } from '../produce/encode-batch.js';
-import { Parking } from './park-records.js';
+import { parkIn } from './park-records.js';
 
 const BYTES_MAX = 10_000;
 
@@ -15,8 +15,7 @@ async function park(record: Partial<LogRecord>): Promise<LogRecord[]> {
     return [];
   };
   const base = { topic: 'facts', partition: 3, key: 'k', value: Buffer.from('v'), headers: { note: 'v' } };
-  const parking = new Parking({ append }, 'parked', async () => 8);
-  await parking.parkRecord({ ...base, ...record, offset: 7n, timestampMs: 0 }, 'why');
+  await parkIn('parked', { append }, async () => 8)({ ...base, offset: 7n, timestampMs: 0, ...record }, 'why');
   return stored;
 }
 
@@ -47,29 +46,4 @@ describe('a record that can never be handled', () => {
       expect(parked?.headers).toEqual({ ...origin, 'parked-value-omitted': 'true', 'parked-headers-omitted': 'true' });
     },
   );
-});
-
-test('a batch that cannot be decoded is parked as a whole, with its bytes where they fit', async () => {
-  const stored: LogRecord[] = [];
-  const append = async (records: readonly LogRecord[]) => {
-    if (records.some((each) => bytesOf(each) > BYTES_MAX)) throw new RecordTooLarge('too large');
-    stored.push(...records);
-    return [];
-  };
-  const parking = new Parking({ append }, 'parked', async () => 8);
-  const batch = {
-    topic: 'facts',
-    partition: 3,
-    baseOffset: 7n,
-    nextOffset: 9n,
-    reason: 'why',
-    bytes: Buffer.from('b'),
-  };
-  await parking.parkBatch(batch);
-  await parking.parkBatch({ ...batch, bytes: Buffer.alloc(BYTES_MAX) });
-  const headers = { ...origin, 'parked-next-offset': '9' };
-  expect(stored).toMatchObject([
-    { key: '', value: batch.bytes, headers },
-    { key: '', value: null, headers: { ...headers, 'parked-value-omitted': 'true' } },
-  ]);
 });

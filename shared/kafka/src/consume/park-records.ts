@@ -1,52 +1,34 @@
 import { RecordTooLarge } from '../failures.js';
 import type { Appender, LogRecord, StoredRecord } from '../log.js';
 import { partitionOf } from '../partition-of.js';
-import type { UnreadableBatch } from './decode-batches.js';
 
 const REASON_CHARACTERS_MAX = 1_000;
 
+/** Resolves once Kafka holds the record in the parked topic. */
+export type Park = (record: StoredRecord, reason: string) => Promise<void>;
+
 /**
  * Writes to the parked topic what can never be handled: same key, value and headers, and where it came from in
- * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. Resolves once Kafka holds it.
+ * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. What is too large with these headers is parked
+ * without its value (`parked-value-omitted`), and at last without its key and its own headers too
+ * (`parked-headers-omitted`): nothing is too large to be set aside.
  */
-export class Parking {
-  readonly #appender: Pick<Appender, 'append'>;
-  readonly #parkedTopic: string;
-  readonly #partitionsOf: (topic: string) => Promise<number>;
-  #partitions: number | undefined;
-
-  constructor(
-    appender: Pick<Appender, 'append'>,
-    parkedTopic: string,
-    partitionsOf: (topic: string) => Promise<number>,
-  ) {
-    this.#appender = appender;
-    this.#parkedTopic = parkedTopic;
-    this.#partitionsOf = partitionsOf;
-  }
-
-  parkRecord(record: StoredRecord, reason: string): Promise<void> {
-    return this.#park(record, originOf(record, record.offset, reason));
-  }
-
-  /** A batch that cannot be decoded, as a whole: its bytes are the value, `parked-next-offset` is where it ends. */
-  parkBatch(batch: UnreadableBatch): Promise<void> {
-    const origin = originOf(batch, batch.baseOffset, batch.reason);
-    const headers = { ...origin, 'parked-next-offset': String(batch.nextOffset) };
-    return this.#park({ key: '', value: batch.bytes, headers: {} }, headers);
-  }
-
-  /**
-   * What is too large with these headers is parked without its value (`parked-value-omitted`), and at last without its
-   * key and its own headers too (`parked-headers-omitted`): nothing is too large to be set aside.
-   */
-  async #park(
-    { key, value, headers }: Pick<LogRecord, 'key' | 'value' | 'headers'>,
-    origin: Readonly<Record<string, string>>,
-  ): Promise<void> {
-    this.#partitions ??= await this.#partitionsOf(this.#parkedTopic);
+export function parkIn(
+  parkedTopic: string,
+  appender: Pick<Appender, 'append'>,
+  partitionsOf: (topic: string) => Promise<number>,
+): Park {
+  let partitions: number | undefined;
+  return async ({ topic, partition, offset, key, value, headers }, reason) => {
+    partitions ??= await partitionsOf(parkedTopic);
+    const origin = {
+      'parked-topic': topic,
+      'parked-partition': String(partition),
+      'parked-offset': String(offset),
+      'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
+    };
     const omitted = { ...origin, 'parked-value-omitted': 'true' };
-    const place = { topic: this.#parkedTopic, partition: partitionOf(key, this.#partitions) };
+    const place = { topic: parkedTopic, partition: partitionOf(key, partitions) };
     const forms: readonly LogRecord[] = [
       { ...place, key, value, headers: { ...headers, ...origin } },
       { ...place, key, value: null, headers: { ...headers, ...omitted } },
@@ -55,7 +37,7 @@ export class Parking {
     let tooLarge: RecordTooLarge | undefined;
     for (const parked of forms) {
       try {
-        await this.#appender.append([parked]);
+        await appender.append([parked]);
         return;
       } catch (error) {
         if (!(error instanceof RecordTooLarge)) {
@@ -65,18 +47,5 @@ export class Parking {
       }
     }
     throw tooLarge;
-  }
-}
-
-function originOf(
-  { topic, partition }: { readonly topic: string; readonly partition: number },
-  offset: bigint,
-  reason: string,
-): Record<string, string> {
-  return {
-    'parked-topic': topic,
-    'parked-partition': String(partition),
-    'parked-offset': String(offset),
-    'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
   };
 }
