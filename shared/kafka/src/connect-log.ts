@@ -14,7 +14,8 @@ import { type ReadOffsets, readOffsets } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
-const PUBLISHING_CLUSTERS_MAX = 4;
+/** Publishers share their connections. */
+const PUBLISHING_CLUSTERS = 4;
 
 /**
  * Connects to the log. Connections are opened when first needed, and again when they are lost; nothing here waits for
@@ -22,17 +23,28 @@ const PUBLISHING_CLUSTERS_MAX = 4;
  */
 export function connectLog(options: ConnectOptions): Log {
   const { clientId, logger } = options;
-  const clusters = openClusters(options);
-  const queries = clusters.open();
-  const reading = clusters.open();
+  const clusters: Cluster[] = [];
+  const open = () => {
+    const cluster = new Cluster(options);
+    clusters.push(cluster);
+    return cluster;
+  };
+  const queries = open();
+  const reading = open();
+  const publishing = Array.from({ length: PUBLISHING_CLUSTERS }, open);
+  let publishers = 0;
+  const nextPublishing = () => {
+    publishers += 1;
+    return publishing[publishers % PUBLISHING_CLUSTERS] as Cluster;
+  };
+  /** Batches of all publishers share requests. */
+  const batches = new BatchStore(open());
   const { EARLIEST, LATEST } = ListOffsetTimestamps;
   const firstOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, EARLIEST, timeoutMs);
   const endOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, LATEST, timeoutMs);
   const offsets = { firstOffsets, endOffsets };
   const readers = new Set<() => Promise<void>>();
   const writers = new Set<() => Promise<void>>();
-  /** Batches of all publishers share requests. */
-  let batches: BatchStore | undefined;
 
   const log: Log = {
     createTopics: (specs) => createTopics(queries, specs),
@@ -46,15 +58,12 @@ export function connectLog(options: ConnectOptions): Log {
     readLastRecords: (topic, partition) => readLastRecords({ cluster: reading, ...offsets }, { topic, partition }),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
-      const parts = { cluster: clusters.open(), transactions: clusters.forPublishing(), transactionalId, logger };
+      const parts = { cluster: open(), transactions: nextPublishing(), transactionalId, logger };
       const appender = new GroupCommit(parts, appenderOptions);
       writers.add(appender.close);
       return appender;
     },
-    createFencedPublisher: (publisherOptions) => {
-      batches ??= new BatchStore(clusters.open());
-      return new Transactor(clusters.forPublishing(), publisherOptions, batches);
-    },
+    createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {
       // Many are opened and stopped in the life of a process: nothing of them is kept.
       const onStop = () => readers.delete(follower.stop);
@@ -64,7 +73,7 @@ export function connectLog(options: ConnectOptions): Log {
     },
     consumePartitions: (consumeOptions) => {
       const park = parkIn(consumeOptions.parkedTopic, log.createAppender(), log.partitionsOf);
-      const parts = { fetching: clusters.open(), offsets: clusters.open(), logger, park };
+      const parts = { fetching: open(), offsets: open(), logger, park };
       const consumer = new ConsumerLoop(parts, consumeOptions);
       readers.add(consumer.stop);
       return consumer;
@@ -74,36 +83,8 @@ export function connectLog(options: ConnectOptions): Log {
       for (const close of [...[...readers].reverse(), ...writers]) {
         await close();
       }
-      clusters.close();
+      for (const cluster of clusters) cluster.close();
     },
   };
   return log;
-}
-
-function openClusters(options: ConnectOptions) {
-  const all: Cluster[] = [];
-  const publishing: Cluster[] = [];
-  let publishers = 0;
-
-  function open(): Cluster {
-    const cluster = new Cluster(options);
-    all.push(cluster);
-    return cluster;
-  }
-
-  return {
-    open,
-    /** Publishers share a few connections. */
-    forPublishing: () => {
-      const index = publishers % PUBLISHING_CLUSTERS_MAX;
-      publishers += 1;
-      publishing[index] ??= open();
-      return publishing[index];
-    },
-    close: () => {
-      for (const cluster of all.splice(0)) {
-        cluster.close();
-      }
-    },
-  };
 }
