@@ -94,7 +94,7 @@ export interface FencedPublisherOptions {
   readonly ownPartitions?: readonly TopicPartition[];
   /** Default 5000. */
   readonly timeoutMs?: number;
-  /** After this time the broker itself aborts a transaction whose publisher is gone. Default 10000. */
+  /** After this time the broker itself aborts a transaction whose publisher is gone. Default 10000, or `timeoutMs` if longer. */
   readonly transactionTimeoutMs?: number;
 }
 

@@ -13,7 +13,6 @@ const BATCH_BYTES_MAX = 900_000;
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
-const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 const DEFAULTS: Required<AppenderOptions> = { lingerMs: 2, timeoutMs: 5_000 };
 /** Of an id without transactions the broker asks for one as well. */
 const IDEMPOTENT = { transactionalId: null, timeoutMs: 60_000 };
@@ -123,9 +122,7 @@ export class GroupCommit implements Appender {
 
   #openTransactor(): Transactor {
     const { transactions, transactionalId } = this.#parts;
-    const { timeoutMs } = this.#options;
-    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
-    return new Transactor(transactions, { transactionalId, timeoutMs, transactionTimeoutMs });
+    return new Transactor(transactions, { transactionalId, timeoutMs: this.#options.timeoutMs });
   }
 
   #laneOf({ topic, partition }: LogRecord): Lane {

@@ -12,6 +12,7 @@ import { BatchStore } from './store-batches.js';
 const SOON_MS = 2;
 const LATER_MS = 50;
 const ATTEMPT_MS_MIN = 500;
+const TRANSACTION_TIMEOUT_MS_MIN = 10_000;
 /** What is sent at once to a partition: a record batch has a maximum size, a transaction has none. */
 const CHUNK_BYTES_MAX = 600_000;
 /** A coordinator forgets an id that it hears nothing of for a week, and with it whom to fence; batches do not ask it. */
@@ -34,6 +35,13 @@ const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVAL
  * before the next call: the broker refuses both if another has taken over, and whatever of the former epoch is still on its
  * way to it. So a fenced holder never fences its successor, whatever it retries, and readers wait at a broken transaction no
  * longer than it takes to abort it. Many of them share connections and cost a few hundred bytes each.
+ *
+ * | state | when | what the next call does first |
+ * |---|---|---|
+ * | clean | an id is held and nothing is open under it | nothing |
+ * | clean, ending | a transaction was committed last | before a batch: waits for the transaction's markers |
+ * | not clean | no id is held, or a call has failed | aborts, takes a new epoch, fences the own partitions |
+ * | fenced | another has taken over | throws PublisherFenced, as every later call |
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
@@ -48,6 +56,8 @@ export class Transactor implements FencedPublisher {
   #renewal = deadlineIn(HELD_MS_MAX);
   /** A new epoch was asked for without an answer: the held one may have been followed by another that is ours. */
   #mayBeFollowed = false;
+  /** Of the call under way something may be stored from now on. */
+  #isCommitting = false;
   #sequences = new Map<string, number>();
   #fencedBy: PublisherFenced | undefined;
   #last: Promise<unknown> = Promise.resolve();
@@ -56,7 +66,9 @@ export class Transactor implements FencedPublisher {
   /** @param batches stores what is in no transaction: batches of several publishers share its requests */
   constructor(cluster: Cluster, options: FencedPublisherOptions, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
-    this.#options = { timeoutMs: 5_000, transactionTimeoutMs: 10_000, ownPartitions: [], ...options };
+    const { timeoutMs = 5_000 } = options;
+    const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
+    this.#options = { timeoutMs, transactionTimeoutMs, ownPartitions: [], ...options };
     this.#store = new BatchStore(cluster, options.transactionalId);
     this.#batches = batches;
   }
@@ -75,8 +87,8 @@ export class Transactor implements FencedPublisher {
     if (records.length === 0) {
       return [];
     }
-    return this.#inTurn((deadline, progress) =>
-      this.#isOneBatch(records) ? this.#append(records, deadline, progress) : this.#run(records, deadline, progress),
+    return this.#inTurn((deadline) =>
+      this.#isOneBatch(records) ? this.#append(records, deadline) : this.#run(records, deadline),
     );
   };
 
@@ -85,7 +97,7 @@ export class Transactor implements FencedPublisher {
     if (foreign !== undefined) {
       throw new TypeError(`${placeOf(foreign.topic, foreign.partition)} is not fenced: use publish`);
     }
-    return records.length === 0 ? [] : this.#inTurn((deadline, progress) => this.#append(records, deadline, progress));
+    return records.length === 0 ? [] : this.#inTurn((deadline) => this.#append(records, deadline));
   };
 
   readonly close = async (): Promise<void> => {
@@ -93,32 +105,28 @@ export class Transactor implements FencedPublisher {
     await this.#last;
   };
 
-  #inTurn<T>(work: (deadline: Deadline, progress: { isCommitting: boolean }) => Promise<T>): Promise<T> {
+  #inTurn<T>(work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const { transactionalId, timeoutMs } = this.#options;
     if (this.#isClosed) {
       return Promise.reject(unavailable(`the publisher ${transactionalId} is closed`));
     }
     const deadline = deadlineIn(timeoutMs);
-    const progress = { isCommitting: false };
     const done = this.#last.then(async () => {
+      this.#isCommitting = false;
       try {
         if (deadline.passed()) {
           throw unavailable('the calls before this one took all its time');
         }
-        return await work(deadline, progress);
+        return await work(deadline);
       } catch (error) {
-        throw this.#translate(error, progress.isCommitting);
+        throw this.#translate(error);
       }
     });
     this.#last = done.catch(() => undefined);
     return done;
   }
 
-  async #run(
-    records: readonly LogRecord[],
-    deadline: Deadline,
-    progress: { isCommitting: boolean },
-  ): Promise<readonly AppendedAt[]> {
+  async #run(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]> {
     const producer = await this.#hold(deadline);
     this.#isClean = false;
     let appended: readonly AppendedAt[];
@@ -131,7 +139,7 @@ export class Transactor implements FencedPublisher {
       }
       throw error;
     }
-    progress.isCommitting = true;
+    this.#isCommitting = true;
     await this.#end(producer, true, deadline);
     this.#isClean = true;
     this.#isEnding = true;
@@ -152,18 +160,14 @@ export class Transactor implements FencedPublisher {
    * One record batch is as atomic as a transaction, and fenced as well: one request instead of three, no marker, and none is
    * left open.
    */
-  async #append(
-    records: readonly LogRecord[],
-    deadline: Deadline,
-    progress: { isCommitting: boolean },
-  ): Promise<readonly AppendedAt[]> {
+  async #append(records: readonly LogRecord[], deadline: Deadline): Promise<readonly AppendedAt[]> {
     const producer = await this.#hold(deadline);
     if (this.#isEnding) {
       await this.#end(producer, true, deadline);
       this.#isEnding = false;
     }
     this.#isClean = false;
-    progress.isCommitting = true;
+    this.#isCommitting = true;
     const appended = await this.#write(this.#batches, producer, records, deadline);
     this.#isClean = true;
     return appended;
@@ -232,7 +236,7 @@ export class Transactor implements FencedPublisher {
     });
   }
 
-  #translate(error: unknown, isCommitting: boolean): Error {
+  #translate(error: unknown): Error {
     const { transactionalId } = this.#options;
     if (error instanceof RecordTooLarge || error instanceof PublisherFenced) {
       return error;
@@ -244,7 +248,7 @@ export class Transactor implements FencedPublisher {
       this.#fencedBy = new PublisherFenced(explained, { cause: error });
       return this.#fencedBy;
     }
-    const options = { mayHaveBeenAppended: isCommitting, cause: error };
+    const options = { mayHaveBeenAppended: this.#isCommitting, cause: error };
     return new LogUnavailable(`publishing as ${transactionalId} failed: ${message}`, options);
   }
 
