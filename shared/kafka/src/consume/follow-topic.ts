@@ -31,6 +31,7 @@ export class TopicFollower implements Following {
   /** The end offsets at the start, until they are reached. */
   #ends: readonly bigint[] | undefined;
   readonly #caughtUp = Promise.withResolvers<void>();
+  readonly caughtUp = this.#caughtUp.promise;
 
   constructor(parts: FollowerParts, options: FollowOptions) {
     this.#parts = parts;
@@ -46,10 +47,6 @@ export class TopicFollower implements Following {
       onFatal: (error) => this.#fail(error),
     });
     this.#beginning = this.#begin();
-  }
-
-  get caughtUp(): Promise<void> {
-    return this.#caughtUp.promise;
   }
 
   readonly positions = (): readonly bigint[] => [...this.#positions];
