@@ -36,7 +36,7 @@ export interface RpcCounts {
 /** What answers several calls at once, all of them by one endpoint. */
 export interface Answering {
   /**
-   * All in one HTTP request, so by one endpoint; at most `batchCallsMax`. Throws RpcUnavailable, RpcRefused where a call
+   * All in one HTTP request, so by one endpoint; at most 50. Throws RpcUnavailable, RpcRefused where a call
    * is refused, or ChainContradiction where the endpoint is of another chain.
    */
   callAll<T>(requests: readonly RpcRequest[], read: ReadAnswers<unknown, T>): Promise<T>;
@@ -73,16 +73,10 @@ export interface NodeOptions {
   readonly chainId?: number;
   /** For one HTTP request. Default 5000. */
   readonly timeoutMs?: number;
-  /** How long an endpoint that failed is left alone; doubles up to `restMsMax`. Default 500. */
+  /** How long an endpoint that failed is left alone; doubles up to 30 s. Default 500. */
   readonly restMs?: number;
-  /** Default 30000. */
-  readonly restMsMax?: number;
-  /** Calls in one HTTP request. Default 50. */
-  readonly batchCallsMax?: number;
   /** Default 64 MiB. */
   readonly responseBytesMax?: number;
-  /** Open connections to one endpoint. Default 8. */
-  readonly connectionsMax?: number;
 }
 
 /**
@@ -114,13 +108,13 @@ class NodeInTurn implements Node {
   private lastId = 0;
 
   constructor(options: NodeOptions) {
-    const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024, connectionsMax = 8 } = options;
+    const { urls, chainId, timeoutMs = 5000, responseBytesMax = 64 * 1024 * 1024 } = options;
     this.options = options;
     const names = nameByHost(urls);
     this.all = urls.map((url, index) => ({
       name: names[index] ?? '',
       hideSecrets: hideSecretsOf(new URL(url)),
-      poster: createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }),
+      poster: createJsonPoster({ url, timeoutMs, responseBytesMax }),
       failures: 0,
       failuresInARow: 0,
       restsUntilMs: Number.NEGATIVE_INFINITY,
@@ -181,8 +175,7 @@ class NodeInTurn implements Node {
   }
 
   private async ask<T>(endpoint: Asked, requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T> {
-    const { batchCallsMax = 50 } = this.options;
-    if (requests.length > batchCallsMax) throw new RangeError(`${requests.length} calls in one request`);
+    if (requests.length > BATCH_CALLS_MAX) throw new RangeError(`${requests.length} calls in one request`);
     let answer: T;
     try {
       await this.confirmChain(endpoint);
@@ -201,10 +194,10 @@ class NodeInTurn implements Node {
   }
 
   private rest(endpoint: Asked): void {
-    const { nowMs, chainId, restMs = 500, restMsMax = 30_000 } = this.options;
+    const { nowMs, chainId, restMs = 500 } = this.options;
     this.counted.failures += 1;
     endpoint.failures += 1;
-    endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, restMsMax);
+    endpoint.restsUntilMs = nowMs() + Math.min(restMs * 2 ** endpoint.failuresInARow, REST_MS_MAX);
     endpoint.failuresInARow += 1;
     // It may be another node when it comes back.
     endpoint.isOfTheChain = chainId === undefined;
@@ -294,3 +287,7 @@ function nameByHost(urls: readonly string[]): string[] {
     return before === 0 ? host : `${host}#${before + 1}`;
   });
 }
+
+const REST_MS_MAX = 30_000;
+/** In one HTTP request. */
+const BATCH_CALLS_MAX = 50;

@@ -15,19 +15,16 @@ export interface PosterOptions {
   readonly timeoutMs: number;
   /** A longer answer is refused. */
   readonly responseBytesMax: number;
-  readonly connectionsMax: number;
 }
 
 /**
  * Posts to one address over connections that are kept open. Credentials in the URL go into the Authorization header.
  * Errors name the host alone.
  */
-export function createJsonPoster({ url, timeoutMs, responseBytesMax, connectionsMax }: PosterOptions): JsonPoster {
+export function createJsonPoster({ url, timeoutMs, responseBytesMax }: PosterOptions): JsonPoster {
   const target = new URL(url);
   const secure = target.protocol === 'https:';
-  const agent = secure
-    ? new HttpsAgent({ keepAlive: true, maxSockets: connectionsMax })
-    : new HttpAgent({ keepAlive: true, maxSockets: connectionsMax });
+  const agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
   const request = secure ? httpsRequest : httpRequest;
   const hideSecrets = hideSecretsOf(target);
   const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
@@ -86,6 +83,8 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax, connections
 
   return { post, close: () => agent.destroy() };
 }
+
+const CONNECTIONS_MAX = 8;
 
 /** Whether the server did not process the calls, whatever its body: it lets nobody in, limits the rate, or fails. */
 function isAway(status: number): boolean {

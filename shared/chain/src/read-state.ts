@@ -25,10 +25,6 @@ export interface StateReaderOptions {
   readonly callsMax?: number;
   /** Suspects that are asked in one reading. Default 8. */
   readonly suspectCallsMax?: number;
-  /** `eth_call`s under way at once. Default 4. */
-  readonly concurrencyMax?: number;
-  /** Suspects remembered, the one asked longest ago forgotten first. Default 10000. */
-  readonly suspectsMax?: number;
 }
 
 /** Gas of a batch: for each call, and beside that for all. A node caps it at some 50 million. */
@@ -39,6 +35,10 @@ const SINGLE_GAS = 400_000;
 const SUSPECT_GAS = 3_000_000;
 /** What returns more is not asked in a batch again; our own Multicall3 takes it for a failure. */
 const RETURN_BYTES_MAX = 4096;
+/** `eth_call`s under way at once. */
+const CONCURRENCY_MAX = 4;
+/** Suspects remembered, the one asked longest ago forgotten first. */
+const SUSPECTS_MAX = 10_000;
 /** Single calls in one request, beside the empty one. */
 const SINGLES_MAX = 40;
 
@@ -65,8 +65,6 @@ class MulticallReader implements StateReader {
   private readonly multicall: Address;
   private readonly callsMax: number;
   private readonly suspectCallsMax: number;
-  private readonly concurrencyMax: number;
-  private readonly suspectsMax: number;
   private readonly suspected = new Map<string, StateCall>();
   /** What was found to have code. */
   private readonly contracts = new Set<Address>();
@@ -76,8 +74,6 @@ class MulticallReader implements StateReader {
     this.multicall = options.multicall;
     this.callsMax = options.callsMax ?? 200;
     this.suspectCallsMax = options.suspectCallsMax ?? 8;
-    this.concurrencyMax = options.concurrencyMax ?? 4;
-    this.suspectsMax = options.suspectsMax ?? 10_000;
   }
 
   suspects(): ReadonlyMap<string, StateCall> {
@@ -94,12 +90,12 @@ class MulticallReader implements StateReader {
       this.callsMax,
     );
     const [failed] = await Promise.all([
-      inParallel(groups, this.concurrencyMax, (group) =>
+      inParallel(groups, CONCURRENCY_MAX, (group) =>
         fill(values, calls, group, (some) => this.readTogether(blockHash, some)),
       ),
       this.readSuspects(blockHash, values, calls, chosen),
     ]);
-    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), this.concurrencyMax, (chunk) =>
+    const failedAgain = await inParallel(chunksOf(failed, SINGLES_MAX), CONCURRENCY_MAX, (chunk) =>
       fill(values, calls, chunk, (some) => this.readSingly(blockHash, some, SINGLE_GAS)),
     );
     this.suspect(pick(calls, failedAgain));
@@ -116,7 +112,7 @@ class MulticallReader implements StateReader {
   private async dropCodeless(blockHash: Hex, values: Values, calls: readonly StateCall[]): Promise<void> {
     const isDoubtful = ({ to }: StateCall, index: number) => values[index] !== undefined && !this.contracts.has(to);
     const doubtful = new Set(calls.filter(isDoubtful).map(({ to }) => to));
-    await inParallel([...doubtful], this.concurrencyMax, async (to) => {
+    await inParallel([...doubtful], CONCURRENCY_MAX, async (to) => {
       if (await isContract(this.node, to, blockHash)) this.contracts.add(to);
       return [];
     });
@@ -189,7 +185,7 @@ class MulticallReader implements StateReader {
       this.suspected.delete(nameOf(call));
       this.suspected.set(nameOf(call), call);
       const [oldest] = this.suspected.keys();
-      if (this.suspected.size > this.suspectsMax && oldest !== undefined) this.suspected.delete(oldest);
+      if (this.suspected.size > SUSPECTS_MAX && oldest !== undefined) this.suspected.delete(oldest);
     }
   }
 
