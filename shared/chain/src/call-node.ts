@@ -58,8 +58,8 @@ export interface Node extends Answering {
   callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T>;
   /** All of them, the preferred one first, each to be asked alone. */
   endpoints(): readonly Endpoint[];
-  /** The endpoint answers, but is not to be relied on, as it lags behind: for so long it is asked last. */
-  passOver(endpoint: string, forMs: number): void;
+  /** The endpoint answers, but is not to be relied on, as it lags behind: for 5 s it is asked last. */
+  passOver(endpoint: string): void;
   counts(): RpcCounts;
   close(): void;
 }
@@ -153,8 +153,8 @@ class NodeInTurn implements Node {
     }));
   }
 
-  passOver(name: string, forMs: number): void {
-    const untilMs = this.options.nowMs() + forMs;
+  passOver(name: string): void {
+    const untilMs = this.options.nowMs() + PASSED_OVER_MS;
     for (const endpoint of this.all) if (endpoint.name === name) endpoint.passedOverUntilMs = untilMs;
   }
 
@@ -289,5 +289,6 @@ function nameByHost(urls: readonly string[]): string[] {
 }
 
 const REST_MS_MAX = 30_000;
+const PASSED_OVER_MS = 5000;
 /** In one HTTP request. */
 const BATCH_CALLS_MAX = 50;

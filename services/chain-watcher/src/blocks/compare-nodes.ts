@@ -43,7 +43,7 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
     try {
       // The first that has it: another one may hang.
       const ahead = await Promise.any(asked);
-      node.passOver(endpoint, PASSED_OVER_MS);
+      node.passOver(endpoint);
       if (lagging !== endpoint) {
         onLag({ endpoint, headNumber, otherEndpoint: ahead.endpoint, otherHeadNumber: ahead.headNumber });
       }
@@ -71,4 +71,3 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
 }
 
 const COMPARE_MS_MIN = 1000;
-const PASSED_OVER_MS = 5000;

@@ -9,8 +9,6 @@ export interface SegmentRecord {
 export interface SegmentJoiner {
   /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
   add(record: SegmentRecord): Buffer | { readonly unreadable: string } | undefined;
-  /** Messages of which segments are missing. */
-  incomplete(): number;
 }
 
 interface Parts {
@@ -54,7 +52,6 @@ export function createSegmentJoiner(incompleteMax = 256): SegmentJoiner {
       messages.delete(name);
       return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));
     },
-    incomplete: () => messages.size,
   };
 }
 

@@ -56,7 +56,7 @@ export async function readKnown(
 ): Promise<{ readonly block: BlockHeader; readonly newest: BlockHeader }> {
   const { block, newest, endpoint } = await readBlockAndNewest(node, number);
   if (block === undefined || newest.number < floor) {
-    node.passOver(endpoint, PASSED_OVER_MS);
+    node.passOver(endpoint);
     const known = Math.max(number, floor);
     throw new RpcUnavailable(`${endpoint} has block ${newest.number} only, but block ${known} was read or published`);
   }
@@ -67,6 +67,3 @@ export async function readKnown(
   }
   return { block, newest };
 }
-
-/** A node that lacks a block is asked last for so long. */
-const PASSED_OVER_MS = 5000;
