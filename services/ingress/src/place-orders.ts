@@ -255,6 +255,7 @@ function askFor(
     orderHash,
     makerIndex: makers.indexOf(order.maker),
     salt: quantity(order.salt),
+    nonce: order.nonce,
     expiresAtSeconds: boundedSeconds(order.expiresAt),
   }));
   return {
@@ -315,6 +316,10 @@ function refuseOutcome(
     case 'told_unknown': {
       const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
       return { code: 'order_cancelled', detail, index, headers };
+    }
+    case 'nonce_passed': {
+      const detail = "the maker's nonce is above that of the order: it is cancelled";
+      return refuse({ code: 'order_cancelled', index, pointer: '/order/nonce', detail }, headers);
     }
     case 'too_many_open': {
       const detail = `the maker may have ${openOrdersMax} open orders, and has ${outcome.count}: cancel some first`;

@@ -223,7 +223,7 @@ create function place(
   p_now_ms bigint, p_received_at_ms bigint, p_until_ms bigint, p_charge_only boolean, p_repeat_at integer,
   p_makers bytea[], p_partitions integer[], p_rates double precision[], p_bursts double precision[],
   p_open_max integer[], p_remembered_max bigint,
-  p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[],
+  p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[], p_nonces numeric[],
   out outcome text, out at integer, out figure bigint, out remaining integer[]
 ) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
   set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
@@ -240,6 +240,7 @@ declare
   v_repeat constant integer := nullif(p_repeat_at, -1);
   v_open bigint;
   v_remembered bigint;
+  v_nonce numeric;
   v_in_flight bigint;
   v_rows bigint;
 begin
@@ -305,12 +306,24 @@ begin
       select coalesce(max(m.open_orders), 0) - (
           select count(*) from (select distinct order_hash from cancelling where maker = p_makers[i]) c
           where exists (select from orders o where o.order_hash = c.order_hash)),
-        coalesce(max(m.remembered), 0),
+        coalesce(max(m.remembered), 0), coalesce(max(m.nonce), 0),
         (select count(*) from in_flight f
          where f.maker = p_makers[i] and f.expires_at_seconds > p_now_ms / 1000
            and not exists (select from cancelling c where c.maker = f.maker and c.order_hash = f.order_hash))
-      into v_open, v_remembered, v_in_flight
+      into v_open, v_remembered, v_nonce, v_in_flight
       from makers m where m.maker = p_makers[i];
+      -- The hashes of a nonce that has passed are forgotten. So this is read after the hashes: one that was forgotten meanwhile
+      -- is refused here.
+      if v_nonce > 0 then
+        select min(o.place) - 1 into v_place
+        from unnest(p_nonces, p_maker_of) with ordinality as o (nonce, maker_at, place)
+        where o.maker_at = i and o.nonce < v_nonce;
+        if v_place is not null then
+          outcome := 'nonce_passed';
+          at := v_place;
+          exit;
+        end if;
+      end if;
       v_open := v_open + v_in_flight;
       v_remembered := v_remembered + v_in_flight;
       if v_open + v_counts[i] > p_open_max[i] then

@@ -46,6 +46,7 @@ function requestOf(numbers: readonly number[], more: Partial<PlaceRequest> = {})
       orderHash: hashOf(number),
       makerIndex: 0,
       salt: '0x7',
+      nonce: 0n,
       expiresAtSeconds: NOW / 1000 + 60,
     })),
     rememberedMax: 10_000_000,
@@ -68,6 +69,7 @@ function ofTwo(count: number, burst = 1000): Partial<PlaceRequest> {
       orderHash: hashOf(number),
       makerIndex: number % 2,
       salt: '0x7' as const,
+      nonce: 0n,
       expiresAtSeconds: NOW / 1000 + 60,
     })),
   };
@@ -171,6 +173,17 @@ describe('a request to place orders', () => {
     await openOrder(1);
     const outcome = await store.place(requestOf([2, 3], { rememberedMax: 2 }));
     expect(outcome).toMatchObject({ kind: 'too_many_remembered', index: 1, count: 1 });
+  });
+
+  test('is refused of a nonce that the maker has passed, whose hashes are forgotten', async () => {
+    await openOrder(1);
+    await postgres.query('update makers set nonce = 1, nonce_block = 1 where maker = $1', [byteaOf(maker)]);
+    const at = (nonces: readonly bigint[], numbers: readonly number[]): Partial<PlaceRequest> => ({
+      orders: requestOf(numbers).orders.map((order, index) => ({ ...order, nonce: nonces[index] ?? 0n })),
+    });
+    const outcome = await store.place(requestOf([], at([1n, 0n], [2, 3])));
+    expect(outcome).toEqual({ kind: 'nonce_passed', index: 1, remaining: [998] });
+    expect(await store.place(requestOf([], at([1n, 2n ** 255n], [2, 3])))).toMatchObject({ kind: 'placed' });
   });
 
   test('costs the same however many hashes of the maker are remembered', async () => {

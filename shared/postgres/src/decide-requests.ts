@@ -23,6 +23,7 @@ export interface OrderToPlace {
   readonly makerIndex: number;
   /** As a response has it: minimal hex. */
   readonly salt: Hex;
+  readonly nonce: bigint;
   /** At most 2^53 - 1. */
   readonly expiresAtSeconds: number;
 }
@@ -52,6 +53,7 @@ export interface PlaceRequest {
  * - `quarantined`: what a maker has sent is not folded, and so not known.
  * - `in_flight`: another request with the same hash has not ended.
  * - `told_unknown`: a DELETE was told that the hash is unknown, after this request was received.
+ * - `nonce_passed`: the maker's nonce on the chain is above the order's. Hashes of such nonces are forgotten.
  * The first three and `rate_limited`, `over_budget` charge nothing.
  */
 export type PlaceOutcome =
@@ -67,7 +69,7 @@ export type PlaceOutcome =
       readonly remaining: readonly number[];
     }
   | {
-      readonly kind: 'over_budget' | 'duplicate' | 'told_unknown';
+      readonly kind: 'over_budget' | 'duplicate' | 'told_unknown' | 'nonce_passed';
       readonly index: number;
       readonly remaining: readonly number[];
     }
@@ -187,6 +189,7 @@ async function place(postgres: Pick<Postgres, 'query'>, request: PlaceRequest): 
     encodeArray('bytea', hashesOf(orders)),
     orders.map(({ salt }) => salt),
     orders.map(({ expiresAtSeconds }) => expiresAtSeconds),
+    orders.map(({ nonce }) => nonce),
   ];
   for (let races = 1; ; races += 1) {
     try {
@@ -200,7 +203,7 @@ async function place(postgres: Pick<Postgres, 'query'>, request: PlaceRequest): 
 }
 
 const placeSql = `select outcome, at, figure, remaining
-  from place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
+  from place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`;
 
 interface PlacedRow {
   readonly outcome: PlaceOutcome['kind'];
@@ -225,6 +228,7 @@ function outcomeOf({ outcome: kind, at, figure, remaining }: PlacedRow): PlaceOu
     case 'over_budget':
     case 'duplicate':
     case 'told_unknown':
+    case 'nonce_passed':
       return { kind, index, remaining };
     case 'too_many_open':
     case 'too_many_remembered':

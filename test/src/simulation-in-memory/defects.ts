@@ -21,6 +21,7 @@ export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
     plant: breakPromise(PlacementsInMemory, 'ignoresTrust'),
   },
   { name: 'an order in flight leaves no row', plant: breakPromise(PlacementsInMemory, 'forgetsPlacements') },
+  { name: 'an order whose nonce has passed is placed', plant: breakPromise(PlacementsInMemory, 'ignoresNonces') },
   {
     name: 'a cancel is marked and never appended',
     plant: () => {

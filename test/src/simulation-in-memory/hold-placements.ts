@@ -24,14 +24,17 @@ export class PlacementsInMemory {
   static ignoresNotes = false;
   static ignoresTrust = false;
   static forgetsPlacements = false;
+  static ignoresNonces = false;
   readonly #rows: readonly RowsInMemory[];
+  readonly #nowMs: () => number;
   readonly #notes = new Map<Hex, number>();
-  /** Hashes whose cancellation was ever marked. */
-  readonly marked = new Set<Hex>();
+  /** When the cancellation of a hash was first marked, by the clock of the simulation. */
+  readonly markedAtMs = new Map<Hex, number>();
   #trust: Trust | undefined = { sinceMs: 0, isTrusted: false };
 
-  constructor(rows: readonly RowsInMemory[]) {
+  constructor(rows: readonly RowsInMemory[], nowMs: () => number) {
     this.#rows = rows;
+    this.#nowMs = nowMs;
   }
 
   get isTrusted(): boolean {
@@ -83,6 +86,9 @@ export class PlacementsInMemory {
     const told = orders.findIndex(({ orderHash }) => (this.#notes.get(orderHash) ?? -1) >= receivedAtMs);
     if (told >= 0 && !PlacementsInMemory.ignoresNotes) return { kind: 'told_unknown', index: told, remaining };
     for (const [makerIndex, { maker, partition, openOrdersMax }] of makers.entries()) {
+      const chainNonce = BigInt(this.#of(partition).tables.makers.get(maker)?.nonce ?? 0);
+      const passed = orders.findIndex((order) => order.makerIndex === makerIndex && order.nonce < chainNonce);
+      if (passed >= 0 && !PlacementsInMemory.ignoresNonces) return { kind: 'nonce_passed', index: passed, remaining };
       const own = [...orders.entries()].filter(([, order]) => order.makerIndex === makerIndex);
       const count = this.#countOpen(maker, partition, nowMs);
       if (count + own.length <= openOrdersMax) continue;
@@ -146,7 +152,7 @@ export class PlacementsInMemory {
 
   #mark({ makers, hashes, untilMs }: MarkRequest): MarkOutcome {
     for (const { orderHash, makerIndex } of hashes) {
-      this.marked.add(orderHash);
+      if (!this.markedAtMs.has(orderHash)) this.markedAtMs.set(orderHash, this.#nowMs());
       const { maker, partition } = makers[makerIndex] ?? { maker: '0x', partition: 0 };
       this.#of(partition).cancel({ orderHash, maker, untilMs, salt: '0x', expiresAtSeconds: 0 });
     }

@@ -66,7 +66,13 @@ async function decideInto(store: PlacementStore) {
       makers: [{ maker, partition, budget, openOrdersMax }],
       orders: numbers.map((number) => {
         const { orderHash, order } = orderOf(maker, number);
-        return { orderHash, makerIndex: 0, salt: order.salt, expiresAtSeconds: Number(order.expiresAt) };
+        return {
+          orderHash,
+          makerIndex: 0,
+          salt: order.salt,
+          nonce: BigInt(order.nonce),
+          expiresAtSeconds: Number(order.expiresAt),
+        };
       }),
       receivedAtMs,
       nowMs: receivedAtMs,

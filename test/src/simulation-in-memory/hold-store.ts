@@ -36,16 +36,15 @@ export class StoreInMemory {
         onCommit(partition);
       });
     });
-    this.#placements = new PlacementsInMemory(this.#rows);
+    this.#placements = new PlacementsInMemory(this.#rows, nowMs);
   }
 
   get tables(): readonly Tables[] {
     return this.#rows.map(({ tables }) => tables);
   }
 
-  /** Hashes whose cancellation was ever marked. */
-  get marked(): ReadonlySet<Hex> {
-    return this.#placements.marked;
+  get markedAtMs(): ReadonlyMap<Hex, number> {
+    return this.#placements.markedAtMs;
   }
 
   setAway(isAway: boolean): void {

@@ -15,7 +15,7 @@ export interface JudgeAnswersParts {
   readonly replays: readonly Replay[];
   readonly openOrdersMax: number;
   /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
-  readonly marked: ReadonlySet<Hex>;
+  readonly markedAtMs: ReadonlyMap<Hex, number>;
 }
 
 interface Told {
@@ -208,9 +208,11 @@ class AnswerJudge {
       return 'maker' in fact && fact.maker === maker && numbers.has(cause?.requestId ?? '');
     };
     const placed = [...this.#submitted.values()].flat().filter(isWritten);
-    // A cancellation that repeats another, or comes after the order's end, changes nothing.
+    // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
+    // then, because it did not answer, is not counted.
     const ended = [...this.#cancelled].flatMap(([hash, told]) => {
-      if (!told.some(isWritten) || !this.#parts.marked.has(hash)) return [];
+      const markedAtMs = this.#parts.markedAtMs.get(hash);
+      if (!told.some(isWritten) || markedAtMs === undefined || markedAtMs > atMs) return [];
       const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
         a < b ? -1 : 1,
       );

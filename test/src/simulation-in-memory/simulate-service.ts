@@ -186,7 +186,7 @@ class Run {
         partitions,
         replays,
         openOrdersMax: this.#plan.openOrdersMax,
-        marked: this.#world.store.marked,
+        markedAtMs: this.#world.store.markedAtMs,
       }),
     );
     const judged = { chain, orders, partitions, isSteady: false, isInOrder: true };

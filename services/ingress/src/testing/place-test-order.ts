@@ -31,7 +31,15 @@ export async function placeTestOrder(
         openOrdersMax: 1000,
       },
     ],
-    orders: [{ makerIndex: 0, orderHash: hashOf(signed), salt: salt as Hex, expiresAtSeconds: Number(expiresAt) }],
+    orders: [
+      {
+        makerIndex: 0,
+        orderHash: hashOf(signed),
+        salt: salt as Hex,
+        nonce: BigInt(signed.order.nonce),
+        expiresAtSeconds: Number(expiresAt),
+      },
+    ],
     rememberedMax: 10_000_000,
     chargeOnly: false,
     firstRepeatAt: undefined,
