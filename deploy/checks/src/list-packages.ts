@@ -46,9 +46,3 @@ export function listPackages({ packages }: Lock): Package[] {
   for (const path of Object.keys(packages)) if (/^services\/[^/]+$/.test(path)) visit(path);
   return [...found.values()].sort((a, b) => (`${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1));
 }
-
-/** The list as the table of LICENSES.md. */
-export function tableOf(packages: readonly Package[]): string {
-  const rows = packages.map(({ name, version, license }) => `| ${name} | ${version} | ${license} |`);
-  return ['| package | version | licence |', '|---|---|---|', ...rows].join('\n');
-}
