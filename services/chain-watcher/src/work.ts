@@ -181,7 +181,10 @@ export class Work {
   private async publishFacts(publisher: FactPublisher): Promise<void> {
     const { followed, state } = this;
     const over = new AbortController();
-    const signal = AbortSignal.any([this.parts.signal, over.signal]);
+    const { signal } = over;
+    // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that is dead.
+    this.parts.signal.addEventListener('abort', () => over.abort(), { once: true });
+    if (this.parts.signal.aborted) over.abort();
     const work = this.openWork(publisher, signal);
     const { reader, position } = work;
     state.position = position;
