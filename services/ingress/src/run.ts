@@ -170,6 +170,7 @@ function connect(
   const postgres = connectPostgres({
     ...postgresConnection(settings),
     applicationName: 'ingress',
+    looksUpOnly: true,
     poolMax: settings.POSTGRES_CONNECTIONS_MAX,
     statementTimeoutMs: settings.POSTGRES_TIMEOUT_MS,
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),

@@ -185,17 +185,19 @@ create unlogged table trust (
 insert into trust (started_at, table_id, since_ms, is_trusted)
 values (pg_postmaster_start_time(), 'trust'::regclass, 0, false);
 
-create function is_trusted(p_received_at_ms bigint) returns boolean language sql stable as $$
-  select exists (
+-- In PL/pgSQL, which keeps the plan: a function in SQL is planned at each call.
+create function is_trusted(p_received_at_ms bigint) returns boolean language plpgsql stable as $$
+begin
+  return exists (
     select from trust
     where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted
-      and since_ms < p_received_at_ms)
-$$;
+      and since_ms < p_received_at_ms);
+end $$;
 
 -- Locks the budget of a maker, and returns what it holds now.
 create function lock_budget(
   p_maker bytea, p_of_cancels boolean, p_now_ms bigint, p_rate double precision, p_burst double precision
-) returns double precision language plpgsql set plan_cache_mode = force_generic_plan as $$
+) returns double precision language plpgsql as $$
 declare
   v budgets;
 begin
@@ -210,29 +212,29 @@ begin
   return least(p_burst, coalesce(v.order_tokens + greatest(0, p_now_ms - v.order_at_ms) * p_rate / 1000, p_burst));
 end $$;
 
--- The settings of the planner leave one plan: a look-up by an index for each order. The tables are small when a plan is made,
--- and it must hold when they have grown; a bitmap scan is the one that is never made without a condition.
-
 -- Decides about a request to place orders, as a whole: budgets, known hashes, open orders, and the rows in `in_flight`. Each
 -- check goes over all orders before the next one, and the lowest index answers.
 --   p_makers in the order of their addresses; p_maker_of has the maker of each order, from 1
 --   p_charge_only: a check that follows the budgets has failed already
 --   p_repeat_at: the first order that repeats a hash of the request, from 0; -1 where none does
 -- A refusal that is final charges the budgets; `untrusted`, `quarantined`, `in_flight`, `rate_limited` and `over_budget` do not.
+--
+-- Each look-up is of one table, by an index: plans are made while the tables are small, and must hold when they have grown. No
+-- bitmap scan, for it visits the rows in flight that were deleted until they are vacuumed; an index scan marks them as dead.
 create function place(
   p_now_ms bigint, p_received_at_ms bigint, p_until_ms bigint, p_charge_only boolean, p_repeat_at integer,
   p_makers bytea[], p_partitions integer[], p_rates double precision[], p_bursts double precision[],
   p_open_max integer[], p_remembered_max bigint,
   p_maker_of integer[], p_hashes bytea[], p_salts text[], p_expires bigint[], p_nonces numeric[],
   out outcome text, out at integer, out figure bigint, out remaining integer[]
-) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off
-  set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
+) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   c_makers constant integer := cardinality(p_makers);
   v_tokens double precision[] := '{}';
   v_counts integer[] := '{}';
   v_kind text;
   v_place integer;
+  v_is_quarantined boolean;
   v_retry_ms bigint;
   v_known integer;
   v_flying integer;
@@ -242,6 +244,7 @@ declare
   v_remembered bigint;
   v_nonce numeric;
   v_in_flight bigint;
+  v_cancelling bytea[];
   v_rows bigint;
 begin
   remaining := '{}';
@@ -276,18 +279,27 @@ begin
 
   if p_charge_only then
     outcome := 'charged';
-  elsif exists (select from makers where maker = any (p_makers) and quarantined_offset is not null) then
-    outcome := 'quarantined';
-    return;
   else
-    select min(o.place) filter (where h.maker is not null) - 1,
-      min(o.place) filter (where f.maker is not null or c.maker is not null) - 1,
-      min(o.place) filter (where f.told_at_ms >= p_received_at_ms) - 1
-    into v_known, v_flying, v_told
-    from unnest(p_hashes, p_maker_of) with ordinality as o (order_hash, maker_at, place)
-      left join hashes h on h.order_hash = o.order_hash and h.maker = p_makers[o.maker_at]
-      left join in_flight f on f.order_hash = o.order_hash
-      left join cancelling c on c.order_hash = o.order_hash and c.maker = p_makers[o.maker_at];
+    select min(place) filter (where kind = 'known') - 1, min(place) filter (where kind = 'flying') - 1,
+      min(place) filter (where kind = 'told') - 1, count(*) filter (where kind = 'quarantined') > 0
+    into v_known, v_flying, v_told, v_is_quarantined
+    from (
+      select 'known' as kind, array_position(p_hashes, order_hash) as place from hashes
+      where order_hash = any (p_hashes) and maker = p_makers[p_maker_of[array_position(p_hashes, order_hash)]]
+      union all
+      select case when maker is not null then 'flying' when told_at_ms >= p_received_at_ms then 'told' end,
+        array_position(p_hashes, order_hash)
+      from in_flight where order_hash = any (p_hashes)
+      union all
+      select 'flying', array_position(p_hashes, order_hash) from cancelling
+      where maker = any (p_makers) and order_hash = any (p_hashes)
+        and maker = p_makers[p_maker_of[array_position(p_hashes, order_hash)]]
+      union all
+      select 'quarantined', null from makers where maker = any (p_makers) and quarantined_offset is not null) as found;
+    if v_is_quarantined then
+      outcome := 'quarantined';
+      return;
+    end if;
     at := least(v_known, v_flying, v_repeat);
     if at is not null and at is distinct from v_known and at is distinct from v_repeat then
       outcome := 'in_flight';
@@ -302,14 +314,12 @@ begin
 
   if outcome is null then
     for i in 1..c_makers loop
+      v_cancelling := array(select order_hash from cancelling where maker = p_makers[i]);
       -- One statement, and so one snapshot: the fold counts an order in the commit that deletes its row in flight.
-      select coalesce(max(m.open_orders), 0) - (
-          select count(*) from (select distinct order_hash from cancelling where maker = p_makers[i]) c
-          where exists (select from orders o where o.order_hash = c.order_hash)),
+      select coalesce(max(m.open_orders), 0) - (select count(*) from orders where order_hash = any (v_cancelling)),
         coalesce(max(m.remembered), 0), coalesce(max(m.nonce), 0),
-        (select count(*) from in_flight f
-         where f.maker = p_makers[i] and f.expires_at_seconds > p_now_ms / 1000
-           and not exists (select from cancelling c where c.maker = f.maker and c.order_hash = f.order_hash))
+        (select count(*) from in_flight
+         where maker = p_makers[i] and expires_at_seconds > p_now_ms / 1000 and order_hash <> all (v_cancelling))
       into v_open, v_remembered, v_nonce, v_in_flight
       from makers m where m.maker = p_makers[i];
       -- The hashes of a nonce that has passed are forgotten. So this is read after the hashes: one that was forgotten meanwhile
@@ -329,9 +339,8 @@ begin
       if v_open + v_counts[i] > p_open_max[i] then
         -- What has expired by the clock here, and not yet by that of the rows, takes no place.
         v_open := v_open - (
-          select count(*) from orders o
-          where o.maker = p_makers[i] and o.expires_at_seconds <= p_now_ms / 1000
-            and not exists (select from cancelling c where c.maker = o.maker and c.order_hash = o.order_hash));
+          select count(*) from orders
+          where maker = p_makers[i] and expires_at_seconds <= p_now_ms / 1000 and order_hash <> all (v_cancelling));
       end if;
       if v_open + v_counts[i] > p_open_max[i] then
         v_place := (array_positions(p_maker_of, i))[greatest(1, p_open_max[i] - v_open + 1)] - 1;

@@ -130,7 +130,7 @@ export interface PlacementStore {
 
 export function openPlacementStore(postgres: Pick<Postgres, 'query'>): PlacementStore {
   return {
-    place: (request) => place(postgres, request),
+    place: gatherPlacements((requests) => place(postgres, requests)),
     async release(orderHashes, untilMs) {
       await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), untilMs]);
     },
@@ -169,12 +169,79 @@ const beginTrustSql = `
   select since_ms, is_trusted from trust
   where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;
 
-/** How often a request that met another one is decided again. */
+interface Waiting {
+  readonly request: PlaceRequest;
+  readonly resolve: (outcome: PlaceOutcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Statements under way for small requests; more of them would find each other's locks and share less. */
+const STATEMENTS_MAX = 2;
+const REQUESTS_PER_STATEMENT_MAX = 16;
+const SMALL_ORDERS_MAX = 10;
+
+/**
+ * Small requests that arrive while others are decided share the next statement: a transaction costs several times what a
+ * decision does. Each is decided for itself, in the order of makers, so that two statements never wait for each other; a
+ * request of several makers has its own statement.
+ */
+function gatherPlacements(
+  decide: (requests: readonly PlaceRequest[]) => Promise<readonly PlaceOutcome[]>,
+): (request: PlaceRequest) => Promise<PlaceOutcome> {
+  const waiting: Waiting[] = [];
+  let statements = 0;
+
+  async function decideAll(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const outcomes = await decide(batch.map(({ request }) => request));
+      for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as PlaceOutcome);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async function work(): Promise<void> {
+    statements += 1;
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, REQUESTS_PER_STATEMENT_MAX);
+      const makerOf = ({ request }: Waiting) => request.makers[0]?.maker ?? '';
+      await decideAll(batch.sort((a, b) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b)))));
+    }
+    statements -= 1;
+  }
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      const one = { request, resolve, reject };
+      if (request.makers.length > 1 || request.orders.length > SMALL_ORDERS_MAX) return void decideAll([one]);
+      waiting.push(one);
+      if (statements < STATEMENTS_MAX) void work();
+    });
+}
+
+/** How often requests that met another one are decided again. */
 const RACES_MAX = 3;
 
-async function place(postgres: Pick<Postgres, 'query'>, request: PlaceRequest): Promise<PlaceOutcome> {
+/** @returns an outcome for each request, in their order */
+async function place(
+  postgres: Pick<Postgres, 'query'>,
+  requests: readonly PlaceRequest[],
+): Promise<readonly PlaceOutcome[]> {
+  const values = requests.flatMap(placeValues);
+  for (let races = 1; ; races += 1) {
+    try {
+      const rows = await postgres.query<PlacedRow>(placeSql(requests.length), values, `place ${requests.length}`);
+      if (rows.length !== requests.length) throw new Error('place returned another number of rows');
+      return rows.map(outcomeOf);
+    } catch (error) {
+      if (races === RACES_MAX || !isRace(error)) throw error;
+    }
+  }
+}
+
+function placeValues(request: PlaceRequest): unknown[] {
   const { makers, orders } = request;
-  const values = [
+  return [
     request.nowMs,
     request.receivedAtMs,
     request.untilMs,
@@ -191,19 +258,23 @@ async function place(postgres: Pick<Postgres, 'query'>, request: PlaceRequest): 
     orders.map(({ expiresAtSeconds }) => expiresAtSeconds),
     orders.map(({ nonce }) => nonce),
   ];
-  for (let races = 1; ; races += 1) {
-    try {
-      const [row] = await postgres.query<PlacedRow>(placeSql, values, 'place');
-      if (row === undefined) throw new Error('place returned no row');
-      return outcomeOf(row);
-    } catch (error) {
-      if (races === RACES_MAX || !isRace(error)) throw error;
-    }
-  }
 }
 
-const placeSql = `select outcome, at, figure, remaining
-  from place($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`;
+const PLACE_VALUES = 16;
+const placeSqls = new Map<number, string>();
+
+/** One request after the other: an Append reads its parts in their order. */
+function placeSql(requests: number): string {
+  const known = placeSqls.get(requests);
+  if (known !== undefined) return known;
+  const calls = Array.from({ length: requests }, (_, request) => {
+    const places = Array.from({ length: PLACE_VALUES }, (_, value) => `$${request * PLACE_VALUES + value + 1}`);
+    return `select outcome, at, figure, remaining from place(${places.join(', ')})`;
+  });
+  const sql = calls.join(' union all ');
+  placeSqls.set(requests, sql);
+  return sql;
+}
 
 interface PlacedRow {
   readonly outcome: PlaceOutcome['kind'];
