@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { cancelOrder } from '@makerbook/domain';
+import { type Budget, cancelOrder } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
@@ -10,7 +10,7 @@ import {
   rateHeaders,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type Budget, type FoundHash, type PlacementStore, PostgresUnavailable } from '@makerbook/postgres';
+import { type FoundHash, type PlacementStore, PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import { appendDecided, type DecidedAppendParts, positionHeader } from './append-facts.js';

@@ -1,5 +1,6 @@
 import { quantity } from '@makerbook/contracts-primitives';
 import {
+  type Budget,
   boundedSeconds,
   checkAdmission,
   checkRepeats,
@@ -24,7 +25,6 @@ import {
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import {
   type After,
-  type Budget,
   type PlacementStore,
   type PlaceOutcome,
   type PlaceRequest,

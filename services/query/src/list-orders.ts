@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { Budget } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
@@ -9,7 +10,7 @@ import {
   rateHeaders,
 } from '@makerbook/http';
 import type { ListState } from '@makerbook/postgres';
-import type { Budget, ReplayGuard, Taken } from '@makerbook/redis';
+import type { ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest } from './admit-request.js';
 import { parseListRequest } from './parse-list-request.js';
 import type { Listing } from './read-list.js';

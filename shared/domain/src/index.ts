@@ -1,3 +1,4 @@
+export * from './budget.js';
 export * from './decide.js';
 export * from './describe.js';
 export * from './judge.js';

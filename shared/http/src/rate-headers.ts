@@ -1,11 +1,6 @@
 import { hash } from 'node:crypto';
+import type { Budget } from '@makerbook/domain';
 import type { ReplyHeaders } from './reply.js';
-
-/** A maker's budget: it fills at a steady rate up to its burst. */
-export interface MakerBudget {
-  readonly ratePerSecond: number;
-  readonly burst: number;
-}
 
 /**
  * `RateLimit` and `RateLimit-Policy` of a maker's budget, in the form of the IETF draft (draft 8), as the limit per
@@ -15,7 +10,7 @@ export interface MakerBudget {
  */
 export function rateHeaders(
   name: string,
-  makers: readonly { readonly maker: string; readonly budget: MakerBudget }[],
+  makers: readonly { readonly maker: string; readonly budget: Budget }[],
   remaining: readonly number[],
   retryAfterMs?: number,
 ): ReplyHeaders {

@@ -1,13 +1,8 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { Budget } from '@makerbook/domain';
 import { encodeArray } from './binary-array.js';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
-
-/** A budget that fills at a steady rate up to its burst. */
-export interface Budget {
-  readonly ratePerSecond: number;
-  readonly burst: number;
-}
 
 /** A maker of a request with the limits that count for it. */
 export interface PlacingMaker {

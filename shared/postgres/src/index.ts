@@ -2,7 +2,6 @@ export { type After, createWriteWatch, startTimer, type WriteWatch, type WriteWa
 export * from './claim-work.js';
 export { byteaOf, connectPostgres, type Postgres, type PostgresOptions, type Query } from './connect-postgres.js';
 export {
-  type Budget,
   type FoundHash,
   type MarkOutcome,
   type MarkRequest,

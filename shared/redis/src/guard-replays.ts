@@ -1,11 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import type { Budget } from '@makerbook/domain';
 import { type RedisConnection, RedisUnavailable } from './connect.js';
-
-/** A budget that fills at a steady rate up to its burst. */
-export interface Budget {
-  readonly ratePerSecond: number;
-  readonly burst: number;
-}
 
 /**
  * What became of a request. `taken`: it is the first of its salt, and was charged; `remaining` lists are left of the signer's

@@ -6,7 +6,6 @@ export {
   RedisUnavailable,
 } from './connect.js';
 export {
-  type Budget,
   createReplayGuard,
   type ReplayGuard,
   type ReplayGuardOptions,
