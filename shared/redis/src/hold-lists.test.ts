@@ -16,6 +16,14 @@ describe('a list held in memory', () => {
     expect(held.find('b')).toBeUndefined();
   });
 
+  test('is not replaced by an older one', () => {
+    const held = holdLists();
+    const newer = listOf(20, 2n);
+    held.keep('a', newer);
+    held.keep('a', listOf(10, 1n));
+    expect(held.find('a')).toBe(newer);
+  });
+
   test('makes room when it was not used for longest', () => {
     const held = holdLists(3 * (1_503 + 650));
     for (const maker of ['a', 'b', 'c']) held.keep(maker, listOf(1000));
