@@ -194,6 +194,29 @@ describe('a refusal', () => {
     expect(reply).toMatchObject({ code: 'invalid_request', errors: [{ pointer: '/minOutput/amount' }] });
   });
 
+  test.each<[string, unknown, string, string]>([
+    ['no object', [], '', 'the body must be an object'],
+    ['no data', {}, '/data', '/data must be a hex string'],
+    ['data that is no text', { data: 5 }, '/data', '/data must be a hex string'],
+    ['a bare amount', { data: '', minOutput: '5' }, '/minOutput', '/minOutput must be an object with `amount`'],
+    ['a minimum of null', { data: '', minOutput: null }, '/minOutput', '/minOutput must be an object with `amount`'],
+    ['an unknown field', { data: '', slippage: 1 }, '/slippage', '/slippage is not a field of the request'],
+    [
+      'an unknown field within',
+      { data: '', minOutput: { amount: '1', 'a/b~': 1 } },
+      '/minOutput/a~1b~0',
+      '/minOutput/a~1b~0 is not a field of the request',
+    ],
+    [
+      'an amount that is a number',
+      { data: '', minOutput: { amount: 5 } },
+      '/minOutput/amount',
+      '/minOutput/amount must be a string: hex of at most 32 bytes such as "0x1f", or a whole number such as "31", below 2^256',
+    ],
+  ])('of a body with %s names the place', (_, body, pointer, detail) => {
+    expect(patch(body, now)).toMatchObject({ code: 'invalid_request', detail, errors: [{ pointer }] });
+  });
+
   test('of a body with a hundred thousand fields names a few', () => {
     const body = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`f${index}/~`, 0]));
     expect(patch(body, now)).toMatchObject({

@@ -8,10 +8,10 @@ import {
   type SwapCallHasher,
   type SwapCallRefusal,
 } from '@makerbook/contracts-evm';
+import { quotePatchInput } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { isRefusal, okText, type Refusal, type Reply } from '@makerbook/http';
+import { isRefusal, okText, type Refusal, type Reply, refuseFields } from '@makerbook/http';
 import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
-import { parsePatch } from './parse-patch.js';
 
 export interface PatchQuoteParts {
   readonly hasher: Pick<SwapCallHasher, 'hashSwapCall'>;
@@ -33,10 +33,12 @@ export type PatchQuote = (body: unknown, nowSeconds: number) => Reply;
  */
 export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuoteParts): PatchQuote {
   return (body, nowSeconds) => {
-    const asked = parsePatch(body);
-    if (isRefusal(asked)) return asked;
+    const parsed = quotePatchInput.safeParse(body);
+    if (!parsed.success) return refuseFields(parsed.error.issues);
+    const asked = parsed.data;
     if (asked.minOutput === undefined)
       return refuse('no_changes', 'there is no `minOutput`: nothing was to be changed');
+    const minOutput = BigInt(asked.minOutput.amount);
 
     const call = readCall(asked.data);
     if (isRefusal(call)) return call;
@@ -52,10 +54,10 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
     if (call.minOutput === undefined) {
       return refuse('field_not_exists', 'the data holds no minimum output: ask for a quote with a slippage assertion');
     }
-    if (call.minOutput === asked.minOutput) {
+    if (call.minOutput === minOutput) {
       return refuse('no_changes', `the minimum output is ${call.minOutput} already`);
     }
-    const patched = { ...call, minOutput: asked.minOutput };
+    const patched = { ...call, minOutput };
     const bytes = encodeSwapCall({ ...patched, signature: sign(hasher.hashSwapCall(patched)) });
     return okText(bytesToHex(bytes));
   };
