@@ -1,5 +1,5 @@
 import type { AppendedAt } from '@makerbook/kafka';
-import { type After, PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
+import { type After, type ReadModel, unlessAway } from '@makerbook/postgres';
 
 export interface RowsWatch {
   /** Waits until the rows have passed these facts, at most so long. False: they have not, or Postgres does not answer. */
@@ -16,9 +16,9 @@ const POLL_MS = 10;
 
 /** Reads the positions of the rows over and over; all requests that wait share each reading. */
 export function watchRows({ rows, now, after }: RowsWatchParts): RowsWatch {
-  let reading: Promise<ReadonlyMap<number, bigint>> | undefined;
+  let reading: Promise<ReadonlyMap<number, bigint> | undefined> | undefined;
   const read = () => {
-    reading ??= rows.projectedPositions().finally(() => {
+    reading ??= unlessAway(rows.projectedPositions()).finally(() => {
       reading = undefined;
     });
     return reading;
@@ -27,13 +27,9 @@ export function watchRows({ rows, now, after }: RowsWatchParts): RowsWatch {
     async hasPassed(facts, timeoutMs) {
       const deadlineMs = now() + timeoutMs;
       for (;;) {
-        try {
-          const positions = await read();
-          if (facts.every(({ partition, offset }) => (positions.get(partition) ?? 0n) > offset)) return true;
-        } catch (error) {
-          if (error instanceof PostgresUnavailable) return false;
-          throw error;
-        }
+        const positions = await read();
+        if (positions === undefined) return false;
+        if (facts.every(({ partition, offset }) => (positions.get(partition) ?? 0n) > offset)) return true;
         if (now() >= deadlineMs) return false;
         await new Promise<void>((done) => after(POLL_MS, done));
       }
