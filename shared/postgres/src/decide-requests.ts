@@ -170,39 +170,41 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Statements under way for small requests; more of them would find each other's locks and share less. */
-const STATEMENTS_MAX = 2;
 const REQUESTS_PER_STATEMENT_MAX = 16;
 const SMALL_ORDERS_MAX = 10;
 
 /**
  * Small requests that arrive while others are decided share the next statement: a transaction costs several times what a
- * decision does. Each is decided for itself, in the order of makers, so that two statements never wait for each other; a
- * request of several makers has its own statement.
+ * decision does. Each is decided for itself, in the order of makers, so that the statements of two processes never wait for
+ * each other. A request of several makers has its own statement. Where one request of a statement races another process, each
+ * is decided alone; where Postgres is away, those who wait for the next statement are told at once.
  */
 function gatherPlacements(
   decide: (requests: readonly PlaceRequest[]) => Promise<readonly PlaceOutcome[]>,
 ): (request: PlaceRequest) => Promise<PlaceOutcome> {
   const waiting: Waiting[] = [];
-  let statements = 0;
+  let isDeciding = false;
 
   async function decideAll(batch: readonly Waiting[]): Promise<void> {
     try {
       const outcomes = await decide(batch.map(({ request }) => request));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as PlaceOutcome);
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      const isAlone = batch.length === 1;
+      if (isRace(error) && !isAlone) return void (await Promise.all(batch.map((one) => decideAll([one]))));
+      const isAway = error instanceof PostgresUnavailable && !isRace(error);
+      for (const { reject } of [...batch, ...(isAway ? waiting.splice(0) : [])]) reject(error);
     }
   }
 
-  async function work(): Promise<void> {
-    statements += 1;
+  async function decideWaiting(): Promise<void> {
+    isDeciding = true;
     while (waiting.length > 0) {
       const batch = waiting.splice(0, REQUESTS_PER_STATEMENT_MAX);
       const makerOf = ({ request }: Waiting) => request.makers[0]?.maker ?? '';
       await decideAll(batch.sort((a, b) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b)))));
     }
-    statements -= 1;
+    isDeciding = false;
   }
 
   return (request) =>
@@ -210,7 +212,7 @@ function gatherPlacements(
       const one = { request, resolve, reject };
       if (request.makers.length > 1 || request.orders.length > SMALL_ORDERS_MAX) return void decideAll([one]);
       waiting.push(one);
-      if (statements < STATEMENTS_MAX) void work();
+      if (!isDeciding) void decideWaiting();
     });
 }
 

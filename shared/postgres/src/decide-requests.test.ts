@@ -1,0 +1,90 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { openPlacementStore, type PlaceRequest } from './decide-requests.js';
+import { PostgresUnavailable } from './failures.js';
+
+const VALUES_PER_REQUEST = 16;
+
+function requestOf(maker: number, makers = 1): PlaceRequest {
+  const address = (number: number): Hex => `0x${number.toString(16).padStart(40, '0')}`;
+  return {
+    nowMs: 0,
+    receivedAtMs: maker,
+    untilMs: 0,
+    makers: Array.from({ length: makers }, (_, index) => ({
+      maker: address(maker + index),
+      partition: 0,
+      budget: { ratePerSecond: 1, burst: 1 },
+      openOrdersMax: 1,
+    })),
+    orders: [],
+    rememberedMax: 1,
+    chargeOnly: false,
+    firstRepeatAt: undefined,
+  };
+}
+
+/** A Postgres that answers when it is told to. Each request has the time at which it was received as its number. */
+function heldPostgres() {
+  const statements: { readonly requests: number[]; readonly answer: (fail?: unknown) => Promise<void> }[] = [];
+  const query = (_text: string, values: readonly unknown[] = []) =>
+    new Promise<never>((resolve, reject) => {
+      const requests = values.filter((_, index) => index % VALUES_PER_REQUEST === 1) as number[];
+      const rows = requests.map((number) => ({ outcome: 'placed', at: null, figure: 0n, remaining: [number] }));
+      const answer = async (error?: unknown) => {
+        if (error === undefined) resolve(rows as never);
+        else reject(error);
+        await new Promise(setImmediate);
+      };
+      statements.push({ requests, answer });
+    });
+  return { statements, store: openPlacementStore({ query: query as never }) };
+}
+
+const race = () => new PostgresUnavailable('raced', { cause: Object.assign(new Error('raced'), { code: '40001' }) });
+
+describe('small requests that arrive while another is decided', () => {
+  test('share the next statement, in the order of their makers, and each has its own outcome', async () => {
+    const { statements, store } = heldPostgres();
+    const placed = [5, 9, 7, 8].map((maker) => store.place(requestOf(maker)));
+    await statements[0]?.answer();
+    expect(statements.map(({ requests }) => requests)).toEqual([[5], [7, 8, 9]]);
+    await statements[1]?.answer();
+    const remaining = (await Promise.all(placed)).map((outcome) => 'remaining' in outcome && outcome.remaining);
+    expect(remaining).toEqual([[5], [9], [7], [8]]);
+  });
+
+  test('are at most sixteen in a statement', async () => {
+    const { statements, store } = heldPostgres();
+    for (let maker = 0; maker < 20; maker += 1) void store.place(requestOf(maker));
+    for (const index of [0, 1, 2]) await statements[index]?.answer();
+    expect(statements.map(({ requests }) => requests.length)).toEqual([1, 16, 3]);
+  });
+
+  test('do not wait where they are of several makers', async () => {
+    const { statements, store } = heldPostgres();
+    for (const makers of [1, 2, 2]) void store.place(requestOf(1, makers));
+    expect(statements).toHaveLength(3);
+    for (const { answer } of statements) await answer();
+  });
+
+  test('are decided alone where one of them races another process', async () => {
+    const { statements, store } = heldPostgres();
+    const placed = [1, 2, 3].map((maker) => store.place(requestOf(maker)));
+    await statements[0]?.answer();
+    for (const index of [1, 2, 3]) await statements[index]?.answer(race());
+    expect(statements.slice(4).map(({ requests }) => requests)).toEqual([[2], [3]]);
+    for (const { answer } of statements.slice(4)) await answer();
+    expect((await Promise.all(placed)).map(({ kind }) => kind)).toEqual(['placed', 'placed', 'placed']);
+  });
+
+  test('fail at once where Postgres is away, and the next one is sent', async () => {
+    const { statements, store } = heldPostgres();
+    const failed = [1, 2, 3].map((maker) => store.place(requestOf(maker)).catch((error: unknown) => error));
+    await statements[0]?.answer(new PostgresUnavailable('away'));
+    expect(await Promise.all(failed)).toEqual(Array(3).fill(new PostgresUnavailable('away')));
+    void store.place(requestOf(4));
+    expect(statements.map(({ requests }) => requests)).toEqual([[1], [4]]);
+    await statements[1]?.answer();
+  });
+});
