@@ -41,13 +41,14 @@ export class Cluster {
     let lastError: unknown;
     do {
       for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
+        const attempt = deadline.half(ATTEMPT_MS_MIN);
         try {
-          const answer = await candidate.call(metadataV9.api, deadline.half(ATTEMPT_MS_MIN), [...topics], false);
+          const answer = await candidate.call(metadataV9.api, attempt, [...topics], false);
           this.#remember(answer.brokers);
           return { ...answer, answeredBy: candidate };
         } catch (error) {
-          // What was cut off by the caller's deadline gives no reason.
-          lastError = deadline.leftMs() < RETRY_PAUSE_MS ? (lastError ?? error) : error;
+          // An attempt that was cut off gives no reason.
+          lastError = attempt.passed() ? (lastError ?? error) : error;
           if (this.#brokers.get(candidate.id) === candidate) {
             this.#brokers.delete(candidate.id);
             this.#brokers.set(candidate.id, candidate);
