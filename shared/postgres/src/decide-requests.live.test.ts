@@ -5,7 +5,7 @@ import { byteaOf, connectPostgres, type Postgres } from './connect-postgres.js';
 import { openPlacementStore, type PlacementStore, type PlaceRequest } from './decide-requests.js';
 import { migrate } from './migrate.js';
 
-const NOW = 1_800_000_000_000;
+const NOW = 1_700_000_000_000;
 const maker = addressOf(1);
 const other = addressOf(2);
 const budget = { ratePerSecond: 100, burst: 1000 };

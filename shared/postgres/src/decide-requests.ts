@@ -150,11 +150,13 @@ const releaseSql = `
   with placed as (delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2)
   delete from cancelling where order_hash = any($1::bytea[]) and until_ms = $2`;
 
+// Not later than by the server's clock: one of ingress that is ahead would have every request refused until the others are there.
 // What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
 const beginTrustSql = `
   with begun as (
     insert into trust (started_at, table_id, since_ms, is_trusted)
-    values (pg_postmaster_start_time(), 'trust'::regclass, $1, false)
+    values (pg_postmaster_start_time(), 'trust'::regclass,
+      least($1::bigint, (extract(epoch from clock_timestamp()) * 1000)::bigint), false)
     on conflict (is_only) do update
     set started_at = excluded.started_at, table_id = excluded.table_id, is_trusted = false
     where (trust.started_at, trust.table_id) <> (excluded.started_at, excluded.table_id)
