@@ -388,6 +388,9 @@ end $$;
 --   GONE     it was accepted and is not open any more
 --   UNKNOWN  no request that was received by now will place it: that is noted
 --   UNSURE   nothing is known, and nothing is noted
+--
+-- It joins tables. The settings of the planner leave one plan, a look-up by an index for each hash: a bitmap scan is the one that
+-- is never made without a condition. The plan is made while the tables are small, and must hold when they have grown.
 create function find_orders(p_now_ms bigint, p_may_note boolean, p_hashes bytea[])
 returns table (state text, maker bytea, salt text, expires_at_seconds bigint)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_indexscan = off

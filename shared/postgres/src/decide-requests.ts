@@ -150,8 +150,8 @@ const releaseSql = `
   with placed as (delete from in_flight where order_hash = any($1::bytea[]) and until_ms = $2)
   delete from cancelling where order_hash = any($1::bytea[]) and until_ms = $2`;
 
-// Not later than by the server's clock: one of ingress that is ahead would have every request refused until the others are there.
-// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew.
+// What was in flight survives a clean restart, and a crash empties the table: only then the time begins anew. It is never later than
+// the server's clock: by an ingress whose clock is ahead, every request would be refused until the other clocks have come so far.
 const beginTrustSql = `
   with begun as (
     insert into trust (started_at, table_id, since_ms, is_trusted)
