@@ -183,8 +183,9 @@ export class Work {
     const over = new AbortController();
     const { signal } = over;
     // Node.js keeps whatever listens to an AbortSignal.any in memory until it aborts, also of a simulated process that is dead.
-    this.parts.signal.addEventListener('abort', () => over.abort(), { once: true });
-    if (this.parts.signal.aborted) over.abort();
+    const stop = () => over.abort();
+    this.parts.signal.addEventListener('abort', stop, { once: true });
+    if (this.parts.signal.aborted) stop();
     const work = this.openWork(publisher, signal);
     const { reader, position } = work;
     state.position = position;
@@ -198,6 +199,7 @@ export class Work {
     // All of them, so that nothing is appended behind the resignation.
     const errors = (await Promise.allSettled(loops)).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
     over.abort();
+    this.parts.signal.removeEventListener('abort', stop);
     await watching;
     state.position = undefined;
     const isBenign = (error: unknown) => error instanceof PublisherFenced || isRetryable(error);
