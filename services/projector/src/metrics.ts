@@ -24,8 +24,11 @@ const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1,
 const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
 const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000];
 
-/** The projector's metrics. Each name ends with its unit; README.md describes each. */
-export function createMetrics(): ProjectorMeters {
+/**
+ * The projector's metrics. Each name ends with its unit; README.md describes each.
+ * @param nowMs milliseconds since 1970
+ */
+export function createMetrics(nowMs: () => number): ProjectorMeters {
   const meter = metrics.getMeter('projector');
   const counter = (name: string, description: string) => meter.createCounter(name, { description });
   const histogram = (name: string, unit: string, boundaries: number[], description: string) =>
@@ -41,6 +44,8 @@ export function createMetrics(): ProjectorMeters {
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
+  /** Of a time by a clock that may be ahead of this one. */
+  const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
   for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
 
   return {
@@ -98,11 +103,6 @@ export function createMetrics(): ProjectorMeters {
 }
 
 type PartitionValue = readonly [partition: number, value: number];
-
-/** @param timeMs by a clock that may be ahead of this one */
-function secondsSince(timeMs: number): number {
-  return Math.max(0, Date.now() - timeMs) / 1000;
-}
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);

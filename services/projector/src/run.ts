@@ -61,7 +61,7 @@ export async function runProjector(
       failed.resolve(error);
     };
     const connections = await connect(settings, telemetry, closing);
-    const meters = createMetrics();
+    const meters = createMetrics(Date.now);
     const projector = createFrom(settings, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
     const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
@@ -85,6 +85,7 @@ export async function runProjector(
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
       intervalMs: PRUNE_INTERVAL_MS,
+      nowMs: Date.now,
       pruned: meters.pruned,
       logger,
     });

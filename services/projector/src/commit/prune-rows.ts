@@ -14,6 +14,7 @@ export interface PruneParts {
   readonly historyDays: number;
   /** From one round to the next. */
   readonly intervalMs: number;
+  readonly nowMs: () => number;
   readonly pruned: (rows: number) => void;
   readonly logger: Pick<Logger, 'warn'>;
 }
@@ -52,8 +53,8 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
  * @throws LogUnavailable, PostgresUnavailable
  */
 export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: AbortSignal): Promise<void> {
-  const { log, postgres, makerEventsTopic, owned, historyDays, pruned } = parts;
-  const kept = await log.offsetsAt(makerEventsTopic, Date.now() - historyDays * DAY_MS);
+  const { log, postgres, makerEventsTopic, owned, historyDays, nowMs, pruned } = parts;
+  const kept = await log.offsetsAt(makerEventsTopic, nowMs() - historyDays * DAY_MS);
   const untilDone = async (prune: () => Promise<Pruned>) => {
     for (let isDone = false; !isDone && !signal.aborted; ) {
       const step = await prune();

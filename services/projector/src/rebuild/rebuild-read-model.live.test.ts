@@ -101,6 +101,7 @@ describe('pruned rows', () => {
     owned: () => [partition],
     historyDays: 1,
     intervalMs: 10,
+    nowMs: Date.now,
     pruned: () => undefined,
     logger: silentLogger,
   });
