@@ -529,7 +529,7 @@ test('cancels have a budget of their own, charged only for what the maker has si
   await ingress.restart({ CANCEL_BUDGET_PER_SECOND: '1', CANCEL_BUDGET_BURST: '500' });
   const orders = (await Promise.all(Array.from({ length: 3 }, () => place(sibling, 100)))).flat();
   const items = orders.map((order) => cancelling(sibling, order));
-  await ingress.postgres.query('update budgets set cancel_tokens = 150, cancel_at_ms = $2 where maker = $1', [
+  await ingress.postgres.query('update budgets set tokens = 150, at_ms = $2 where maker = $1 and of_cancels', [
     byteaOf(lower(sibling)),
     Date.now(),
   ]);

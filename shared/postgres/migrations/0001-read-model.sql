@@ -129,36 +129,35 @@ create index hashes_of_maker on hashes (maker, expires_at_seconds, nonce);
 -- failover or a restore empties these tables, `trust` among them. Ingress then decides nothing before every append that was
 -- in flight has ended and the log is folded to its end. So what these tables forget is in the rows by then.
 
--- A maker's budgets. A request locks this row first, so that requests of one maker are decided one after the other.
+-- A maker's two budgets, of orders and of cancellations. A request locks the row first, so that requests of one maker are decided
+-- one after the other.
 create unlogged table budgets (
-  maker bytea primary key,
+  maker bytea not null,
+  of_cancels boolean not null,
   -- Null: full.
-  order_tokens double precision,
-  order_at_ms bigint not null default 0,
-  cancel_tokens double precision,
-  cancel_at_ms bigint not null default 0
+  tokens double precision,
+  at_ms bigint not null default 0,
+  primary key (maker, of_cancels)
 ) with (fillfactor = 50);
 
--- A hash that a request has placed and the fold has not seen yet; or one of which a DELETE was told that it is unknown (no
--- maker then), so that a request that was received before does not place it. One table holds both: its primary key decides
--- which of the two comes first.
+-- A hash that a request has placed and the fold has not seen yet. Or a note, without a maker: a DELETE was told that the hash is
+-- unknown, so a request that was received before does not place it. One table holds both: its primary key decides which of the
+-- two comes first.
 create unlogged table in_flight (
   order_hash bytea primary key,
+  -- Null: a note.
   maker bytea,
   partition integer,
   -- As a response has it.
   salt text,
   expires_at_seconds bigint,
   -- The append has ended by then, whatever became of it. Once the clock of the rows has passed this time, the fold has seen the
-  -- order or never will, and the row is deleted.
-  until_ms bigint,
-  told_at_ms bigint,
-  check ((maker is null) = (told_at_ms is not null)),
-  check ((maker is null) = (until_ms is null))
+  -- order or never will, and the row is deleted. A note holds for requests that were received by then.
+  until_ms bigint not null,
+  check ((maker is null) = (partition is null))
 );
-create index in_flight_of_maker on in_flight (maker) where maker is not null;
-create index in_flight_ending on in_flight (partition, until_ms) where until_ms is not null;
-create index in_flight_told on in_flight (told_at_ms) where told_at_ms is not null;
+create index in_flight_of_maker on in_flight (maker);
+create index in_flight_until on in_flight (partition, until_ms);
 
 -- A cancellation on its way into the log: its order does not count as open. Each request inserts rows of its own; the fold
 -- deletes them when it meets the cancellation or the order's end, or when its clock has passed `until_ms`.
@@ -185,31 +184,39 @@ create unlogged table trust (
 insert into trust (started_at, table_id, since_ms, is_trusted)
 values (pg_postmaster_start_time(), 'trust'::regclass, 0, false);
 
--- In PL/pgSQL, which keeps the plan: a function in SQL is planned at each call.
-create function is_trusted(p_received_at_ms bigint) returns boolean language plpgsql stable as $$
-begin
-  return exists (
-    select from trust
-    where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted
-      and since_ms < p_received_at_ms);
-end $$;
+-- The row of `trust`, unless this server has lost something since.
+create view trusted as
+select since_ms from trust
+where is_only and started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and is_trusted;
 
--- Locks the budget of a maker, and returns what it holds now.
-create function lock_budget(
-  p_maker bytea, p_of_cancels boolean, p_now_ms bigint, p_rate double precision, p_burst double precision
+-- Takes tokens from a budget of a maker, and returns how many are left: below zero where it does not hold so many. It locks the
+-- budget, so requests of one maker are decided one after the other.
+create function charge(
+  p_maker bytea, p_of_cancels boolean, p_count integer, p_now_ms bigint, p_rate double precision, p_burst double precision
 ) returns double precision language plpgsql as $$
 declare
-  v budgets;
+  v_left double precision;
 begin
-  select * into v from budgets where maker = p_maker for update;
-  if not found then
-    insert into budgets (maker) values (p_maker) on conflict do nothing;
-    select * into v from budgets where maker = p_maker for update;
-  end if;
-  if p_of_cancels then
-    return least(p_burst, coalesce(v.cancel_tokens + greatest(0, p_now_ms - v.cancel_at_ms) * p_rate / 1000, p_burst));
-  end if;
-  return least(p_burst, coalesce(v.order_tokens + greatest(0, p_now_ms - v.order_at_ms) * p_rate / 1000, p_burst));
+  loop
+    update budgets b set at_ms = greatest(b.at_ms, p_now_ms), tokens =
+      least(p_burst, coalesce(b.tokens + greatest(0, p_now_ms - b.at_ms) * p_rate / 1000, p_burst)) - p_count
+    where b.maker = p_maker and b.of_cancels = p_of_cancels returning b.tokens into v_left;
+    if found then return v_left; end if;
+    insert into budgets (maker, of_cancels) values (p_maker, p_of_cancels) on conflict do nothing;
+  end loop;
+end $$;
+
+-- Returns what each maker's budget holds once its charge is given back.
+create function give_back(p_makers bytea[], p_of_cancels boolean, p_counts integer[]) returns integer[] language plpgsql as $$
+declare
+  v_remaining integer[] := '{}';
+begin
+  for i in 1..cardinality(p_makers) loop
+    update budgets b set tokens = b.tokens + p_counts[i]
+    where b.maker = p_makers[i] and b.of_cancels = p_of_cancels
+    returning array_append(v_remaining, floor(b.tokens)::integer) into v_remaining;
+  end loop;
+  return v_remaining;
 end $$;
 
 -- Decides about a request to place orders, as a whole: budgets, known hashes, open orders, and the rows in `in_flight`. Each
@@ -230,142 +237,105 @@ create function place(
 ) language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
   c_makers constant integer := cardinality(p_makers);
-  v_tokens double precision[] := '{}';
   v_counts integer[] := '{}';
-  v_kind text;
+  v_left double precision;
+  v_maker record;
+  -- The lowest place of each kind, from 1.
   v_place integer;
-  v_is_quarantined boolean;
-  v_retry_ms bigint;
-  v_known integer;
+  v_known integer := nullif(p_repeat_at, -1) + 1;
   v_flying integer;
   v_told integer;
-  v_repeat constant integer := nullif(p_repeat_at, -1);
-  v_open bigint;
-  v_remembered bigint;
-  v_nonce numeric;
-  v_in_flight bigint;
-  v_cancelling bytea[];
-  v_rows bigint;
+  v_passed integer;
+  v_over integer;
+  v_over_outcome text;
+  v_outcome text;
+  v_rows integer;
 begin
   remaining := '{}';
   figure := 0;
-  if not is_trusted(p_received_at_ms) then
-    outcome := 'untrusted';
+  for i in 1..c_makers loop
+    v_counts[i] := case when c_makers = 1 then cardinality(p_hashes) else cardinality(array_positions(p_maker_of, i)) end;
+    v_left := charge(p_makers[i], false, v_counts[i], p_now_ms, p_rates[i], p_bursts[i]);
+    remaining[i] := floor(greatest(0, v_left));
+    continue when v_left > -0.00001;
+    v_outcome := case when v_counts[i] > p_bursts[i] then 'over_budget' else 'rate_limited' end;
+    v_place := case v_outcome when 'over_budget' then floor(p_bursts[i]) else floor(v_counts[i] + v_left + 0.00001) end + 1;
+    v_place := (array_positions(p_maker_of, i))[v_place];
+    continue when v_over <= v_place;
+    v_over := v_place;
+    outcome := v_outcome;
+    figure := case v_outcome when 'over_budget' then 0 else ceil(-v_left * 1000 / p_rates[i]) end;
+  end loop;
+  if outcome is not null then
+    at := v_over - 1;
+    remaining := give_back(p_makers, false, v_counts);
+    return;
+  elsif p_charge_only then
+    outcome := 'charged';
     return;
   end if;
 
   for i in 1..c_makers loop
-    v_tokens[i] := lock_budget(p_makers[i], false, p_now_ms, p_rates[i], p_bursts[i]);
-    v_counts[i] := case when c_makers = 1 then cardinality(p_hashes) else cardinality(array_positions(p_maker_of, i)) end;
-    remaining[i] := floor(v_tokens[i]);
-    continue when v_counts[i] <= v_tokens[i] + 0.00001;
-    if v_counts[i] > p_bursts[i] then
-      v_kind := 'over_budget';
-      v_place := floor(p_bursts[i]) + 1;
-      v_retry_ms := 0;
-    else
-      v_kind := 'rate_limited';
-      v_place := floor(v_tokens[i] + 0.00001) + 1;
-      v_retry_ms := ceil((v_counts[i] - v_tokens[i]) * 1000 / p_rates[i]);
-    end if;
-    v_place := (array_positions(p_maker_of, i))[v_place] - 1;
-    if at is null or v_place < at then
-      outcome := v_kind;
-      at := v_place;
-      figure := v_retry_ms;
-    end if;
-  end loop;
-  if at is not null then return; end if;
-
-  if p_charge_only then
-    outcome := 'charged';
-  else
-    select min(place) filter (where kind = 'known') - 1, min(place) filter (where kind = 'flying') - 1,
-      min(place) filter (where kind = 'told') - 1, count(*) filter (where kind = 'quarantined') > 0
-    into v_known, v_flying, v_told, v_is_quarantined
+    -- One snapshot: the fold counts an order in the commit that deletes its row in flight, and it does not forget a hash before
+    -- it writes the nonce that has passed it.
+    select exists (select from trusted where since_ms < p_received_at_ms) as is_trusted,
+      m.quarantined_offset is not null as is_quarantined, coalesce(m.nonce, 0) as nonce,
+      coalesce(m.open_orders, 0) + n.orders - (select count(*) from orders where order_hash = any (c.hashes)) as open,
+      coalesce(m.remembered, 0) + n.orders as remembered,
+      h.known, f.told, least(f.flying, c.flying) as flying, coalesce(c.hashes, '{}') as cancelling
+    into v_maker
     from (
-      select 'known' as kind, array_position(p_hashes, order_hash) as place from hashes
-      where order_hash = any (p_hashes) and maker = p_makers[p_maker_of[array_position(p_hashes, order_hash)]]
-      union all
-      select case when maker is not null then 'flying' when told_at_ms >= p_received_at_ms then 'told' end,
-        array_position(p_hashes, order_hash)
-      from in_flight where order_hash = any (p_hashes)
-      union all
-      select 'flying', array_position(p_hashes, order_hash) from cancelling
-      where maker = any (p_makers) and order_hash = any (p_hashes)
-        and maker = p_makers[p_maker_of[array_position(p_hashes, order_hash)]]
-      union all
-      select 'quarantined', null from makers where maker = any (p_makers) and quarantined_offset is not null) as found;
-    if v_is_quarantined then
-      outcome := 'quarantined';
-      return;
+        select array_agg(order_hash) as hashes,
+          min(array_position(p_hashes, order_hash)) filter (where p_maker_of[array_position(p_hashes, order_hash)] = i) as flying
+        from cancelling where maker = p_makers[i]) as c
+      cross join (
+        select min(array_position(p_hashes, order_hash)) as known from hashes
+        where order_hash = any (p_hashes) and maker = p_makers[i] and p_maker_of[array_position(p_hashes, order_hash)] = i) as h
+      cross join (
+        select min(array_position(p_hashes, order_hash)) filter (where maker is not null) as flying,
+          min(array_position(p_hashes, order_hash)) filter (where maker is null and until_ms >= p_received_at_ms) as told
+        from in_flight where order_hash = any (p_hashes)) as f
+      cross join lateral (
+        select count(*) as orders from in_flight
+        where maker = p_makers[i] and expires_at_seconds > p_now_ms / 1000
+          and (c.hashes is null or order_hash <> all (c.hashes))) as n
+      left join makers m on m.maker = p_makers[i];
+    if not v_maker.is_trusted or v_maker.is_quarantined then
+      outcome := case when v_maker.is_trusted then 'quarantined' else 'untrusted' end;
+      exit;
     end if;
-    at := least(v_known, v_flying, v_repeat);
-    if at is not null and at is distinct from v_known and at is distinct from v_repeat then
-      outcome := 'in_flight';
-      return;
-    elsif at is not null then
-      outcome := 'duplicate';
-    elsif v_told is not null then
-      outcome := 'told_unknown';
-      at := v_told;
+    v_known := least(v_known, v_maker.known);
+    v_flying := least(v_flying, v_maker.flying);
+    v_told := least(v_told, v_maker.told);
+    if v_maker.nonce > 0 then
+      select least(v_passed, min(o.place)) into v_passed
+      from unnest(p_nonces, p_maker_of) with ordinality as o (nonce, maker_at, place)
+      where o.maker_at = i and o.nonce < v_maker.nonce;
     end if;
-  end if;
+    if v_maker.open + v_counts[i] > p_open_max[i] then
+      -- What has expired by the clock here, and not yet by that of the rows, takes no place.
+      v_maker.open := v_maker.open - (
+        select count(*) from orders
+        where maker = p_makers[i] and expires_at_seconds <= p_now_ms / 1000 and order_hash <> all (v_maker.cancelling));
+    end if;
+    v_outcome := case
+      when v_maker.open + v_counts[i] > p_open_max[i] then 'too_many_open'
+      when v_maker.remembered + v_counts[i] > p_remembered_max then 'too_many_remembered' end;
+    continue when v_outcome is null;
+    v_place := case v_outcome when 'too_many_open' then p_open_max[i] - v_maker.open else p_remembered_max - v_maker.remembered end;
+    v_place := (array_positions(p_maker_of, i))[greatest(0, v_place) + 1];
+    continue when v_over <= v_place;
+    v_over := v_place;
+    v_over_outcome := v_outcome;
+    figure := case v_outcome when 'too_many_open' then v_maker.open else v_maker.remembered end;
+  end loop;
 
   if outcome is null then
-    for i in 1..c_makers loop
-      v_cancelling := array(select order_hash from cancelling where maker = p_makers[i]);
-      -- One statement, and so one snapshot: the fold counts an order in the commit that deletes its row in flight.
-      select coalesce(max(m.open_orders), 0) - (select count(*) from orders where order_hash = any (v_cancelling)),
-        coalesce(max(m.remembered), 0), coalesce(max(m.nonce), 0),
-        (select count(*) from in_flight
-         where maker = p_makers[i] and expires_at_seconds > p_now_ms / 1000 and order_hash <> all (v_cancelling))
-      into v_open, v_remembered, v_nonce, v_in_flight
-      from makers m where m.maker = p_makers[i];
-      -- The hashes of a nonce that has passed are forgotten. So this is read after the hashes: one that was forgotten meanwhile
-      -- is refused here.
-      if v_nonce > 0 then
-        select min(o.place) - 1 into v_place
-        from unnest(p_nonces, p_maker_of) with ordinality as o (nonce, maker_at, place)
-        where o.maker_at = i and o.nonce < v_nonce;
-        if v_place is not null then
-          outcome := 'nonce_passed';
-          at := v_place;
-          exit;
-        end if;
-      end if;
-      v_open := v_open + v_in_flight;
-      v_remembered := v_remembered + v_in_flight;
-      if v_open + v_counts[i] > p_open_max[i] then
-        -- What has expired by the clock here, and not yet by that of the rows, takes no place.
-        v_open := v_open - (
-          select count(*) from orders
-          where maker = p_makers[i] and expires_at_seconds <= p_now_ms / 1000 and order_hash <> all (v_cancelling));
-      end if;
-      if v_open + v_counts[i] > p_open_max[i] then
-        v_place := (array_positions(p_maker_of, i))[greatest(1, p_open_max[i] - v_open + 1)] - 1;
-        if at is null or v_place < at then
-          outcome := 'too_many_open';
-          at := v_place;
-          figure := v_open;
-        end if;
-      elsif v_remembered + v_counts[i] > p_remembered_max then
-        v_place := (array_positions(p_maker_of, i))[greatest(1, p_remembered_max - v_remembered + 1)] - 1;
-        if at is null or v_place < at then
-          outcome := 'too_many_remembered';
-          at := v_place;
-          figure := v_remembered;
-        end if;
-      end if;
-    end loop;
+    at := coalesce(least(v_known, v_flying), v_told, v_passed, v_over) - 1;
+    outcome := case at + 1 when v_known then 'duplicate' when v_flying then 'in_flight' when v_told then 'told_unknown'
+      when v_passed then 'nonce_passed' when v_over then v_over_outcome end;
   end if;
-
-  for i in 1..c_makers loop
-    v_tokens[i] := greatest(0, v_tokens[i] - v_counts[i]);
-    remaining[i] := floor(v_tokens[i]);
-    update budgets b set order_tokens = v_tokens[i], order_at_ms = greatest(b.order_at_ms, p_now_ms)
-    where b.maker = p_makers[i];
-  end loop;
+  if outcome in ('untrusted', 'quarantined', 'in_flight') then remaining := give_back(p_makers, false, v_counts); end if;
   if outcome is not null then return; end if;
 
   -- In the order of the hashes, so that two requests never wait for each other.
@@ -374,8 +344,8 @@ begin
   from unnest(p_hashes, p_maker_of, p_salts, p_expires) as o (order_hash, maker_at, salt, expires_at_seconds)
   order by o.order_hash
   on conflict (order_hash) do update set maker = excluded.maker, partition = excluded.partition, salt = excluded.salt,
-    expires_at_seconds = excluded.expires_at_seconds, until_ms = excluded.until_ms, told_at_ms = null
-  where f.told_at_ms < p_received_at_ms;
+    expires_at_seconds = excluded.expires_at_seconds, until_ms = excluded.until_ms
+  where f.maker is null and f.until_ms < p_received_at_ms;
   get diagnostics v_rows = row_count;
   if v_rows < cardinality(p_hashes) then
     raise exception 'a hash was told unknown meanwhile' using errcode = 'serialization_failure';
@@ -397,17 +367,17 @@ language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = o
   set enable_indexonlyscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_material = off as $$
 #variable_conflict use_column
 declare
-  v_may_note constant boolean := p_may_note and is_trusted(p_now_ms + 1);
+  v_may_note constant boolean := p_may_note and exists (select from trusted where since_ms <= p_now_ms);
 begin
   if v_may_note then
     -- The note comes first, and then a look at what has come before it.
-    insert into in_flight as f (order_hash, told_at_ms)
+    insert into in_flight as f (order_hash, until_ms)
     select distinct u.order_hash, p_now_ms from unnest(p_hashes) as u (order_hash)
     where not exists (select from orders o where o.order_hash = u.order_hash)
       and not exists (select from hashes h where h.order_hash = u.order_hash and h.state <> 'CANCELLED')
       and not exists (select from in_flight g where g.order_hash = u.order_hash and g.maker is not null)
     order by u.order_hash
-    on conflict (order_hash) do update set told_at_ms = greatest(f.told_at_ms, excluded.told_at_ms)
+    on conflict (order_hash) do update set until_ms = greatest(f.until_ms, excluded.until_ms)
     where f.maker is null;
   end if;
   return query
@@ -415,7 +385,7 @@ begin
       when o.maker is not null or f.maker is not null or h.state = 'UNFOLDED' then 'FOUND'
       when h.maker is not null then 'GONE'
       -- Not where what was in flight at first has gone meanwhile: nothing is noted then.
-      when v_may_note and f.told_at_ms >= p_now_ms then 'UNKNOWN'
+      when v_may_note and f.until_ms >= p_now_ms then 'UNKNOWN'
       else 'UNSURE' end,
     coalesce(o.maker, f.maker, h.maker),
     coalesce((o.record_start || '}')::json -> 'order' ->> 'salt', f.salt, h.salt),
@@ -437,28 +407,25 @@ create function mark_cancelling(
 ) language plpgsql set plan_cache_mode = force_generic_plan as $$
 declare
   c_makers constant integer := cardinality(p_makers);
-  v_tokens double precision[] := '{}';
-  v_count integer;
+  v_counts integer[] := '{}';
+  v_left double precision;
 begin
   refused := 0;
   retry_ms := 0;
   remaining := '{}';
   for i in 1..c_makers loop
-    v_tokens[i] := lock_budget(p_makers[i], true, p_now_ms, p_rate, p_burst);
-    remaining[i] := floor(v_tokens[i]);
-    v_count := cardinality(array_positions(p_maker_of, i));
-    if refused = 0 and v_count > v_tokens[i] + 0.00001 then
+    v_counts[i] := cardinality(array_positions(p_maker_of, i));
+    v_left := charge(p_makers[i], true, v_counts[i], p_now_ms, p_rate, p_burst);
+    remaining[i] := floor(greatest(0, v_left));
+    if refused = 0 and v_left < -0.00001 then
       refused := i;
-      retry_ms := ceil((v_count - v_tokens[i]) * 1000 / p_rate);
+      retry_ms := ceil(-v_left * 1000 / p_rate);
     end if;
-    v_tokens[i] := greatest(0, v_tokens[i] - v_count);
   end loop;
-  if refused > 0 then return; end if;
-  for i in 1..c_makers loop
-    remaining[i] := floor(v_tokens[i]);
-    update budgets b set cancel_tokens = v_tokens[i], cancel_at_ms = greatest(b.cancel_at_ms, p_now_ms)
-    where b.maker = p_makers[i];
-  end loop;
+  if refused > 0 then
+    remaining := give_back(p_makers, true, v_counts);
+    return;
+  end if;
   insert into cancelling (maker, order_hash, partition, until_ms)
   select p_makers[c.maker_at], c.order_hash, p_partitions[c.maker_at], p_until_ms
   from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);

@@ -132,7 +132,7 @@ export function openPlacementStore(postgres: Pick<Postgres, 'query'>): Placement
     findOrders: (orderHashes, nowMs, mayNote) => findOrders(postgres, orderHashes, nowMs, mayNote),
     markCancelling: (request) => markCancelling(postgres, request),
     async forgetNotes(beforeMs) {
-      await postgres.query('delete from in_flight where told_at_ms < $1', [beforeMs]);
+      await postgres.query('delete from in_flight where partition is null and until_ms < $1', [beforeMs]);
     },
     async beginTrust(nowMs) {
       const [row] = await postgres.query<{ since_ms: bigint; is_trusted: boolean }>(beginTrustSql, [nowMs]);
@@ -179,7 +179,7 @@ const SMALL_ORDERS_MAX = 10;
  * Small requests that arrive while others are decided share the next statement: a transaction costs several times what a
  * decision does. Each is decided for itself, in the order of makers, so that the statements of two processes never wait for
  * each other. A request of several makers has its own statement. Where one request of a statement races another process, each
- * is decided alone; where Postgres is away, those who wait for the next statement are told at once.
+ * is decided once more, alone; where Postgres is away, those who wait for the next statement are told at once.
  */
 function gatherPlacements(
   decide: (requests: readonly PlaceRequest[]) => Promise<readonly PlaceOutcome[]>,
@@ -187,13 +187,12 @@ function gatherPlacements(
   const waiting: Waiting[] = [];
   let isDeciding = false;
 
-  async function decideAll(batch: readonly Waiting[]): Promise<void> {
+  async function decideAll(batch: readonly Waiting[], mayRetry = true): Promise<void> {
     try {
       const outcomes = await decide(batch.map(({ request }) => request));
       for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as PlaceOutcome);
     } catch (error) {
-      const isAlone = batch.length === 1;
-      if (isRace(error) && !isAlone) return void (await Promise.all(batch.map((one) => decideAll([one]))));
+      if (mayRetry && isRace(error)) return void (await Promise.all(batch.map((one) => decideAll([one], false))));
       const isAway = error instanceof PostgresUnavailable && !isRace(error);
       for (const { reject } of [...batch, ...(isAway ? waiting.splice(0) : [])]) reject(error);
     }
@@ -218,24 +217,15 @@ function gatherPlacements(
     });
 }
 
-/** How often requests that met another one are decided again. */
-const RACES_MAX = 3;
-
 /** @returns an outcome for each request, in their order */
 async function place(
   postgres: Pick<Postgres, 'query'>,
   requests: readonly PlaceRequest[],
 ): Promise<readonly PlaceOutcome[]> {
-  const values = requests.flatMap(placeValues);
-  for (let races = 1; ; races += 1) {
-    try {
-      const rows = await postgres.query<PlacedRow>(placeSql(requests.length), values, `place ${requests.length}`);
-      if (rows.length !== requests.length) throw new Error('place returned another number of rows');
-      return rows.map(outcomeOf);
-    } catch (error) {
-      if (races === RACES_MAX || !isRace(error)) throw error;
-    }
-  }
+  const sql = placeSql(requests.length);
+  const rows = await postgres.query<PlacedRow>(sql, requests.flatMap(placeValues), `place ${requests.length}`);
+  if (rows.length !== requests.length) throw new Error('place returned another number of rows');
+  return rows.map(outcomeOf);
 }
 
 function placeValues(request: PlaceRequest): unknown[] {

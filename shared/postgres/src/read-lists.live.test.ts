@@ -70,7 +70,7 @@ describe('the state of a list', () => {
     await cancel(maker, 2, 6);
     await place(other, 3);
     // A note that a hash is unknown is nobody's.
-    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
+    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 1)', [byteaOf(hashOf(4))]);
     const { version, unsettled } = await readListState(postgres, maker);
     expect([version, new Set(unsettled).size]).toEqual([2n ** 60n, 4]);
     expect((await readListState(postgres, other)).unsettled).toHaveLength(1);

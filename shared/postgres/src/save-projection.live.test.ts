@@ -364,7 +364,7 @@ describe('what ingress has written', () => {
 
   test('goes with the commit that has met the order, or its cancellation or end, of that maker', async () => {
     for (const number of [1, 2, 3]) await place(number, 9_000);
-    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [bytes(hashOf(4))]);
     for (const number of [1, 1, 2]) await cancel(number, 9_000);
     await saveProjection(
       postgres,
@@ -380,7 +380,7 @@ describe('what ingress has written', () => {
     await place(1, 5_000);
     await place(2, 5_001);
     await place(3, 1, [maker, 4]);
-    await postgres.query('insert into in_flight (order_hash, told_at_ms) values ($1, 5)', [bytes(hashOf(4))]);
+    await postgres.query('insert into in_flight (order_hash, until_ms) values ($1, 5)', [bytes(hashOf(4))]);
     await cancel(1, 5_000);
     await cancel(2, 5_001);
     await cancel(3, 1, 4);
