@@ -172,12 +172,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-const REQUESTS_PER_STATEMENT_MAX = 16;
+/** Powers of two, so that a connection prepares few statements. */
+const REQUESTS_PER_STATEMENT = [64, 32, 16, 8, 4, 2, 1];
 const SMALL_ORDERS_MAX = 10;
 
 /**
  * Small requests that arrive while others are decided share the next statement: a transaction costs several times what a
- * decision does. Each is decided for itself, in the order of makers, so that the statements of two processes never wait for
+ * decision does, and what is decided together is appended together. Each is decided for itself, in the order of makers, so that the statements of two processes never wait for
  * each other. A request of several makers has its own statement. Where one request of a statement races another process, each
  * is decided once more, alone; where Postgres is away, those who wait for the next statement are told at once.
  */
@@ -201,7 +202,10 @@ function gatherPlacements(
   async function decideWaiting(): Promise<void> {
     isDeciding = true;
     while (waiting.length > 0) {
-      const batch = waiting.splice(0, REQUESTS_PER_STATEMENT_MAX);
+      const batch = waiting.splice(
+        0,
+        REQUESTS_PER_STATEMENT.find((count) => count <= waiting.length),
+      );
       const makerOf = ({ request }: Waiting) => request.makers[0]?.maker ?? '';
       await decideAll(batch.sort((a, b) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b)))));
     }
