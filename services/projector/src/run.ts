@@ -130,6 +130,7 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, closi
     ...postgresConnection(settings),
     // What a crash of Postgres takes back is folded again.
     synchronousCommit: 'off',
+    looksUpOnly: true,
     onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
   };
   const postgres = connectPostgres({
