@@ -20,7 +20,7 @@ const foldSettings = {
     { min: 1, max: 10_000 },
   ),
   COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1, max: 10_000 }),
-  COMMITS_AT_ONCE_MAX: integer('Commits of rows that are under way at once, of all partitions of the process', 4, {
+  COMMITS_AT_ONCE_MAX: integer('Statements at once that commit rows; partitions that wait share the next one', 2, {
     min: 1,
     max: 100,
   }),

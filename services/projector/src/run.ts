@@ -163,7 +163,7 @@ function createFrom(
   hooks: TestHooks,
 ): Projector {
   return createProjector({
-    store: openProjectionStore(postgres),
+    store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
     log,
     createFencedPublisher: log.createFencedPublisher,
     topics: topicNames(settings.TOPIC_PREFIX),

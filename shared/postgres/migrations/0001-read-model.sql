@@ -432,6 +432,30 @@ begin
   from unnest(p_hashes, p_maker_of) as c (order_hash, maker_at);
 end $$;
 
+-- Deletes hashes of a partition, at most so many: of orders that have been expired for p_hash_seconds by its clock, and of nonces
+-- that their maker's has passed. A maker in quarantine keeps all, for facts about it are still to be folded.
+create function forget_hashes(p_partition integer, p_hash_seconds bigint, p_rows_max integer)
+returns bigint language plpgsql as $$
+declare
+  v_rows bigint;
+begin
+  -- As a commit does: so neither waits for rows of the other, and what is read below is from after it.
+  perform from projections where partition = p_partition for update;
+  with pruned as (
+    delete from hashes where ctid = any (array(
+      select forgotten.ctid from projections p join makers m using (partition), lateral (
+        (select ctid from hashes where maker = m.maker and expires_at_seconds <= p.block_timestamp - p_hash_seconds limit p_rows_max)
+        union
+        (select ctid from hashes where maker = m.maker and m.nonce > 0 and nonce < m.nonce limit p_rows_max)) forgotten
+      where partition = p_partition and m.quarantined_offset is null limit p_rows_max))
+    returning maker),
+  counted as (select maker, count(*) as hashes from pruned group by maker),
+  updated as (
+    update makers set remembered = remembered - hashes from counted where makers.maker = counted.maker returning hashes)
+  select coalesce(sum(hashes), 0) into v_rows from updated;
+  return v_rows;
+end $$;
+
 -- The projectors, and which of them has which partition. One that is not seen for a while has none: another may take them.
 -- A partition without a holder was given back. The epochs in the broker are the fence.
 create unlogged table claimants (

@@ -3,6 +3,7 @@ import type { Budget } from '@makerbook/domain';
 import { encodeArray } from './binary-array.js';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
+import { gatherCalls } from './gather-calls.js';
 
 /** A maker of a request with the limits that count for it. */
 export interface PlacingMaker {
@@ -125,7 +126,7 @@ export interface PlacementStore {
 
 export function openPlacementStore(postgres: Pick<Postgres, 'query'>): PlacementStore {
   return {
-    place: gatherPlacements((requests) => place(postgres, requests)),
+    place: placeTogether(postgres),
     async release(orderHashes, untilMs) {
       await postgres.query(releaseSql, [encodeArray('bytea', orderHashes), untilMs]);
     },
@@ -166,59 +167,29 @@ const beginTrustSql = `
   select since_ms, is_trusted from trust
   where started_at = pg_postmaster_start_time() and table_id = 'trust'::regclass and not exists (select from begun)`;
 
-interface Waiting {
-  readonly request: PlaceRequest;
-  readonly resolve: (outcome: PlaceOutcome) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** Powers of two, so that a connection prepares few statements. */
 const REQUESTS_PER_STATEMENT = [64, 32, 16, 8, 4, 2, 1];
 const SMALL_ORDERS_MAX = 10;
 
 /**
- * Small requests that arrive while others are decided share the next statement: a transaction costs several times what a
- * decision does, and what is decided together is appended together. Each is decided for itself, in the order of makers, so that the statements of two processes never wait for
- * each other. A request of several makers has its own statement. Where one request of a statement races another process, each
- * is decided once more, alone; where Postgres is away, those who wait for the next statement are told at once.
+ * Small requests share a statement, and what is decided together is appended together. Each is decided for itself, in the order
+ * of makers. A large request, or one of several makers, has its own statement.
  */
-function gatherPlacements(
-  decide: (requests: readonly PlaceRequest[]) => Promise<readonly PlaceOutcome[]>,
-): (request: PlaceRequest) => Promise<PlaceOutcome> {
-  const waiting: Waiting[] = [];
-  let isDeciding = false;
-
-  async function decideAll(batch: readonly Waiting[], mayRetry = true): Promise<void> {
-    try {
-      const outcomes = await decide(batch.map(({ request }) => request));
-      for (const [index, { resolve }] of batch.entries()) resolve(outcomes[index] as PlaceOutcome);
-    } catch (error) {
-      if (mayRetry && isRace(error)) return void (await Promise.all(batch.map((one) => decideAll([one], false))));
-      const isAway = error instanceof PostgresUnavailable && !isRace(error);
-      for (const { reject } of [...batch, ...(isAway ? waiting.splice(0) : [])]) reject(error);
-    }
-  }
-
-  async function decideWaiting(): Promise<void> {
-    isDeciding = true;
-    while (waiting.length > 0) {
-      const batch = waiting.splice(
-        0,
-        REQUESTS_PER_STATEMENT.find((count) => count <= waiting.length),
-      );
-      const makerOf = ({ request }: Waiting) => request.makers[0]?.maker ?? '';
-      await decideAll(batch.sort((a, b) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b)))));
-    }
-    isDeciding = false;
-  }
-
-  return (request) =>
-    new Promise((resolve, reject) => {
-      const one = { request, resolve, reject };
-      if (request.makers.length > 1 || request.orders.length > SMALL_ORDERS_MAX) return void decideAll([one]);
-      waiting.push(one);
-      if (!isDeciding) void decideWaiting();
-    });
+function placeTogether(postgres: Pick<Postgres, 'query'>): PlacementStore['place'] {
+  const decide = (requests: readonly PlaceRequest[]) => place(postgres, requests);
+  const makerOf = ({ makers }: PlaceRequest) => makers[0]?.maker ?? '';
+  const shared = {
+    count: (waiting: readonly PlaceRequest[]) => REQUESTS_PER_STATEMENT.find((count) => count <= waiting.length) ?? 1,
+    compare: (a: PlaceRequest, b: PlaceRequest) => (makerOf(a) < makerOf(b) ? -1 : Number(makerOf(a) > makerOf(b))),
+    decide,
+    isOfOne: isRace,
+  };
+  const placeSmall = gatherCalls({ ...shared, atOnceMax: 1 });
+  const placeAlone = gatherCalls({ ...shared, atOnceMax: Number.POSITIVE_INFINITY });
+  return (request) => {
+    const isSmall = request.makers.length <= 1 && request.orders.length <= SMALL_ORDERS_MAX;
+    return isSmall ? placeSmall(request) : placeAlone(request);
+  };
 }
 
 /** @returns an outcome for each request, in their order */

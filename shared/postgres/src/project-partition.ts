@@ -1,5 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
+import { PostgresUnavailable } from './failures.js';
+import { gatherCalls } from './gather-calls.js';
 import {
   type FundingRow,
   type HashKey,
@@ -12,7 +14,7 @@ import {
   shapes,
 } from './projection-rows.js';
 import type { RowShape } from './row-shape.js';
-import { type ProjectionCommit, saveProjection } from './save-projection.js';
+import { type PositionTaken, type ProjectionCommit, saveProjections } from './save-projection.js';
 
 /** Why a maker is not folded any more, and from where on. */
 export interface Quarantine {
@@ -61,13 +63,38 @@ export interface KnownHashes extends Positioned {
 /** The rows as the one who writes them sees them. */
 export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 
-export function openProjectionStore(postgres: Postgres) {
+/** @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one */
+export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number) {
+  const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
+    atOnceMax: commitsAtOnceMax,
+    count: countCommits,
+    compare: (a, b) => a.partition - b.partition,
+    decide: (commits) => saveProjections(postgres, commits),
+    isOfOne: (error) => !(error instanceof PostgresUnavailable),
+  });
   return {
     takeProjection: (partition: number) => takeProjection(postgres, partition),
     readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
-    saveProjection: (commit: ProjectionCommit) => saveProjection(postgres, commit),
+    /** See the function `saveProjection`. */
+    saveProjection: async (commit: ProjectionCommit): Promise<void> => {
+      const taken = await save(commit);
+      if (taken !== undefined) throw taken;
+    },
   };
+}
+
+/** Changes of orders in one statement, so that a small commit does not wait long for large ones. */
+const CHANGES_PER_STATEMENT_MAX = 2_000;
+
+function countCommits(waiting: readonly ProjectionCommit[]): number {
+  let changes = 0;
+  const isBeyond = ({ history }: ProjectionCommit) => {
+    changes += history.length;
+    return changes > CHANGES_PER_STATEMENT_MAX;
+  };
+  const beyond = waiting.findIndex(isBeyond);
+  return beyond < 0 ? waiting.length : Math.max(1, beyond);
 }
 
 /** Reads how far the rows of a partition have come; a partition that was never projected is at 0. */

@@ -24,6 +24,20 @@ export interface Projection extends RowsPosition {
   readonly clockMs: number;
 }
 
+/** One step of a partition's rows, from one position to another. */
+export interface MovedPosition {
+  readonly partition: number;
+  readonly fromOffset: bigint;
+  readonly fromParts: number;
+  readonly nextOffset: bigint;
+  readonly blockParts: number;
+  readonly blockNumber: number | null;
+  readonly blockTimestamp: number;
+  readonly clockMs: number;
+  /** What ingress has written for appends that ended before goes; null: nothing does. */
+  readonly forgetsBeforeMs: number | null;
+}
+
 export interface MakerRow {
   readonly maker: Hex;
   readonly admission: string;
@@ -118,6 +132,17 @@ const hashKey = { orderHash: 'bytea', maker: 'bytea' } as const;
 
 /** The rows of each table; `partition` is a column of all but `funding`, and no field. */
 export const shapes = {
+  position: new RowShape<MovedPosition>({
+    partition: 'integer',
+    fromOffset: 'bigint',
+    fromParts: 'integer',
+    nextOffset: 'bigint',
+    blockParts: 'integer',
+    blockNumber: 'number',
+    blockTimestamp: 'number',
+    clockMs: 'number',
+    forgetsBeforeMs: 'number',
+  }),
   orderHash: new RowShape<Pick<OrderRow, 'orderHash'>>({ orderHash: 'bytea' }),
   orderState: new RowShape<OrderStateRow>(orderState),
   order: new RowShape<OrderRow>({

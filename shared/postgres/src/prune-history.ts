@@ -34,26 +34,14 @@ export async function pruneHistory(
  * @throws PostgresUnavailable
  */
 export async function pruneHashes(
-  postgres: Pick<Postgres, 'transaction'>,
+  postgres: Pick<Postgres, 'query'>,
   partition: number,
   hashSeconds: number,
 ): Promise<Pruned> {
-  let [rows, isDone] = [0, true];
-  for (const [condition, ...values] of [[isExpiredSql, hashSeconds], [isPassedSql]] as const) {
-    const count = await postgres.transaction(async (query) => {
-      // As a commit does: so neither waits for rows of the other, and what is read below is from after it.
-      await query('select from projections where partition = $1 for update', [partition]);
-      const [pruned] = await query<{ rows: string }>(pruneHashesSql(condition), [
-        partition,
-        HASHES_PER_STEP,
-        ...values,
-      ]);
-      return Number(pruned?.rows ?? 0);
-    });
-    rows += count;
-    isDone &&= count < HASHES_PER_STEP;
-  }
-  return { rows, isDone };
+  const sql = 'select forget_hashes($1, $2, $3) as rows';
+  const [pruned] = await postgres.query<{ rows: bigint }>(sql, [partition, hashSeconds, HASHES_PER_STEP]);
+  const rows = Number(pruned?.rows ?? 0);
+  return { rows, isDone: rows < HASHES_PER_STEP };
 }
 
 const pruneHistorySql = `
@@ -66,22 +54,3 @@ const pruneHistorySql = `
     update projections set history_from = upper from step where partition = $1 and upper > lower
     returning upper - lower as offsets)
   select (select count(*) from pruned) as rows, coalesce((select offsets from moved), 0) as offsets`;
-
-const isExpiredSql = 'h.expires_at_seconds <= p.block_timestamp - $3::bigint';
-const isPassedSql = 'm.nonce > 0 and h.nonce < m.nonce';
-
-/** By `hashes_of_maker`. */
-function pruneHashesSql(condition: string): string {
-  return `
-    with pruned as (
-      delete from hashes where ctid = any(array(
-        select forgotten.ctid from projections p join makers m using (partition), lateral (
-          select ctid from hashes h where h.maker = m.maker and ${condition} limit $2) forgotten
-        where partition = $1 and m.quarantined_offset is null limit $2))
-      returning maker),
-    counted as (select maker, count(*) as hashes from pruned group by maker),
-    forgotten as (
-      update makers set remembered = remembered - hashes from counted where makers.maker = counted.maker
-      returning hashes)
-    select coalesce(sum(hashes), 0) as rows from forgotten`;
-}

@@ -6,17 +6,29 @@ interface Column {
   readonly kind: Kind;
 }
 
+export type InPartition<Row> = Row & { readonly partition: number };
+
 /** How the fields of a row are stored: `orderHash: 'bytea'` is the column `order_hash`. */
 export class RowShape<Row extends object> {
   /** `order_hash, maker` */
   readonly list: string;
   readonly #columns: readonly Column[];
+  readonly #kinds: Readonly<Record<keyof Row & string, Kind>>;
+  #inPartition: RowShape<InPartition<Row>> | undefined;
 
   constructor(kinds: Readonly<Record<keyof Row & string, Kind>>) {
+    this.#kinds = kinds;
     this.#columns = Object.entries<Kind>(kinds).map(([field, kind]) => {
       return { field, column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), kind };
     });
     this.list = this.#columns.map(({ column }) => column).join(', ');
+  }
+
+  /** The same rows with their partition. */
+  get inPartition(): RowShape<InPartition<Row>> {
+    type Kinds = Record<keyof InPartition<Row> & string, Kind>;
+    this.#inPartition ??= new RowShape<InPartition<Row>>({ ...this.#kinds, partition: 'integer' } as Kinds);
+    return this.#inPartition;
   }
 
   /** @param row as Postgres gives it */

@@ -9,12 +9,14 @@ import {
   InvariantBroken,
   migrate,
   type OrderRow,
+  openProjectionStore,
   PositionTaken,
   type Postgres,
   type ProjectionCommit,
   readMakers,
   readProjection,
   saveProjection,
+  saveProjections,
   takeProjection,
 } from './index.js';
 import { hashReadModel } from './testing/index.js';
@@ -340,6 +342,63 @@ describe('hashes', () => {
     expect(await remembered(maker)).toEqual([4n, 4n]);
   });
 });
+
+describe('commits of several partitions', () => {
+  beforeEach(() => postgres.query('insert into projections (partition) values (4), (5)'));
+  const other: Hex = `0x${'c3'.repeat(20)}`;
+  const inFour = commit(0n, 7n, {
+    partition: 4,
+    makers: [{ ...makerRow, maker: other }],
+    opened: [order(9, { maker: other })],
+    hashes: [hashRow(9, { maker: other })],
+  });
+
+  test('share a statement, and one that finds its rows moved writes nothing and harms no other', async () => {
+    const taken = await saveProjections(postgres, [
+      opening,
+      inFour,
+      commit(1n, 2n, { partition: 5, removed: [hashOf(1)] }),
+    ]);
+    expect(taken).toEqual([undefined, undefined, expect.any(PositionTaken)]);
+    expect(await Promise.all([3, 4, 5].map(positionOf))).toEqual([10n, 7n, 0n]);
+    const { orders, makers } = await readMakers(postgres, 4, [other]);
+    expect([orders, makers.map((row) => row.maker)]).toEqual([[order(9, { maker: other })], [other]]);
+    const partitions = await postgres.query('select partition, order_hash from orders order by order_hash');
+    expect(partitions.map((row) => Object.values(row))).toEqual([
+      [3, hashOf(1)],
+      [3, hashOf(2)],
+      [4, hashOf(9)],
+    ]);
+    expect((await saveProjections(postgres, [opening, commit(7n, 8n, { partition: 4 })])).map(Boolean)).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('that wait for a statement share the next, and one that breaks an invariant fails alone', async () => {
+    const statements: number[] = [];
+    const query: Postgres['query'] = (text, values, name) => {
+      statements.push(encodedLength(values?.[0]));
+      return postgres.query(text, values, name);
+    };
+    const store = openProjectionStore({ ...postgres, query }, 1);
+    const broken = commit(0n, 1n, { partition: 5, opened: [order(5, { remaining: '0' })] });
+    const commits = [commit(0n, 1n, { partition: 4 }), broken, opening].map((one) => store.saveProjection(one));
+    const outcomes = await Promise.allSettled(commits);
+    expect(outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason : undefined))).toEqual([
+      undefined,
+      expect.any(InvariantBroken),
+      undefined,
+    ]);
+    expect(statements).toEqual([1, 2, 1, 1]);
+    expect(await Promise.all([3, 4, 5].map(positionOf))).toEqual([10n, 1n, 0n]);
+  });
+});
+
+/** How many elements a parameter has: an array in binary form. */
+function encodedLength(parameter: unknown): number {
+  return Buffer.isBuffer(parameter) ? parameter.readInt32BE(12) : 0;
+}
 
 describe('what ingress has written', () => {
   const other: Hex = `0x${'c3'.repeat(20)}`;

@@ -6,13 +6,14 @@ import {
   type HashRow,
   type HistoryRow,
   type MakerRow,
+  type MovedPosition,
   type OrderRow,
   type OrderStateRow,
   type Projection,
   type RowsPosition,
   shapes,
 } from './projection-rows.js';
-import type { RowShape } from './row-shape.js';
+import type { InPartition, RowShape } from './row-shape.js';
 
 /** The rows that a part of the log changed; each is named once. */
 export interface ChangedRows {
@@ -40,49 +41,76 @@ export interface ProjectionCommit extends ChangedRows {
   readonly forgetsEnded: boolean;
 }
 
-/** The rows are not where the caller left them. Nothing was written. */
+/** The rows of the partition are not where the caller left them. Nothing was written. */
 export class PositionTaken extends Error {
   override readonly name = 'PositionTaken';
 }
 
 /**
- * Commits what a part of the log did, and the position behind it: one statement, and so one transaction in one round trip. Of
- * two that fold the same part one commits; the other gets PositionTaken and has written nothing.
+ * Commits what a part of the log did, and the position behind it. Of two that fold the same part one commits; the other gets
+ * PositionTaken and has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
 export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
-  const { partition, from, to } = commit;
-  const values: unknown[] = [
-    partition,
-    from.nextOffset,
-    from.blockParts,
-    to.nextOffset,
-    to.blockParts,
-    to.clock.block < 0 ? null : to.clock.block,
-    to.clock.seconds,
-    to.clockMs,
-  ];
-  // The row of the partition is locked first, for every write asks whether it has moved. A second owner waits for it, finds
-  // another position, and writes nothing.
-  const steps = [`moved as (${movePositionSql})`];
+  const [taken] = await saveProjections(postgres, [commit]);
+  if (taken !== undefined) throw taken;
+}
+
+/**
+ * Commits parts of the log in some partitions, each with the position behind it: one statement, and so one transaction in one
+ * round trip.
+ * @param commits in the order of their partitions, at most one of each: so two statements never wait for each other
+ * @returns for each commit why it has written nothing; undefined where it has
+ * @throws PostgresUnavailable (nothing is known), InvariantBroken: none has written anything
+ */
+export async function saveProjections(
+  postgres: Pick<Postgres, 'query'>,
+  commits: readonly ProjectionCommit[],
+): Promise<readonly (PositionTaken | undefined)[]> {
+  const values: unknown[] = shapes.position.toArrays(commits.map(positionOf));
+  // The rows of the partitions are locked first, for every write asks whether its partition has moved. A second owner waits
+  // for it, finds another position, and writes nothing.
+  const steps = [`moved as (${movePositionsSql(shapes.position.given(1))})`];
   let name = 'save';
-  for (const [index, write] of writesOf(commit).entries()) {
+  for (const [index, write] of writesOf(commits).entries()) {
     if (write === undefined) continue;
     steps.push(`${write.as ?? `write_${index}`} as (${write.sql(values.length + 1)})`);
     values.push(...write.arrays);
     name += ` ${index}`;
   }
-  const moved = await postgres.query<{ partition: number }>(
-    `with ${steps.join(', ')} select partition from moved`,
-    values,
-    name,
-  );
-  if (moved.length === 0) {
-    throw new PositionTaken(
+  const sql = `with ${steps.join(', ')} select partition from moved`;
+  const moved = await postgres.query<{ partition: number }>(sql, values, name);
+  const partitions = new Set(moved.map(({ partition }) => partition));
+  return commits.map(({ partition, from }) => {
+    if (partitions.has(partition)) return undefined;
+    return new PositionTaken(
       `the rows of partition ${partition} are not at ${from.nextOffset}: another owner has moved them`,
     );
-  }
+  });
 }
+
+function positionOf({ partition, from, to, forgetsEnded }: ProjectionCommit): MovedPosition {
+  return {
+    partition,
+    fromOffset: from.nextOffset,
+    fromParts: from.blockParts,
+    nextOffset: to.nextOffset,
+    blockParts: to.blockParts,
+    blockNumber: to.clock.block < 0 ? null : to.clock.block,
+    blockTimestamp: to.clock.seconds,
+    clockMs: to.clockMs,
+    forgetsBeforeMs: forgetsEnded ? to.clockMs : null,
+  };
+}
+
+const movePositionsSql = (given: string) => `
+  update projections as p set next_offset = given.next_offset, block_parts = given.block_parts,
+    block_number = given.block_number, block_timestamp = given.block_timestamp, clock_ms = given.clock_ms
+  from ${given}
+  where p.partition = given.partition and p.next_offset = given.from_offset and p.block_parts = given.from_parts
+  returning p.partition, given.forgets_before_ms`;
+
+const hasMoved = 'given.partition in (select partition from moved)';
 
 /** One kind of change. None reads what another one writes, but by its name: all of them see the tables as they were. */
 interface Write {
@@ -92,46 +120,80 @@ interface Write {
   readonly as?: string;
 }
 
-function writesOf(commit: ProjectionCommit): (Write | undefined)[] {
-  const removed = commit.removed.map((orderHash) => ({ orderHash }));
-  const hashes = writeHashes(commit.hashes);
-  // The others have no row among those of the commit.
-  const unfolded = commit.hashes.filter(({ state }) => state === 'UNFOLDED');
+function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
+  const all = <Row extends object>(rowsOf: (commit: ProjectionCommit) => readonly Row[]) =>
+    commits.flatMap((commit) => rowsOf(commit).map((row) => ({ ...row, partition: commit.partition })));
+  const { order, orderState, orderHash, funding, fundingKey, history, hashKey } = shapes;
+  const makers = all((commit) => commit.makers);
+  const hashRows = all((commit) => commit.hashes);
+  const hashes = writeHashes(hashRows);
+  // The others have no row among those of the commits.
+  const hasUnfolded = hashRows.some(({ state }) => state === 'UNFOLDED');
+  const removed = all((commit) => commit.removed.map((hash) => ({ orderHash: hash })));
+  const forgetsEnded = commits.some((commit) => commit.forgetsEnded);
   return [
-    remove('orders', shapes.orderHash, removed, ['order_hash']),
-    insert('orders', shapes.order, commit.opened),
-    update('orders', shapes.orderState, commit.changed, ['order_hash']),
-    remove('funding', shapes.fundingKey, commit.fundingDropped, ['maker', 'token']),
-    insert('funding', shapes.funding, commit.funding, ['maker', 'token']),
+    remove('orders', orderHash, removed, ['order_hash']),
+    insert(
+      'orders',
+      order,
+      all((commit) => commit.opened),
+    ),
+    update(
+      'orders',
+      orderState,
+      all((commit) => commit.changed),
+      ['order_hash'],
+    ),
+    remove(
+      'funding',
+      fundingKey,
+      all((commit) => commit.fundingDropped),
+      ['maker', 'token'],
+    ),
+    insert(
+      'funding',
+      funding,
+      all((commit) => commit.funding),
+      ['maker', 'token'],
+    ),
     hashes,
     hashes && { as: 'remembered', arrays: [], sql: () => countHashesSql },
-    writeMakers(commit.makers, hashes !== undefined),
-    unfolded.length === 0 ? undefined : countForOthers(commit.makers),
-    insert('order_history', shapes.history, commit.history),
-    remove('in_flight', shapes.hashKey, commit.submitted, ['order_hash', 'maker']),
-    remove('cancelling', shapes.hashKey, commit.settled, ['order_hash', 'maker']),
-    ...['in_flight', 'cancelling'].map((table): Write | undefined => {
-      const sql = `delete from ${table} where partition = $1 and until_ms < $8 and ${hasMoved}`;
-      return commit.forgetsEnded ? { arrays: [], sql: () => sql } : undefined;
-    }),
+    writeMakers(makers, hashes !== undefined),
+    hasUnfolded ? countForOthers(makers) : undefined,
+    insert(
+      'order_history',
+      history,
+      all((commit) => commit.history),
+    ),
+    remove(
+      'in_flight',
+      hashKey,
+      all((commit) => commit.submitted),
+      ['order_hash', 'maker'],
+    ),
+    remove(
+      'cancelling',
+      hashKey,
+      all((commit) => commit.settled),
+      ['order_hash', 'maker'],
+    ),
+    ...['in_flight', 'cancelling'].map((table) => (forgetsEnded ? forgetEnded(table) : undefined)),
   ];
 }
 
-const movePositionSql = `
-  update projections set next_offset = $4, block_parts = $5, block_number = $6, block_timestamp = $7,
-    clock_ms = $8
-  where partition = $1 and next_offset = $2 and block_parts = $3 returning partition`;
+function forgetEnded(table: string): Write {
+  const sql = `delete from ${table} using moved where ${table}.partition = moved.partition and until_ms < forgets_before_ms`;
+  return { arrays: [], sql: () => sql };
+}
 
-const hasMoved = 'exists (select from moved)';
-
-function writeHashes(rows: readonly HashRow[]): Write | undefined {
-  const { list } = shapes.hash;
-  const assignments = shapes.hash.assignments('excluded', ['order_hash', 'maker']);
+function writeHashes(rows: readonly InPartition<HashRow>[]): Write | undefined {
+  const key = ['order_hash', 'maker'];
+  const assignments = shapes.hash.assignments('excluded', key);
   const writing = write(
     shapes.hash,
     rows,
-    (given) => `insert into hashes (partition, ${list}) select $1, ${list} from ${given} where ${hasMoved}
-      on conflict (order_hash, maker) do update set ${assignments} where excluded.state <> 'UNFOLDED'
+    (given, list) => `insert into hashes (${list}) select ${list} from ${given} where ${hasMoved}
+      on conflict (${key}) do update set ${assignments} where excluded.state <> 'UNFOLDED'
       returning maker, xmax = 0 as is_new`,
   );
   return writing && { ...writing, as: 'written' };
@@ -140,20 +202,19 @@ function writeHashes(rows: readonly HashRow[]): Write | undefined {
 /** A row that is inserted has no earlier writer: `xmax` is 0. */
 const countHashesSql = 'select maker, count(*) as hashes from written where is_new group by maker';
 
-function writeMakers(rows: readonly MakerRow[], areHashesCounted: boolean): Write | undefined {
+function writeMakers(rows: readonly InPartition<MakerRow>[], areHashesCounted: boolean): Write | undefined {
   if (!areHashesCounted) return insert('makers', shapes.maker, rows, ['maker']);
-  const { list } = shapes.maker;
   return write(
     shapes.maker,
     rows,
-    (given) => `insert into makers (partition, ${list}, remembered)
-      select $1, ${list}, coalesce(hashes, 0) from ${given} left join remembered using (maker) where ${hasMoved}
+    (given, list) => `insert into makers (${list}, remembered)
+      select ${list}, coalesce(hashes, 0) from ${given} left join remembered using (maker) where ${hasMoved}
       on conflict (maker) do update set ${shapes.maker.assignments('excluded', ['maker'])},
         remembered = makers.remembered + excluded.remembered`,
   );
 }
 
-/** Counts the hashes of makers who have no row in this commit: those in quarantine, of whom nothing is folded. */
+/** Counts the hashes of makers who have no row in these commits: those in quarantine, of whom nothing is folded. */
 function countForOthers(rows: readonly MakerRow[]): Write {
   return {
     arrays: shapes.makerKey.toArrays(rows),
@@ -166,23 +227,21 @@ function countForOthers(rows: readonly MakerRow[]): Write {
 function insert<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly Row[],
+  rows: readonly InPartition<Row>[],
   key: readonly string[] = [],
 ): Write | undefined {
-  const [column, value] = table === 'funding' ? ['', ''] : ['partition, ', '$1, '];
   const replacing = `on conflict (${key}) do update set ${shape.assignments('excluded', key)}`;
-  return write(
-    shape,
-    rows,
-    (given) => `insert into ${table} (${column}${shape.list}) select ${value}${shape.list} from ${given}
-      where ${hasMoved} ${key.length === 0 ? '' : replacing}`,
-  );
+  return write(shape, rows, (given, all) => {
+    const list = table === 'funding' ? shape.list : all;
+    return `insert into ${table} (${list}) select ${list} from ${given}
+      where ${hasMoved} ${key.length === 0 ? '' : replacing}`;
+  });
 }
 
 function update<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly Row[],
+  rows: readonly InPartition<Row>[],
   key: readonly string[],
 ): Write | undefined {
   return write(
@@ -195,19 +254,21 @@ function update<Row extends object>(
 function remove<Row extends object>(
   table: string,
   shape: RowShape<Row>,
-  rows: readonly Row[],
+  rows: readonly InPartition<Row>[],
   key: readonly string[],
 ): Write | undefined {
   return write(shape, rows, (given) => `delete from ${table} using ${given} where ${isSame(table, key)}`);
 }
 
+/** @param sql of the rows as a table, and of the names of its columns, `partition` among them */
 function write<Row extends object>(
   shape: RowShape<Row>,
-  rows: readonly Row[],
-  sql: (given: string) => string,
+  rows: readonly InPartition<Row>[],
+  sql: (given: string, list: string) => string,
 ): Write | undefined {
   if (rows.length === 0) return undefined;
-  return { arrays: shape.toArrays(rows), sql: (first) => sql(shape.given(first)) };
+  const { inPartition } = shape;
+  return { arrays: inPartition.toArrays(rows), sql: (first) => sql(inPartition.given(first), inPartition.list) };
 }
 
 function isSame(table: string, key: readonly string[]): string {

@@ -135,7 +135,7 @@ test.each([1, 18, 25])('the rows in memory answer what Postgres answers (seed %i
     () => NOW_MS,
     () => undefined,
   );
-  await projectInto(openProjectionStore(postgres), seed);
+  await projectInto(openProjectionStore(postgres, 2), seed);
   await projectInto(inMemory.connect(sendAtOnce), seed);
   const open: unknown[] = [];
   const projected = await readOpenOrders(postgres, (orders) => open.push(...orders));

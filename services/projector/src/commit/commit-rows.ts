@@ -12,15 +12,12 @@ import type { PartitionState } from '../fold/partition-state.js';
 import type { ProjectionMeters } from '../metrics.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
-import type { Semaphore } from './semaphore.js';
 
 /** Where a test may stop the process; whatever it throws is thrown there. */
 export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
 
 export interface CommitParts {
   readonly store: ProjectionStore;
-  /** Commits of all partitions of the process. */
-  readonly commits: Semaphore;
   readonly meters: Partial<ProjectionMeters>;
   /** Resolves after the time, or once the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -150,10 +147,8 @@ export class RowCommitter {
       const held = makers.get(maker);
       if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
     }
-    await this.#parts.commits.run(async () => {
-      await onStep?.('before commit', rules.partition);
-      await this.#save(rows, target);
-    });
+    await onStep?.('before commit', rules.partition);
+    await this.#save(rows, target);
     this.#committed = target;
     meters.committed?.(rules.partition, changes, performance.now() - startedAtMs);
     await onStep?.('after commit', rules.partition);

@@ -6,7 +6,7 @@ import type { Logger } from '@makerbook/telemetry';
 
 export interface PruneParts {
   readonly log: Pick<Log, 'offsetsAt'>;
-  readonly postgres: Pick<Postgres, 'query' | 'transaction'>;
+  readonly postgres: Pick<Postgres, 'query'>;
   /** `limit-orders.maker-events.v1` */
   readonly makerEventsTopic: string;
   /** The partitions that this process owns now. */

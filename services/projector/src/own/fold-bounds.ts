@@ -1,4 +1,3 @@
-import { createSemaphore } from '../commit/semaphore.js';
 import type { RebuildSettings } from '../env.js';
 
 /** The rules and bounds of a fold, as the settings have them: of one that publishes, and of one beside it. */
@@ -11,6 +10,5 @@ export function foldBounds(settings: RebuildSettings) {
     commitTransitionsMax: settings.COMMIT_TRANSITIONS_MAX,
     commitFactsMax: settings.COMMIT_FACTS_MAX,
     quarantinedMakersMax: settings.QUARANTINED_MAKERS_MAX,
-    commits: createSemaphore(settings.COMMITS_AT_ONCE_MAX),
   };
 }

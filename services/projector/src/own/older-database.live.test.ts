@@ -113,7 +113,7 @@ describe('a partition whose feeds are ahead of the database', () => {
     await projectAll(here, here.projector(), stream);
     const before = await feeds();
     const { postgres } = await emptyDatabase();
-    await projectAll(here, here.projector({ store: openProjectionStore(postgres) }), stream);
+    await projectAll(here, here.projector({ store: openProjectionStore(postgres, 2) }), stream);
     expect(await feeds()).toEqual(before);
     expect(await hashReadModel(postgres)).toEqual(await here.hash());
     expect((await readProjection(postgres, partition)).nextOffset).toBe(6n);
@@ -152,7 +152,7 @@ describe('a partition whose feeds are ahead of the database', () => {
     const expected = await undisturbed([...stream, submitted(2, 6n)]);
     const restore = await backUp(here.postgres);
     let started = 1n;
-    const store = openProjectionStore(here.postgres);
+    const store = openProjectionStore(here.postgres, 2);
     const takeProjection = async (of: number) => ({ ...(await store.takeProjection(of)), serverStartedAt: started });
     const projector = here.projector({ heldMax: 0, store: { ...store, takeProjection } });
     await projectAll(here, projector, stream);
@@ -178,7 +178,7 @@ describe('another log', () => {
       /ends at offset 5 in partition 0, and the database has folded it up to 6: the database belongs to another log/,
     );
     const { postgres } = await emptyDatabase();
-    const refused = here.projector({ log: endsAt(5n), store: openProjectionStore(postgres) }).positionOf(partition);
+    const refused = here.projector({ log: endsAt(5n), store: openProjectionStore(postgres, 2) }).positionOf(partition);
     await expect(refused).rejects.toThrow(FatalError);
     await expect(refused).rejects.toThrow(/already speak of offset 5: the feeds belong to another log/);
     expect((await readProjection(postgres, partition)).nextOffset).toBe(0n);

@@ -169,7 +169,7 @@ describe('a projection', () => {
     const topics = { ...topicNames(`${here.prefix}again.`), makerEvents: here.topics.makerEvents };
     const specs = topicSpecs(topics, testPartitions).filter(({ name }) => name !== topics.makerEvents);
     await here.log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
-    await projectAll(here, here.projector({ store: openProjectionStore(empty), topics }), stream);
+    await projectAll(here, here.projector({ store: openProjectionStore(empty, 2), topics }), stream);
     expect(await hashReadModel(empty)).toEqual(await here.hash());
     expect(await here.readFeed(topics.book)).toEqual(await here.readFeed(here.topics.book));
     expect(await here.readFeed(topics.makers)).toEqual(await here.readFeed(here.topics.makers));
@@ -218,7 +218,7 @@ describe('while a dependency is away', () => {
     const url = new URL(here.databaseUrl);
     url.host = `127.0.0.1:${gate.port}`;
     const postgres = connectPostgres({ url: url.href, connectTimeoutMs: 60_000 });
-    const projector = here.projector({ store: openProjectionStore(postgres) });
+    const projector = here.projector({ store: openProjectionStore(postgres, 2) });
     await projectAll(here, projector, stream.slice(0, half));
     const before = await here.readFeed(here.topics.book);
     gate.close();

@@ -48,7 +48,7 @@ type Cut = Partial<
 
 function createOn(log: LogInMemory, cut: Cut): Projector {
   const view = log.connect();
-  const store = openProjectionStore(postgres);
+  const store = openProjectionStore(postgres, 2);
   return createTestProjector({ store, log: view, createFencedPublisher: view.createFencedPublisher, topics, ...cut });
 }
 

@@ -46,7 +46,7 @@ function createSilentProjector(
   onProgress: (facts: number) => void,
 ): Projector {
   return createProjector({
-    store: openProjectionStore(postgres),
+    store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
     log,
     createFencedPublisher: () => silentPublisher,
     topics,

@@ -18,7 +18,6 @@ export function createTestProjector(parts: Given & Partial<ProjectorParts>): Pro
     commitTransitionsMax: 1_000_000,
     commitFactsMax: 1_000_000,
     quarantinedMakersMax: 10,
-    commits: createSemaphore(2),
     reads: createSemaphore(2),
     meters: {},
     wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),

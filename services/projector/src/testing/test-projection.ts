@@ -72,7 +72,7 @@ export async function deploy(): Promise<TestDeployment> {
     },
     projector: (overrides = {}) =>
       createTestProjector({
-        store: openProjectionStore(postgres),
+        store: openProjectionStore(postgres, 2),
         // By hand nothing is tried again.
         createFencedPublisher: (options) =>
           log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS, transactionTimeoutMs: 2 * SLOW_MS }),

@@ -1,0 +1,56 @@
+import { PostgresUnavailable } from './failures.js';
+
+export interface GatherOptions<Item, Result> {
+  /** How many statements run at once. */
+  readonly atOnceMax: number;
+  /** How many of the waiting items the next statement takes, from the first on; at least one. */
+  readonly count: (waiting: readonly Item[]) => number;
+  /** The order of the items in a statement: two statements that lock rows in the same order never wait for each other. */
+  readonly compare: (a: Item, b: Item) => number;
+  /** One statement. @returns a result for each item, in their order */
+  readonly decide: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /** Whether one of the items alone may be what failed: each is decided once more, alone. */
+  readonly isOfOne: (error: unknown) => boolean;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * What arrives while statements run shares the next one: a transaction costs several times what one more item does. Where
+ * Postgres is away, those that wait for the next statement are told at once.
+ */
+export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
+  const { atOnceMax, count, compare, decide, isOfOne } = options;
+  const waiting: Waiting<Item, Result>[] = [];
+  let running = 0;
+
+  async function decideAll(batch: readonly Waiting<Item, Result>[], mayRepeat = true): Promise<void> {
+    try {
+      const results = await decide(batch.map(({ item }) => item));
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
+    } catch (error) {
+      if (mayRepeat && isOfOne(error)) return void (await Promise.all(batch.map((one) => decideAll([one], false))));
+      const isAway = error instanceof PostgresUnavailable && !isOfOne(error);
+      for (const { reject } of [...batch, ...(isAway ? waiting.splice(0) : [])]) reject(error);
+    }
+  }
+
+  async function decideWaiting(): Promise<void> {
+    running += 1;
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, count(waiting.map(({ item }) => item)));
+      await decideAll(batch.sort((a, b) => compare(a.item, b.item)));
+    }
+    running -= 1;
+  }
+
+  return (item) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      if (running < atOnceMax) void decideWaiting();
+    });
+}
