@@ -7,7 +7,6 @@ const base = {
     '<rootDir>/services',
     '<rootDir>/deploy/checks',
     '<rootDir>/deploy/local',
-    '<rootDir>/deploy/observability',
     '<rootDir>/deploy/parts',
     '<rootDir>/test',
   ],

@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { buildRules, burnAlerts, listQueries } from '@makerbook/observability';
+import { listQueries, readRules } from '@makerbook/deploy-checks';
 import { readOptions, readWhole } from '@makerbook/parts';
 import { type Drill, type Outage, openDrill } from './open-drill.js';
 import { putLoadOn } from './put-load-on.js';
 import { type Firing, type Prometheus, runPrometheus } from './run-prometheus.js';
+import { speedUpRules } from './speed-up-rules.js';
 
 /** What is taken away, and the alert that has to say so. */
 const expected: Readonly<Record<string, string>> = {
@@ -19,6 +20,13 @@ const expected: Readonly<Record<string, string>> = {
   chain: 'ChainNodeAway',
   Kafka: 'KafkaAway',
 };
+/** What a query reads that has no result before something has happened, or with a setting that is off unless given. */
+const mayBeEmpty =
+  /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures)_total/;
+/** These alerts on error budgets look back for hours, so they end late. */
+const burnAlerts = readRules()
+  .flatMap(({ rules }) => rules)
+  .flatMap((rule) => ('alert' in rule && rule.expr.startsWith('slo:burn_rate') ? [rule.alert] : []));
 const FIRES_MS_MAX = 240_000;
 const ENDS_MS_MAX = 300_000;
 const WARM_MS = 30_000;
@@ -60,7 +68,7 @@ async function main(): Promise<void> {
   const targets = Object.fromEntries(
     drill.services.running().map((name) => [name, new URL(drill.services.processOf(name).opsUrl).host]),
   );
-  const prometheus = await runPrometheus(join(folder, 'prometheus'), buildRules({ faster }), targets);
+  const prometheus = await runPrometheus(join(folder, 'prometheus'), speedUpRules(readRules(), faster), targets);
   closing.push(prometheus.stop);
   const load = putLoadOn(drill);
   closing.push(load.stop);
@@ -104,7 +112,7 @@ async function takeAway(outage: Outage, alert: string, prometheus: Prometheus) {
   return { raisedAfterMs, others: [...new Set(firing.map(({ name }) => name))].filter((name) => name !== alert) };
 }
 
-/** No alert on a cause fires. Those on error budgets look back for longer. */
+/** No alert on a cause fires. */
 async function untilQuiet(prometheus: Prometheus): Promise<void> {
   let left: string[] = [];
   const tookMs = await waitFor(
@@ -123,8 +131,10 @@ async function untilQuiet(prometheus: Prometheus): Promise<void> {
 async function runQueries(prometheus: Prometheus): Promise<void> {
   const queries = listQueries();
   const empty: string[] = [];
-  for (const { of, expr, mayBeEmpty } of queries)
-    if ((await prometheus.count(expr)) === 0 && !mayBeEmpty) empty.push(`${of}: ${expr}`);
+  for (const { of, expr, isAlert } of queries) {
+    const isEmpty = (await prometheus.count(expr)) === 0;
+    if (isEmpty && !isAlert && of !== 'slo:burn_rate' && !mayBeEmpty.test(expr)) empty.push(`${of}: ${expr}`);
+  }
   console.log(`\n${queries.length} queries of rules and panels were run; ${empty.length} had no result`);
   for (const each of empty) console.log(`  ${each}`);
   if (empty.length > 0) isWrong = true;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RuleGroup } from '@makerbook/observability';
+import type { RuleGroup } from '@makerbook/deploy-checks';
 import { findFreePort } from '@makerbook/parts';
 
 /** An alert that fires, as Prometheus says it. */

@@ -1,4 +1,4 @@
-import { readText } from './read-repository.js';
+import { readText } from '../read-manifests.js';
 
 const services = ['ingress', 'query', 'projector', 'chain-watcher'] as const;
 

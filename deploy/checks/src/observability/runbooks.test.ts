@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { readText, root } from './read-repository.js';
+import { readText, root } from '../read-manifests.js';
 
 const folder = 'deploy/runbooks';
 const pages = readdirSync(join(root, folder)).filter((name) => name.endsWith('.md'));

@@ -1,0 +1,19 @@
+import { readdirSync } from 'node:fs';
+import { readText, root } from '../read-manifests.js';
+
+/** The fields of a Grafana dashboard that the checks read. */
+export interface Dashboard {
+  readonly uid: string;
+  readonly panels: readonly {
+    readonly id: number;
+    readonly title: string;
+    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+    readonly targets?: readonly { readonly expr: string }[];
+  }[];
+}
+
+const FOLDER = 'deploy/observability/dashboards';
+
+export function readDashboards(): Dashboard[] {
+  return readdirSync(root + FOLDER).map((file) => JSON.parse(readText(`${FOLDER}/${file}`)) as Dashboard);
+}
