@@ -1,14 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { apiSettings, opsSettings } from '@makerbook/settings';
-import { fieldOf, type Manifest, overlays, readOverlay, readText } from './read-manifests.js';
+import { fieldOf, type Manifest, readText } from './read-manifests.js';
 import { readPods } from './read-pods.js';
+import { readKustomizations, readSources } from './read-sources.js';
+import { describeOverlays } from './testing/describe-overlays.js';
 
-const production = readOverlay('production');
-const ofKind = (kind: string): Manifest[] => production.filter((manifest) => manifest.kind === kind);
-const shared = ofKind('ConfigMap').find(({ metadata }) => metadata.name.startsWith('settings-'))?.data ?? {};
-const partitions = Number(shared['PARTITIONS']);
-const names = topicNames(shared['TOPIC_PREFIX']);
+const sources = readSources();
+const ofKind = (kind: string): Manifest[] => sources.filter((manifest) => manifest.kind === kind);
+const literals = readKustomizations().flatMap(({ configMapGenerator }) =>
+  configMapGenerator.flatMap((map) => map.literals ?? []),
+);
+const [partitions = 0] = literals.flatMap((literal) => /^PARTITIONS=(\d+)$/.exec(literal)?.[1] ?? []).map(Number);
+const names = topicNames();
 
 interface Acl {
   readonly resource: { readonly type: string; readonly name: string; readonly patternType: string };
@@ -54,7 +58,8 @@ describe('Kafka', () => {
         .filter((user) =>
           aclsOf(user).some(({ resource, operations }) => resource.name === topic && operations.includes('Write')),
         )
-        .map(({ metadata }) => metadata.name);
+        .map(({ metadata }) => metadata.name)
+        .sort();
     expect(writers(names.makerEvents)).toEqual(['kafka-ingress', 'kafka-chain-watcher', 'kafka-operator'].sort());
     expect(writers(names.book)).toEqual(['kafka-projector']);
     expect(writers(names.makers)).toEqual(['kafka-projector']);
@@ -68,34 +73,31 @@ describe('Kafka', () => {
   });
 });
 
-describe.each(overlays)('the overlay %s', (overlay) => {
-  const manifests = readOverlay(overlay);
+test('the HTTPRoute routes as deploy/routes.json says', () => {
+  const { routes } = JSON.parse(readText('deploy/routes.json')) as {
+    routes: { methods?: string[]; path: string; match: 'exact' | 'prefix'; service: string }[];
+  };
+  const wanted = routes.flatMap(({ methods = [undefined], path, match, service }) =>
+    methods.map((method) => ({ method, path, match, service })),
+  );
+  type Rule = {
+    matches: { method?: string; path: { type: string; value: string } }[];
+    backendRefs: { name: string; port: number }[];
+  };
+  const rules = ofKind('HTTPRoute').flatMap((route) => fieldOf<Rule[]>(route, 'rules'));
+  const made = rules.flatMap(({ matches, backendRefs }) =>
+    matches.map(({ method, path }) => ({
+      method,
+      path: path.value,
+      match: path.type === 'Exact' ? 'exact' : 'prefix',
+      service: backendRefs[0]?.name,
+    })),
+  );
+  expect(made).toEqual(wanted);
+  for (const { backendRefs } of rules) expect(String(backendRefs[0]?.port)).toBe(apiSettings.PORT.fallback);
+});
 
-  test('routes as deploy/routes.json says', () => {
-    const { routes } = JSON.parse(readText('deploy/routes.json')) as {
-      routes: { methods?: string[]; path: string; match: 'exact' | 'prefix'; service: string }[];
-    };
-    const wanted = routes.flatMap(({ methods = [undefined], path, match, service }) =>
-      methods.map((method) => ({ method, path, match, service })),
-    );
-    type Rule = {
-      matches: { method?: string; path: { type: string; value: string } }[];
-      backendRefs: { name: string; port: number }[];
-    };
-    const route = manifests.find(({ kind }) => kind === 'HTTPRoute');
-    const rules = fieldOf<Rule[]>(route, 'rules');
-    const made = rules.flatMap(({ matches, backendRefs }) =>
-      matches.map(({ method, path }) => ({
-        method,
-        path: path.value,
-        match: path.type === 'Exact' ? 'exact' : 'prefix',
-        service: backendRefs[0]?.name,
-      })),
-    );
-    expect(made).toEqual(wanted);
-    for (const { backendRefs } of rules) expect(String(backendRefs[0]?.port)).toBe(apiSettings.PORT.fallback);
-  });
-
+describeOverlays((manifests) => {
   test('has the ports of the code', () => {
     for (const { service, spec } of readPods(manifests)) {
       if (service === 'redis' || service === 'operator') continue;

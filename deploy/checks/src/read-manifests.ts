@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
@@ -20,12 +21,29 @@ export const root = fileURLToPath(new URL('../../../', import.meta.url));
 /** A file of the repository as text. */
 export const readText = (path: string): string => readFileSync(root + path, 'utf8');
 
-/** All objects of an overlay, as `kubectl kustomize` rendered them. */
-export function readOverlay(overlay: Overlay): Manifest[] {
-  return parseAllDocuments(readText(`deploy/k8s/rendered/${overlay}.yaml`)).map((document) => {
+/** The objects of a YAML text. @throws where it is not YAML */
+export function parseManifests(text: string): Manifest[] {
+  return parseAllDocuments(text).map((document) => {
     if (document.errors.length > 0) throw document.errors[0];
     return document.toJS() as Manifest;
   });
+}
+
+/** The command that renders overlays here: kubectl or kustomize; undefined where neither is on the PATH. */
+export function findRenderer(): readonly [command: string, subcommand: string] | undefined {
+  const renderers = [['kubectl', 'kustomize'] as const, ['kustomize', 'build'] as const];
+  return renderers.find(([command]) => spawnSync(command, ['help']).error === undefined);
+}
+
+/** All objects of an overlay, as kustomize renders them. @throws where that cannot be done */
+export function renderOverlay(overlay: Overlay): Manifest[] {
+  const renderer = findRenderer();
+  if (renderer === undefined) throw new Error('neither kubectl nor kustomize is on the PATH: install one of them');
+  const [command, subcommand] = renderer;
+  const options = { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  const { status, stdout, stderr } = spawnSync(command, [subcommand, `deploy/k8s/overlays/${overlay}`], options);
+  if (status !== 0) throw new Error(`${command} ${subcommand} of the overlay ${overlay}: ${stderr}`);
+  return parseManifests(stdout);
 }
 
 /** `Deployment ingress`, for messages. */

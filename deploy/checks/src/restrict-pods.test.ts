@@ -1,35 +1,23 @@
-import { describe, expect, test } from '@jest/globals';
-import { fieldOf, type Manifest, nameOf, overlays, readOverlay } from './read-manifests.js';
+import { expect, test } from '@jest/globals';
+import { fieldOf, type Manifest, nameOf } from './read-manifests.js';
 import { readPods } from './read-pods.js';
+import { describeOverlays } from './testing/describe-overlays.js';
+import { expectRestricted } from './testing/expect-restricted.js';
 
 /** Secrets that the repository must not hold: README.md says how each is made. */
 const outside = ['postgres-app', 'redis', 'redis-certificate', 'chain', 'quote-signer', 'gateway-certificate'];
 /** Secrets that the operators of Strimzi and CloudNativePG make. */
 const madeByOperators = /^(kafka-(cluster-ca-cert|ingress|query|chain-watcher|projector|operator|keda)|postgres-ca)$/;
 
-describe.each(overlays)('the overlay %s', (overlay) => {
-  const manifests = readOverlay(overlay);
+describeOverlays((manifests) => {
   const pods = readPods(manifests);
 
   test.each(pods.map((pod) => [pod.owner, pod.spec] as const))(
     '%s passes the restricted Pod Security Standard, and cannot write to its file system',
     (_, spec) => {
-      expect(spec).toMatchObject({
-        automountServiceAccountToken: false,
-        securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-      });
-      for (const field of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers', 'ephemeralContainers'])
-        expect(spec[field]).toBeUndefined();
-      for (const volume of spec.volumes ?? [])
-        expect(['configMap', 'secret', 'emptyDir', 'projected']).toContain(
-          Object.keys(volume).find((key) => key !== 'name'),
-        );
-      for (const { securityContext, resources } of spec.containers) {
-        expect(securityContext).toEqual({
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        });
+      expectRestricted(spec);
+      expect(spec.automountServiceAccountToken).toBe(false);
+      for (const { resources } of spec.containers) {
         expect(resources?.limits?.['memory']).toBeDefined();
         expect(resources?.requests).toMatchObject({ cpu: expect.any(String), memory: resources?.limits?.['memory'] });
       }

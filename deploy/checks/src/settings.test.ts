@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   apiSettings,
   feedSettings,
@@ -8,8 +8,8 @@ import {
   variablesOf,
 } from '@makerbook/settings';
 import { loadSettings, type Spec } from './load-settings.js';
-import { overlays, readOverlay } from './read-manifests.js';
 import { findSecret, type Pod, readEnvironmentOf, readPods } from './read-pods.js';
+import { describeOverlays } from './testing/describe-overlays.js';
 
 /** Read by Node.js or by OpenTelemetry, and by no service. */
 const ofOthers = /^(NODE_OPTIONS|OTEL_.+)$/;
@@ -27,8 +27,7 @@ const variablesIn = (settings: Spec): Set<string> =>
 
 const settingsOf = ({ service, spec }: Pod): Promise<Spec> => loadSettings(service, spec.containers[0]?.args?.[0]);
 
-describe.each(overlays)('the overlay %s', (overlay) => {
-  const manifests = readOverlay(overlay);
+describeOverlays((manifests, overlay) => {
   const pods = readPods(manifests).filter(({ service }) => service !== 'redis');
 
   test.each(pods.map((pod) => [pod.owner, pod] as const))('%s starts with settings that it takes', async (_, pod) => {
@@ -87,12 +86,9 @@ describe.each(overlays)('the overlay %s', (overlay) => {
         }
     }
   });
-});
 
-describe('what is encrypted', () => {
-  const manifests = readOverlay('production');
-
-  test('in production: connections to Kafka, Postgres and Redis, by authorities that are mounted', () => {
+  test('connections of production to Kafka, Postgres and Redis are encrypted, by authorities that are mounted', () => {
+    if (overlay !== 'production') return;
     const shared = manifests.find(({ metadata }) => metadata.name.startsWith('settings-'))?.data ?? {};
     for (const server of ['KAFKA', 'DATABASE', 'REDIS']) {
       expect(shared).toMatchObject({ [`${server}_TLS`]: 'on', [`${server}_TLS_CA_FILE`]: expect.any(String) });

@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Manifest, nameOf, overlays, readOverlay } from './read-manifests.js';
+import { type Manifest, nameOf } from './read-manifests.js';
+import { readSources } from './read-sources.js';
+import { describeOverlays } from './testing/describe-overlays.js';
 import { validateManifest } from './validate-manifest.js';
 
-describe.each(overlays)('the overlay %s', (overlay) => {
+describeOverlays((manifests) => {
   test('holds to the schema of each kind and version, and to no field beyond it', async () => {
     const wrong: Record<string, string[]> = {};
-    for (const manifest of readOverlay(overlay)) {
+    for (const manifest of manifests) {
       const problems = await validateManifest(manifest);
       if (problems.length > 0) wrong[nameOf(manifest)] = problems;
     }
@@ -14,7 +16,7 @@ describe.each(overlays)('the overlay %s', (overlay) => {
 });
 
 describe('a wrong manifest is reported', () => {
-  const all = [...readOverlay('production')];
+  const all = readSources();
   const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
 
   test.each(

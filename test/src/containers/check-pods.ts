@@ -29,11 +29,12 @@ import { type Pods, type RunningPod, runPods } from './run-pods.js';
 import { type Gateway, startGateway } from './start-gateway.js';
 
 const USAGE = `npm run pods:check -- [--tag T] [--only tests|restarts] [--restart ingress,query] [--keep]
-  runs the rendered pods of the small overlay by \`podman kube play\` on a Kafka, Postgres, Redis and chain of its own, nginx
+  renders the small overlay, and runs its pods by \`podman kube play\` on a Kafka, Postgres, Redis and chain of its own, nginx
   before them; the end-to-end tests of orders on them; then two pods of each service, each replaced in turn while makers
   place, list and cancel. Exits with 1 where a test or a request failed, or the feed or the list is
   wrong about an acknowledged order.
-  --tag: images that exist, which are neither built nor removed. --keep: goes on until Ctrl-C. Needs podman and nginx, on Linux.`;
+  --tag: images that exist, which are neither built nor removed. --keep: goes on until Ctrl-C. Needs podman, nginx and
+  kubectl or kustomize, on Linux.`;
 const { values } = readOptions(USAGE, {
   tag: { type: 'string' },
   only: { type: 'string' },

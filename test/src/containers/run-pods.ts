@@ -1,4 +1,4 @@
-import { type Manifest, type Pod, readOverlay, readPods } from '@makerbook/deploy-checks';
+import { type Manifest, type Pod, readPods, renderOverlay } from '@makerbook/deploy-checks';
 import { findFreePorts } from '@makerbook/parts';
 import { adaptPod } from './adapt-pod.js';
 import { imageOf, play, podman, stopContainer, waitForEnd, waitUntilReady } from './podman.js';
@@ -30,7 +30,7 @@ export interface Pods {
 
 /** The pods of the small overlay, as `podman kube play` runs them. @param name is put before the name of each */
 export function runPods(name: string, tag: string, environment: Readonly<Record<string, string>>): Pods {
-  const manifests = readOverlay('small');
+  const manifests = renderOverlay('small');
   const templates = readPods(manifests);
   const names = new Set<string>();
   const running: RunningPod[] = [];

@@ -1,0 +1,61 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { nameOf, readText, root } from './read-manifests.js';
+import { type PodSpec, readPods } from './read-pods.js';
+import { listFiles, readKustomizations, readSources } from './read-sources.js';
+import { expectRestricted } from './testing/expect-restricted.js';
+import { validateManifest } from './validate-manifest.js';
+
+/** What holds without kustomize. The other tests of this folder render the overlays. */
+const kustomizations = readKustomizations();
+const sources = readSources();
+const everyPod = parse(readText('deploy/k8s/base/patches/pods.yaml')) as {
+  readonly spec: { readonly template: { readonly spec: PodSpec } };
+};
+
+test('every file that a kustomization names exists, and every file is named by one', () => {
+  const named = kustomizations.flatMap((each) => [`${each.folder}/kustomization.yaml`, ...listFiles(each)]);
+  expect(named.filter((file) => !existsSync(root + file))).toEqual([]);
+  const files = ['deploy/k8s', 'deploy/observability'].flatMap((folder) =>
+    readdirSync(root + folder, { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`),
+  );
+  const ofNoUse = files.filter((file) => /(?<!\.test)\.(yaml|json|conf)$/.test(file) && !named.includes(file));
+  expect(ofNoUse).toEqual([]);
+});
+
+test.each(sources.map((source) => [nameOf(source), source] as const))(
+  '%s holds to the schema of its kind and version, and to no field beyond it',
+  async (_, source) => {
+    expect(await validateManifest(source)).toEqual([]);
+  },
+);
+
+test('no Secret is in the repository', () => {
+  expect(sources.filter(({ kind }) => kind === 'Secret')).toEqual([]);
+});
+
+test('the patch of every pod is for each Deployment and Job', () => {
+  const patch = kustomizations
+    .find(({ folder }) => folder === 'deploy/k8s/base')
+    ?.patches.find(({ path }) => path === 'patches/pods.yaml');
+  expect(patch?.target).toEqual({ kind: '(Deployment|Job)' });
+});
+
+test.each(readPods(sources).map(({ owner, spec }) => [owner, spec] as const))(
+  '%s is restricted, by itself or by the patch of every pod',
+  (owner, spec) => expectRestricted(/^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec),
+);
+
+/** The part of a strategic merge that security needs: fields of the pod, and of its container. */
+function mergePod(spec: PodSpec): PodSpec {
+  const patch = everyPod.spec.template.spec;
+  return {
+    ...spec,
+    ...patch,
+    containers: spec.containers.map((container) => ({
+      ...container,
+      ...patch.containers.find(({ name }) => name === container.name),
+    })),
+  };
+}
