@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { fieldOf, type Manifest, nameOf } from './read-manifests.js';
 import { readPods } from './read-pods.js';
 import { describeOverlays } from './testing/describe-overlays.js';
-import { expectRestricted } from './testing/expect-restricted.js';
+import { expectReadOnly, expectRestricted } from './testing/expect-restricted.js';
 
 /** Secrets that the repository must not hold: README.md says how each is made. */
 const outside = ['postgres-app', 'redis', 'redis-certificate', 'chain', 'quote-signer', 'gateway-certificate'];
@@ -16,6 +16,7 @@ describeOverlays((manifests) => {
     '%s passes the restricted Pod Security Standard, and cannot write to its file system',
     (_, spec) => {
       expectRestricted(spec);
+      expectReadOnly(spec);
       expect(spec.automountServiceAccountToken).toBe(false);
       for (const { resources } of spec.containers) {
         expect(resources?.limits?.['memory']).toBeDefined();

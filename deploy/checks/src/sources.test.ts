@@ -2,9 +2,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { nameOf, readText, root } from './read-manifests.js';
+import { readOperatedPods } from './read-operated-pods.js';
 import { type PodSpec, readPods } from './read-pods.js';
 import { listFiles, readKustomizations, readSources } from './read-sources.js';
-import { expectRestricted } from './testing/expect-restricted.js';
+import { expectReadOnly, expectRestricted } from './testing/expect-restricted.js';
 import { validateManifest } from './validate-manifest.js';
 
 /** What holds without kustomize. The other tests of this folder render the overlays. */
@@ -44,8 +45,25 @@ test('the patch of every pod is for each Deployment and Job', () => {
 
 test.each(readPods(sources).map(({ owner, spec }) => [owner, spec] as const))(
   '%s is restricted, by itself or by the patch of every pod',
-  (owner, spec) => expectRestricted(/^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec),
+  (owner, spec) => {
+    const merged = /^(Deployment|Job) /.test(owner) ? mergePod(spec) : spec;
+    expectRestricted(merged);
+    expectReadOnly(merged);
+  },
 );
+
+test.each(readOperatedPods(sources))('the pods of $owner are restricted', ({ spec }) => expectRestricted(spec));
+
+test('no pod is made of an object whose pods are not checked', () => {
+  const checked = ['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Kafka', 'KafkaNodePool'];
+  // CloudNativePG gives the pods of a Cluster a restricted security context, which a Cluster cannot loosen but for seccomp.
+  const restrictedByOperator = ['Cluster'];
+  const ofNoPod =
+    /^(Namespace|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScaledObject|TriggerAuthentication)$/;
+  const kinds = [...new Set(sources.map(({ kind }) => kind))];
+  const unknown = kinds.filter((kind) => ![...checked, ...restrictedByOperator].includes(kind) && !ofNoPod.test(kind));
+  expect(unknown).toEqual([]);
+});
 
 /** The part of a strategic merge that security needs: fields of the pod, and of its container. */
 function mergePod(spec: PodSpec): PodSpec {

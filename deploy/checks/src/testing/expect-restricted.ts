@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { PodSpec } from '../read-pods.js';
 
-/** The restricted Pod Security Standard, and a file system that cannot be written. */
+/** The restricted Pod Security Standard. */
 export function expectRestricted(spec: PodSpec): void {
   expect(spec).toMatchObject({ securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } } });
   for (const field of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers', 'ephemeralContainers'])
@@ -10,10 +10,14 @@ export function expectRestricted(spec: PodSpec): void {
     expect(['configMap', 'secret', 'emptyDir', 'projected']).toContain(
       Object.keys(volume).find((key) => key !== 'name'),
     );
-  for (const { securityContext } of spec.containers)
-    expect(securityContext).toEqual({
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
+  for (const { name, securityContext } of spec.containers)
+    expect({ name, securityContext }).toMatchObject({
+      securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
     });
+}
+
+/** No container can write to its own file system. */
+export function expectReadOnly(spec: PodSpec): void {
+  for (const { name, securityContext } of spec.containers)
+    expect({ name, securityContext }).toMatchObject({ securityContext: { readOnlyRootFilesystem: true } });
 }
