@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { apiSettings, opsSettings } from '@makerbook/settings';
+import { apiSettings, limitSettings, opsSettings } from '@makerbook/settings';
 import { fieldOf, type Manifest, readText } from './read-manifests.js';
 import { readPods } from './read-pods.js';
 import { readKustomizations, readSources } from './read-sources.js';
@@ -97,7 +97,36 @@ test('the HTTPRoute routes as deploy/routes.json says', () => {
   for (const { backendRefs } of rules) expect(String(backendRefs[0]?.port)).toBe(apiSettings.PORT.fallback);
 });
 
-describeOverlays((manifests) => {
+test('the policies of Envoy Gateway pass whole requests on, of the size and in the time that deploy/README.md says', () => {
+  const targets = (kind: string) => [{ group: 'gateway.networking.k8s.io', kind, name: 'makerbook' }];
+  const size = `${Number(limitSettings.BODY_BYTES_MAX.fallback) / 1024}Ki`;
+  const idle = '60s';
+  const [, idleMsMax] = /IDLE_MS_MAX = ([\d_]+)/.exec(readText('shared/http/src/open-server.ts')) ?? [];
+  expect(Number.parseInt(idle, 10) * 1000).toBeLessThan(Number(idleMsMax?.replaceAll('_', '')));
+  expect(ofKind('ClientTrafficPolicy').map(({ spec }) => spec)).toEqual([
+    {
+      targetRefs: targets('Gateway'),
+      timeout: { http: { requestReceivedTimeout: '10s', idleTimeout: idle } },
+      connection: { bufferLimit: size },
+    },
+  ]);
+  expect(ofKind('BackendTrafficPolicy').map(({ spec }) => spec)).toEqual([
+    {
+      targetRefs: targets('HTTPRoute'),
+      requestBuffer: { limit: size },
+      timeout: { http: { requestTimeout: '30s', connectionIdleTimeout: idle } },
+    },
+  ]);
+});
+
+describeOverlays((manifests, overlay) => {
+  test('the gateway may reach ingress and query from its own namespace', () => {
+    const policy = manifests.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'api');
+    const [rule] = fieldOf<{ from: unknown[] }[]>(policy, 'ingress');
+    const namespace = overlay === 'production' ? 'envoy-gateway-system' : 'gateway';
+    expect(rule?.from).toEqual([{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }]);
+  });
+
   test('has the ports of the code', () => {
     for (const { service, spec } of readPods(manifests)) {
       if (service === 'redis' || service === 'operator') continue;

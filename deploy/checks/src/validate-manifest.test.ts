@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { type Manifest, nameOf } from './read-manifests.js';
 import { readSources } from './read-sources.js';
 import { describeOverlays } from './testing/describe-overlays.js';
-import { validateManifest } from './validate-manifest.js';
+import { groupsWithoutSchema, validateManifest } from './validate-manifest.js';
 
 describeOverlays((manifests) => {
   test('holds to the schema of each kind and version, and to no field beyond it', async () => {
@@ -16,7 +16,9 @@ describeOverlays((manifests) => {
 });
 
 describe('a wrong manifest is reported', () => {
-  const all = readSources();
+  const all = readSources().filter(
+    ({ apiVersion }) => !groupsWithoutSchema.some((group) => apiVersion.startsWith(group)),
+  );
   const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
 
   test.each(
