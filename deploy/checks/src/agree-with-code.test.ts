@@ -73,6 +73,14 @@ describe('Kafka', () => {
   });
 });
 
+test('Postgres is backed up each day, by snapshots that are whole without an archive of the WAL', () => {
+  const [cluster] = ofKind('Cluster');
+  const [backup] = ofKind('ScheduledBackup');
+  expect(backup?.spec).toMatchObject({ cluster: { name: cluster?.metadata.name }, method: 'volumeSnapshot' });
+  expect(fieldOf<string>(backup, 'schedule')).toMatch(/^0 \d+ \d+ \* \* \*$/);
+  expect(fieldOf(cluster, 'backup')).toMatchObject({ target: 'prefer-standby', volumeSnapshot: { online: false } });
+});
+
 test('the HTTPRoute routes as deploy/routes.json says', () => {
   const { routes } = JSON.parse(readText('deploy/routes.json')) as {
     routes: { methods?: string[]; path: string; match: 'exact' | 'prefix'; service: string }[];

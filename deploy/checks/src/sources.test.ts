@@ -59,7 +59,7 @@ test('no pod is made of an object whose pods are not checked', () => {
   // CloudNativePG gives the pods of a Cluster a restricted security context, which a Cluster cannot loosen but for seccomp.
   const restrictedByOperator = ['Cluster'];
   const ofNoPod =
-    /^(Namespace|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScaledObject|TriggerAuthentication)$/;
+    /^(Namespace|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScheduledBackup|ScaledObject|TriggerAuthentication)$/;
   const kinds = [...new Set(sources.map(({ kind }) => kind))];
   const unknown = kinds.filter((kind) => ![...checked, ...restrictedByOperator].includes(kind) && !ofNoPod.test(kind));
   expect(unknown).toEqual([]);
