@@ -1,0 +1,17 @@
+import { expect, test } from '@jest/globals';
+import { describeOverlays } from '../testing/describe-overlays.js';
+
+describeOverlays((manifests, overlay) => {
+  const kinds = ['PrometheusRule', 'ServiceMonitor', 'PodMonitor'];
+  const read = manifests.filter(
+    ({ kind, metadata }) => kinds.includes(kind) || metadata.labels?.['grafana_dashboard'] === '1',
+  );
+
+  test('all that the Prometheus operator and Grafana read has the one label that the operator selects', () => {
+    if (overlay === 'production')
+      expect(new Set(read.map(({ kind }) => kind))).toEqual(new Set([...kinds, 'ConfigMap']));
+    const labels = read.map(({ metadata }) => metadata.labels?.['release']);
+    expect(labels).not.toContain(undefined);
+    expect(new Set(labels).size).toBeLessThanOrEqual(1);
+  });
+});
