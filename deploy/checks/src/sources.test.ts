@@ -54,9 +54,15 @@ test.each(readPods(sources).map(({ owner, spec }) => [owner, spec] as const))(
 
 test.each(readOperatedPods(sources))('the pods of $owner are restricted', ({ spec }) => expectRestricted(spec));
 
+test('CloudNativePG makes restricted pods of a Cluster, for it is told nothing else', () => {
+  const [cluster] = sources.filter(({ kind }) => kind === 'Cluster');
+  const fields = Object.keys(cluster?.spec ?? {});
+  expect(fields).toContain('instances');
+  expect(fields.filter((field) => /seccomp|securityContext/i.test(field))).toEqual([]);
+});
+
 test('no pod is made of an object whose pods are not checked', () => {
   const checked = ['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Kafka', 'KafkaNodePool'];
-  // CloudNativePG gives the pods of a Cluster a restricted security context, which a Cluster cannot loosen but for seccomp.
   const restrictedByOperator = ['Cluster'];
   const ofNoPod =
     /^(Namespace|ServiceAccount|Service|.+(Policy|Route|Budget|Autoscaler|Topic|User|Rule|Monitor)|Gateway|ScheduledBackup|ScaledObject|TriggerAuthentication)$/;
