@@ -86,12 +86,13 @@ export async function runGateway(
     port: settings.PORT,
     headerBytesMax: settings.HEADER_BYTES_MAX,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    drainMs: DRAIN_MS,
     connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
   });
   return {
     port: server.port,
     async stop() {
-      await server.stop(DRAIN_MS);
+      await server.stop();
       agent.destroy();
     },
   };

@@ -10,7 +10,7 @@ import {
 } from '@makerbook/chain';
 import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { type OpsServer, type Running, serveOps } from '@makerbook/http';
+import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
 import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
@@ -22,47 +22,35 @@ import { createMetrics, type WatcherMeters } from './metrics.js';
 import type { MakerReader } from './observe/read-makers.js';
 import { waitFor } from './wait.js';
 import { LogContradiction } from './watch/follow-log.js';
-import { type WatcherState, Work, type WorkParts } from './work.js';
+import { Work, type WorkParts } from './work.js';
 
 /** The chain-watcher as it runs. */
 export interface Watcher extends Running {
   readonly opsPort: number;
-  /**
-   * Settles when the watcher can do no more and is to be stopped: at once where an invariant is broken, and where it has
-   * halted some time later, so that its metrics can be scraped.
-   */
-  readonly failed: Promise<Error>;
-  /** Where it is, for tests. */
-  readonly state: Readonly<WatcherState>;
 }
 
-/** What the process brings. */
-export interface WatcherParts {
-  readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
-}
+type ServiceTelemetry = Pick<Telemetry, 'logger' | 'serveMetrics'>;
 
 /**
  * Starts the service that follows the chain and appends what it reads of each maker. Resolves when it runs; it is
  * ready once it has read the log, and, where it publishes, caught up with the chain. A node, Postgres and the Kafka of
- * the Kaia node may be away, now and later.
+ * the Kaia node may be away, now and later. `failed` settles when the watcher can do no more and is to be stopped: at once
+ * where an invariant is broken, and where it has halted some time later, so that its metrics can be scraped.
  * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */
-export async function runWatcher(settings: WatcherSettings, parts: WatcherParts): Promise<Watcher> {
-  const watcher = new RunningWatcher(settings, parts);
-  try {
-    await watcher.start();
-    return watcher;
-  } catch (error) {
-    await watcher.stop();
-    throw error;
-  }
+export function runWatcher(settings: WatcherSettings, telemetry: ServiceTelemetry): Promise<Watcher> {
+  return startService(async ({ onStop, fail }) => {
+    const watcher = new RunningWatcher(settings, telemetry, fail);
+    onStop(() => watcher.stop());
+    return { opsPort: await watcher.start() };
+  });
 }
 
-class RunningWatcher implements Watcher {
-  readonly failed: Promise<Error>;
+class RunningWatcher {
   private readonly settings: WatcherSettings;
-  private readonly telemetry: WatcherParts['telemetry'];
+  private readonly telemetry: ServiceTelemetry;
   private readonly logger: Logger;
+  private readonly end: Starting['fail'];
   private readonly unixMs = Date.now;
   /** How long something takes is measured by it: the machine's clock may be set. */
   private readonly nowMs = () => performance.now();
@@ -72,34 +60,21 @@ class RunningWatcher implements Watcher {
   /** What is open, in the order of opening. */
   private readonly closing: (() => Promise<void> | void)[] = [];
   private readonly leaving = new AbortController();
-  private end: (error: Error) => void = () => undefined;
   private closed: Promise<void> | undefined;
-  private work: Work | undefined;
-  private ops: OpsServer | undefined;
+  private ops: OpenServer | undefined;
 
-  constructor(settings: WatcherSettings, { telemetry }: WatcherParts) {
+  constructor(settings: WatcherSettings, telemetry: ServiceTelemetry, end: Starting['fail']) {
     this.settings = settings;
     this.telemetry = telemetry;
     this.logger = telemetry.logger;
+    this.end = end;
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.stopping.signal);
     this.vitals = new Vitals({ logger: telemetry.logger, nowMs: this.nowMs, unixMs: this.unixMs, wait: waitFor });
-    const ended = new Promise<Error>((resolve) => {
-      this.end = resolve;
-    });
-    this.failed = ended.then((error) => this.linger(error));
   }
 
-  get opsPort(): number {
-    return this.ops?.port ?? 0;
-  }
-
-  get state(): WatcherState {
-    if (this.work === undefined) throw new Error('the watcher has not started');
-    return this.work.state;
-  }
-
-  async start(): Promise<void> {
+  /** @returns the port for operators */
+  async start(): Promise<number> {
     const { settings, logger, meters, vitals, nowMs, unixMs, closing } = this;
     const { signal } = this.stopping;
     const names = topicNames(settings.TOPIC_PREFIX);
@@ -155,7 +130,6 @@ class RunningWatcher implements Watcher {
       loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
-    this.work = work;
     closing.push(() => work.stop());
     const signs = () => vitals.signs(work, source.headNumber());
     meters.observe({
@@ -166,15 +140,14 @@ class RunningWatcher implements Watcher {
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });
-    this.ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
+    this.ops = await serveOps(settings, {
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
       ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
       serveMetrics: this.telemetry.serveMetrics,
     });
     const working = work.run().catch((error: Error) => this.fail(error));
     closing.push(() => working);
+    return this.ops.port;
   }
 
   async stop(): Promise<void> {
@@ -247,16 +220,18 @@ class RunningWatcher implements Watcher {
       this.vitals.halt = error;
       this.meters.halted();
       this.logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
-    } else this.logger.error({ error }, 'the watcher cannot go on, and ends');
-    this.end(error);
+      void this.linger(error);
+    } else {
+      this.logger.error({ error }, 'the watcher cannot go on, and ends');
+      this.end(error);
+    }
   }
 
   /** A watcher that has halted stays for some time; what was under way is not published any more. */
-  private async linger(error: Error): Promise<Error> {
-    if (this.vitals.halt === undefined) return error;
+  private async linger(error: Error): Promise<void> {
     void this.close().catch(() => undefined);
     await waitFor(this.settings.HALT_LINGER_MS, this.leaving.signal);
-    return error;
+    this.end(error);
   }
 }
 

@@ -1,21 +1,12 @@
 import type { AppendedAt } from '@makerbook/kafka';
 import { type After, type ReadModel, unlessAway } from '@makerbook/postgres';
 
-export interface RowsWatch {
-  /** Waits until the rows have passed these facts, at most so long. False: they have not, or Postgres does not answer. */
-  hasPassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean>;
-}
-
-export interface RowsWatchParts {
-  readonly rows: Pick<ReadModel, 'projectedPositions'>;
-  readonly now: () => number;
-  readonly after: After;
-}
-
 const POLL_MS = 10;
 
+export type RowsWatch = ReturnType<typeof watchRows>;
+
 /** Reads the positions of the rows over and over; all requests that wait share each reading. */
-export function watchRows({ rows, now, after }: RowsWatchParts): RowsWatch {
+export function watchRows(rows: Pick<ReadModel, 'projectedPositions'>, now: () => number, after: After) {
   let reading: Promise<ReadonlyMap<number, bigint> | undefined> | undefined;
   const read = () => {
     reading ??= unlessAway(rows.projectedPositions()).finally(() => {
@@ -24,7 +15,8 @@ export function watchRows({ rows, now, after }: RowsWatchParts): RowsWatch {
     return reading;
   };
   return {
-    async hasPassed(facts, timeoutMs) {
+    /** Waits until the rows have passed these facts, at most so long. False: they have not, or Postgres does not answer. */
+    async hasPassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean> {
       const deadlineMs = now() + timeoutMs;
       for (;;) {
         const positions = await read();

@@ -5,7 +5,7 @@ import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
 import { byteaOf, openPlacementStore, projectedPositions } from '@makerbook/postgres';
 import { Signature, type Wallet } from 'ethers';
-import { appendFacts } from './append-facts.js';
+import { recordsOf } from './append-facts.js';
 import { placeTestOrder } from './testing/place-test-order.js';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
@@ -450,8 +450,8 @@ describe('an order that is still being placed', () => {
     const body = order.order as Parameters<typeof orderFromBody>[0];
     const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
     const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'other' });
-    const parts = { appender, makerEventsTopic: ingress.makerEventsTopic, partitions: ingress.partitions };
-    const [appended] = await appendFacts({ ...parts, lag: { appended: () => undefined } }, facts, Date.now());
+    const to = { topic: ingress.makerEventsTopic, partitions: ingress.partitions };
+    const [appended] = await appender.append(recordsOf(to, facts, Date.now()));
     await until('the order is projected', async () => {
       const positions = await projectedPositions(ingress.postgres);
       return (positions.get(appended?.partition ?? 0) ?? 0n) > (appended?.offset ?? 0n);

@@ -1,5 +1,5 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type Budget, cancelOrder } from '@makerbook/domain';
+import { cancelOrder } from '@makerbook/domain';
 import {
   type ApiRequest,
   isRefusal,
@@ -7,39 +7,23 @@ import {
   type Refusal,
   type Reply,
   type ReplyHeaders,
+  type Route,
   rateHeaders,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type FoundHash, type PlacementStore, PostgresUnavailable } from '@makerbook/postgres';
-import type { Logger } from '@makerbook/telemetry';
-import type { Makers } from '@makerbook/whitelist';
-import { appendDecided, type DecidedAppendParts, positionHeader } from './append-facts.js';
-import type { RowsWatch } from './await-rows.js';
-import { type FairQueue, SIGNATURES_PER_SLICE } from './fair-queue.js';
-import type { TrustKeeper } from './keep-trust.js';
-import type { IngressMetrics } from './metrics.js';
+import { type FoundHash, PostgresUnavailable } from '@makerbook/postgres';
+import { appendDecided, positionHeader } from './append-facts.js';
+import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { UnknownNotes } from './note-unknown.js';
 import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
 import { parseWait } from './parse-wait.js';
+import { type Parts, settledMsOf } from './parts.js';
 import { unavailable } from './refusal.js';
 import type { CancellationVerifier } from './verify-cancellations.js';
 
-export interface CancelOrdersParts extends DecidedAppendParts {
-  readonly store: Pick<PlacementStore, 'findOrders' | 'markCancelling' | 'release'>;
-  readonly trust: Pick<TrustKeeper, 'noteLoss'>;
+export interface CancelParts extends Parts {
   readonly notes: UnknownNotes;
-  readonly makers: Pick<Makers, 'admissionOf' | 'isCaughtUp'>;
   readonly verifier: CancellationVerifier;
-  readonly fairQueue: FairQueue;
-  readonly logger: Logger;
-  readonly metrics: IngressMetrics;
-  readonly rows: RowsWatch;
-  readonly cancelsPerDeleteMax: number;
-  readonly waitSecondsMax: number;
-  readonly budget: Budget;
-  /** From a decision of Postgres to the time by which its append has ended and a later record is stored. */
-  readonly settledMs: number;
-  readonly now: () => number;
 }
 
 /** Reads what a request asks for, at most so many hashes. */
@@ -54,12 +38,9 @@ export type ParseCancellations = (request: ApiRequest, hashesMax: number) => Ask
  * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
-export function createCancelOrders(
-  parts: CancelOrdersParts,
-  parse: ParseCancellations,
-): (request: ApiRequest) => Promise<Reply> {
+export function createCancelOrders(parts: CancelParts, parse: ParseCancellations): Route['handle'] {
   return async (request) => {
-    const asked = parse(request, parts.cancelsPerDeleteMax);
+    const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE);
     const reply = isRefusal(asked) ? asked : await cancel(parts, request, asked);
     if ('code' in reply) parts.metrics.refused('cancel', reply.code);
     return reply;
@@ -75,7 +56,7 @@ interface ToCancel {
 /** The latest expiry that there is: of an order that nobody knows. */
 const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
-async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
+async function cancel(parts: CancelParts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
@@ -89,7 +70,7 @@ async function cancel(parts: CancelOrdersParts, request: ApiRequest, asked: Aske
   const [whose] = toCancel.values();
   request.describe({ maker: whose?.maker, orders: orderHashes.length });
 
-  const untilMs = parts.now() + parts.settledMs;
+  const untilMs = parts.now() + settledMsOf(parts.settings);
   const headers = await charge(parts, toCancel, orderHashes, untilMs);
   if (isRefusal(headers)) return headers;
   const appended = await append(parts, request, toCancel, untilMs);
@@ -108,7 +89,7 @@ const unsure: FoundHash = { state: 'UNSURE' };
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
 async function lookUp(
-  { store, trust, notes, now }: CancelOrdersParts,
+  { store, trust, notes, now }: CancelParts,
   client: string,
   orderHashes: readonly Hex[],
 ): Promise<ReadonlyMap<Hex, FoundHash>> {
@@ -132,7 +113,7 @@ interface Proven {
 
 /** Refuses the first signature that is not the maker's, if any. */
 async function prove(
-  { verifier, fairQueue, makers }: CancelOrdersParts,
+  { verifier, fairQueue, makers }: CancelParts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
   client: string,
@@ -192,19 +173,20 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
 
 /** Without Postgres no budget is charged: a maker can always cancel. */
 async function charge(
-  { store, budget, partitions, now }: CancelOrdersParts,
+  { settings, store, now }: CancelParts,
   toCancel: ReadonlyMap<Hex, ToCancel>,
   orderHashes: readonly Hex[],
   untilMs: number,
 ): Promise<ReplyHeaders | Refusal> {
   if (toCancel.size === 0) return {};
+  const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
   const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
   try {
     const outcome = await store.markCancelling({
       nowMs: now(),
       untilMs,
       budget,
-      makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, partitions) })),
+      makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
       hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
     });
     const owners = makers.map((maker) => ({ maker, budget }));
@@ -222,7 +204,7 @@ async function charge(
 
 /** @returns where the cancellations are; a refusal where the log has not confirmed them */
 async function append(
-  parts: CancelOrdersParts,
+  parts: CancelParts,
   { requestId }: ApiRequest,
   toCancel: ReadonlyMap<Hex, ToCancel>,
   untilMs: number,
@@ -241,11 +223,11 @@ async function append(
 
 /** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
 async function awaitFeed(
-  { rows, waitSecondsMax }: CancelOrdersParts,
+  { settings, rows }: CancelParts,
   request: ApiRequest,
   appended: readonly AppendedAt[],
 ): Promise<ReplyHeaders> {
-  const seconds = parseWait(request.headers['prefer'], waitSecondsMax);
+  const seconds = parseWait(request.headers['prefer'], settings.CANCEL_WAIT_SECONDS_MAX);
   if (seconds === 0 || !(await rows.hasPassed(appended, seconds * 1000))) return {};
   return { 'Preference-Applied': `wait=${seconds}` };
 }

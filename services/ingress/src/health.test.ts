@@ -1,18 +1,17 @@
 import { expect, test } from '@jest/globals';
-import { type HealthParts, reportHealth } from './health.js';
+import { type HealthParts, judgeReadiness } from './health.js';
 
 const heard = (agoMs: number) => {
-  return { isCaughtUp: () => true, isCancelOnly: () => false, lastPollAtMs: () => 1_000_000 - agoMs };
+  return { isCaughtUp: () => true, isCancelOnly: () => false, silenceMs: () => agoMs };
 };
 const well: HealthParts = {
-  monotonicMs: () => 1_000_000,
   makers: heard(500),
   postgres: { isThere: async () => true },
   trust: { isTrusted: () => true },
   lag: { seconds: () => 0 },
   lagSecondsMax: 60,
 };
-const readyWhen = (parts: Partial<HealthParts>) => reportHealth({ ...well, ...parts }).ready();
+const readyWhen = (parts: Partial<HealthParts>) => judgeReadiness({ ...well, ...parts });
 
 test('ingress is ready while all is there', async () => {
   const checks = { whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok', placing: 'ok' };

@@ -1,8 +1,7 @@
 import { type Health, healthOf } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
 import type { Makers } from '@makerbook/whitelist';
-import type { TrustKeeper } from './keep-trust.js';
-import type { ProjectionLag } from './watch-projection-lag.js';
+import type { Parts } from './parts.js';
 
 /**
  * The brokers answer a fetch twice a second, also without new records. An append waits for them this long (the default of
@@ -11,42 +10,31 @@ import type { ProjectionLag } from './watch-projection-lag.js';
 const KAFKA_SILENCE_MS_MAX = 5_000;
 
 export interface HealthParts {
-  readonly makers: Pick<Makers, 'isCaughtUp' | 'isCancelOnly' | 'lastPollAtMs'>;
+  readonly makers: Pick<Makers, 'isCaughtUp' | 'isCancelOnly' | 'silenceMs'>;
   readonly postgres: Pick<Postgres, 'isThere'>;
-  readonly trust: Pick<TrustKeeper, 'isTrusted'>;
-  readonly lag: Pick<ProjectionLag, 'seconds'>;
+  readonly trust: Pick<Parts['trust'], 'isTrusted'>;
+  readonly lag: Pick<Parts['lag'], 'seconds'>;
   /** POST answers 503 while the read model is behind for longer. */
   readonly lagSecondsMax: number;
-  /** Milliseconds that never go back, as those of `lastPollAtMs`. */
-  readonly monotonicMs: () => number;
 }
 
 /**
- * Alive as long as it answers. Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and
- * the decision to take no orders are shown and do not decide: cancelling goes on without them, and no other instance would
- * do better.
+ * Ready when the whitelist was read and Kafka is there. Postgres, a read model that is behind, and the decision to take no
+ * orders are shown and do not decide: cancelling goes on without them, and no other instance would do better.
  */
-export function reportHealth({ makers, postgres, trust, lag, lagSecondsMax, monotonicMs }: HealthParts): {
-  live: () => Health;
-  ready: () => Promise<Health>;
-} {
-  return {
-    live: () => healthOf({}),
-    async ready() {
-      const isStoreThere = await postgres.isThere();
-      const checks = {
-        whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
-        kafka: monotonicMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
-      };
-      const stored = !isStoreThere
-        ? 'is away; nothing can be placed, and only what is sent with its salt can be cancelled'
-        : trust.isTrusted()
-          ? 'ok'
-          : 'may have lost rows; nothing can be placed before the log is folded again';
-      const behind = `behind the log for ${Math.round(lag.seconds())} s: nothing can be placed`;
-      const projection = lag.seconds() > lagSecondsMax ? behind : 'ok';
-      const placing = makers.isCancelOnly() ? 'an operator has the service take no orders' : 'ok';
-      return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored, projection, placing } };
-    },
+export async function judgeReadiness({ makers, postgres, trust, lag, lagSecondsMax }: HealthParts): Promise<Health> {
+  const isStoreThere = await postgres.isThere();
+  const checks = {
+    whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
+    kafka: makers.silenceMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
   };
+  const stored = !isStoreThere
+    ? 'is away; nothing can be placed, and only what is sent with its salt can be cancelled'
+    : trust.isTrusted()
+      ? 'ok'
+      : 'may have lost rows; nothing can be placed before the log is folded again';
+  const behind = `behind the log for ${Math.round(lag.seconds())} s: nothing can be placed`;
+  const projection = lag.seconds() > lagSecondsMax ? behind : 'ok';
+  const placing = makers.isCancelOnly() ? 'an operator has the service take no orders' : 'ok';
+  return { isOk: healthOf(checks).isOk, checks: { ...checks, postgres: stored, projection, placing } };
 }

@@ -5,11 +5,6 @@ import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { IngressSettings } from './env.js';
 import type { PatchQuoteParts } from './patch-quote.js';
 
-type QuoteSettings = Pick<
-  IngressSettings,
-  'SERVICE_NAME' | 'CHAIN_ID' | 'NAVIGATOR_ADDRESS' | 'QUOTE_SIGNERS' | 'QUOTE_SIGNER_KEY'
->;
-
 /** The parts that patching a quote needs, or the names of the missing settings. */
 export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
 
@@ -18,7 +13,7 @@ export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { 
  * patched quote can be patched again. The key stays in the closure of `sign`: no message ever holds any of it.
  * @throws SettingsError when what is configured cannot be used
  */
-export function loadQuoteSigner(settings: QuoteSettings): QuoteSigner {
+export function loadQuoteSigner(settings: IngressSettings): QuoteSigner {
   const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, NAVIGATOR_ADDRESS: verifyingContract } = settings;
   const listed = settings.QUOTE_SIGNERS.map(readSigner);
   const key = settings.QUOTE_SIGNER_KEY === '' ? undefined : readKey(settings.QUOTE_SIGNER_KEY);
@@ -35,24 +30,16 @@ export function loadQuoteSigner(settings: QuoteSettings): QuoteSigner {
   };
 }
 
-interface Key {
-  readonly bytes: Uint8Array;
-  readonly address: Address;
-}
-
 /** Without a cause: the error of a library might quote the key. */
-function readKey(text: string): Key {
+function readKey(text: string): { readonly bytes: Uint8Array; readonly address: Address } {
   const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim()) ?? [];
   if (digits === undefined) throw refuse('QUOTE_SIGNER_KEY does not hold 0x and 64 hex digits');
   const bytes = hexToBytes(`0x${digits}`);
-  let address: Address | undefined;
   try {
-    address = addressOfKey(bytes);
+    return { bytes, address: addressOfKey(bytes) };
   } catch {
-    address = undefined;
+    throw refuse('QUOTE_SIGNER_KEY holds a number that is no key of secp256k1');
   }
-  if (address === undefined) throw refuse('QUOTE_SIGNER_KEY holds a number that is no key of secp256k1');
-  return { bytes, address };
 }
 
 function readSigner(text: string): Address {

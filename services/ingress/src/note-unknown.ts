@@ -1,22 +1,19 @@
+import type { Parts } from './parts.js';
+
+/** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
+export const REQUEST_AGE_MS_MAX = 25_000;
+/** A note that a hash is unknown counts for longer than a request that was received before it may take. */
+const NOTE_MS = REQUEST_AGE_MS_MAX + 5_000;
+
+interface NoteParts extends Pick<Parts, 'now'> {
+  readonly settings: Pick<Parts['settings'], 'UNKNOWN_HASHES_MAX' | 'UNKNOWN_HASHES_PER_CLIENT_MAX'>;
+  readonly store: Pick<Parts['store'], 'forgetNotes'>;
+}
+
+export type UnknownNotes = ReturnType<typeof countUnknownNotes>;
+
 /** Bounds the notes of unknown hashes that this process makes: each is a row in Postgres, and anybody may ask. */
-export interface UnknownNotes {
-  /** Whether so many more may be noted for the client. */
-  mayNote(client: string, count: number): boolean;
-  note(client: string, count: number): void;
-}
-
-export interface UnknownNotesOptions {
-  readonly perClientMax: number;
-  readonly totalMax: number;
-  /** How long a note counts. */
-  readonly windowMs: number;
-  readonly now: () => number;
-  /** Called now and then, when a window has ended in which something was noted: older notes are of no use. */
-  readonly onOlder: (beforeMs: number) => void;
-}
-
-export function countUnknownNotes(options: UnknownNotesOptions): UnknownNotes {
-  const { perClientMax, totalMax, windowMs, now, onOlder } = options;
+export function countUnknownNotes({ settings, store, now }: NoteParts) {
   const clients = new Map<string, number>();
   let total = 0;
   let endsAtMs = 0;
@@ -24,18 +21,21 @@ export function countUnknownNotes(options: UnknownNotesOptions): UnknownNotes {
   function turn(): void {
     const nowMs = now();
     if (nowMs < endsAtMs) return;
-    if (total > 0) onOlder(nowMs - windowMs);
+    // Older notes are of no use.
+    if (total > 0) void store.forgetNotes(nowMs - NOTE_MS).catch(() => undefined);
     clients.clear();
     total = 0;
-    endsAtMs = nowMs + windowMs;
+    endsAtMs = nowMs + NOTE_MS;
   }
 
   return {
-    mayNote(client, count) {
+    /** Whether so many more may be noted for the client. */
+    mayNote(client: string, count: number): boolean {
       turn();
-      return total + count <= totalMax && (clients.get(client) ?? 0) + count <= perClientMax;
+      const ofClient = (clients.get(client) ?? 0) + count;
+      return total + count <= settings.UNKNOWN_HASHES_MAX && ofClient <= settings.UNKNOWN_HASHES_PER_CLIENT_MAX;
     },
-    note(client, count) {
+    note(client: string, count: number): void {
       if (count === 0) return;
       total += count;
       clients.set(client, (clients.get(client) ?? 0) + count);

@@ -54,7 +54,7 @@ async function start(environment: Record<string, string>): Promise<string> {
     ...environment,
   });
   const telemetry = { logger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
-  const service = await runIngress(settings, { telemetry });
+  const service = await runIngress(settings, telemetry);
   running.push(service);
   return `http://127.0.0.1:${service.port}`;
 }

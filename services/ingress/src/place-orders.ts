@@ -1,6 +1,5 @@
 import { quantity } from '@makerbook/contracts-primitives';
 import {
-  type Budget,
   boundedSeconds,
   checkAdmission,
   checkRepeats,
@@ -20,54 +19,19 @@ import {
   type Refusal,
   type Reply,
   type ReplyHeaders,
+  type Route,
   rateHeaders,
 } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import {
-  type After,
-  type PlacementStore,
-  type PlaceOutcome,
-  type PlaceRequest,
-  type PlacingMaker,
-  PostgresUnavailable,
-} from '@makerbook/postgres';
-import type { Logger } from '@makerbook/telemetry';
-import type { Makers } from '@makerbook/whitelist';
-import { appendDecided, type DecidedAppendParts, positionHeader, release } from './append-facts.js';
-import type { FairQueue } from './fair-queue.js';
-import type { TrustKeeper } from './keep-trust.js';
-import type { IngressMetrics } from './metrics.js';
+import { type PlaceOutcome, type PlaceRequest, type PlacingMaker, PostgresUnavailable } from '@makerbook/postgres';
+import { signingDomain } from '@makerbook/settings';
+import { appendDecided, positionHeader, release } from './append-facts.js';
+import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { parsePlacements } from './parse-placements.js';
 import { parseValidUntil } from './parse-valid-until.js';
+import { type Parts, settledMsOf } from './parts.js';
 import { unavailable } from './refusal.js';
-import type { VerifyOrders } from './verify-orders.js';
-import type { ProjectionLag } from './watch-projection-lag.js';
-
-export interface PlaceOrdersParts extends DecidedAppendParts {
-  readonly makers: Makers;
-  readonly store: Pick<PlacementStore, 'place' | 'release'>;
-  readonly trust: Pick<TrustKeeper, 'noteLoss'>;
-  readonly lag: ProjectionLag;
-  /** Nothing is placed while the rows are behind for longer. */
-  readonly lagSecondsMax: number;
-  readonly verify: VerifyOrders;
-  readonly fairQueue: FairQueue;
-  readonly logger: Logger;
-  readonly metrics: IngressMetrics;
-  readonly ordersPerPostMax: number;
-  /** Of a maker who has none of its own. */
-  readonly openOrdersPerMakerMax: number;
-  readonly rememberedPerMakerMax: number;
-  readonly budget: Budget;
-  /** How long a request waits for another one that places the same hash. */
-  readonly waitMs: number;
-  /** An append that follows a decision later than this is not made. */
-  readonly decideMsMax: number;
-  /** From a decision to the time by which its append has ended and a later record is stored. */
-  readonly settledMs: number;
-  readonly now: () => number;
-  readonly after: After;
-}
+import { createOrderVerifier, type VerifyOrders } from './verify-orders.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
@@ -75,26 +39,25 @@ const CANCEL_ONLY_RETRY_SECONDS = 30;
 const IN_FLIGHT_RETRY_SECONDS = 2;
 const POLL_MS = 20;
 const POLL_MS_MAX = 200;
-/** A request that was received earlier is not placed: a note that its hash is unknown may be forgotten by then. */
-export const REQUEST_AGE_MS_MAX = 25_000;
 
 /**
  * POST /v0alpha/limit-orders: all orders of the request are stored, or none. Check by check over the whole request, and in
  * each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open and
  * remembered orders. 200 means that the log has acknowledged every order.
  */
-export function createPlaceOrders(parts: PlaceOrdersParts): (request: ApiRequest) => Promise<Reply> {
+export function createPlaceOrders(parts: Parts): Route['handle'] {
+  const verify = createOrderVerifier(signingDomain(parts.settings));
   return async (request) => {
-    const reply = await place(parts, request);
+    const reply = await place(parts, verify, request);
     if ('code' in reply) parts.metrics.refused('place', reply.measuredAs ?? reply.code);
     return reply;
   };
 }
 
-async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Reply> {
-  const { makers, metrics, now } = parts;
+async function place(parts: Parts, verify: VerifyOrders, request: ApiRequest): Promise<Reply> {
+  const { settings, makers, metrics, now } = parts;
   const startedAt = performance.now();
-  const placements = parsePlacements(request.body, parts.ordersPerPostMax);
+  const placements = parsePlacements(request.body, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return placements;
   const orders = placements.map(({ order }) => order);
   request.describe({ maker: orders[0]?.maker, orders: orders.length });
@@ -105,7 +68,7 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   const parsedAt = performance.now();
   metrics.took('parse', parsedAt - startedAt);
 
-  const proven = await parts.verify(placements, () => parts.fairQueue.enter(request.client));
+  const proven = await verify(placements, () => parts.fairQueue.enter(request.client));
   const verifiedAt = performance.now();
   metrics.took('verify', verifiedAt - parsedAt);
   if (isRefusal(proven)) return proven;
@@ -114,7 +77,12 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   // Judged after the rate limit: an untimely request is charged to the budget, and places nothing.
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const asked = askFor(parts, proven, request.receivedAtMs, untimely !== undefined, repeat?.index);
+  const asked: Asked = {
+    ...askFor(parts, proven),
+    receivedAtMs: request.receivedAtMs,
+    chargeOnly: untimely !== undefined,
+    firstRepeatAt: repeat?.index,
+  };
   const decided = await decide(parts, asked, validUntilMs);
   metrics.took('decide', performance.now() - verifiedAt);
   if (isRefusal(decided)) return decided;
@@ -122,19 +90,22 @@ async function place(parts: PlaceOrdersParts, request: ApiRequest): Promise<Repl
   if (!('remaining' in outcome)) return refuseUndecided(parts, outcome);
   const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
   const headers = rateHeaders('orders', asked.makers, outcome.remaining, retryAfterMs);
+  if (outcome.kind === 'placed') return append(parts, request, { acceptedAtMs, proven, untilMs, headers });
   if (outcome.kind === 'charged') {
     if (untimely === undefined) throw new Error('orders were charged and not placed');
     return refuse(untimely, headers);
   }
-  if (outcome.kind === 'placed') return append(parts, request, { acceptedAtMs, proven, untilMs, headers });
+  if (repeat !== undefined && outcome.kind === 'duplicate' && outcome.index === repeat.index) {
+    return refuse(repeat, headers);
+  }
   const maker = asked.makers[asked.orders[outcome.index]?.makerIndex ?? 0];
   if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
-  return refuseOutcome(parts, maker, outcome, repeat, headers);
+  return refuseOutcome(maker, asked.rememberedMax, outcome, headers);
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
 function refuseUnseen(
-  { makers, lag, lagSecondsMax, now }: PlaceOrdersParts,
+  { settings, makers, lag, now }: Parts,
   orders: readonly Order[],
   validUntilMs: number | undefined,
 ): Refusal | undefined {
@@ -148,7 +119,8 @@ function refuseUnseen(
     const detail = 'the service takes no new orders for now; cancelling and listing go on';
     return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
-  if (lag.seconds() > lagSecondsMax) return unavailable('nothing was stored: the read model is behind the log');
+  if (lag.seconds() > settings.PROJECTION_LAG_SECONDS_MAX)
+    return unavailable('nothing was stored: the read model is behind the log');
   return undefined;
 }
 
@@ -159,29 +131,24 @@ const validUntilPassed: Refusal = {
 
 type Asked = Omit<PlaceRequest, 'nowMs' | 'untilMs'>;
 
-interface Decided {
-  readonly outcome: PlaceOutcome;
-  readonly untilMs: number;
-}
-
 /** Asks Postgres, and once more as long as another request places the same hash. */
 async function decide(
-  parts: PlaceOrdersParts,
+  parts: Parts,
   asked: Asked,
   validUntilMs: number | undefined,
-): Promise<Decided | Refusal> {
-  const { store, now, after, waitMs, decideMsMax, settledMs } = parts;
-  const deadlineMs = now() + waitMs;
+): Promise<{ readonly outcome: PlaceOutcome; readonly untilMs: number } | Refusal> {
+  const { settings, store, now, after } = parts;
+  const deadlineMs = now() + settings.PLACE_WAIT_MS;
   let pollMs = POLL_MS;
   for (;;) {
     const nowMs = now();
     if (validUntilMs !== undefined && nowMs > validUntilMs) return validUntilPassed;
     if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
       return unavailable('nothing was stored: the request took too long');
-    const untilMs = nowMs + settledMs;
+    const untilMs = nowMs + settledMsOf(settings);
     try {
       const outcome = await store.place({ ...asked, nowMs, untilMs });
-      if (outcome.kind === 'placed' && now() - nowMs > decideMsMax) {
+      if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
         await release(parts, asked.orders, untilMs);
         return unavailable('nothing was stored: the store of orders took too long');
       }
@@ -196,7 +163,7 @@ async function decide(
 }
 
 function refuseUndecided(
-  { trust }: PlaceOrdersParts,
+  { trust }: Parts,
   outcome: Extract<PlaceOutcome, { kind: 'untrusted' | 'quarantined' | 'in_flight' }>,
 ): Refusal {
   switch (outcome.kind) {
@@ -212,18 +179,17 @@ function refuseUndecided(
   }
 }
 
-interface Placed {
-  readonly acceptedAtMs: number;
-  readonly proven: readonly ProvenOrder[];
-  readonly untilMs: number;
-  readonly headers: ReplyHeaders;
-}
-
 async function append(
-  parts: PlaceOrdersParts,
+  parts: Parts,
   { requestId }: ApiRequest,
-  { acceptedAtMs, proven, untilMs, headers }: Placed,
+  placed: {
+    readonly acceptedAtMs: number;
+    readonly proven: readonly ProvenOrder[];
+    readonly untilMs: number;
+    readonly headers: ReplyHeaders;
+  },
 ): Promise<Reply> {
+  const { acceptedAtMs, proven, untilMs, headers } = placed;
   const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
   const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, untilMs });
   if (appended instanceof LogUnavailable) {
@@ -244,39 +210,34 @@ function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
 }
 
 function askFor(
-  parts: PlaceOrdersParts,
+  parts: Parts,
   proven: readonly ProvenOrder[],
-  receivedAtMs: number,
-  chargeOnly: boolean,
-  firstRepeatAt: number | undefined,
-): Asked {
+): Pick<PlaceRequest, 'makers' | 'orders' | 'rememberedMax'> {
   const makers = [...new Set(proven.map(({ order }) => order.maker))].sort();
-  const orders = proven.map(({ order, orderHash }) => ({
-    orderHash,
-    makerIndex: makers.indexOf(order.maker),
-    salt: quantity(order.salt),
-    nonce: order.nonce,
-    expiresAtSeconds: boundedSeconds(order.expiresAt),
-  }));
   return {
-    receivedAtMs,
     makers: makers.map((maker) => placingMaker(maker, parts)),
-    orders,
-    rememberedMax: parts.rememberedPerMakerMax,
-    chargeOnly,
-    firstRepeatAt,
+    orders: proven.map(({ order, orderHash }) => ({
+      orderHash,
+      makerIndex: makers.indexOf(order.maker),
+      salt: quantity(order.salt),
+      nonce: order.nonce,
+      expiresAtSeconds: boundedSeconds(order.expiresAt),
+    })),
+    rememberedMax: parts.settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
 }
 
 /** The maker with its own limits, and the service's where it has none. */
-function placingMaker(maker: Order['maker'], parts: PlaceOrdersParts): PlacingMaker {
-  const { ratePerSecond, burst } = parts.budget;
-  const limits = parts.makers.limitsOf(maker);
+function placingMaker(maker: Order['maker'], { settings, makers }: Parts): PlacingMaker {
+  const limits = makers.limitsOf(maker);
   return {
     maker,
-    partition: partitionOf(maker, parts.partitions),
-    budget: { ratePerSecond: limits.ordersPerSecond ?? ratePerSecond, burst: limits.ordersBurst ?? burst },
-    openOrdersMax: limits.openOrdersMax ?? parts.openOrdersPerMakerMax,
+    partition: partitionOf(maker, settings.PARTITIONS),
+    budget: {
+      ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
+      burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
+    },
+    openOrdersMax: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER,
   };
 }
 
@@ -293,43 +254,45 @@ function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: Re
 type RefusedOutcome = Exclude<PlaceOutcome, { kind: 'placed' | 'charged' | 'untrusted' | 'quarantined' | 'in_flight' }>;
 
 function refuseOutcome(
-  { rememberedPerMakerMax }: PlaceOrdersParts,
   { budget, openOrdersMax }: PlacingMaker,
+  rememberedMax: number,
   outcome: RefusedOutcome,
-  repeat: PlacementRefusal | undefined,
   headers: ReplyHeaders,
 ): Refusal {
   const { index } = outcome;
+  const refused = (code: Refusal['code'], detail: string): Refusal => ({ code, detail, index, headers });
   switch (outcome.kind) {
-    case 'over_budget': {
-      const detail = `the maker's budget holds ${budget.burst} orders when full: place fewer at once`;
-      return { code: 'too_many_orders', detail, index, headers };
-    }
-    case 'rate_limited': {
-      const detail = `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
-      return { code: 'rate_limited', detail, index, headers };
-    }
-    case 'duplicate': {
-      if (repeat?.index === index) return refuse(repeat, headers);
-      return { code: 'duplicate', detail: 'the order was accepted before: a hash is accepted once', index, headers };
-    }
-    case 'told_unknown': {
-      const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
-      return { code: 'order_cancelled', detail, index, headers };
-    }
+    case 'over_budget':
+      return refused(
+        'too_many_orders',
+        `the maker's budget holds ${budget.burst} orders when full: place fewer at once`,
+      );
+    case 'rate_limited':
+      return refused(
+        'rate_limited',
+        `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`,
+      );
+    case 'duplicate':
+      return refused('duplicate', 'the order was accepted before: a hash is accepted once');
+    case 'told_unknown':
+      return refused(
+        'order_cancelled',
+        'the order was cancelled while this request was on its way: post it again if it is to be placed',
+      );
     case 'nonce_passed': {
       const detail = "the maker's nonce is above that of the order: it is cancelled";
       return refuse({ code: 'order_cancelled', index, pointer: '/order/nonce', detail }, headers);
     }
-    case 'too_many_open': {
-      const detail = `the maker may have ${openOrdersMax} open orders, and has ${outcome.count}: cancel some first`;
-      return { code: 'too_many_orders', detail, index, headers };
-    }
-    case 'too_many_remembered': {
-      const detail =
-        `${outcome.count} order hashes of the maker are remembered, at most ${rememberedPerMakerMax} are: use shorter ` +
-        'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered';
-      return { code: 'too_many_orders', detail, index, headers };
-    }
+    case 'too_many_open':
+      return refused(
+        'too_many_orders',
+        `the maker may have ${openOrdersMax} open orders, and has ${outcome.count}: cancel some first`,
+      );
+    case 'too_many_remembered':
+      return refused(
+        'too_many_orders',
+        `${outcome.count} order hashes of the maker are remembered, at most ${rememberedMax} are: use shorter ` +
+          'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered',
+      );
   }
 }

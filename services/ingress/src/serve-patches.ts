@@ -1,24 +1,17 @@
 import { paths } from '@makerbook/contracts-http';
-import type { ClientLimit, Route } from '@makerbook/http';
-import type { Logger } from '@makerbook/telemetry';
+import type { Route } from '@makerbook/http';
 import type { QuoteSigner } from './load-quote-signer.js';
-import type { IngressMetrics } from './metrics.js';
+import type { Parts } from './parts.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
-
-export interface ServePatchesParts {
-  readonly signer: QuoteSigner;
-  /** Patches of one client address within a window: each costs the CPU of a recovery and a signature. */
-  readonly clientLimit: ClientLimit;
-  readonly logger: Logger;
-  readonly metrics: IngressMetrics;
-  readonly now: () => number;
-}
 
 /**
  * The route of PATCH /v0/quote/data (Interface 4.1). It needs no other part of the system. Without a configured key
  * it logs so once, at the start, and answers each request with 503 `unavailable`.
  */
-export function servePatches({ signer, clientLimit, logger, metrics, now }: ServePatchesParts): Route {
+export function servePatches(
+  signer: QuoteSigner,
+  { settings, logger, metrics, now }: Pick<Parts, 'settings' | 'logger' | 'metrics' | 'now'>,
+): Route {
   const patch = 'missing' in signer ? refuseAll(signer.missing) : createPatchQuote(signer);
   if ('missing' in signer) logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');
   else logger.info({ signer: signer.address, accepted: [...signer.acceptedSigners] }, 'quotes are patched');
@@ -26,7 +19,12 @@ export function servePatches({ signer, clientLimit, logger, metrics, now }: Serv
     method: 'PATCH',
     path: paths.quoteData,
     takesJson: true,
-    clientLimit: { name: 'client-patches', ...clientLimit },
+    // Each patch costs the CPU of a recovery and a signature.
+    clientLimit: {
+      name: 'client-patches',
+      units: settings.PATCH_REQUESTS_MAX,
+      windowSeconds: settings.CLIENT_WINDOW_SECONDS,
+    },
     async handle({ body }) {
       const reply = patch(body, Math.floor(now() / 1000));
       if ('code' in reply) metrics.refused('patch', reply.code);

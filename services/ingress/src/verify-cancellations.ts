@@ -3,20 +3,15 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { recoverAddress } from '@makerbook/signatures';
 import type { AskedCancellation } from './parse-cancellations.js';
 
-export interface CancellationVerifier {
-  /** What is wrong with the signature, in a domain with this salt; undefined where it is the maker's. */
-  findFault(cancellation: AskedCancellation, maker: Address, salt: Hex): string | undefined;
-  /** Who may have signed, one for each type of the salt. */
-  recover(cancellation: AskedCancellation, salt: Hex): readonly Address[];
-}
-
 const saltTypes = ['uint256', 'bytes32'] as const;
+
+export type CancellationVerifier = ReturnType<typeof createCancellationVerifier>;
 
 /**
  * Proves a cancellation. The interface types the domain's salt as uint256; common wallets can only type it as bytes32, so
  * that is tried before the signature is refused.
  */
-export function createCancellationVerifier(domain: SigningDomain): CancellationVerifier {
+export function createCancellationVerifier(domain: SigningDomain) {
   const { hashCancellation } = createRequestHashers(domain);
   function* signersOf({ orderHash, signature }: AskedCancellation, salt: Hex): Generator<Address | undefined> {
     const digits = salt.slice(2);
@@ -27,7 +22,8 @@ export function createCancellationVerifier(domain: SigningDomain): CancellationV
     for (const type of saltTypes) yield recoverAddress(hashCancellation(request, type), signature);
   }
   return {
-    findFault(cancellation, maker, salt) {
+    /** What is wrong with the signature, in a domain with this salt; undefined where it is the maker's. */
+    findFault(cancellation: AskedCancellation, maker: Address, salt: Hex): string | undefined {
       const others: (Address | undefined)[] = [];
       for (const signer of signersOf(cancellation, salt)) {
         if (signer === maker) return undefined;
@@ -37,6 +33,8 @@ export function createCancellationVerifier(domain: SigningDomain): CancellationV
       // The maker is not named: who asks need not be the one to know it.
       return `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32`;
     },
-    recover: (cancellation, salt) => [...signersOf(cancellation, salt)].flatMap((signer) => signer ?? []),
+    /** Who may have signed, one for each type of the salt. */
+    recover: (cancellation: AskedCancellation, salt: Hex): readonly Address[] =>
+      [...signersOf(cancellation, salt)].flatMap((signer) => signer ?? []),
   };
 }

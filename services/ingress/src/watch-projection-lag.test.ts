@@ -10,15 +10,11 @@ beforeEach(() => {
   positions = [5n, 5n];
   reads = 0;
   lag = watchProjectionLag({
-    rows: {
-      projectedPositions: async () => {
-        reads += 1;
-        if (positions === undefined) throw new Error('away');
-        return new Map(positions.entries());
-      },
+    projectedPositions: async () => {
+      reads += 1;
+      if (positions === undefined) throw new Error('away');
+      return new Map(positions.entries());
     },
-    intervalMs: 1000,
-    monotonicMs: Date.now,
   });
 });
 afterEach(() => {

@@ -1,34 +1,19 @@
 import type { AppendedAt } from '@makerbook/kafka';
 import type { ReadModel } from '@makerbook/postgres';
 
+/** How often the rows are compared with what was appended. */
+const INTERVAL_MS = 1_000;
+
 /** How long the rows have been behind what this process has appended. */
-export interface ProjectionLag {
-  /** The log has acknowledged these facts. */
-  appended(facts: readonly AppendedAt[]): void;
-  /** For how many seconds an acknowledged fact has not been in the rows; of several the longest, else 0. */
-  seconds(): number;
-  stop(): void;
-}
-
-export interface ProjectionLagParts {
-  readonly rows: Pick<ReadModel, 'projectedPositions'>;
-  readonly intervalMs: number;
-  /** Milliseconds that never go back. */
-  readonly monotonicMs: () => number;
-}
-
-/** A fact that is not in the rows, as far as is known. */
-interface Awaited {
-  readonly offset: bigint;
-  readonly sinceMs: number;
-}
+export type ProjectionLag = ReturnType<typeof watchProjectionLag>;
 
 /**
- * Compares what was appended with the positions of the rows every `intervalMs`, as long as something is awaited. Positions
- * that cannot be read count as unchanged. A projector that is away, or fails at each start, shows as a growing lag.
+ * Compares what was appended with the positions of the rows, as long as something is awaited. Positions that cannot be read
+ * count as unchanged. A projector that is away, or fails at each start, shows as a growing lag.
  */
-export function watchProjectionLag({ rows, intervalMs, monotonicMs }: ProjectionLagParts): ProjectionLag {
-  const awaited = new Map<number, Awaited>();
+export function watchProjectionLag(rows: Pick<ReadModel, 'projectedPositions'>) {
+  /** By partition the first fact that is not in the rows, as far as is known. */
+  const awaited = new Map<number, { readonly offset: bigint; readonly sinceMs: number }>();
   let isComparing = false;
   const compare = async () => {
     const positions = await rows.projectedPositions();
@@ -44,17 +29,19 @@ export function watchProjectionLag({ rows, intervalMs, monotonicMs }: Projection
       .finally(() => {
         isComparing = false;
       });
-  }, intervalMs);
+  }, INTERVAL_MS);
   return {
-    appended(facts) {
+    /** The log has acknowledged these facts. */
+    appended(facts: readonly AppendedAt[]): void {
       for (const { partition, offset } of facts) {
-        if (!awaited.has(partition)) awaited.set(partition, { offset, sinceMs: monotonicMs() });
+        if (!awaited.has(partition)) awaited.set(partition, { offset, sinceMs: performance.now() });
       }
     },
-    seconds() {
+    /** For how many seconds an acknowledged fact has not been in the rows; of several the longest, else 0. */
+    seconds(): number {
       const oldest = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
-      return awaited.size === 0 ? 0 : Math.max(0, (monotonicMs() - oldest) / 1000);
+      return awaited.size === 0 ? 0 : Math.max(0, (performance.now() - oldest) / 1000);
     },
-    stop: () => clearInterval(timer),
+    stop: (): void => clearInterval(timer),
   };
 }

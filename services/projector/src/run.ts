@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { type Running, serveOps } from '@makerbook/http';
+import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
 import {
   claimWork,
@@ -35,7 +35,6 @@ export interface TestHooks {
 /** A running projector. */
 export interface RunningProjector extends Running {
   readonly opsPort: number;
-  readonly failed: Promise<Error>;
 }
 
 /**
@@ -43,24 +42,19 @@ export interface RunningProjector extends Running {
  * `stop`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
-export async function runProjector(
+export function runProjector(
   settings: ProjectorSettings,
   telemetry: Telemetry,
   hooks: TestHooks = {},
 ): Promise<RunningProjector> {
   const { logger } = telemetry;
-  const closing: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (const close of closing.splice(0).reverse()) await close();
-  };
-  try {
-    const failed = Promise.withResolvers<Error>();
+  return startService(async ({ onStop, fail: end }) => {
     let failure: Error | undefined;
     const fail = (error: Error) => {
       failure = error;
-      failed.resolve(error);
+      end(error);
     };
-    const connections = await connect(settings, telemetry, closing);
+    const connections = await connect(settings, telemetry, onStop);
     const meters = createMetrics(Date.now);
     const projector = createFrom(settings, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
@@ -77,7 +71,7 @@ export async function runProjector(
       onParked: meters.parked,
       onFatal: fail,
     });
-    closing.push(consumer.stop);
+    onStop(consumer.stop);
     meters.observe(projector.owned, () => lagOf(projector, consumer));
     const pruning = startPruning({
       ...connections,
@@ -89,7 +83,7 @@ export async function runProjector(
       pruned: meters.pruned,
       logger,
     });
-    closing.push(pruning.stop);
+    onStop(pruning.stop);
     const claimant = { holder: randomUUID(), partitions: settings.PARTITIONS };
     const ownership: Ownership = new Ownership({
       claim: (request) => claimWork(connections.claims, { ...claimant, ...request }),
@@ -98,7 +92,7 @@ export async function runProjector(
       logger,
       onFatal: fail,
     });
-    closing.push(ownership.stop);
+    onStop(ownership.stop);
     const signs = (): Signs => ({
       nowMs: performance.now(),
       consumer: consumer.health(),
@@ -108,24 +102,19 @@ export async function runProjector(
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
     const { postgres } = connections;
-    const ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
+    const ops = await serveOps(settings, {
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
       ready: async () => judgeReadiness(signs(), await answerOf(postgres.check())),
       serveMetrics: telemetry.serveMetrics,
     });
     // Partitions are given back at once, whatever a probe waits for.
-    closing.push(async () => void (await Promise.all([ops.stop(), ownership.stop()])));
+    onStop(() => Promise.all([ops.stop(), ownership.stop()]));
     logger.info({ opsPort: ops.port, partitions: settings.PARTITIONS }, 'the projector runs');
-    return { stop, failed: failed.promise, opsPort: ops.port };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    return { opsPort: ops.port };
+  });
 }
 
-async function connect(settings: ProjectorSettings, { logger }: Telemetry, closing: (() => Promise<void>)[]) {
+async function connect(settings: ProjectorSettings, { logger }: Telemetry, onStop: Starting['onStop']) {
   const toPostgres: PostgresOptions = {
     ...postgresConnection(settings),
     // What a crash of Postgres takes back is folded again.
@@ -139,7 +128,7 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, closi
     statementTimeoutMs: settings.STATEMENT_TIMEOUT_MS,
     applicationName: 'makerbook-projector',
   });
-  closing.push(postgres.close);
+  onStop(postgres.close);
   // Looks at the claims wait for nothing else.
   const claims = connectPostgres({
     ...toPostgres,
@@ -148,10 +137,10 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, closi
     connectTimeoutMs: CLAIM_TIMEOUT_MS,
     applicationName: 'makerbook-projector-claims',
   });
-  closing.push(claims.close);
+  onStop(claims.close);
   await verifySchema(postgres);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-projector', logger });
-  closing.push(log.close);
+  onStop(log.close);
   await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
   return { postgres, claims, log };
 }

@@ -3,6 +3,7 @@ import { typedDataDomain } from '@makerbook/contracts-evm';
 import { type Info, paths } from '@makerbook/contracts-http';
 import { createDocuments } from '@makerbook/docs';
 import { okJson, type Route, shareResult } from '@makerbook/http';
+import { signingDomain } from '@makerbook/settings';
 import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;
@@ -46,12 +47,12 @@ export function createDocumentRoutes(settings: QuerySettings): Route[] {
 
 /** The answer to GET …/info (Interface 4.6): what a maker needs to sign and to call, out of the settings. */
 export function describeService(settings: QuerySettings, { nowSeconds, block }: Moment): Info {
-  const { SERVICE_NAME: serviceName, CHAIN_ID: chainId, LIMIT_ORDER_PROTOCOL_ADDRESS: limitOrderProtocol } = settings;
-  const domain = { ...typedDataDomain({ serviceName, chainId, verifyingContract: limitOrderProtocol }), chainId };
+  const { serviceName, chainId, verifyingContract } = signingDomain(settings);
+  const domain = { ...typedDataDomain(signingDomain(settings)), chainId };
   return {
     serviceName,
     chainId,
-    contracts: { limitOrderProtocol, navigator: settings.NAVIGATOR_ADDRESS },
+    contracts: { limitOrderProtocol: verifyingContract, navigator: settings.NAVIGATOR_ADDRESS },
     domains: { order: domain, cancellation: domain, list: domain },
     limits: describeLimits(settings),
     serverTime: nowSeconds,

@@ -1,4 +1,4 @@
-import { type Health, healthOf } from '@makerbook/http';
+import type { Health } from '@makerbook/http';
 import type { Postgres } from '@makerbook/postgres';
 import type { RedisConnection } from '@makerbook/redis';
 import type { Makers } from '@makerbook/whitelist';
@@ -10,33 +10,23 @@ import type { Makers } from '@makerbook/whitelist';
 const KAFKA_SILENCE_MS_MAX = 15_000;
 
 export interface HealthParts {
-  readonly makers: Pick<Makers, 'isCaughtUp' | 'lastPollAtMs'>;
+  readonly makers: Pick<Makers, 'isCaughtUp' | 'silenceMs'>;
   /** Undefined: there is none to be used. */
   readonly redis: Pick<RedisConnection, 'isThere'> | undefined;
   readonly postgres: Pick<Postgres, 'isThere'>;
-  /** Milliseconds that never go back, as those of `lastPollAtMs`. */
-  readonly monotonicMs: () => number;
 }
 
 /**
- * Alive as long as it answers. Ready when the whitelist was read, and Postgres is there, or Redis, which has lists of its own.
- * Without Kafka what is there can still be served. Every check is shown all the same.
+ * Ready when the whitelist was read, and Postgres is there, or Redis, which has lists of its own. Without Kafka what is there
+ * can still be served. Every check is shown all the same.
  */
-export function reportHealth({ makers, redis, postgres, monotonicMs }: HealthParts): {
-  live: () => Health;
-  ready: () => Promise<Health>;
-} {
-  return {
-    live: () => healthOf({}),
-    async ready() {
-      const [isRedisThere, isStoreThere] = await Promise.all([redis?.isThere(), postgres.isThere()]);
-      const checks = {
-        whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
-        kafka: monotonicMs() - makers.lastPollAtMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
-        ...(isRedisThere !== undefined && { redis: isRedisThere ? 'ok' : 'does not answer' }),
-        postgres: isStoreThere ? 'ok' : 'is away',
-      };
-      return { isOk: makers.isCaughtUp() && (isStoreThere || isRedisThere === true), checks };
-    },
+export async function judgeReadiness({ makers, redis, postgres }: HealthParts): Promise<Health> {
+  const [isRedisThere, isStoreThere] = await Promise.all([redis?.isThere(), postgres.isThere()]);
+  const checks = {
+    whitelist: makers.isCaughtUp() ? 'ok' : 'still being read from the log',
+    kafka: makers.silenceMs() < KAFKA_SILENCE_MS_MAX ? 'ok' : 'does not answer',
+    ...(isRedisThere !== undefined && { redis: isRedisThere ? 'ok' : 'does not answer' }),
+    postgres: isStoreThere ? 'ok' : 'is away',
   };
+  return { isOk: makers.isCaughtUp() && (isStoreThere || isRedisThere === true), checks };
 }

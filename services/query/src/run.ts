@@ -2,44 +2,34 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Route, type Running, serveApi, serveOps } from '@makerbook/http';
+import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
 import {
   connectPostgres,
   createWriteWatch,
   openReadModel,
-  type Postgres,
   projectedBlock,
   type ReadModel,
   unlessAway,
   type WriteWatchOptions,
 } from '@makerbook/postgres';
 import { connectRedis, createListCache, createReplayGuard, holdLists, type RedisConnection } from '@makerbook/redis';
-import { kafkaConnection, postgresConnection, redisConnection } from '@makerbook/settings';
+import { kafkaConnection, postgresConnection, redisConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
-import type { Logger, Telemetry } from '@makerbook/telemetry';
+import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
-import { reportHealth } from './health.js';
+import { judgeReadiness } from './health.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
 import { readList } from './read-list.js';
 
-/** The query service as it runs. */
+/** The query service as it runs: the API listens on `port`. */
 export interface Query extends Running {
-  /** Where the API listens. */
   readonly port: number;
   readonly opsPort: number;
-  /** Settles with the error after which the service cannot go on. */
-  readonly failed: Promise<Error>;
-}
-
-/** What the process provides: its telemetry, and a clock that tests may set. */
-export interface QueryParts {
-  readonly telemetry: Pick<Telemetry, 'logger' | 'serveMetrics'>;
-  readonly nowMs?: () => number;
 }
 
 const REDIS_START_MS_MAX = 2_000;
@@ -51,103 +41,50 @@ const STATEMENT_MS_MAX = 2_000;
  * whitelist. Redis and Postgres may be away.
  * @throws TopicMismatch when a topic is missing or has another number of partitions
  */
-export async function runQuery(settings: QuerySettings, parts: QueryParts): Promise<Query> {
-  const { logger, serveMetrics } = parts.telemetry;
-  const nowMs = parts.nowMs ?? Date.now;
-  const monotonicMs = () => performance.now();
-  const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
-  const closing: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (const close of closing.reverse()) await close();
-  };
-  try {
-    const connections = await connect(settings, { logger, fail, closing });
-    const { redis, postgres, makers } = connections;
-    const ops = await serveOps({
-      host: settings.HOST,
-      port: settings.OPS_PORT,
-      serveMetrics,
-      ...reportHealth({
-        makers,
-        redis: settings.REDIS_URL === '' ? undefined : redis,
-        postgres,
-        monotonicMs,
-      }),
-    });
-    closing.push(() => ops.stop());
-    const api = await serveApi({
-      routes: [
-        createListRoute(settings, { redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
-        createInfoRoute(settings, {
-          readBlock: async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null,
-          nowMs,
-        }),
-        ...createDocumentRoutes(settings),
-      ],
-      host: settings.HOST,
-      port: settings.PORT,
-      concurrentRequestsMax: settings.CONCURRENT_REQUESTS_MAX,
-      connectionsPerAddressMax: settings.CONNECTIONS_PER_ADDRESS_MAX,
-      logger,
-      nowMs,
-      bodyBytesMax: settings.BODY_BYTES_MAX,
-      headerBytesMax: settings.HEADER_BYTES_MAX,
-      requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
-      methodsAt,
-      corsOrigins: settings.CORS_ORIGINS,
-      trustedProxyHops: settings.TRUSTED_PROXY_HOPS,
-      clientLimit: { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
-    });
-    closing.push(() => api.stop(settings.DRAIN_MS));
-    logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
-    return { port: api.port, opsPort: ops.port, failed, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
-
-interface Connections {
-  readonly redis: RedisConnection;
-  readonly postgres: Postgres;
-  readonly makers: Makers;
-}
-
-/** Resolves once the topics were asked for and Redis has had its time; `closing` gets the calls that close the connections. */
-async function connect(
+export function runQuery(
   settings: QuerySettings,
-  parts: {
-    readonly logger: Logger;
-    readonly fail: (error: Error) => void;
-    readonly closing: (() => Promise<void>)[];
-  },
-): Promise<Connections> {
-  const { logger, fail, closing } = parts;
-  const names = topicNames(settings.TOPIC_PREFIX);
-  const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });
-  closing.push(() => log.close());
-  const topics = awaitTopics(log, {
-    specs: topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.makers),
-    logger,
-    onFatal: fail,
+  { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>,
+): Promise<Query> {
+  return startService(async ({ onStop, fail }) => {
+    const names = topicNames(settings.TOPIC_PREFIX);
+    const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });
+    onStop(log.close);
+    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.makers);
+    const topics = awaitTopics(log, { specs, logger, onFatal: fail });
+    onStop(topics.stop);
+    await topics.firstTry;
+    const redis = connectRedis({ ...redisConnection(settings), logger, clientName: 'query' });
+    onStop(redis.close);
+    const postgres = connectPostgres({
+      ...postgresConnection(settings),
+      poolMax: settings.POSTGRES_POOL_MAX,
+      statementTimeoutMs: STATEMENT_MS_MAX,
+      looksUpOnly: true,
+      applicationName: 'query',
+      onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
+    });
+    onStop(postgres.close);
+    const makers = followMakers(log, names.makers, logger, fail);
+    onStop(makers.stop);
+    await redis.waitUntilReady(REDIS_START_MS_MAX);
+    const ops = await serveOps(settings, {
+      ready: () => judgeReadiness({ makers, postgres, redis: settings.REDIS_URL === '' ? undefined : redis }),
+      serveMetrics,
+    });
+    onStop(ops.stop);
+    const nowMs = Date.now;
+    const monotonicMs = () => performance.now();
+    const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
+    const routes = [
+      createListRoute(settings, { redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
+      createInfoRoute(settings, { readBlock, nowMs }),
+      ...createDocumentRoutes(settings),
+    ];
+    const api = await serveApi(settings, { routes, methodsAt, logger, nowMs });
+    onStop(api.stop);
+    logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'query listens');
+    return { port: api.port, opsPort: ops.port };
   });
-  closing.push(async () => topics.stop());
-  await topics.firstTry;
-  const redis = connectRedis({ ...redisConnection(settings), logger, clientName: 'query' });
-  closing.push(() => redis.close());
-  const postgres = connectPostgres({
-    ...postgresConnection(settings),
-    poolMax: settings.POSTGRES_POOL_MAX,
-    statementTimeoutMs: STATEMENT_MS_MAX,
-    looksUpOnly: true,
-    applicationName: 'query',
-    onConnectionLost: (error) => logger.warn({ reason: error.message }, 'a connection to Postgres was lost'),
-  });
-  closing.push(() => postgres.close());
-  const makers = followMakers(log, names.makers, logger, fail);
-  closing.push(() => makers.stop());
-  await redis.waitUntilReady(REDIS_START_MS_MAX);
-  return { redis, postgres, makers };
 }
 
 /** What the lists are read from, and the clocks. */
@@ -180,11 +117,7 @@ export function createListRoute(settings: QuerySettings, parts: ListRouteParts):
   });
   const listOrdersParts: ListOrdersParts = {
     rules: {
-      hashers: createRequestHashers({
-        serviceName: settings.SERVICE_NAME,
-        chainId: settings.CHAIN_ID,
-        verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
-      }),
+      hashers: createRequestHashers(signingDomain(settings)),
       requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
       clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
       // A maker who was suspended or removed still sees what is open, and can cancel it.

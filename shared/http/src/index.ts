@@ -1,6 +1,6 @@
 export { allowOrigins } from './allow-origins.js';
 export { type ClientLimit, limitClients } from './limit-clients.js';
-export { type OpenServer, openServer, type ServerOptions } from './open-server.js';
+export { type OpenServer, openServer } from './open-server.js';
 export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';
 export { readQuery } from './read-query.js';
@@ -8,6 +8,6 @@ export { FIELD_PROBLEMS_MAX, type Issue, refuseFields } from './refuse-fields.js
 export * from './reply.js';
 export * from './run-service.js';
 export { send } from './send.js';
-export { type ApiOptions, type Route, requestIdOf, serveApi } from './serve-api.js';
+export { type Route, requestIdOf, serveApi } from './serve-api.js';
 export * from './serve-ops.js';
 export * from './share-result.js';

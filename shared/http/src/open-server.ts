@@ -11,13 +11,15 @@ export interface ServerOptions extends FollowOptions {
   readonly headerBytesMax: number;
   /** A request that has not arrived whole by then is refused, so that no socket hangs. */
   readonly requestTimeoutMs: number;
+  /** How long requests under way have to end when the server stops. */
+  readonly drainMs: number;
 }
 
 /** A server that listens. */
 export interface OpenServer {
   readonly port: number;
   /** Takes no new requests, lets those under way finish, cuts what is left after `drainMs`. */
-  readonly stop: (drainMs: number) => Promise<void>;
+  readonly stop: () => Promise<void>;
 }
 
 /** Longer than any answer takes. A connection on which nothing moves for so long is cut: its client reads no answer. */
@@ -58,7 +60,7 @@ export async function openServer(listener: RequestListener, options: ServerOptio
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
-  return { port: address.port, stop: (drainMs) => stopServer(server, connections, drainMs) };
+  return { port: address.port, stop: () => stopServer(server, connections, options.drainMs) };
 }
 
 /** Takes no connections; ends each with the next answer, idle ones a moment later, and what is left after `drainMs`. */

@@ -10,7 +10,7 @@ function runProcess(start: string): ChildProcess {
     import { runService } from ${module};
     // Something is open, as in a service.
     setInterval(() => {}, 1000);
-    await runService(() => { console.log('starting'); return ${start}; });`;
+    await runService('test', () => ({ LOG_LEVEL: 'error' }), () => { console.log('starting'); return ${start}; });`;
   return spawn(process.execPath, ['--input-type=module', '--eval', code], { stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
@@ -25,7 +25,7 @@ async function endOf(child: ChildProcess): Promise<{ code: number | null; signal
   return { code, signal, errors };
 }
 
-const running = "Promise.resolve({ stop: async () => console.error('stopped') })";
+const stop = "stop: async () => console.error('stopped')";
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s during a start that does not come to its end ends the process',
@@ -37,7 +37,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 );
 
 test('SIGTERM stops a service that runs, and the process ends with 0', async () => {
-  const child = await startedProcess(running);
+  const child = await startedProcess(`Promise.resolve({ ${stop}, failed: new Promise(() => {}) })`);
   child.kill('SIGTERM');
   expect(await endOf(child)).toEqual({ code: 0, signal: null, errors: 'stopped\n' });
 });
@@ -48,8 +48,6 @@ test('a start that fails ends with 1 and its reason', async () => {
 });
 
 test('a failure while it runs stops the service, and ends with 1 and its reason', async () => {
-  const failing =
-    "Promise.resolve({ stop: async () => console.error('stopped'), failed: Promise.resolve(new Error('fenced')) })";
-  const end = await endOf(runProcess(failing));
+  const end = await endOf(runProcess(`Promise.resolve({ ${stop}, failed: Promise.resolve(new Error('fenced')) })`));
   expect(end).toMatchObject({ code: 1, errors: expect.stringMatching(/stopped[\s\S]*fenced/) });
 });

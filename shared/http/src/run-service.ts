@@ -1,42 +1,77 @@
-/** A service that runs. `stop` finishes what is under way and closes everything. */
+import { startTelemetry, type Telemetry, type TelemetrySettings } from '@makerbook/telemetry';
+
+/** A service that runs. */
 export interface Running {
+  /** Finishes what is under way and closes everything. */
   readonly stop: () => Promise<void>;
   /**
    * Settles with the error after which the service cannot go on; the process then stops. A process that is alive and does
    * nothing is worse.
    */
-  readonly failed?: Promise<Error>;
+  readonly failed: Promise<Error>;
 }
 
+/** What the start of a service reports to. */
+export interface Starting {
+  /** Calls `close` when the service stops, or when its start fails: the last one first. */
+  readonly onStop: (close: () => unknown) => void;
+  /** The service cannot go on. */
+  readonly fail: (error: Error) => void;
+}
+
+/** Starts a service in this process. Where the start fails, what it has opened is closed. */
+export async function startService<R extends object>(start: (starting: Starting) => Promise<R>): Promise<R & Running> {
+  const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
+  const closing: (() => unknown)[] = [];
+  let stopped: Promise<void> | undefined;
+  const closeAll = async () => {
+    for (const close of closing.toReversed()) await close();
+  };
+  const stop = () => {
+    stopped ??= closeAll();
+    return stopped;
+  };
+  try {
+    return { ...(await start({ onStop: (close) => closing.push(close), fail })), failed, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** How long stopping may take before the process exits all the same. */
+const STOP_MS_MAX = 20_000;
+
 /**
- * Runs a service's process: start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during the start ends
- * the process at once: nothing has been answered yet, and what was begun is what a crash leaves. A failed start, a fatal error
- * later (also while it stops) or an unhandled rejection is written to standard error; the exit code is then 1.
- * @param stopMsMax how long stopping may take before the process exits all the same
+ * Runs a service's process: settings, telemetry, start, wait for SIGTERM or SIGINT, stop in order, exit with 0. A signal during
+ * the start ends the process at once: nothing has been answered yet, and what was begun is what a crash leaves. A failed start,
+ * a fatal error later (also while it stops) or an unhandled rejection is written to standard error; the exit code is then 1.
  */
-export async function runService(start: () => Promise<Running>, stopMsMax = 20_000): Promise<void> {
+export async function runService<S extends TelemetrySettings>(
+  name: string,
+  readSettings: () => S,
+  run: (settings: S, telemetry: Telemetry) => Promise<Running>,
+): Promise<void> {
   process.on('unhandledRejection', (error) => die(error));
   const signal = new Promise<undefined>((resolve) => {
     process.once('SIGTERM', () => resolve(undefined));
     process.once('SIGINT', () => resolve(undefined));
   });
-  let running: Running | undefined;
   try {
-    running = await Promise.race([start(), signal]);
-  } catch (error) {
-    return die(error);
-  }
-  if (running === undefined) process.exit(0);
-  await Promise.race([signal, running.failed ?? signal]);
-  setTimeout(() => die(new Error(`stopping took longer than ${stopMsMax} ms`)), stopMsMax).unref();
-  try {
+    const settings = readSettings();
+    const telemetry = startTelemetry(name, settings);
+    const running = await Promise.race([run(settings, telemetry), signal]);
+    if (running === undefined) process.exit(0);
+    await Promise.race([signal, running.failed]);
+    setTimeout(() => die(new Error(`stopping took longer than ${STOP_MS_MAX} ms`)), STOP_MS_MAX).unref();
     await running.stop();
+    await telemetry.stop();
+    const failure = await Promise.race([running.failed, undefined]);
+    if (failure !== undefined) throw failure;
+    process.exit(0);
   } catch (error) {
-    return die(error);
+    die(error);
   }
-  const failure = await Promise.race([running.failed, undefined]);
-  if (failure !== undefined) return die(failure);
-  process.exit(0);
 }
 
 function die(error: unknown): void {

@@ -6,7 +6,7 @@ import { loadUntilRefused } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
 import type { OpenServer } from './open-server.js';
 import { type ApiRequest, okJson, okText, type Reply } from './reply.js';
-import { type ApiOptions, serveApi } from './serve-api.js';
+import { type Api, type ApiSettings, serveApi } from './serve-api.js';
 
 let api: OpenServer;
 let base: string;
@@ -19,21 +19,34 @@ async function echo(request: ApiRequest): Promise<Reply> {
   return okJson(JSON.stringify({ body: request.body ?? null, query: [...request.query], id: request.requestId }));
 }
 
+const settings = {
+  HOST: '127.0.0.1',
+  PORT: 0,
+  CONNECTIONS_PER_ADDRESS_MAX: 1000,
+  CONCURRENT_REQUESTS_MAX: 50,
+  CLIENT_REQUESTS_MAX: 100_000,
+  CLIENT_WINDOW_SECONDS: 60,
+  TRUSTED_PROXY_HOPS: 0,
+  BODY_BYTES_MAX: 10_000,
+  HEADER_BYTES_MAX: 65_536,
+  REQUEST_TIMEOUT_MS: 60_000,
+  DRAIN_MS: 60_000,
+  CORS_ORIGINS: [],
+};
+
 beforeAll(async () => {
-  api = await serveApi({
-    host: '127.0.0.1',
-    port: 0,
-    connectionsPerAddressMax: 1000,
-    concurrentRequestsMax: 50,
+  const proxied = {
+    ...settings,
+    CLIENT_REQUESTS_MAX: 200,
+    TRUSTED_PROXY_HOPS: 1,
+    REQUEST_TIMEOUT_MS: 1500,
+    DRAIN_MS: 100,
+    CORS_ORIGINS: ['https://wallet.example'],
+  };
+  api = await serveApi(proxied, {
     logger: silentLogger,
     nowMs: Date.now,
-    bodyBytesMax: 10_000,
-    headerBytesMax: 65_536,
-    requestTimeoutMs: 1500,
-    trustedProxyHops: 1,
-    clientLimit: { units: 200, windowSeconds: 60 },
     methodsAt: { '/things': ['GET', 'POST', 'DELETE'], '/elsewhere': ['GET'] },
-    corsOrigins: ['https://wallet.example'],
     routes: [
       { method: 'POST', path: '/things', takesJson: true, handle: echo },
       { method: 'GET', path: '/things', takesJson: false, handle: echo },
@@ -69,7 +82,7 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${api.port}`;
 });
 
-afterAll(() => api.stop(100));
+afterAll(() => api.stop());
 
 const post = (body: string | Uint8Array, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
   fetch(`${base}/things`, { method: 'POST', body: body as string, headers });
@@ -492,30 +505,14 @@ test('an idle connection outlives those of proxies, which hold theirs for 60 s, 
 });
 
 /** An API without a proxy in front. */
-const openApi = (options: Partial<ApiOptions>): Promise<OpenServer> =>
-  serveApi({
-    host: '127.0.0.1',
-    port: 0,
-    connectionsPerAddressMax: 1000,
-    concurrentRequestsMax: 50,
-    logger: silentLogger,
-    nowMs: Date.now,
-    bodyBytesMax: 10_000,
-    headerBytesMax: 65_536,
-    requestTimeoutMs: 60_000,
-    trustedProxyHops: 0,
-    clientLimit: { units: 100_000, windowSeconds: 60 },
-    methodsAt: {},
-    corsOrigins: [],
-    routes: [],
-    ...options,
-  });
+const openApi = (api: Partial<Api>, own: Partial<ApiSettings> = {}): Promise<OpenServer> =>
+  serveApi({ ...settings, ...own }, { logger: silentLogger, nowMs: Date.now, methodsAt: {}, routes: [], ...api });
 
 test('a client address has so many connections at a time and no more', async () => {
-  const few = await openApi({
-    connectionsPerAddressMax: 3,
-    routes: [{ method: 'GET', path: '/count', takesJson: false, handle: echo }],
-  });
+  const few = await openApi(
+    { routes: [{ method: 'GET', path: '/count', takesJson: false, handle: echo }] },
+    { CONNECTIONS_PER_ADDRESS_MAX: 3, DRAIN_MS: 0 },
+  );
   const before = handled;
   const open = (localAddress?: string) =>
     new Promise<{ socket: Socket; answer: () => string }>((resolve, reject) => {
@@ -554,16 +551,18 @@ test('a client address has so many connections at a time and no more', async () 
     if (performance.now() > deadline) throw new Error('the place of a closed connection stays taken');
   }
   for (const { socket } of held) socket.destroy();
-  await few.stop(0);
+  await few.stop();
 });
 
 test('so many requests are handled at a time, and more are 503 with Retry-After', async () => {
   const waiting: (() => void)[] = [];
   const handle = () => new Promise<Reply>((resolve) => waiting.push(() => resolve(okText('done'))));
-  const api = await openApi({
-    concurrentRequestsMax: 2,
-    routes: [{ method: 'GET', path: '/wait', takesJson: false, handle }],
-  });
+  const api = await openApi(
+    {
+      routes: [{ method: 'GET', path: '/wait', takesJson: false, handle }],
+    },
+    { CONCURRENT_REQUESTS_MAX: 2, DRAIN_MS: 0 },
+  );
   const ask = () => fetch(`http://127.0.0.1:${api.port}/wait`);
   const handled = [ask(), ask()];
   for (const answer of handled) answer.catch(() => undefined);
@@ -578,27 +577,30 @@ test('so many requests are handled at a time, and more are 503 with Retry-After'
   while (waiting.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
   waiting[2]?.();
   expect((await next).status).toBe(200);
-  await api.stop(0);
+  await api.stop();
 });
 
 test('the request id of a refusal leads to its line in the log; a proxy that is not trusted is named once', async () => {
   const lines: { level: string; fields: Record<string, unknown>; text: string }[] = [];
   const write = (level: string) => (fields: object, text: string) =>
     void lines.push({ level, fields: { ...fields }, text });
-  const api = await openApi({
-    logger: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-    routes: [
-      {
-        method: 'POST',
-        path: '/place',
-        takesJson: true,
-        handle: async ({ describe }) => {
-          describe({ maker: '0xa', orders: 2 });
-          return { code: 'duplicate', detail: 'again', index: 1 };
+  const api = await openApi(
+    {
+      logger: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+      routes: [
+        {
+          method: 'POST',
+          path: '/place',
+          takesJson: true,
+          handle: async ({ describe }) => {
+            describe({ maker: '0xa', orders: 2 });
+            return { code: 'duplicate', detail: 'again', index: 1 };
+          },
         },
-      },
-    ],
-  });
+      ],
+    },
+    { DRAIN_MS: 0 },
+  );
   const base = `http://127.0.0.1:${api.port}`;
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': '203.0.113.1', 'x-request-id': 'mine-7' };
   for (let n = 0; n < 2; n += 1) {
@@ -620,7 +622,7 @@ test('the request id of a refusal leads to its line in the log; a proxy that is 
   expect(lines).toContainEqual(
     expect.objectContaining({ fields: expect.objectContaining({ requestId, status: 400 }) }),
   );
-  await api.stop(0);
+  await api.stop();
 });
 
 test('stopping under load drops no request: each is answered, or refused at its connection', async () => {
@@ -636,7 +638,7 @@ test('stopping under load drops no request: each is answered, or refused at its 
     return { method: 'POST', url, body: '[]' };
   });
   while (sent < 200) await new Promise((resolve) => setTimeout(resolve, 10));
-  await api.stop(60_000);
+  await api.stop();
   const { answered, dropped } = await load;
   expect(dropped).toEqual([]);
   expect(answered.every(({ status }) => status === 200)).toBe(true);
@@ -648,7 +650,7 @@ test('stopping lets a request under way finish and takes no new one', async () =
   // It is awaited below; until then a failure of it must not end the run.
   slow.catch(() => undefined);
   while (release === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-  const stopped = api.stop(60_000);
+  const stopped = api.stop();
   await expect(fetch(`${base}/things`)).rejects.toThrow();
   release();
   expect(await slow).toBe('done');

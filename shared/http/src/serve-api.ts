@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Method } from '@makerbook/contracts-http';
+import type { apiSettings, limitSettings, opsSettings, SettingsOf } from '@makerbook/settings';
 import { describeSpan, type Logger } from '@makerbook/telemetry';
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { allowOrigins } from './allow-origins.js';
 import { addressOf, type ClientLimit, limitClients } from './limit-clients.js';
 import { type AnswerLog, logAnswers } from './log-answers.js';
 import { observeRequests, PATH_CHARS_MAX, type RequestNotes } from './observe-requests.js';
-import { type OpenServer, openServer, type ServerOptions } from './open-server.js';
+import { type OpenServer, openServer } from './open-server.js';
 import { Refused } from './read-body.js';
 import { readJson } from './read-json.js';
 import { type ApiRequest, isRefusal, okText, type Refusal, type Reply } from './reply.js';
@@ -24,23 +25,18 @@ export interface Route {
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
 
-export interface ApiOptions extends Omit<ServerOptions, 'onRefused'> {
+/** The settings of every API. */
+export type ApiSettings = SettingsOf<
+  typeof apiSettings &
+    Pick<typeof opsSettings, 'HOST'> &
+    Pick<typeof limitSettings, 'BODY_BYTES_MAX' | 'CLIENT_REQUESTS_MAX'>
+>;
+
+export interface Api {
   readonly routes: readonly Route[];
   /** The methods of each path over all services behind the base URL: what `Allow` names. */
   readonly methodsAt: Readonly<Record<string, readonly Method[]>>;
-  /** Origins whose pages may call the API; `*` is any. */
-  readonly corsOrigins: readonly string[];
   readonly logger: Logger;
-  /** A larger body is refused with 413. */
-  readonly bodyBytesMax: number;
-  /** Applies without a proxy in front. */
-  readonly connectionsPerAddressMax: number;
-  /** Requests that are handled at a time; more are 503. */
-  readonly concurrentRequestsMax: number;
-  /** Number of proxies in front whose X-Forwarded-For is trusted. */
-  readonly trustedProxyHops: number;
-  /** Over all routes that have none of their own. */
-  readonly clientLimit: ClientLimit;
   /** The clock, in milliseconds since 1970. */
   readonly nowMs: () => number;
 }
@@ -50,14 +46,17 @@ export interface ApiOptions extends Omit<ServerOptions, 'onRefused'> {
  * never a stack. Rate limit headers are those of the IETF draft (draft 8).
  * @throws where the port cannot be had
  */
-export function serveApi(options: ApiOptions): Promise<OpenServer> {
-  const { connectionsPerAddressMax, ...server } = options;
-  const log = logAnswers(options.logger);
+export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenServer> {
+  const log = logAnswers(api.logger);
   // The connections of a proxy are those of all its clients: it is for the proxy to bound theirs.
-  const isDirect = options.trustedProxyHops === 0;
-  return openServer(createApp(options, answerAndLog(log)), {
-    ...server,
-    ...(isDirect ? { connectionsPerAddressMax } : {}),
+  const isDirect = settings.TRUSTED_PROXY_HOPS === 0;
+  return openServer(createApp(settings, api, answerAndLog(log)), {
+    host: settings.HOST,
+    port: settings.PORT,
+    headerBytesMax: settings.HEADER_BYTES_MAX,
+    requestTimeoutMs: settings.REQUEST_TIMEOUT_MS,
+    drainMs: settings.DRAIN_MS,
+    connectionsPerAddressMax: isDirect ? settings.CONNECTIONS_PER_ADDRESS_MAX : undefined,
     onRefused: ({ code, detail }, requestId, status) =>
       log(true, () => ({ requestId, endpoint: 'connection', status, code, detail })),
   });
@@ -65,7 +64,8 @@ export function serveApi(options: ApiOptions): Promise<OpenServer> {
 
 type Answer = (request: Request, response: Response, reply: Reply) => void;
 
-function createApp(options: ApiOptions, answer: Answer): express.Express {
+function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Express {
+  const { routes, methodsAt, logger } = api;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -73,35 +73,38 @@ function createApp(options: ApiOptions, answer: Answer): express.Express {
   // A path is compared as it is: the gateways compare it so too.
   app.enable('case sensitive routing');
   app.enable('strict routing');
-  app.set('trust proxy', options.trustedProxyHops);
-  app.use(receive(options));
+  app.set('trust proxy', settings.TRUSTED_PROXY_HOPS);
+  app.use(receive(settings, api));
   app.use(observeRequests());
-  for (const handler of allowOrigins(options.corsOrigins)) app.use(handler);
+  for (const handler of allowOrigins(settings.CORS_ORIGINS)) app.use(handler);
   const limits = new Map<string, RequestHandler[]>();
   const limit = (clientLimit: ClientLimit, name: string) => {
-    const handlers = limits.get(name) ?? limitClients(clientLimit, name, options.bodyBytesMax, answer);
+    const handlers = limits.get(name) ?? limitClients(clientLimit, name, settings.BODY_BYTES_MAX, answer);
     limits.set(name, handlers);
     return handlers;
   };
-  const shared = limit(options.clientLimit, 'client');
-  const serve = serveRoutes(options, answer);
-  for (const path of new Set([...Object.keys(options.methodsAt), ...options.routes.map((route) => route.path)])) {
-    const routes = options.routes.filter((route) => route.path === path);
-    for (const route of routes) {
+  const shared = limit(
+    { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
+    'client',
+  );
+  const serve = serveRoutes(logger, settings.CONCURRENT_REQUESTS_MAX, answer);
+  for (const path of new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])) {
+    const here = routes.filter((route) => route.path === path);
+    for (const route of here) {
       const before = [
         ...(route.clientLimit === undefined ? shared : limit(route.clientLimit, route.clientLimit.name)),
-        ...(route.takesJson ? [readJson(options.bodyBytesMax)] : []),
+        ...(route.takesJson ? [readJson(settings.BODY_BYTES_MAX)] : []),
       ];
       // Express takes a HEAD for a GET; the answer is the same without its body.
       app[route.method.toLowerCase() as Lowercase<Method>](path, before, serve(route));
     }
-    const methods = options.methodsAt[path] ?? routes.map((route) => route.method);
+    const methods = methodsAt[path] ?? here.map((route) => route.method);
     app.all(path, ...shared, refuseMethod(path, methods, answer));
   }
   app.use(...shared, (request: Request, response: Response) =>
     answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
   );
-  app.use(answerError(options.logger, answer));
+  app.use(answerError(logger, answer));
   return app;
 }
 
@@ -122,7 +125,7 @@ function refuseMethod(path: string, methods: readonly Method[], answer: Answer):
 }
 
 /** Handles requests of all routes, so many at a time: what waits for a slow part holds memory. */
-function serveRoutes({ logger, concurrentRequestsMax }: ApiOptions, answer: Answer) {
+function serveRoutes(logger: Logger, concurrentRequestsMax: number, answer: Answer) {
   let underWay = 0;
   return (route: Route) =>
     async (request: Request, response: Response): Promise<void> => {
@@ -171,8 +174,8 @@ export function requestIdOf({ headers }: IncomingMessage): string {
 }
 
 /** Gives the request its id and the time of its arrival. */
-function receive({ nowMs, logger, trustedProxyHops }: ApiOptions) {
-  let isProxyNamed = trustedProxyHops > 0;
+function receive({ TRUSTED_PROXY_HOPS }: ApiSettings, { nowMs, logger }: Api) {
+  let isProxyNamed = TRUSTED_PROXY_HOPS > 0;
   return (request: Request, response: Response, next: NextFunction): void => {
     const requestId = requestIdOf(request);
     response.locals['requestId'] = requestId;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { metrics } from '@makerbook/telemetry';
-import { openServer } from './open-server.js';
+import type { opsSettings, SettingsOf } from '@makerbook/settings';
+import { metrics, type Telemetry } from '@makerbook/telemetry';
+import { type OpenServer, openServer } from './open-server.js';
 
 const HEADER_BYTES_MAX = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -14,40 +15,43 @@ export interface Health {
   readonly notes?: Readonly<Record<string, string>>;
 }
 
-export interface OpsOptions {
-  readonly host: string;
-  readonly port: number;
-  /** False only where a restart would help: the process is stuck. */
-  readonly live: () => Health;
+export interface Ops extends Pick<Telemetry, 'serveMetrics'> {
+  /** False only where a restart would help: the process is stuck. Without it a process that answers is alive. */
+  readonly live?: () => Health;
   /** False while work cannot be done: a dependency is missing, or state is still being caught up. */
   readonly ready: () => Health | Promise<Health>;
-  readonly serveMetrics: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** The port for operators: `/livez`, `/readyz`, `/metrics`. Never on the port of the API. */
-export interface OpsServer {
-  readonly port: number;
-  readonly stop: () => Promise<void>;
-}
-
-/** @throws where the port cannot be had */
-export async function serveOps(options: OpsOptions): Promise<OpsServer> {
-  const server = await openServer(
+/**
+ * Opens the port for operators: `/livez`, `/readyz`, `/metrics`. Never on the port of the API.
+ * @throws where the port cannot be had
+ */
+export async function serveOps(
+  { HOST, OPS_PORT }: Pick<SettingsOf<typeof opsSettings>, 'HOST' | 'OPS_PORT'>,
+  ops: Ops,
+): Promise<OpenServer> {
+  const { port, stop } = await openServer(
     async (request, response) => {
       try {
-        await answer(request, response, options);
+        await answer(request, response, ops);
       } catch (error) {
         write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
       }
     },
-    { ...options, headerBytesMax: HEADER_BYTES_MAX, requestTimeoutMs: REQUEST_TIMEOUT_MS },
+    {
+      host: HOST,
+      port: OPS_PORT,
+      headerBytesMax: HEADER_BYTES_MAX,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      drainMs: DRAIN_MS,
+    },
   );
-  const stopObserving = observeReadiness(options.ready);
+  const stopObserving = observeReadiness(ops.ready);
   return {
-    port: server.port,
+    port,
     stop: () => {
       stopObserving();
-      return server.stop(DRAIN_MS);
+      return stop();
     },
   };
 }
@@ -58,7 +62,7 @@ export function healthOf(checks: Readonly<Record<string, string>>): Health {
 }
 
 /** What `/readyz` would answer, at each scrape. */
-function observeReadiness(judge: OpsOptions['ready']): () => void {
+function observeReadiness(judge: Ops['ready']): () => void {
   const meter = metrics.getMeter('ops');
   const ready = meter.createObservableGauge('service_ready', { description: '1 while /readyz says ok, else 0' });
   const passing = meter.createObservableGauge('service_check_passing', {
@@ -73,14 +77,18 @@ function observeReadiness(judge: OpsOptions['ready']): () => void {
   return () => meter.removeBatchObservableCallback(observe, [ready, passing]);
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: OpsOptions): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { live, ready, serveMetrics }: Ops,
+): Promise<void> {
   switch (request.url?.split('?', 1)[0]) {
     case '/livez':
-      return write(response, options.live());
+      return write(response, live?.() ?? healthOf({}));
     case '/readyz':
-      return write(response, await options.ready());
+      return write(response, await ready());
     case '/metrics':
-      return options.serveMetrics(request, response);
+      return serveMetrics(request, response);
     default:
       response.writeHead(404).end();
   }

@@ -8,6 +8,7 @@ import {
   origins,
   port,
   type Setting,
+  type SettingsOf,
   secret,
   serverUrl,
   serverUrls,
@@ -87,6 +88,15 @@ export const signingSettings = {
     ZERO_ADDRESS,
   ),
 };
+
+/** The values that bind signatures to this deployment. */
+export function signingDomain(settings: SettingsOf<typeof signingSettings>) {
+  return {
+    serviceName: settings.SERVICE_NAME,
+    chainId: settings.CHAIN_ID,
+    verifyingContract: settings.LIMIT_ORDER_PROTOCOL_ADDRESS,
+  };
+}
 
 export const apiSettings = {
   PORT: port('Port of the API', 8080),

@@ -17,8 +17,8 @@ export interface Makers {
   admittedCount(): number;
   /** Whether the feed was read up to its end at the start: before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
-  /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
-  lastPollAtMs(): number;
+  /** How long the brokers have not answered; Infinity before the first time. */
+  silenceMs(): number;
   stop(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
     nonceOf: (maker) => known.get(maker)?.nonce,
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
-    lastPollAtMs: () => following.lastPollAtMs(),
+    silenceMs: () => performance.now() - following.lastPollAtMs(),
     stop: () => following.stop(),
   };
 }

@@ -115,7 +115,8 @@ async function openStage({ rpcUrl }: AnvilPart): Promise<Stage> {
   const signer = loadQuoteSigner(settings);
   if ('missing' in signer) throw new Error(`missing: ${signer.missing}`);
   const service = await runIngress(settings, {
-    telemetry: { logger: silentLogger, serveMetrics: (_request, response) => void response.end() },
+    logger: silentLogger,
+    serveMetrics: (_request, response) => void response.end(),
   });
 
   const seeds: Hex[] = [];

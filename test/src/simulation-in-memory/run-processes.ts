@@ -9,7 +9,7 @@ import {
 } from '@makerbook/chain-watcher/testing';
 import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { appendMsMaxOf, createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
+import { createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import type { Life } from '@makerbook/parts';
@@ -99,28 +99,20 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     PARTITIONS: plan.partitions,
     MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
   };
-  const rows = postgres.openReadModel(requests.sender);
-  const store = postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS);
-  const shared = { logger: silentLogger, now: () => life.nowMs(), after: afterOf(life) };
-  const { makerEvents: makerEventsTopic } = TOPICS;
-  const trust = keepTrust({ store, log, rows, makerEventsTopic, appendMsMax: appendMsMaxOf(settings), ...shared });
-  const routes = createRoutes(
+  const outside = {
     settings,
-    {
-      log,
-      topics: { areVerified: () => true },
-      rows,
-      store,
-      makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
-      makerEventsTopic,
-    },
-    {
-      lag: { appended: () => undefined, seconds: () => 0, stop: () => undefined },
-      trust,
-      quoteSigner: { missing: ['QUOTE_SIGNER_KEY'] },
-      ...shared,
-    },
-  );
+    logger: silentLogger,
+    log,
+    topics: { areVerified: () => true },
+    readModel: postgres.openReadModel(requests.sender),
+    store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS),
+    lag: { appended: () => undefined, seconds: () => 0, stop: () => undefined },
+    now: () => life.nowMs(),
+    after: afterOf(life),
+  };
+  const trust = keepTrust(outside);
+  const makers = followMakers(log as never, TOPICS.makers, silentLogger, onFatal);
+  const routes = createRoutes({ ...outside, trust, makers }, { missing: ['QUOTE_SIGNER_KEY'] });
   return (method, request) => {
     // A cancellation has its hashes in the body here, where each may have its salt.
     const path = method === 'DELETE' ? paths.cancellations : paths.limitOrders;

@@ -282,7 +282,7 @@ export class Stage {
   watch(settings: Record<string, string> = {}, logger: Logger = silentLogger): Promise<Watcher> {
     const environment = { ...this.environment(), ...settings };
     const telemetry = { logger, serveMetrics: (_: unknown, response: { end: () => void }) => response.end() };
-    return runWatcher(readSettings(watcherSettings, environment), { telemetry });
+    return runWatcher(readSettings(watcherSettings, environment), telemetry);
   }
 
   /** What the fold says of the order now. */

@@ -79,7 +79,7 @@ export async function startTestIngress(
   const { names, log, appender, postgres } = parts;
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
-    runIngress(readEnvironment({ ...parts.environment, ...environment, ...extra }), { telemetry });
+    runIngress(readEnvironment({ ...parts.environment, ...environment, ...extra }), telemetry);
   let service: Ingress = await start({});
   const urls = { url: '', opsUrl: '' };
   const awaitReady = async () => {

@@ -67,7 +67,7 @@ export async function openTestQuery(
     logger: silentLogger,
     serveMetrics: (_: unknown, response: { end: () => void }) => response.end(),
   };
-  const query: Query = await runQuery(settings, { telemetry });
+  const query: Query = await runQuery(settings, telemetry);
   const endTraffic = checkTraffic(({ port }) => port === String(query.port));
   /** Everything in Redis is gone at once. */
   async function flush(): Promise<void> {

@@ -1,0 +1,48 @@
+import { topicNames } from '@makerbook/contracts-events';
+import type { Appender, VerifiedTopics } from '@makerbook/kafka';
+import type { After, PlacementStore } from '@makerbook/postgres';
+import type { Logger } from '@makerbook/telemetry';
+import type { Makers } from '@makerbook/whitelist';
+import type { RowsWatch } from './await-rows.js';
+import type { IngressSettings } from './env.js';
+import type { FairQueue } from './fair-queue.js';
+import type { TrustKeeper } from './keep-trust.js';
+import type { IngressMetrics } from './metrics.js';
+import type { ProjectionLag } from './watch-projection-lag.js';
+
+/** What requests are answered with. */
+export interface Parts {
+  readonly settings: IngressSettings;
+  readonly logger: Logger;
+  readonly metrics: IngressMetrics;
+  readonly makers: Makers;
+  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
+  readonly appender: Appender;
+  readonly store: PlacementStore;
+  readonly rows: RowsWatch;
+  readonly trust: TrustKeeper;
+  readonly lag: ProjectionLag;
+  readonly fairQueue: FairQueue;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly after: After;
+}
+
+/** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */
+const APPEND_SPARE_MS = 1_000;
+/** The clock of the rows is the brokers', and may be ahead of the one here. */
+const CLOCK_SPARE_MS = 2_000;
+
+/** The longest time from a decision of Postgres to the end of the append that follows. */
+export function appendMsMaxOf(settings: IngressSettings): number {
+  return settings.POSTGRES_TIMEOUT_MS + settings.APPEND_TIMEOUT_MS + APPEND_SPARE_MS;
+}
+
+/** From a decision to the time by which its append has ended and a later record is stored. */
+export function settledMsOf(settings: IngressSettings): number {
+  return appendMsMaxOf(settings) + CLOCK_SPARE_MS;
+}
+
+export function makerEventsTopicOf({ TOPIC_PREFIX }: IngressSettings): string {
+  return topicNames(TOPIC_PREFIX).makerEvents;
+}
