@@ -24,8 +24,8 @@ let isStopping = false;
 let child;
 
 const [given, [entry, ...words]] = readWords(process.argv.slice(2));
-/** Java and Maven run and fetch Kafka: where one is given, they are not needed. */
-const needs = process.env.KAFKA_BROKERS ? [] : given;
+/** Java and Maven run and fetch Kafka: where one is given, or nothing is run, they are not needed. */
+const needs = process.env.KAFKA_BROKERS || words.includes('--help') ? [] : given;
 listenForOrders();
 requireTools(needs);
 const unlock = await lock();

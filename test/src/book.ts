@@ -1,8 +1,14 @@
 import { readProcessesFile } from '@makerbook/local-stack';
+import { readOptions } from '@makerbook/settings';
 import { readStack } from './demo/read-stack.js';
 import { showBook } from './demo/show-book.js';
 
-/** `npm run book`: the book of the stack that runs, as a router has it, until Ctrl-C. Exits with 1 where the feed is wrong. */
+/** Exits with 1 where the feed is wrong. */
+readOptions(
+  `npm run book
+  shows the book of the stack that runs (MAKERBOOK_DATA: its folder, .local unless given), as a router has it, until Ctrl-C`,
+  {},
+);
 const folder = process.env['MAKERBOOK_DATA'] ?? '.local';
 try {
   await showBook({

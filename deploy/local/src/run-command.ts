@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
+import { parseCommand } from '@makerbook/operator';
 import { readStackEnvironment } from './stack-env.js';
 import { entryOf } from './start-services.js';
 import { readProcessesFile, readStackFile } from './write-stack-files.js';
@@ -13,9 +14,9 @@ const folder = resolve(readStackEnvironment(process.env).MAKERBOOK_DATA);
 const stack = readStackFile(folder);
 const brokers = process.env['KAFKA_BROKERS'] || stack?.kafkaBrokers;
 const isOfProjector = words[0] === 'verify' || words[0] === 'rebuild';
-// The operator prints its usage without a stack.
-const asksUsage = !isOfProjector && (words.includes('--help') || ['makers', 'parked'].includes(words.join(' ')));
-if (brokers === undefined && !asksUsage) {
+// The command itself prints its usage, and refuses words that it does not know.
+const isCommand = isOfProjector ? words.length === 1 : 'do' in parseCommand(words);
+if (brokers === undefined && isCommand) {
   console.error(`no Makerbook runs on ${folder}: start it with \`npm start\`, or give KAFKA_BROKERS`);
   process.exit(1);
 }

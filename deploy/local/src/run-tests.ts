@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readWords } from '@makerbook/settings';
 import { COUNTS_FILE_VARIABLE, type Counts } from './count-tests.js';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -10,12 +11,11 @@ const UNUSED_TRIES = 50;
 const UNUSED_WAIT_MS = 200;
 const bin = (name: string) => join(ROOT, 'node_modules', '.bin', name);
 
-/**
- * `npm test`: formatting and lint, unit tests, live tests against real parts and the whole stack.
- * Arguments are patterns of test files; the checks are skipped then.
- * The last line is `tests: N passed, N failed`. Exit code 0 only when nothing failed and something ran.
- */
-const patterns = process.argv.slice(2);
+const USAGE = `npm test [-- <word> …]
+  formatting and lint, unit tests, live tests against real parts and the whole stack
+  word: only tests whose path contains one of the words, and no formatting and lint
+  The last line is \`tests: N passed, N failed\`. Exits with 0 only when nothing failed and something ran.`;
+const { positionals: patterns } = readWords(USAGE, {});
 let child: ReturnType<typeof spawn> | undefined;
 let isStopping = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -1,9 +1,15 @@
 import { relative, resolve } from 'node:path';
 import { PartError } from '@makerbook/parts';
-import { SettingsError } from '@makerbook/settings';
+import { readOptions, SettingsError } from '@makerbook/settings';
 import { runStack, type Stack } from './run-stack.js';
 import { readStackEnvironment, type StackSettings } from './stack-env.js';
 
+readOptions(
+  `npm start
+  starts Makerbook with all that it needs, until Ctrl-C. Settings come from the environment: PORT, MAKERBOOK_DATA and those of
+  deploy/README.md`,
+  {},
+);
 const startedAtMs = performance.now();
 const report = (line: string) => console.log(line);
 

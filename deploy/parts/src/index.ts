@@ -27,7 +27,6 @@ export { type Authority, type CertificateFiles, createAuthority } from './testin
 export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { type LoadRequest, loadUntilRefused } from './testing/load-until-refused.js';
-export { endWithUsage, readOptions, readRange, readWhole } from './testing/options.js';
 export { createRedisUser, type RedisUser } from './testing/redis-user.js';
 export { cutPlan } from './testing/simulation/cut-plan.js';
 export { Draws } from './testing/simulation/draws.js';

@@ -1,6 +1,7 @@
-import { parseArgs } from 'node:util';
 import { cause, type MakerLimits, makerLimits, type ServiceMode } from '@makerbook/contracts-events';
+import { bytesToHex, keccak256 } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { describeUnknown, parseWords } from '@makerbook/settings';
 import { z } from 'zod';
 
 /** What an operator asks for. */
@@ -39,10 +40,13 @@ export interface Justified {
   readonly reason?: string | undefined;
 }
 
-/** Words that are no command: what is wrong with them; empty where only the usage helps. */
+/** Words that are no command: what is wrong with them, and whether the usage helps. */
 export interface NoCommand {
   readonly wrong: readonly string[];
+  readonly needsUsage?: boolean;
 }
+
+const incomplete: NoCommand = { wrong: [], needsUsage: true };
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
@@ -57,6 +61,8 @@ const options = {
 };
 const justified = ['by', 'reason'];
 const optionsOf: Readonly<Record<string, readonly string[]>> = {
+  migrate: [],
+  topics: [],
   'makers add': justified,
   'makers suspend': justified,
   'makers remove': justified,
@@ -73,57 +79,82 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
 
 /** @param words of the command line */
 export function parseCommand(words: readonly string[]): Command | NoCommand {
-  const parsed = readOptions(words);
-  if ('wrong' in parsed) return parsed;
+  let parsed: ReturnType<typeof parseWords<typeof options>>;
+  try {
+    parsed = parseWords(words, options);
+  } catch (error) {
+    return { wrong: [(error as Error).message] };
+  }
   const { values, positionals } = parsed;
-  const [group, verb = '', ...rest] = positionals;
-  if (words.length === 1 && (group === 'migrate' || group === 'topics')) return { do: group };
-  const allowed = optionsOf[`${group} ${verb}`];
-  if (allowed === undefined || !Object.keys(values).every((name) => allowed.includes(name))) return { wrong: [] };
+  const [group = '', verb = '', ...rest] = positionals;
+  const name = optionsOf[group] === undefined ? `${group} ${verb}` : group;
+  const allowed = optionsOf[name];
+  if (allowed === undefined) return refuseCommand(group, verb);
+  const other = Object.keys(values).find((option) => !allowed.includes(option));
+  if (other !== undefined) {
+    return { wrong: [describeUnknown(`option of \`${name}\``, `--${other}`, [])], needsUsage: true };
+  }
+  if (group === 'migrate' || group === 'topics') return positionals.length === 1 ? { do: group } : incomplete;
   const isJson = values.json === true;
   if (group === 'parked') {
-    if ((verb === 'list') !== (rest.length === 0)) return { wrong: [] };
+    if ((verb === 'list') !== (rest.length === 0)) return incomplete;
     return { do: group, verb: verb as ParkedCommand['verb'], ids: rest, isJson };
   }
-  if (verb === 'list') return rest.length === 0 ? { do: 'list', isJson } : { wrong: [] };
+  if (verb === 'list') return rest.length === 0 ? { do: 'list', isJson } : incomplete;
   const { by, reason } = values;
   const said = cause.safeParse({ kind: 'operator', commandId: 'command', by, reason });
   if (!said.success) return { wrong: [z.prettifyError(said.error)] };
   if (verb === 'cancel-only') {
     const mode = rest.length === 1 && rest[0] !== undefined ? modes[rest[0]] : undefined;
-    return mode === undefined ? { wrong: [] } : { do: 'cancel-only', mode, by, reason };
+    return mode === undefined ? incomplete : { do: 'cancel-only', mode, by, reason };
   }
   const makers = readAddresses(rest);
   if ('wrong' in makers) return makers;
   if (verb === 'history') {
-    return makers.length > 1 ? { wrong: [] } : { do: 'history', maker: makers[0], isJson };
+    return makers.length > 1 ? incomplete : { do: 'history', maker: makers[0], isJson };
   }
-  if (makers.length === 0) return { wrong: [] };
+  if (makers.length === 0) return incomplete;
   if (verb === 'add' || verb === 'suspend' || verb === 'remove' || verb === 'release') {
     return { do: verb, makers, by, reason };
   }
-  if (verb !== 'set') return { wrong: [] };
+  if (verb !== 'set') return incomplete;
   const limits = readLimits(values);
   const isReset = values.default === true;
   if ('wrong' in limits) return limits;
-  if (Object.keys(limits).length === 0 && !isReset) return { wrong: [] };
+  if (Object.keys(limits).length === 0 && !isReset) return incomplete;
   return { do: 'set', makers, limits, isReset, by, reason };
 }
 
 const modes: Readonly<Record<string, ServiceMode>> = { on: 'CANCEL_ONLY', off: 'NORMAL' };
 
-function readOptions(words: readonly string[]) {
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true });
-  } catch (error) {
-    return { wrong: [error instanceof Error ? error.message : String(error)] };
-  }
+/** Names the word that is no command. */
+function refuseCommand(group: string, verb: string): NoCommand {
+  const commands = Object.keys(optionsOf).map((name) => name.split(' '));
+  const groups = [...new Set(commands.flatMap(([first]) => first ?? []))];
+  const verbs = commands.filter(([first]) => first === group).flatMap(([, second]) => second ?? []);
+  if (group === '' || (verb === '' && verbs.length > 0)) return incomplete;
+  const wrong = verbs.length > 0 ? describeUnknown('command', verb, verbs) : describeUnknown('command', group, groups);
+  return { wrong: [wrong], needsUsage: true };
 }
 
 function readAddresses(words: readonly string[]): readonly Hex[] | NoCommand {
-  const wrong = words.filter((word) => !/^0x[0-9a-fA-F]{40}$/.test(word));
-  if (wrong.length > 0) return { wrong: wrong.map((word) => `${word} is no address: 0x and 40 hex digits`) };
-  return [...new Set(words.map((word) => word.toLowerCase() as Hex))];
+  const wrong = words.flatMap((word) => {
+    if (!/^0x[0-9a-fA-F]{40}$/.test(word)) return `${word} is no address: 0x and 40 hex digits`;
+    return hasChecksum(word) ? [] : `${word} has a wrong checksum (EIP-55): one of its characters may be mistyped`;
+  });
+  return wrong.length > 0 ? { wrong } : [...new Set(words.map((word) => word.toLowerCase() as Hex))];
+}
+
+/** Whether the case of the letters is the checksum of the address (EIP-55), or there is none: all letters have one case. */
+function hasChecksum(address: string): boolean {
+  const digits = address.slice(2);
+  const lowercase = digits.toLowerCase();
+  if (digits === lowercase || digits === digits.toUpperCase()) return true;
+  const hash = bytesToHex(keccak256(Buffer.from(lowercase))).slice(2);
+  return [...digits].every((digit, at) => {
+    const isUppercase = Number.parseInt(hash[at] ?? '', 16) >= 8;
+    return digit === (isUppercase ? digit.toUpperCase() : digit.toLowerCase());
+  });
 }
 
 function readLimits(values: {

@@ -231,8 +231,23 @@ describe('the operator', () => {
     expect(await readLog()).toHaveLength(before);
   });
 
-  test('what is no address is named', async () => {
+  test('what is no address is named, and an address whose checksum is wrong', async () => {
     expect((await run('makers', 'add', '0x12', maker)).lines).toEqual(['0x12 is no address: 0x and 40 hex digits']);
+    const checksummed = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
+    for (const good of [checksummed, checksummed.toLowerCase(), `0x${checksummed.slice(2).toUpperCase()}`]) {
+      expect(readCommand(['makers', 'history', good])).toMatchObject({ maker: checksummed.toLowerCase() });
+    }
+    const { lines } = await run('makers', 'add', checksummed.replace('7970C', '7970c'));
+    expect(lines).toEqual([expect.stringMatching(/^0x70997970c\S+ has a wrong checksum \(EIP-55\)/)]);
+  });
+
+  test('the word that is no command is named, with the one that it may have been', () => {
+    expect(readCommand(['makers', 'ad', maker])).toMatchObject({
+      lines: expect.arrayContaining(['unknown command `ad`; did you mean `add`?']),
+    });
+    expect(readCommand(['maker', 'add', maker])).toMatchObject({
+      lines: expect.arrayContaining(['unknown command `maker`; did you mean `makers`?']),
+    });
   });
 });
 

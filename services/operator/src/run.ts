@@ -37,7 +37,7 @@ export function readCommand(words: readonly string[]): Command | Outcome {
   if (words.includes('--help')) return { lines: usage, exitCode: 0 };
   const command = parseCommand(words);
   if (!('wrong' in command)) return command;
-  return { lines: command.wrong.length > 0 ? [...command.wrong] : usage, exitCode: 1 };
+  return { lines: [...command.wrong, ...(command.needsUsage === true ? usage : [])], exitCode: 1 };
 }
 
 /** Runs one command of the operator that needs the log. */

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { endWithUsage, readOptions, readWhole } from '@makerbook/parts';
+import { readNames, readOptions, readWhole } from '@makerbook/settings';
 import { type Bench, withBench } from '../bench/open-bench.js';
 import { type BenchMaker, bodyOf } from '../bench/sign-orders.js';
 import { percentile, round } from '../bench/summarise.js';
@@ -20,10 +20,7 @@ const USAGE = `npm run abuse -- [--only "name, name"] [--seconds N]
   where that one waited too long or was refused. Linux, for the addresses 127.0.0.2 and on. --seconds: of each attack, 20`;
 const { values } = readOptions(USAGE, { only: { type: 'string' }, seconds: { type: 'string', default: '20' } });
 const ms = 1000 * readWhole(USAGE, '--seconds', values.seconds, 1);
-const names = values.only?.split(',').map((name) => name.trim()) ?? Object.keys(attacks);
-const unknown = names.find((name) => attacks[name] === undefined);
-if (unknown !== undefined)
-  endWithUsage(USAGE, `no such attack: ${unknown}; there are ${Object.keys(attacks).join(', ')}`);
+const names = readNames(USAGE, '--only', values.only, Object.keys(attacks));
 
 let isWrong = false;
 await withBench(

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { endWithUsage, readOptions, readWhole } from '@makerbook/parts';
+import { readOptions, readWhole } from '@makerbook/settings';
 import { type BenchOptions, type Figure, formatFigures, readReport, writeReport } from './report.js';
 
 /**
@@ -39,14 +39,13 @@ const { values, name } = readOptions(
     against: { type: 'string' },
     minutes: { type: 'string', default: '30' },
   },
-  true,
+  Object.keys(benches),
 );
-if (name === undefined) await runAll();
-else await runOne(name);
+const one = name === undefined ? undefined : benches[name];
+if (name === undefined || one === undefined) await runAll();
+else await runOne(name, one);
 
-async function runOne(wanted: string): Promise<void> {
-  const bench = benches[wanted];
-  if (bench === undefined) endWithUsage(USAGE, `there is no bench ${wanted}`);
+async function runOne(wanted: string, bench: (options: BenchOptions) => Promise<readonly Figure[]>): Promise<void> {
   const minutes = readWhole(USAGE, '--minutes', values.minutes, 1);
   const figures = await bench({ isQuick: values.quick, against: values.against, minutes });
   writeReport(wanted, values.quick, figures);

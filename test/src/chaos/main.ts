@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readOptions, readWhole } from '@makerbook/parts';
+import { readOptions, readWhole } from '@makerbook/settings';
 import { openBed } from './open-bed.js';
 import { type ChaosResult, type Round, runChaos } from './run-chaos.js';
 import { recoveryMs, showTable } from './show-table.js';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { readOptions } from '@makerbook/parts';
+import { readOptions } from '@makerbook/settings';
 import type { StartedTestContainer } from 'testcontainers';
 import { findRoot } from '../conformance/find-root.js';
 import { variants } from './start-variants.js';

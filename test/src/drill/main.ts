@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { listQueries, readRules } from '@makerbook/deploy-checks';
-import { readOptions, readWhole } from '@makerbook/parts';
+import { readNames, readOptions, readWhole } from '@makerbook/settings';
 import { type Drill, type Outage, openDrill } from './open-drill.js';
 import { putLoadOn } from './put-load-on.js';
 import { type Firing, type Prometheus, runPrometheus } from './run-prometheus.js';
@@ -42,7 +42,7 @@ const { values } = readOptions(USAGE, {
   keep: { type: 'string' },
 });
 const faster = readWhole(USAGE, '--faster', values.faster, 1);
-const names = values.only?.split(',').map((name) => name.trim()) ?? Object.keys(expected);
+const names = readNames(USAGE, '--only', values.only, Object.keys(expected));
 const folder = values.keep === undefined ? mkdtempSync(join(tmpdir(), 'makerbook-drill-')) : resolve(values.keep);
 const closing: (() => unknown)[] = values.keep === undefined ? [() => rmSync(folder, { recursive: true })] : [];
 const stop = async () => {
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
 
 async function rehearse(name: string, { outages, services }: Drill, prometheus: Prometheus): Promise<void> {
   const [outage, alert] = [outages[name], expected[name]];
-  if (outage === undefined || alert === undefined) throw new Error(`there is no ${name}; see --help`);
+  if (outage === undefined || alert === undefined) throw new Error(`there is no ${name}`);
   await untilQuiet(prometheus);
   const { raisedAfterMs, others } = await takeAway(outage, alert, prometheus);
   const backAt = performance.now();

@@ -1,5 +1,5 @@
 import { errorsOfAnyRequest, type OperationId, operations } from '@makerbook/contracts-http';
-import { readOptions, readWhole } from '@makerbook/parts';
+import { readOptions, readWhole } from '@makerbook/settings';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { type FuzzReport, fuzzEndpoints } from './fuzz-endpoints.js';
 

@@ -1,4 +1,4 @@
-import { readOptions, readWhole } from '@makerbook/parts';
+import { readOptions, readWhole } from '@makerbook/settings';
 import { fuzzPatchQuote } from './patch-quote.js';
 
 const USAGE = `npm run fuzz:patch -- [--seed N] [--count N] [--only N]

@@ -1,4 +1,5 @@
-import { readOptions, runSeeds, SEED_USAGE, seedOptions } from '@makerbook/parts';
+import { runSeeds, SEED_USAGE, seedOptions } from '@makerbook/parts';
+import { readOptions } from '@makerbook/settings';
 import { planRun } from './plan-run.js';
 import { runPlan } from './simulate-service.js';
 

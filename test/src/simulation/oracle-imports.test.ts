@@ -8,7 +8,7 @@ import { expect, test } from '@jest/globals';
  */
 const allowed = [
   ...['book', 'client', 'contracts-events', 'contracts-evm', 'contracts-http', 'contracts-primitives'],
-  ...['kafka', 'local-stack', 'parts', 'postgres', 'telemetry'],
+  ...['kafka', 'local-stack', 'parts', 'postgres', 'settings', 'telemetry'],
 ];
 
 test('the oracle knows nothing of what it judges', () => {

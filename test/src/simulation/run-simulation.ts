@@ -1,15 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  findFreePorts,
-  readOptions,
-  readRange,
-  readWhole,
-  startKafka,
-  startPostgres,
-  startRedis,
-} from '@makerbook/parts';
+import { findFreePorts, startKafka, startPostgres, startRedis } from '@makerbook/parts';
+import { readOptions, readRange, readWhole } from '@makerbook/settings';
 import { idleSeeds, missingKinds } from './count-kinds.js';
 import { openSimulation, type Simulation } from './open-simulation.js';
 import { readSeeds } from './read-seeds.js';

@@ -2,13 +2,18 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readOptions } from '@makerbook/settings';
 import { root } from '../read-manifests.js';
 import { RULES_FOLDER, readRulesFile } from './read-rules.js';
 
 const files = ['objectives', 'causes'] as const;
 const tests = files.map((name) => `${name}.test.yaml`);
 
-/** `npm run alerts:test`: Prometheus itself reads the rules, and proves that each alert fires when it should. */
+readOptions(
+  `npm run alerts:test
+  has Prometheus itself read the rules, and prove that each alert fires when it should. Needs promtool`,
+  {},
+);
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-rules-'));
 try {
   // promtool reads the groups of a PrometheusRule and not the object. JSON is YAML.

@@ -1,22 +1,22 @@
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog } from '@makerbook/kafka';
-import { kafkaConnection, postgresConnection, readSettings } from '@makerbook/settings';
+import { endWithUsage, kafkaConnection, postgresConnection, readOptions, readSettings } from '@makerbook/settings';
 import { createLogger } from '@makerbook/telemetry';
 import { rebuildSettings } from '../env.js';
 import { rebuildReadModel, verifyReadModel } from './rebuild-read-model.js';
 
-const commands = { verify: verifyReadModel, rebuild: rebuildReadModel };
+const USAGE = `verify    compares the running read model and the book with a replay of the log
+rebuild   puts a replay of the log in the place of the read model`;
+const { name: word } = readOptions(USAGE, {}, ['verify', 'rebuild']);
 
-/** `verify` compares the running read model and the book with a replay of the log; `rebuild` puts the replay in its place. */
-async function run(words: readonly string[]): Promise<number> {
-  const [word = ''] = words;
-  if (words.length !== 1 || !(word in commands)) throw new Error('verify | rebuild');
+async function run(): Promise<number> {
+  if (word === undefined) return endWithUsage(USAGE, 'verify or rebuild');
   const settings = readSettings(rebuildSettings, process.env);
   const logger = createLogger('rebuild', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-rebuild', logger });
   try {
     await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
-    const differences = await commands[word as keyof typeof commands]({
+    const differences = await (word === 'verify' ? verifyReadModel : rebuildReadModel)({
       database: postgresConnection(settings),
       log,
       settings,
@@ -33,7 +33,7 @@ async function run(words: readonly string[]): Promise<number> {
 }
 
 try {
-  process.exitCode = await run(process.argv.slice(2));
+  process.exitCode = await run();
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

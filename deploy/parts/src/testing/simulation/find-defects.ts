@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { readOptions, readRange } from '../options.js';
+import { readOptions, readRange } from '@makerbook/settings';
 import { cutPlan, type ListOfActions } from './cut-plan.js';
 
 /** Runs that a seed draws. `runPlan` does the same again for the same plan. */

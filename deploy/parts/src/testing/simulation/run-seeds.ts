@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { readRange, readWhole } from '../options.js';
+import { readRange, readWhole } from '@makerbook/settings';
 import { cutPlan, type ListOfActions } from './cut-plan.js';
 
 /** What each command that runs seeds takes, for `readOptions`. */

@@ -1,4 +1,5 @@
-import { endWithUsage, readOptions, readWhole, runSeeds, SEED_USAGE, seedOptions } from '@makerbook/parts';
+import { runSeeds, SEED_USAGE, seedOptions } from '@makerbook/parts';
+import { endWithUsage, readOptions, readWhole } from '@makerbook/settings';
 import { planRun } from './plan-run.js';
 import { runPlan } from './simulate-watchers.js';
 

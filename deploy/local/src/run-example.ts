@@ -1,0 +1,15 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { endWithUsage, readOptions } from '@makerbook/settings';
+
+const USAGE = `npm run example:maker | example:maker-viem | example:router
+  a maker's bot, the same with nothing but viem, and a router's reader until Ctrl-C (examples/typescript/src), on the stack that
+  runs (MAKERBOOK_DATA: its folder, .local unless given)`;
+const { name } = readOptions(USAGE, {}, ['maker', 'maker-viem', 'router']);
+if (name === undefined) endWithUsage(USAGE, 'which example?');
+const file = join(process.env['MAKERBOOK_DATA'] ?? '.local', 'stack.json');
+if (!existsSync(file)) {
+  console.error(`no stack runs here (${file} is missing): start it with \`npm start\` and leave it running`);
+  process.exit(1);
+}
+await import(join(import.meta.dirname, '../../../examples/typescript/dist', `${name}.js`));

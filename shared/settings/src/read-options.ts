@@ -1,0 +1,105 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+
+/** Words of a command line that cannot be understood. The message names the first wrong one. */
+export class WrongWords extends Error {
+  override readonly name = 'WrongWords';
+}
+
+/** @throws WrongWords where an option is unknown, or has no value */
+export function parseWords<Options extends ParseArgsOptionsConfig>(words: readonly string[], options: Options) {
+  const names = Object.keys(options).map((name) => `--${name}`);
+  const given = words
+    .filter((word) => word.startsWith('--') && word !== '--')
+    .map((word) => word.split('=', 1)[0] ?? '');
+  const unknown = given.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new WrongWords(describeUnknown('option', unknown, names));
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true });
+  } catch (error) {
+    throw new WrongWords((error as Error).message);
+  }
+}
+
+/** Names a word that is none of the known ones, and the one that it may have been meant to be. */
+export function describeUnknown(what: string, word: string, known: readonly string[]): string {
+  const [nearest] = known
+    .map((name) => ({ name, edits: countEdits(word, name) }))
+    .filter(({ edits }) => edits <= (word.length < 4 ? 1 : 2))
+    .sort((a, b) => a.edits - b.edits);
+  return `unknown ${what} \`${word}\`${nearest === undefined ? '' : `; did you mean \`${nearest.name}\`?`}`;
+}
+
+/** How many characters have to be added, removed or replaced (Levenshtein). */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1];
+    for (let at = 1; at <= to.length; at += 1) {
+      const replaced = (row[at - 1] ?? 0) + (to[at - 1] === character ? 0 : 1);
+      next.push(Math.min(replaced, (row[at] ?? 0) + 1, (next[at - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+/**
+ * Reads the options of this process and its other words. `--help` prints the usage and ends the process with 0; what cannot be
+ * understood is named above the usage, and ends it with 2.
+ */
+export function readWords<Options extends ParseArgsOptionsConfig>(usage: string, options: Options) {
+  const words = process.argv.slice(2);
+  if (words.includes('--help')) {
+    console.log(usage);
+    process.exit(0);
+  }
+  try {
+    return parseWords(words, options);
+  } catch (error) {
+    return endWithUsage(usage, (error as Error).message);
+  }
+}
+
+/**
+ * Reads the options of a process that takes no other word, or one name at most, likewise.
+ * @param names of which the word may be one
+ */
+export function readOptions<Options extends ParseArgsOptionsConfig>(
+  usage: string,
+  options: Options,
+  names: readonly string[] = [],
+) {
+  const { values, positionals } = readWords(usage, options);
+  const [name, ...more] = positionals;
+  const wrong = name === undefined || names.includes(name) ? more[0] : name;
+  if (wrong !== undefined) endWithUsage(usage, describeUnknown('word', wrong, names));
+  return { values, name };
+}
+
+/** Reads comma-separated names of the known ones, all where none are given, or ends the process as `readOptions` does. */
+export function readNames(usage: string, option: string, text: string | undefined, known: readonly string[]): string[] {
+  const names = text?.split(',').map((name) => name.trim()) ?? [...known];
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return names;
+  return endWithUsage(usage, `${option}: ${describeUnknown('name', unknown, known)}; there are ${known.join(', ')}`);
+}
+
+/** Reads a whole number from `least` on, or ends the process as `readOptions` does. */
+export function readWhole(usage: string, option: string, text: string, least = 0): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value >= least) return value;
+  return endWithUsage(usage, `${option} ${text}: a whole number is needed, ${least} or more`);
+}
+
+/** Reads `7` or `1..20` as the numbers in it, or ends the process as `readOptions` does. */
+export function readRange(usage: string, option: string, text: string): number[] {
+  const [first = '', last = first] = text.split('..');
+  const from = readWhole(usage, option, first);
+  return Array.from({ length: readWhole(usage, option, last, from) - from + 1 }, (_, index) => from + index);
+}
+
+/** Prints the error and the usage, and ends the process with exit code 2. */
+export function endWithUsage(usage: string, wrong: string): never {
+  console.error(`${wrong}\n${usage}`);
+  process.exit(2);
+}

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { findRoot } from './find-root.js';
+
+const root = findRoot();
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+/** The scripts of this repository by their names, each with what `bootstrap.mjs` hands over to. */
+const commands = new Map(
+  Object.entries(scripts).flatMap(([name, command]) => {
+    const [, words] = /bootstrap\.mjs (?:--needs=\S+ )?(.+)$/.exec(command) ?? [];
+    return words === undefined ? [] : [[name, words.split(' ')] as const];
+  }),
+);
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-scripts-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface End {
+  readonly code: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a script where no stack runs. */
+function run(script: string, ...words: string[]): Promise<End> {
+  const { PATH } = process.env;
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [...(commands.get(script) ?? []), ...words],
+      { cwd: root, env: { PATH, MAKERBOOK_DATA: folder } },
+      (error, stdout, stderr) => resolve({ code: error === null ? 0 : error.code, stdout, stderr }),
+    );
+  });
+}
+
+const isStackTrace = /\n\s+at /;
+const names = [...commands.keys()];
+
+test('the scripts are found', () => expect(names.length).toBeGreaterThan(25));
+
+describe('of every script', () => {
+  test.concurrent.each(names)('%s: --help prints the usage, and does nothing else', async (name) => {
+    const { code, stdout, stderr } = await run(name, '--help');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).not.toBe('');
+  });
+
+  test.concurrent.each(names)('%s: an unknown option is named, and refused', async (name) => {
+    const { code, stdout, stderr } = await run(name, '--no-such-option');
+    expect(code === 1 || code === 2).toBe(true);
+    expect(stdout + stderr).toContain('unknown option `--no-such-option`');
+    expect(stderr).not.toMatch(isStackTrace);
+  });
+});
+
+test.concurrent.each([
+  ['demo'],
+  ['book'],
+  ['topics'],
+  ['makers', 'list'],
+  ['parked', 'list'],
+  ['verify'],
+  ['rebuild'],
+  ['example:maker'],
+  ['example:maker-viem'],
+  ['example:router'],
+] as [string, ...string[]][])(
+  '%s %s without a stack ends with one line that says how to start it',
+  async (script, ...words) => {
+    const { code, stdout, stderr } = await run(script, ...words);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trim()).toMatch(/^[^\n]*npm start[^\n]*$/);
+  },
+);
+
+test.concurrent.each([
+  [['makers', 'ad'], 'unknown command `ad`; did you mean `add`?'],
+  [['makers', 'list', '--jsn'], 'unknown option `--jsn`; did you mean `--json`?'],
+  [['bench', 'pots'], 'unknown word `pots`; did you mean `post`?'],
+  [['abuse', '--only', 'nothing'], '--only: unknown name `nothing`'],
+  [['simulate:service', '--sed', '1'], 'unknown option `--sed`; did you mean `--seed`?'],
+] as [[string, ...string[]], string][])('the wrong word of %j is named', async ([script, ...words], wrong) => {
+  const { stdout, stderr } = await run(script, ...words);
+  expect((stdout + stderr).split('\n')[0]).toContain(wrong);
+});
