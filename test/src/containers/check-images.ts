@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { findFreePorts, readOptions } from '@makerbook/parts';
+import { findFreePorts } from '@makerbook/parts';
+import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
 import { openParts, type Parts } from './open-parts.js';
 import {
@@ -13,6 +14,7 @@ import {
   peakMemoryOf,
   podman,
   removeImages,
+  requirePrograms,
   services,
   stopContainer,
   waitForEnd,
@@ -23,6 +25,7 @@ const USAGE = `npm run images:check -- [--tag T]
   builds the five images, checks what is in them and how they run, prints a table, and removes them; exits with 1 where
   something is wrong. --tag: images that exist, which are neither built nor removed. Needs podman, on Linux.`;
 const { values } = readOptions(USAGE, { tag: { type: 'string' } });
+requirePrograms('podman');
 const tag = values.tag ?? `check-${process.pid}`;
 const root = findRoot();
 const HARDENED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--network', 'host'];

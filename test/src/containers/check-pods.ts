@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
-import { findFreePort, readOptions } from '@makerbook/parts';
+import { findFreePort } from '@makerbook/parts';
+import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
 import { followOrders } from '../end-to-end/follow-orders.js';
 import { openChain, openMaker, type TestMaker } from '../end-to-end/open-maker.js';
@@ -23,6 +24,7 @@ import {
   peakMemoryOf,
   podman,
   removeImages,
+  requirePrograms,
   services,
 } from './podman.js';
 import { type Pods, type RunningPod, runPods } from './run-pods.js';
@@ -41,6 +43,7 @@ const { values } = readOptions(USAGE, {
   restart: { type: 'string', default: services.join(',') },
   keep: { type: 'boolean', default: false },
 });
+requirePrograms('podman', 'nginx');
 const MAKERS = 8;
 const PREFIX = `pods-${randomBytes(3).toString('hex')}`;
 const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: `${PREFIX}:` };
@@ -55,7 +58,12 @@ const fault = (what: string) => {
   console.log(`wrong: ${what}`);
 };
 
-process.once('SIGINT', () => void close().finally(() => process.exit(1)));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect', 'uncaughtException'] as const) {
+  process.once(signal, (reason: unknown) => {
+    if (reason instanceof Error) console.error(reason);
+    void close().finally(() => process.exit(1));
+  });
+}
 try {
   if (values.tag === undefined) {
     closing.push(() => removeImages(tag));
@@ -84,7 +92,8 @@ try {
 process.exit(isWrong ? 1 : 0);
 
 async function close(): Promise<void> {
-  for (const step of closing.splice(0).reverse()) await step();
+  // Whatever fails, the rest is closed too.
+  for (const step of closing.splice(0).reverse()) await Promise.resolve().then(step).catch(console.error);
   rmSync(folder, { recursive: true, force: true });
 }
 

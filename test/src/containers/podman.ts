@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,6 +9,16 @@ export const services = ['projector', 'chain-watcher', 'ingress', 'query'] as co
 export const images = [...services, 'operator'] as const;
 const STOP_SECONDS = 40;
 const HEALTH_RETRIES = 3;
+
+/** Ends the process where a program is not on the PATH. */
+export function requirePrograms(...names: readonly string[]): void {
+  const missing = names.filter((name) => spawnSync(name, ['-v'], { stdio: 'ignore' }).error !== undefined);
+  if (missing.length === 0) return;
+  console.error(
+    `${missing.join(' and ')} cannot be run; install with, for example, \`apt-get install -y ${missing.join(' ')}\``,
+  );
+  process.exit(1);
+}
 
 /** Runs podman and returns what it printed. Throws with its own words. */
 export async function podman(...words: string[]): Promise<string> {

@@ -37,8 +37,22 @@ export async function startGateway(port: number, upstreams: Upstreams): Promise<
   };
   write(upstreams);
   const nginx = spawn('nginx', words, { stdio: ['ignore', 'ignore', 'inherit'] });
+  const ended = once(nginx, 'exit');
+  const stop = async () => {
+    nginx.kill('SIGQUIT');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
   const url = `http://127.0.0.1:${port}`;
-  await waitUntilReady(`${url}/gateway`, 10_000);
+  try {
+    await Promise.race([
+      waitUntilReady(`${url}/gateway`, 10_000),
+      ended.then(() => Promise.reject(new Error('nginx has ended'))),
+    ]);
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
   return {
     url,
     route: async (next: Upstreams) => {
@@ -47,10 +61,6 @@ export async function startGateway(port: number, upstreams: Upstreams): Promise<
       // As long as a pod waits before it stops listening (preStop): old workers have handed on what they had by then.
       await new Promise((resolve) => setTimeout(resolve, 8000));
     },
-    stop: async () => {
-      nginx.kill('SIGQUIT');
-      await once(nginx, 'exit');
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop,
   };
 }
