@@ -1,9 +1,9 @@
 import {
+  addresses,
   apiSettings,
   integer,
   kafkaSettings,
   limitSettings,
-  list,
   opsSettings,
   postgresSettings,
   readSettings,
@@ -12,6 +12,8 @@ import {
   signingSettings,
   telemetrySettings,
 } from '@makerbook/settings';
+import { z } from 'zod';
+import { readKey } from './read-key.js';
 
 /** Every setting of the service. A test compares it with the table in the README. */
 export const settings = {
@@ -21,13 +23,15 @@ export const settings = {
   ...opsSettings,
   ...apiSettings,
   ...limitSettings,
-  QUOTE_SIGNERS: list(
+  QUOTE_SIGNERS: addresses(
     "Addresses whose signatures in quotes are taken, comma-separated; the service's own is always one of them",
-    '',
   ),
   QUOTE_SIGNER_KEY: secret(
     'The key that signs patched quotes: 0x and 64 hex digits. Without a key quotes are not patched',
     '',
+    z.string().refine((key) => key === '' || readKey(key) !== undefined, {
+      error: 'must be a key of secp256k1: 0x and 64 hex digits',
+    }),
   ),
   APPEND_LINGER_MS: integer('How long after an append others wait, to share a produce request', 2, { max: 100 }),
   APPEND_TIMEOUT_MS: integer('The log has to acknowledge within this time', 5000, { min: 100, max: 60_000 }),

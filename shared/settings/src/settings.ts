@@ -233,6 +233,15 @@ export const address = (description: string, fallback?: string): Setting<Hex> =>
     fallback,
   );
 
+/** Addresses in hex of any case, comma-separated; the values are lowercase. */
+export const addresses = (description: string): Setting<Hex[]> => {
+  const { schema, ...rest } = list(description, '');
+  const isAddress = (entry: string) => /^0x[0-9a-fA-F]{40}$/.test(entry) && !/^0x0*$/.test(entry);
+  const error = 'must be 20-byte hex addresses, and none of them the zero address';
+  const checked = schema.refine((entries) => entries.every(isAddress), { error });
+  return { ...rest, schema: checked.transform((entries) => entries.map((entry) => entry.toLowerCase() as Hex)) };
+};
+
 /** One of some words. */
 export const choice = <const T extends string>(
   description: string,
