@@ -1,4 +1,5 @@
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { OrderCancelled } from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { cancelOrder } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -14,17 +15,10 @@ import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, PostgresUnavailable } from '@makerbook/postgres';
 import { appendDecided, positionHeader } from './append-facts.js';
 import { SIGNATURES_PER_SLICE } from './fair-queue.js';
-import type { UnknownNotes } from './note-unknown.js';
 import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
 import { parseWait } from './parse-wait.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { unavailable } from './refusal.js';
-import type { CancellationVerifier } from './verify-cancellations.js';
-
-export interface CancelParts extends Parts {
-  readonly notes: UnknownNotes;
-  readonly verifier: CancellationVerifier;
-}
 
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
@@ -38,7 +32,7 @@ export type ParseCancellations = (request: ApiRequest, hashesMax: number) => Ask
  * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
-export function createCancelOrders(parts: CancelParts, parse: ParseCancellations): Route['handle'] {
+export function createCancelOrders(parts: Parts, parse: ParseCancellations): Route['handle'] {
   return async (request) => {
     const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE);
     const reply = isRefusal(asked) ? asked : await cancel(parts, request, asked);
@@ -47,23 +41,20 @@ export function createCancelOrders(parts: CancelParts, parse: ParseCancellations
   };
 }
 
-/** An order that is to be cancelled. */
-interface ToCancel {
-  readonly maker: Address;
-  readonly expiresAtSeconds: number;
-}
+/** The facts to append, by their orders. */
+type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
 
 /** The latest expiry that there is: of an order that nobody knows. */
 const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
 
-async function cancel(parts: CancelParts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
+async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics } = parts;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
   const foundAt = performance.now();
   metrics.took('look_up', foundAt - startedAt);
-  const proven = await prove(parts, asked, known, request.client);
+  const proven = await prove(parts, asked, known, request);
   metrics.took('verify', performance.now() - foundAt);
   if (isRefusal(proven)) return proven;
   const { toCancel, unsure } = proven;
@@ -89,7 +80,7 @@ const unsure: FoundHash = { state: 'UNSURE' };
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
 async function lookUp(
-  { store, trust, notes, now }: CancelParts,
+  { store, trust, notes, now }: Parts,
   client: string,
   orderHashes: readonly Hex[],
 ): Promise<ReadonlyMap<Hex, FoundHash>> {
@@ -106,19 +97,20 @@ async function lookUp(
 }
 
 interface Proven {
-  readonly toCancel: ReadonlyMap<Hex, ToCancel>;
+  readonly toCancel: ToCancel;
   /** Hashes of which nothing is known, and that cannot be cancelled without their salt. */
   readonly unsure: readonly Hex[];
 }
 
 /** Refuses the first signature that is not the maker's, if any. */
 async function prove(
-  { verifier, fairQueue, makers }: CancelParts,
+  { cancellations: verifier, fairQueue, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
-  client: string,
+  { client, requestId }: ApiRequest,
 ): Promise<Proven | Refusal> {
-  const toCancel = new Map<Hex, ToCancel>();
+  const cause = { kind: 'request', requestId } as const;
+  const toCancel = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
@@ -129,7 +121,7 @@ async function prove(
       const { maker, expiresAtSeconds } = order;
       const fault = verifier.findFault(cancellation, maker, salt ?? order.salt);
       if (fault !== undefined) return refuseSignature(cancellation, fault, index, signatureAt);
-      toCancel.set(orderHash, { maker, expiresAtSeconds });
+      toCancel.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, cause));
     } else if (order?.state === 'UNSURE') {
       if (salt === undefined || !makers.isCaughtUp()) {
         unsure.add(orderHash);
@@ -146,7 +138,7 @@ async function prove(
           signatureAt,
         );
       }
-      toCancel.set(orderHash, { maker, expiresAtSeconds: UNKNOWN_EXPIRY_SECONDS });
+      toCancel.set(orderHash, cancelOrder(maker, orderHash, UNKNOWN_EXPIRY_SECONDS, cause));
     }
   }
   return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
@@ -173,8 +165,8 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
 
 /** Without Postgres no budget is charged: a maker can always cancel. */
 async function charge(
-  { settings, store, now }: CancelParts,
-  toCancel: ReadonlyMap<Hex, ToCancel>,
+  { settings, store, now }: Parts,
+  toCancel: ToCancel,
   orderHashes: readonly Hex[],
   untilMs: number,
 ): Promise<ReplyHeaders | Refusal> {
@@ -204,15 +196,13 @@ async function charge(
 
 /** @returns where the cancellations are; a refusal where the log has not confirmed them */
 async function append(
-  parts: CancelParts,
+  parts: Parts,
   { requestId }: ApiRequest,
-  toCancel: ReadonlyMap<Hex, ToCancel>,
+  toCancel: ToCancel,
   untilMs: number,
 ): Promise<readonly AppendedAt[] | Refusal> {
   if (toCancel.size === 0) return [];
-  const facts = [...toCancel].map(([orderHash, { maker, expiresAtSeconds }]) =>
-    cancelOrder(maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }),
-  );
+  const facts = [...toCancel.values()];
   const appended = await appendDecided(parts, facts, { requestId, timeMs: parts.now(), untilMs });
   if (appended instanceof LogUnavailable) {
     return unavailable('the log did not confirm the cancellations: send the same request again');
@@ -223,7 +213,7 @@ async function append(
 
 /** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */
 async function awaitFeed(
-  { settings, rows }: CancelParts,
+  { settings, rows }: Parts,
   request: ApiRequest,
   appended: readonly AppendedAt[],
 ): Promise<ReplyHeaders> {

@@ -8,6 +8,9 @@ import type { IngressSettings } from './env.js';
 import type { FairQueue } from './fair-queue.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
+import type { UnknownNotes } from './note-unknown.js';
+import type { CancellationVerifier } from './verify-cancellations.js';
+import type { VerifyOrders } from './verify-orders.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
 /** What requests are answered with. */
@@ -23,6 +26,9 @@ export interface Parts {
   readonly trust: TrustKeeper;
   readonly lag: ProjectionLag;
   readonly fairQueue: FairQueue;
+  readonly notes: UnknownNotes;
+  readonly verifyOrders: VerifyOrders;
+  readonly cancellations: CancellationVerifier;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly after: After;

@@ -24,14 +24,12 @@ import {
 } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlaceOutcome, type PlaceRequest, type PlacingMaker, PostgresUnavailable } from '@makerbook/postgres';
-import { signingDomain } from '@makerbook/settings';
 import { appendDecided, positionHeader, release } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { parsePlacements } from './parse-placements.js';
 import { parseValidUntil } from './parse-valid-until.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { unavailable } from './refusal.js';
-import { createOrderVerifier, type VerifyOrders } from './verify-orders.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
@@ -46,15 +44,14 @@ const POLL_MS_MAX = 200;
  * remembered orders. 200 means that the log has acknowledged every order.
  */
 export function createPlaceOrders(parts: Parts): Route['handle'] {
-  const verify = createOrderVerifier(signingDomain(parts.settings));
   return async (request) => {
-    const reply = await place(parts, verify, request);
+    const reply = await place(parts, request);
     if ('code' in reply) parts.metrics.refused('place', reply.measuredAs ?? reply.code);
     return reply;
   };
 }
 
-async function place(parts: Parts, verify: VerifyOrders, request: ApiRequest): Promise<Reply> {
+async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   const { settings, makers, metrics, now } = parts;
   const startedAt = performance.now();
   const placements = parsePlacements(request.body, settings.MAX_ORDERS_PER_POST);
@@ -68,7 +65,7 @@ async function place(parts: Parts, verify: VerifyOrders, request: ApiRequest): P
   const parsedAt = performance.now();
   metrics.took('parse', parsedAt - startedAt);
 
-  const proven = await verify(placements, () => parts.fairQueue.enter(request.client));
+  const proven = await parts.verifyOrders(placements, () => parts.fairQueue.enter(request.client));
   const verifiedAt = performance.now();
   metrics.took('verify', verifiedAt - parsedAt);
   if (isRefusal(proven)) return proven;
@@ -87,9 +84,7 @@ async function place(parts: Parts, verify: VerifyOrders, request: ApiRequest): P
   metrics.took('decide', performance.now() - verifiedAt);
   if (isRefusal(decided)) return decided;
   const { outcome, untilMs } = decided;
-  if (!('remaining' in outcome)) return refuseUndecided(parts, outcome);
-  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-  const headers = rateHeaders('orders', asked.makers, outcome.remaining, retryAfterMs);
+  const headers = describeBudget(asked, outcome);
   if (outcome.kind === 'placed') return append(parts, request, { acceptedAtMs, proven, untilMs, headers });
   if (outcome.kind === 'charged') {
     if (untimely === undefined) throw new Error('orders were charged and not placed');
@@ -98,9 +93,8 @@ async function place(parts: Parts, verify: VerifyOrders, request: ApiRequest): P
   if (repeat !== undefined && outcome.kind === 'duplicate' && outcome.index === repeat.index) {
     return refuse(repeat, headers);
   }
-  const maker = asked.makers[asked.orders[outcome.index]?.makerIndex ?? 0];
-  if (maker === undefined) throw new Error(`no maker has asked for order ${outcome.index}`);
-  return refuseOutcome(maker, asked.rememberedMax, outcome, headers);
+  const refused = refuseOutcome(asked, outcome);
+  return { ...refused, headers: { ...headers, ...refused.headers } };
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
@@ -137,7 +131,7 @@ async function decide(
   asked: Asked,
   validUntilMs: number | undefined,
 ): Promise<{ readonly outcome: PlaceOutcome; readonly untilMs: number } | Refusal> {
-  const { settings, store, now, after } = parts;
+  const { settings, store, trust, now, after } = parts;
   const deadlineMs = now() + settings.PLACE_WAIT_MS;
   let pollMs = POLL_MS;
   for (;;) {
@@ -148,6 +142,7 @@ async function decide(
     const untilMs = nowMs + settledMsOf(settings);
     try {
       const outcome = await store.place({ ...asked, nowMs, untilMs });
+      if (outcome.kind === 'untrusted') trust.noteLoss();
       if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
         await release(parts, asked.orders, untilMs);
         return unavailable('nothing was stored: the store of orders took too long');
@@ -162,21 +157,9 @@ async function decide(
   }
 }
 
-function refuseUndecided(
-  { trust }: Parts,
-  outcome: Extract<PlaceOutcome, { kind: 'untrusted' | 'quarantined' | 'in_flight' }>,
-): Refusal {
-  switch (outcome.kind) {
-    case 'untrusted':
-      trust.noteLoss();
-      return unavailable('nothing was stored: the store of orders has lost rows, and reads them from the log again');
-    case 'quarantined':
-      return unavailable('nothing was stored: the maker is in quarantine until an operator releases it');
-    case 'in_flight': {
-      const detail = `order ${outcome.index} is being placed or cancelled by another request: send it again`;
-      return { ...unavailable(detail, IN_FLIGHT_RETRY_SECONDS), index: outcome.index };
-    }
-  }
+function describeBudget({ makers }: Asked, outcome: PlaceOutcome): ReplyHeaders {
+  if (!('remaining' in outcome)) return {};
+  return rateHeaders('orders', makers, outcome.remaining, 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined);
 }
 
 async function append(
@@ -251,48 +234,50 @@ function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: Re
   };
 }
 
-type RefusedOutcome = Exclude<PlaceOutcome, { kind: 'placed' | 'charged' | 'untrusted' | 'quarantined' | 'in_flight' }>;
-
 function refuseOutcome(
-  { budget, openOrdersMax }: PlacingMaker,
-  rememberedMax: number,
-  outcome: RefusedOutcome,
-  headers: ReplyHeaders,
+  { makers, orders, rememberedMax }: Asked,
+  outcome: Exclude<PlaceOutcome, { kind: 'placed' | 'charged' }>,
 ): Refusal {
-  const { index } = outcome;
-  const refused = (code: Refusal['code'], detail: string): Refusal => ({ code, detail, index, headers });
+  const index = 'index' in outcome ? outcome.index : 0;
+  const maker = makers[orders[index]?.makerIndex ?? 0];
+  if (maker === undefined) throw new Error(`no maker has asked for order ${index}`);
+  const refused = (code: Refusal['code'], detail: string): Refusal => ({ code, detail, index });
   switch (outcome.kind) {
-    case 'over_budget':
-      return refused(
-        'too_many_orders',
-        `the maker's budget holds ${budget.burst} orders when full: place fewer at once`,
-      );
-    case 'rate_limited':
-      return refused(
-        'rate_limited',
-        `the maker's budget of ${budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`,
-      );
+    case 'untrusted':
+      return unavailable('nothing was stored: the store of orders has lost rows, and reads them from the log again');
+    case 'quarantined':
+      return unavailable('nothing was stored: the maker is in quarantine until an operator releases it');
+    case 'in_flight': {
+      const detail = `order ${index} is being placed or cancelled by another request: send it again`;
+      return { ...unavailable(detail, IN_FLIGHT_RETRY_SECONDS), index };
+    }
+    case 'over_budget': {
+      const detail = `the maker's budget holds ${maker.budget.burst} orders when full: place fewer at once`;
+      return refused('too_many_orders', detail);
+    }
+    case 'rate_limited': {
+      const detail = `the maker's budget of ${maker.budget.ratePerSecond} orders per second is spent; Retry-After says when all of the request fits`;
+      return refused('rate_limited', detail);
+    }
     case 'duplicate':
       return refused('duplicate', 'the order was accepted before: a hash is accepted once');
-    case 'told_unknown':
-      return refused(
-        'order_cancelled',
-        'the order was cancelled while this request was on its way: post it again if it is to be placed',
-      );
+    case 'told_unknown': {
+      const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';
+      return refused('order_cancelled', detail);
+    }
     case 'nonce_passed': {
       const detail = "the maker's nonce is above that of the order: it is cancelled";
-      return refuse({ code: 'order_cancelled', index, pointer: '/order/nonce', detail }, headers);
+      return refuse({ code: 'order_cancelled', index, pointer: '/order/nonce', detail });
     }
-    case 'too_many_open':
-      return refused(
-        'too_many_orders',
-        `the maker may have ${openOrdersMax} open orders, and has ${outcome.count}: cancel some first`,
-      );
-    case 'too_many_remembered':
-      return refused(
-        'too_many_orders',
+    case 'too_many_open': {
+      const detail = `the maker may have ${maker.openOrdersMax} open orders, and has ${outcome.count}: cancel some first`;
+      return refused('too_many_orders', detail);
+    }
+    case 'too_many_remembered': {
+      const detail =
         `${outcome.count} order hashes of the maker are remembered, at most ${rememberedMax} are: use shorter ` +
-          'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered',
-      );
+        'expiries, or raise the nonce with cancelAllOrders, after which older orders need not be remembered';
+      return refused('too_many_orders', detail);
+    }
   }
 }

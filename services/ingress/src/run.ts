@@ -23,6 +23,7 @@ import { createPlaceOrders } from './place-orders.js';
 import { unavailable } from './refusal.js';
 import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
+import { createOrderVerifier } from './verify-orders.js';
 import { watchProjectionLag } from './watch-projection-lag.js';
 
 /** The ingress service as it runs: the API listens on `port`. */
@@ -37,8 +38,7 @@ const START_MS_MAX = 2_000;
 /**
  * Starts the service that answers POST, DELETE and PATCH. It listens at once, and is ready once it has read the whitelist.
  * Kafka and Postgres may be away: PATCH needs neither, and POST answers 503 until they are back.
- * @throws TopicMismatch when a topic is missing or has another number of partitions (found later: `failed` settles),
- * SettingsError when the quote signer cannot be used
+ * @throws TopicMismatch when a topic is missing or has another number of partitions (found later: `failed` settles)
  */
 export function runIngress(
   settings: IngressSettings,
@@ -90,7 +90,8 @@ export function runIngress(
 }
 
 /** What the routes need of the outside. */
-export interface Outside extends Omit<Parts, 'metrics' | 'appender' | 'rows' | 'fairQueue'> {
+export interface Outside
+  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'topics' | 'store' | 'trust' | 'lag' | 'now' | 'after'> {
   readonly log: Pick<Log, 'createAppender'>;
   readonly readModel: Pick<ReadModel, 'projectedPositions'>;
 }
@@ -98,21 +99,20 @@ export interface Outside extends Omit<Parts, 'metrics' | 'appender' | 'rows' | '
 /** The flow of each request, on whatever it is connected to. */
 export function createRoutes(outside: Outside, quoteSigner: QuoteSigner): Route[] {
   const { settings, log, readModel, topics, now, after } = outside;
-  const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs, CLIENT_WINDOW_SECONDS: windowSeconds } = settings;
+  const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
+  const domain = signingDomain(settings);
   const parts: Parts = {
     ...outside,
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
     rows: watchRows(readModel, now, after),
     fairQueue: createFairQueue(),
-  };
-  const cancelParts = {
-    ...parts,
-    notes: countUnknownNotes(parts),
-    verifier: createCancellationVerifier(signingDomain(settings)),
+    notes: countUnknownNotes(outside),
+    verifyOrders: createOrderVerifier(domain),
+    cancellations: createCancellationVerifier(domain),
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
-  const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX, windowSeconds };
+  const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };
   // Nothing is written to a log whose topics were not checked.
   const verified =
     (handle: Route['handle']): Route['handle'] =>
@@ -126,14 +126,14 @@ export function createRoutes(outside: Outside, quoteSigner: QuoteSigner): Route[
       path,
       takesJson: false,
       clientLimit: cancelLimit,
-      handle: verified(createCancelOrders(cancelParts, parseCancellationQuery)),
+      handle: verified(createCancelOrders(parts, parseCancellationQuery)),
     },
     {
       method: 'POST',
       path: paths.cancellations,
       takesJson: true,
       clientLimit: cancelLimit,
-      handle: verified(createCancelOrders(cancelParts, parseCancellationBody)),
+      handle: verified(createCancelOrders(parts, parseCancellationBody)),
     },
     servePatches(quoteSigner, parts),
   ];

@@ -20,11 +20,7 @@ export function servePatches(
     path: paths.quoteData,
     takesJson: true,
     // Each patch costs the CPU of a recovery and a signature.
-    clientLimit: {
-      name: 'client-patches',
-      units: settings.PATCH_REQUESTS_MAX,
-      windowSeconds: settings.CLIENT_WINDOW_SECONDS,
-    },
+    clientLimit: { name: 'client-patches', units: settings.PATCH_REQUESTS_MAX },
     async handle({ body }) {
       const reply = patch(body, Math.floor(now() / 1000));
       if ('code' in reply) metrics.refused('patch', reply.code);

@@ -22,12 +22,6 @@ interface Connection {
   isBroken: boolean;
 }
 
-/** Connections that are being followed. */
-export interface FollowedConnections {
-  /** From now on each answer ends its connection: its client is told so, and sends nothing more that would be lost. */
-  readonly closeAfterAnswers: () => void;
-}
-
 export interface FollowOptions {
   /** Connections of one client address at a time; left out behind proxies, whose addresses are not the clients'. */
   readonly connectionsPerAddressMax?: number | undefined;
@@ -39,12 +33,14 @@ export interface FollowOptions {
  * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait for
  * the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is handled.
  * What the HTTP parser refuses gets its problem on the socket, unless an answer is there or under way.
+ * @returns a function from whose call on each answer ends its connection: its client is told so, and sends nothing more that
+ * would be lost
  */
 export function followConnections(
   server: Server,
   listener: RequestListener,
   { connectionsPerAddressMax: perAddressMax, onRefused }: FollowOptions,
-): FollowedConnections {
+): () => void {
   const connections = new Map<Socket, Connection>();
   let isEnding = false;
   const refuse = (socket: Socket, refusal: Refusal) => {
@@ -114,14 +110,12 @@ export function followConnections(
   server.on('connect', (_request, socket) =>
     refuse(socket as Socket, { code: 'method_not_allowed', detail: 'CONNECT is not allowed' }),
   );
-  return {
-    closeAfterAnswers() {
-      isEnding = true;
-      for (const { exchanges } of connections.values()) {
-        const [underWay] = exchanges;
-        if (underWay?.response.headersSent === false) underWay.response.setHeader('Connection', 'close');
-      }
-    },
+  return () => {
+    isEnding = true;
+    for (const { exchanges } of connections.values()) {
+      const [underWay] = exchanges;
+      if (underWay?.response.headersSent === false) underWay.response.setHeader('Connection', 'close');
+    }
   };
 }
 

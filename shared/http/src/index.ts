@@ -1,5 +1,5 @@
 export { allowOrigins } from './allow-origins.js';
-export { type ClientLimit, limitClients } from './limit-clients.js';
+export { limitClients } from './limit-clients.js';
 export { type OpenServer, openServer } from './open-server.js';
 export { rateHeaders } from './rate-headers.js';
 export { hasBody, Refused, readBody } from './read-body.js';

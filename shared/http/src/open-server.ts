@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { Server as TcpServer } from 'node:net';
-import { type FollowedConnections, type FollowOptions, followConnections } from './follow-connections.js';
+import { type FollowOptions, followConnections } from './follow-connections.js';
 
 export interface ServerOptions extends FollowOptions {
   /** The address to listen on: `127.0.0.1` for this machine alone, `0.0.0.0` or `::` for all. */
@@ -53,19 +53,19 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     requireHostHeader: false,
   });
   server.setTimeout(SILENCE_MS_MAX);
-  const connections = followConnections(server, listener, options);
+  const closeAfterAnswers = followConnections(server, listener, options);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => resolve());
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server listens on no TCP port');
-  return { port: address.port, stop: () => stopServer(server, connections, options.drainMs) };
+  return { port: address.port, stop: () => stopServer(server, closeAfterAnswers, options.drainMs) };
 }
 
 /** Takes no connections; ends each with the next answer, idle ones a moment later, and what is left after `drainMs`. */
-async function stopServer(server: Server, connections: FollowedConnections, drainMs: number): Promise<void> {
-  connections.closeAfterAnswers();
+async function stopServer(server: Server, closeAfterAnswers: () => void, drainMs: number): Promise<void> {
+  closeAfterAnswers();
   // That of HTTP would cut idle connections at once.
   const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
   let idleSweep: NodeJS.Timeout | undefined;

@@ -42,29 +42,18 @@ export function isRefusal(result: object): result is Refusal {
   return 'code' in result && 'detail' in result;
 }
 
-const json = 'application/json; charset=utf-8';
-
 /** 200 with a JSON body that is serialised already. */
-export function okJson(body: string | Buffer, headers?: ReplyHeaders): Success {
-  return headers === undefined ? { body, contentType: json } : { body, contentType: json, headers };
+export function okJson(body: string | Buffer, headers: ReplyHeaders = {}): Success {
+  return { body, contentType: 'application/json; charset=utf-8', headers };
 }
 
 /** 200 with a bare text. */
-export function okText(body: string, headers?: ReplyHeaders): Success {
-  const contentType = 'text/plain; charset=utf-8';
-  return headers === undefined ? { body, contentType } : { body, contentType, headers };
-}
-
-/** A reply as it goes over the wire. */
-export interface WireReply {
-  readonly status: number;
-  readonly contentType: string;
-  readonly headers: ReplyHeaders;
-  readonly body: string | Buffer;
+export function okText(body: string, headers: ReplyHeaders = {}): Success {
+  return { body, contentType: 'text/plain; charset=utf-8', headers };
 }
 
 /** Status, content type and body of a reply: the one place where a problem becomes bytes (RFC 9457). */
-export function toWire(reply: Reply, requestId: string): WireReply {
+export function toWire(reply: Reply, requestId: string) {
   if (!isRefusal(reply)) {
     const { contentType, headers = {}, body } = reply;
     return { status: headers['Location'] === undefined ? 200 : 302, contentType, headers, body };
@@ -76,7 +65,7 @@ export function toWire(reply: Reply, requestId: string): WireReply {
     status,
     contentType: 'application/problem+json; charset=utf-8',
     // A 404 and a 405 would be kept by caches otherwise. When a fault or an outage ends is not known.
-    headers: { 'Cache-Control': 'no-store', ...(status >= 500 ? { 'Retry-After': '1' } : {}), ...headers },
+    headers: { 'Cache-Control': 'no-store', ...(status >= 500 && { 'Retry-After': '1' }), ...headers },
     body: JSON.stringify(problem),
   };
 }

@@ -23,13 +23,8 @@ export interface Starting {
 export async function startService<R extends object>(start: (starting: Starting) => Promise<R>): Promise<R & Running> {
   const { promise: failed, resolve: fail } = Promise.withResolvers<Error>();
   const closing: (() => unknown)[] = [];
-  let stopped: Promise<void> | undefined;
-  const closeAll = async () => {
-    for (const close of closing.toReversed()) await close();
-  };
-  const stop = () => {
-    stopped ??= closeAll();
-    return stopped;
+  const stop = async () => {
+    for (const close of closing.splice(0).reverse()) await close();
   };
   try {
     return { ...(await start({ onStop: (close) => closing.push(close), fail })), failed, stop };

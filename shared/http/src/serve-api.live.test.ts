@@ -66,7 +66,7 @@ beforeAll(async () => {
         method: 'PATCH',
         path: '/guarded',
         takesJson: true,
-        clientLimit: { name: 'patches', units: 3, windowSeconds: 60 },
+        clientLimit: { name: 'patches', units: 3 },
         handle: async () => okText('done'),
       },
       { method: 'GET', path: '/broken', takesJson: false, handle: () => Promise.reject(new Error('secret detail')) },

@@ -14,6 +14,8 @@ import { readJson } from './read-json.js';
 import { type ApiRequest, isRefusal, okText, type Refusal, type Reply } from './reply.js';
 import { send } from './send.js';
 
+type NamedLimit = Pick<ClientLimit, 'units'> & { readonly name: string };
+
 /** One method at one path; a GET answers HEAD too. A thrown error is a bug: it is logged and answered with 500. */
 export interface Route {
   readonly method: Method;
@@ -21,7 +23,7 @@ export interface Route {
   /** Whether the request carries a JSON body. */
   readonly takesJson: boolean;
   /** A limit instead of the one that the others share; routes with one name share theirs. Judged before the body is read. */
-  readonly clientLimit?: ClientLimit & { readonly name: string };
+  readonly clientLimit?: NamedLimit;
   readonly handle: (request: ApiRequest) => Promise<Reply>;
 }
 
@@ -78,21 +80,19 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
   app.use(observeRequests());
   for (const handler of allowOrigins(settings.CORS_ORIGINS)) app.use(handler);
   const limits = new Map<string, RequestHandler[]>();
-  const limit = (clientLimit: ClientLimit, name: string) => {
+  const limit = ({ name, units }: NamedLimit) => {
+    const clientLimit = { units, windowSeconds: settings.CLIENT_WINDOW_SECONDS };
     const handlers = limits.get(name) ?? limitClients(clientLimit, name, settings.BODY_BYTES_MAX, answer);
     limits.set(name, handlers);
     return handlers;
   };
-  const shared = limit(
-    { units: settings.CLIENT_REQUESTS_MAX, windowSeconds: settings.CLIENT_WINDOW_SECONDS },
-    'client',
-  );
+  const shared = limit({ name: 'client', units: settings.CLIENT_REQUESTS_MAX });
   const serve = serveRoutes(logger, settings.CONCURRENT_REQUESTS_MAX, answer);
   for (const path of new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])) {
     const here = routes.filter((route) => route.path === path);
     for (const route of here) {
       const before = [
-        ...(route.clientLimit === undefined ? shared : limit(route.clientLimit, route.clientLimit.name)),
+        ...(route.clientLimit === undefined ? shared : limit(route.clientLimit)),
         ...(route.takesJson ? [readJson(settings.BODY_BYTES_MAX)] : []),
       ];
       // Express takes a HEAD for a GET; the answer is the same without its body.

@@ -3,9 +3,7 @@ import type { opsSettings, SettingsOf } from '@makerbook/settings';
 import { metrics, type Telemetry } from '@makerbook/telemetry';
 import { type OpenServer, openServer } from './open-server.js';
 
-const HEADER_BYTES_MAX = 16 * 1024;
-const REQUEST_TIMEOUT_MS = 10_000;
-const DRAIN_MS = 1_000;
+const bounds = { headerBytesMax: 16 * 1024, requestTimeoutMs: 10_000, drainMs: 1_000 };
 
 /** The health of a service. Each entry of `checks` is `ok`, or a sentence about what is missing. */
 export interface Health {
@@ -38,13 +36,7 @@ export async function serveOps(
         write(response, { isOk: false, checks: { health: error instanceof Error ? error.message : String(error) } });
       }
     },
-    {
-      host: HOST,
-      port: OPS_PORT,
-      headerBytesMax: HEADER_BYTES_MAX,
-      requestTimeoutMs: REQUEST_TIMEOUT_MS,
-      drainMs: DRAIN_MS,
-    },
+    { host: HOST, port: OPS_PORT, ...bounds },
   );
   const stopObserving = observeReadiness(ops.ready);
   return {
