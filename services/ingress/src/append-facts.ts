@@ -50,11 +50,8 @@ export async function release(
 
 /** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */
 async function append({ appender }: Parts, records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
-  if (records.some(({ partition }) => partition !== records[0]?.partition)) {
-    return lastOfEach(await appender.appendAtomically(records));
-  }
   const appended = lastOfEach(await appender.append(records));
-  for (const { partition, offset } of appended) {
+  for (const { partition, offset } of appended.length === 1 ? appended : []) {
     describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
   }
   return appended;

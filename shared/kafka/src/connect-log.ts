@@ -16,9 +16,10 @@ const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
 /** Publishers share their connections. */
 const PUBLISHING_CLUSTERS = 4;
+const { EARLIEST, LATEST } = ListOffsetTimestamps;
 
 /**
- * Connects to the log. Connections are opened when first needed, and again when they are lost; nothing here waits for
+ * Connects to the log. Connections open when they are first needed, and again when they are lost; nothing here waits for
  * Kafka to be up. `close()` closes everything that was opened from it.
  */
 export function connectLog(options: ConnectOptions): Log {
@@ -39,7 +40,6 @@ export function connectLog(options: ConnectOptions): Log {
   };
   /** Batches of all publishers share requests. */
   const batches = new BatchStore(open());
-  const { EARLIEST, LATEST } = ListOffsetTimestamps;
   const firstOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, EARLIEST, timeoutMs);
   const endOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, LATEST, timeoutMs);
   const offsets = { firstOffsets, endOffsets };
@@ -65,7 +65,7 @@ export function connectLog(options: ConnectOptions): Log {
     },
     createFencedPublisher: (publisherOptions) => new Transactor(nextPublishing(), publisherOptions, batches),
     followTopic: (followOptions) => {
-      // Many are opened and stopped in the life of a process: nothing of them is kept.
+      // A process opens and stops many in its life: keep nothing of them.
       const onStop = () => readers.delete(follower.stop);
       const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop, ...offsets }, followOptions);
       readers.add(follower.stop);
@@ -73,16 +73,13 @@ export function connectLog(options: ConnectOptions): Log {
     },
     consumePartitions: (consumeOptions) => {
       const park = parkIn(consumeOptions.parkedTopic, log.createAppender(), log.partitionsOf);
-      const parts = { fetching: open(), offsets: open(), logger, park };
-      const consumer = new ConsumerLoop(parts, consumeOptions);
+      const consumer = new ConsumerLoop({ fetching: open(), offsets: open(), logger, park }, consumeOptions);
       readers.add(consumer.stop);
       return consumer;
     },
     close: async () => {
       // Readers first: their handlers may still publish and park.
-      for (const close of [...[...readers].reverse(), ...writers]) {
-        await close();
-      }
+      for (const close of [...[...readers].reverse(), ...writers]) await close();
       for (const cluster of clusters) cluster.close();
     },
   };

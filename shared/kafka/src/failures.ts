@@ -18,8 +18,8 @@ export class RecordTooLarge extends Error {
 }
 
 /**
- * Another publisher with the same transactional id has taken over (or the broker ended this one's transaction after its
- * timeout). Nothing of the failed call is visible to readers. This publisher is of no further use.
+ * Another publisher with the same transactional id has taken over, or the broker ended a transaction that took too long.
+ * Readers see nothing of the failed call. This publisher is of no further use.
  */
 export class PublisherFenced extends Error {
   override readonly name = 'PublisherFenced';
@@ -30,7 +30,7 @@ export class TopicMismatch extends Error {
   override readonly name = 'TopicMismatch';
 }
 
-/** Records that were wanted are not stored any more: retention took them, or a person did. No retry helps. */
+/** Wanted records are not stored any more: retention or a person has deleted them. No retry helps. */
 export class RecordsDeleted extends Error {
   override readonly name = 'RecordsDeleted';
 }
@@ -40,7 +40,7 @@ export class RetryableError extends Error {
   override readonly name = 'RetryableError';
 }
 
-/** Thrown by a handler: an invariant is broken. The loop stops and the process is to exit. */
+/** Thrown by a handler: an invariant is broken. The loop stops and the process has to exit. */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }
@@ -50,7 +50,7 @@ export class PoisonRecord extends Error {
   override readonly name = 'PoisonRecord';
 }
 
-/** A call of which certainly nothing was stored. */
+/** The error of a call of which certainly nothing was stored. */
 export function unavailable(message: string, cause?: unknown): LogUnavailable {
   return new LogUnavailable(message, { mayHaveBeenAppended: false, cause });
 }

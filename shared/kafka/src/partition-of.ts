@@ -2,8 +2,8 @@ const SEED = 0x9747b28c;
 const MULTIPLIER = 0x5bd1e995;
 
 /**
- * The partition of a key, by Kafka's own default partitioner (murmur2, as in the Java client).
- * Every writer, in whatever language, agrees on it; `partitions` is the topic's partition count, fixed for life.
+ * The partition of a key, by Kafka's default partitioner (murmur2, as in the Java client), on which writers in any language
+ * agree. `partitions` is the topic's partition count, fixed for life.
  */
 export function partitionOf(key: string, partitions: number): number {
   if (!Number.isInteger(partitions) || partitions < 1) {
@@ -21,9 +21,7 @@ function murmur2(data: Buffer): number {
     hash = Math.imul(hash, MULTIPLIER) ^ word;
   }
   if (at < data.length) {
-    for (let rest = data.length - 1; rest >= at; rest -= 1) {
-      hash ^= data.readUInt8(rest) << (8 * (rest - at));
-    }
+    for (let rest = data.length - 1; rest >= at; rest -= 1) hash ^= data.readUInt8(rest) << (8 * (rest - at));
     hash = Math.imul(hash, MULTIPLIER);
   }
   hash = Math.imul(hash ^ (hash >>> 13), MULTIPLIER);

@@ -94,8 +94,8 @@ describe('a projector that is killed', () => {
         return {
           ...publisher,
           publish: async (records) => {
-            await publisher.publish(records);
-            if (!isLost) return;
+            const appended = await publisher.publish(records);
+            if (!isLost) return appended;
             isLost = false;
             throw new RetryableError('the answer was lost');
           },

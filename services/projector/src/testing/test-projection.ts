@@ -74,8 +74,7 @@ export async function deploy(): Promise<TestDeployment> {
       createTestProjector({
         store: openProjectionStore(postgres, 2),
         // By hand nothing is tried again.
-        createFencedPublisher: (options) =>
-          log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS, transactionTimeoutMs: 2 * SLOW_MS }),
+        createFencedPublisher: (options) => log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS }),
         log,
         topics,
         transactionalIdPrefix: prefix,

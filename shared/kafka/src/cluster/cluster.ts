@@ -3,23 +3,23 @@ import { unavailable } from '../failures.js';
 import type { ConnectOptions } from '../log.js';
 import { type Address, Broker } from './broker.js';
 import { type Deadline, deadlineIn, pause, retryUntil, within } from './deadline.js';
-import { assertAccepted, coordinatorMoved, KafkaRefused, NO_ERROR } from './error-codes.js';
+import { asResponse, NO_ERROR } from './error-codes.js';
 
 const REFRESH_TIMEOUT_MS = 5_000;
 const LOOK_TIMEOUT_MS = 2_000;
 const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
-const NO_NODE = -1;
+export const NO_NODE = -1;
 
-/** Where the partitions of a topic are: the node id of the leader by partition, -1 where there is none now. */
+/** By partition the node id of its leader, NO_NODE where it has none. */
 export type TopicLayout = readonly number[];
 
 type Metadata = metadataV9.MetadataResponse & { readonly answeredBy: Broker };
 
 /**
- * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for
- * one purpose. A broker answers the requests of one connection one after the other, so what must not wait for each
- * other (a read of end offsets, an append, a long poll) takes a Cluster of its own.
+ * The brokers of the cluster, which of them leads which partition, and which coordinates what; with connections for one
+ * purpose. A broker answers the requests of a connection one after the other, so whatever must not wait for each other (a
+ * read of end offsets, an append, a long poll) takes its own Cluster.
  */
 export class Cluster {
   readonly #options: ConnectOptions;
@@ -36,14 +36,15 @@ export class Cluster {
     this.#seeds = options.brokers.map((address) => new Broker(NO_NODE, parseBroker(address), options));
   }
 
-  /** Asks any broker for the cluster's brokers, and for these topics. One that does not answer is asked last next time. */
+  /** Asks one broker after the other for the brokers and these topics. One that does not answer is asked last next time. */
   async metadata(topics: readonly string[], deadline: Deadline): Promise<Metadata> {
     let lastError: unknown;
     do {
       for (const candidate of [...this.#brokers.values(), ...this.#seeds]) {
         const attempt = deadline.half(ATTEMPT_MS_MIN);
         try {
-          const answer = await candidate.call(metadataV9.api, attempt, [...topics], false);
+          const asked = candidate.call(metadataV9.api, attempt, [...topics], false);
+          const answer = await asked.catch(asResponse<metadataV9.MetadataResponse>);
           this.#remember(answer.brokers);
           return { ...answer, answeredBy: candidate };
         } catch (error) {
@@ -62,49 +63,40 @@ export class Cluster {
   }
 
   #remember(brokers: readonly (Address & { readonly nodeId: number })[]): void {
-    for (const broker of brokers) {
-      this.#learn(broker);
-    }
+    for (const broker of brokers) this.#learn(broker);
     const ids = new Set(brokers.map(({ nodeId }) => nodeId));
     for (const [id, broker] of this.#brokers) {
-      if (!ids.has(id)) {
-        broker.close();
-        this.#brokers.delete(id);
-      }
+      if (ids.has(id)) continue;
+      broker.close();
+      this.#brokers.delete(id);
     }
   }
 
   /** A broker may come back at another address. */
   #learn({ nodeId, host, port }: Address & { readonly nodeId: number }): void {
     const known = this.#brokers.get(nodeId);
-    if (known === undefined || known.address.host !== host || known.address.port !== port) {
-      known?.close();
-      const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => this.#lookFor(broker));
-      this.#brokers.set(nodeId, broker);
-    }
+    if (known?.address.host === host && known.address.port === port) return;
+    known?.close();
+    const broker: Broker = new Broker(nodeId, { host, port }, this.#options, () => void this.#lookFor(broker));
+    this.#brokers.set(nodeId, broker);
   }
 
   /**
-   * A broker answers late. Where another one says that it is no longer of the cluster, its connection is closed: its partitions
-   * have other leaders, and nothing waits for it until a deadline. The others are asked on connections of their own, on
-   * which nothing else is under way.
+   * Asks the other brokers about one that answers late. Once one of them says that it has left the cluster, its connection is
+   * closed: its partitions have other leaders, and no call waits for its deadline. New connections carry the question, so
+   * that nothing else delays it.
    */
-  #lookFor(late: Broker): void {
-    if (this.#isLooking) {
-      return;
-    }
+  async #lookFor(late: Broker): Promise<void> {
+    if (this.#isLooking) return;
     this.#isLooking = true;
     const others = [...this.#brokers.values()].filter((broker) => broker !== late);
     const asked = others.map(({ address }) => new Broker(NO_NODE, address, this.#options));
-    Promise.any(asked.map((broker) => broker.call(metadataV9.api, deadlineIn(LOOK_TIMEOUT_MS), [], false)))
-      .then(
-        ({ brokers }) => this.#isClosed || this.#remember(brokers),
-        () => undefined,
-      )
-      .finally(() => {
-        this.#isLooking = false;
-        for (const broker of asked) broker.close();
-      });
+    const deadline = deadlineIn(LOOK_TIMEOUT_MS);
+    const answers = asked.map((broker) => broker.call(metadataV9.api, deadline, [], false));
+    const answer = await Promise.any(answers).catch(() => undefined);
+    if (answer !== undefined && !this.#isClosed) this.#remember(answer.brokers);
+    for (const broker of asked) broker.close();
+    this.#isLooking = false;
   }
 
   /** The layout as far as it is known; does not ask. */
@@ -118,7 +110,7 @@ export class Cluster {
     return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
   }
 
-  /** Who comes while the cluster is asked shares the answer. Where that is out of date already, the next attempt asks again. */
+  /** Concurrent callers share the answer. Where it is out of date already, the next attempt asks again. */
   #askLayout(topic: string): Promise<TopicLayout> {
     const asked = this.#asked.get(topic) ?? this.#readLayout(topic).finally(() => this.#asked.delete(topic));
     this.#asked.set(topic, asked);
@@ -132,9 +124,7 @@ export class Cluster {
       throw unavailable(`topic ${topic} is not known to the cluster`);
     }
     const leaders = new Array<number>(found.partitions.length).fill(NO_NODE);
-    for (const { partitionIndex, leaderId } of found.partitions) {
-      leaders[partitionIndex] = leaderId;
-    }
+    for (const { partitionIndex, leaderId } of found.partitions) leaders[partitionIndex] = leaderId;
     this.#layouts.set(topic, leaders);
     return leaders;
   }
@@ -155,9 +145,7 @@ export class Cluster {
 
   broker(id: number): Broker {
     const found = this.#brokers.get(id);
-    if (found === undefined) {
-      throw unavailable(`broker ${id} is not known`);
-    }
+    if (found === undefined) throw unavailable(`broker ${id} is not known`);
     return found;
   }
 
@@ -166,24 +154,17 @@ export class Cluster {
     return (await this.metadata([], deadline)).answeredBy;
   }
 
+  /** Throws KafkaRefused, also with `coordinatorMoved`, and LogUnavailable. */
   async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
     const known = this.#brokers.get(this.#coordinators.get(id) ?? NO_NODE);
-    if (known !== undefined) {
-      return known;
-    }
-    const find = async () => {
-      const asked = await this.anyBroker(deadline);
-      const attempt = deadline.half(ATTEMPT_MS_MIN);
-      const answer = await asked.call(findCoordinatorV3.api, attempt, FindCoordinatorKeyTypes[kind], [id]);
-      const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
-      assertAccepted(`finding the coordinator of ${id}`, coordinator.errorCode);
-      return coordinator;
-    };
-    const isSoonThere = (error: unknown) => error instanceof KafkaRefused && coordinatorMoved.has(error.reason);
-    const found = await retryUntil(deadline, RETRY_PAUSE_MS, find, isSoonThere);
-    this.#learn(found);
-    this.#coordinators.set(id, found.nodeId);
-    return this.broker(found.nodeId);
+    if (known !== undefined) return known;
+    const asked = await this.anyBroker(deadline);
+    const { api } = findCoordinatorV3;
+    const answer = await asked.call(api, deadline.half(ATTEMPT_MS_MIN), FindCoordinatorKeyTypes[kind], [id]);
+    const [coordinator] = answer.coordinators as [(typeof answer.coordinators)[number]];
+    this.#learn(coordinator);
+    this.#coordinators.set(id, coordinator.nodeId);
+    return this.broker(coordinator.nodeId);
   }
 
   forgetCoordinator(id: string): void {
@@ -192,9 +173,7 @@ export class Cluster {
 
   close(): void {
     this.#isClosed = true;
-    for (const broker of [...this.#brokers.values(), ...this.#seeds]) {
-      broker.close();
-    }
+    for (const broker of [...this.#brokers.values(), ...this.#seeds]) broker.close();
     this.#brokers.clear();
   }
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A point in time by which something has to be answered; by the monotonic clock. */
+/** A point in time by which something has to be answered, by the monotonic clock. */
 export interface Deadline {
   leftMs(): number;
   passed(): boolean;
   sooner(other: Deadline): Deadline;
-  /** Half of what is left, at least `leastMs`, never later than this deadline: time for one attempt of several. */
+  /** Half of the time left, at least `leastMs`, never later than this deadline: one attempt of several. */
   half(leastMs: number): Deadline;
 }
 
@@ -33,7 +33,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   await sleep(ms, undefined, signal && { signal }).catch(() => undefined);
 }
 
-/** What the attempt answers; a failure that is worth it is tried again after a pause, as long as the deadline allows. */
+/** Tries again after a pause while the attempt fails in a way that `isWorthIt`, and the deadline allows it. */
 export async function retryUntil<T>(
   deadline: Deadline,
   pauseMs: number,
@@ -44,9 +44,7 @@ export async function retryUntil<T>(
     try {
       return await attempt();
     } catch (error) {
-      if (!isWorthIt(error) || deadline.leftMs() < pauseMs) {
-        throw error;
-      }
+      if (!isWorthIt(error) || deadline.leftMs() < pauseMs) throw error;
     }
     await pause(pauseMs);
   }

@@ -1,4 +1,4 @@
-import { protocolErrorsCodesById } from '@platformatic/kafka';
+import { type ProtocolError, protocolErrorsCodesById, type ResponseError } from '@platformatic/kafka';
 
 export const NO_ERROR = 0;
 
@@ -17,7 +17,7 @@ export const outcomeUnknown: ReadonlySet<string> = new Set([
   'UNKNOWN_SERVER_ERROR',
 ]);
 
-/** The partition has another leader now, or its leader cannot store anything yet: the same batch may be sent again. */
+/** The partition has another leader now, or its leader cannot store anything yet: send the batch again. */
 export const storableAgain: ReadonlySet<string> = new Set([
   ...outcomeUnknown,
   'UNKNOWN_TOPIC_OR_PARTITION',
@@ -39,16 +39,34 @@ export class KafkaRefused extends Error {
   override readonly name = 'KafkaRefused';
   /** The protocol's name of the error code. */
   readonly reason: string;
+  readonly response: unknown;
 
-  constructor(what: string, reason: string) {
+  constructor(what: string, reason: string, response?: unknown) {
     super(`${what}: ${reason}`);
     this.reason = reason;
+    this.response = response;
   }
+}
+
+/** Where several partitions are refused, one is the cause and the others were not attempted. */
+export function refusalOf(error: ResponseError): KafkaRefused {
+  const errors: readonly ProtocolError[] = error.errors;
+  const cause = errors.find((one) => one['apiId'] !== 'OPERATION_NOT_ATTEMPTED') ?? errors[0];
+  const details = cause?.['serverErrorMessage'] ?? '';
+  return new KafkaRefused(`${error.message} ${details}`.trim(), String(cause?.['apiId']), error['response']);
+}
+
+/** Answers with the response that a broker refused a part of, for callers that judge each part: use it in `catch`. */
+export function asResponse<R>(error: unknown): R {
+  if (error instanceof KafkaRefused && error.response !== undefined) return error.response as R;
+  throw error;
+}
+
+export function isRefused(error: unknown, reasons: ReadonlySet<string>): boolean {
+  return error instanceof KafkaRefused && reasons.has(error.reason);
 }
 
 /** Throws KafkaRefused unless the code is that of success. */
 export function assertAccepted(what: string, code: number): void {
-  if (code !== NO_ERROR) {
-    throw new KafkaRefused(what, nameOfCode(code));
-  }
+  if (code !== NO_ERROR) throw new KafkaRefused(what, nameOfCode(code));
 }

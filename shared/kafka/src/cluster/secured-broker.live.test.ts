@@ -90,7 +90,7 @@ test.each(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'])(
       const topic = await makeTopic(log, 2);
       const appender = log.createAppender({ timeoutMs: 60_000 });
       await appender.append([recordOf(topic, 0, 'one')]);
-      await appender.appendAtomically([recordOf(topic, 0, 'two'), recordOf(topic, 1, 'three')]);
+      await appender.append([recordOf(topic, 0, 'two'), recordOf(topic, 1, 'three')]);
       expect(await readAll(log, topic)).toEqual([['one', 'two'], ['three']]);
     } finally {
       await log.close();

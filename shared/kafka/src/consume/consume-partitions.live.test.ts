@@ -148,7 +148,7 @@ describe('consuming partitions', () => {
       positionOf: async (p) => store.positions[p] ?? 0n,
       handleBatch: async (batch) => void store.commit(batch),
     });
-    await log.createAppender().appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
     await until('both stand behind the transaction marker', () => store.positions.every((position) => position === 2n));
     expect(await log.endOffsets(topic)).toEqual([2n, 2n]);
     expect(store.values).toEqual([['a'], ['b']]);
@@ -186,7 +186,7 @@ describe('consuming partitions', () => {
 
   test('a partition of which the store does not give the position waits alone, and health says so', async () => {
     const topic = await makeTopic(log, 2);
-    await log.createAppender().appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await log.createAppender().append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
     const store = openStore(2);
     const { promise: answer, resolve: answered } = Promise.withResolvers<bigint>();
     const consumer = consume({

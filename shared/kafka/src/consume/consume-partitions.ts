@@ -19,11 +19,10 @@ export interface ConsumerParts {
 }
 
 /**
- * The consumer loop. The caller says which partitions are this process's; the handler's store holds where each goes on; what
- * is handed over starts exactly there and has no gaps. Each partition is handled on its own.
+ * The consumer loop. The caller says which partitions this process owns; the handler's store holds the position of each.
+ * Records are handed over exactly from there, without gaps, and each partition by itself.
  *
- * It never stays alive doing nothing: lost connections are renewed for ever, and whatever cannot be gone on with ends in
- * `onFatal`.
+ * It never stays alive doing nothing: it renews lost connections for ever, and whatever it cannot repair ends in `onFatal`.
  */
 export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #options: ConsumeOptions<T>;
@@ -31,20 +30,19 @@ export class ConsumerLoop<T> implements PartitionConsumer {
   readonly #fetcher: Fetcher;
   readonly #committing: NodeJS.Timeout;
   readonly #owned = new Map<number, OwnedPartition<T>>();
-  /** By partition, when what was begun last has been begun, or what was revoked last has ended. */
+  /** By partition: settles when the last assignment has started, or the last revocation has ended. */
   readonly #underWay = new Map<number, Promise<unknown>>();
   #begunAtMs = Number.NEGATIVE_INFINITY;
   #state: ConsumerHealth['state'] = 'running';
 
   constructor(parts: ConsumerParts, options: ConsumeOptions<T>) {
     const { topic } = options;
-    const { logger } = parts;
     this.#options = options;
     this.#parts = parts;
     this.#fetcher = new Fetcher({
       cluster: parts.fetching,
       topic,
-      logger,
+      logger: parts.logger,
       headerEncoding: 'utf8',
       recordsMax: options.batchRecordsMax ?? BATCH_RECORDS_MAX,
       handle: async (partition, range) => this.#owned.get(partition)?.handle(range),
@@ -60,9 +58,7 @@ export class ConsumerLoop<T> implements PartitionConsumer {
   }
 
   readonly assign = (partition: number): void => {
-    if (this.#state !== 'running' || this.#owned.has(partition)) {
-      return;
-    }
+    if (this.#state !== 'running' || this.#owned.has(partition)) return;
     const owned = new OwnedPartition(partition, this.#options, this.#parts);
     this.#owned.set(partition, owned);
     const begun = this.#begin(owned, this.#underWay.get(partition)).catch((error: Error) => this.#fail(error));
@@ -76,10 +72,8 @@ export class ConsumerLoop<T> implements PartitionConsumer {
       owned.revoke(isLost);
       const late = setTimeout(() => owned.revoke(true), REVOKE_MS_MAX);
       const ended = Promise.all([this.#underWay.get(partition), this.#fetcher.stop(partition)]);
-      this.#underWay.set(
-        partition,
-        ended.finally(() => clearTimeout(late)),
-      );
+      const cleared = ended.finally(() => clearTimeout(late));
+      this.#underWay.set(partition, cleared);
     }
     await this.#underWay.get(partition);
   };
@@ -93,61 +87,48 @@ export class ConsumerLoop<T> implements PartitionConsumer {
     });
 
   readonly health = (): ConsumerHealth => {
+    const isReading = this.positions().size > 0;
     return {
       state: this.#state,
       assigned: [...this.#owned.keys()].sort((one, other) => one - other),
-      lastPollAtMs:
-        this.positions().size === 0 ? performance.now() : Math.max(this.#begunAtMs, this.#fetcher.lastPollAtMs()),
+      lastPollAtMs: isReading ? Math.max(this.#begunAtMs, this.#fetcher.lastPollAtMs()) : performance.now(),
       retrying: this.#mapOwned(({ retrying }) => retrying),
     };
   };
 
   readonly stop = async (): Promise<void> => {
     clearInterval(this.#committing);
-    if (this.#state === 'running') {
-      this.#state = 'stopped';
-    }
+    if (this.#state === 'running') this.#state = 'stopped';
     await Promise.all([...this.#owned.keys()].map((partition) => this.revoke(partition, false)));
     await this.#fetcher.close();
   };
 
   /** A value of each partition owned, where there is one. */
   #mapOwned<V>(pick: (owned: OwnedPartition<T>) => V | undefined): ReadonlyMap<number, V> {
-    const values = new Map<number, V>();
-    for (const owned of this.#owned.values()) {
-      const value = pick(owned);
-      if (value !== undefined) {
-        values.set(owned.partition, value);
-      }
-    }
-    return values;
+    const picked = Array.from(this.#owned.values(), (owned) => [owned.partition, pick(owned)] as const);
+    return new Map(picked.flatMap(([partition, value]) => (value === undefined ? [] : [[partition, value]])));
   }
 
-  /** @param ended a handler that outlived its revocation must be done with the partition before it is begun anew */
+  /** @param ended a handler that outlived its revocation has to end before the partition is started again */
   async #begin(owned: OwnedPartition<T>, ended: Promise<unknown> | undefined): Promise<void> {
     await ended;
     await owned.seek();
-    if (owned.position !== undefined && !owned.isRevoked && this.#state === 'running') {
-      this.#begunAtMs = performance.now();
-      this.#fetcher.start(owned.partition, owned.position);
-    }
+    if (owned.position === undefined || owned.isRevoked || this.#state !== 'running') return;
+    this.#begunAtMs = performance.now();
+    this.#fetcher.start(owned.partition, owned.position);
   }
 
   async #commit(): Promise<void> {
     const { groupId, topic } = this.#options;
     const positions = this.positions();
-    if (groupId === undefined || positions.size === 0) {
-      return;
-    }
+    if (groupId === undefined || positions.size === 0) return;
     await commitOffsets(this.#parts.offsets, groupId, topic, positions).catch((error: Error) => {
       this.#parts.logger.debug({ groupId, error: error.message }, 'the offsets for the lag were not committed');
     });
   }
 
   #fail(error: Error): void {
-    if (this.#state !== 'running') {
-      return;
-    }
+    if (this.#state !== 'running') return;
     this.#state = 'failed';
     const { topic, onFatal } = this.#options;
     const { message, stack } = error;

@@ -98,11 +98,11 @@ describe('a batch that cannot be decoded', () => {
     ['an old format', flip(Buffer.from(long), 16), 'messages of format'],
   ])('for %s ends what is read before it, and is returned itself where it comes first', (_, broken, reason) => {
     expect(decode([good(0n), broken, good(4n)], 0n)).toMatchObject({ nextOffset: 1n, records: [{ offset: 0n }] });
-    const { records, nextOffset, unreadable } = decode([broken, good(4n)], 1n);
-    expect(records).toEqual([]);
+    const { records, nextOffset } = decode([broken, good(4n)], 1n);
     expect(nextOffset).toBe(4n);
-    expect(unreadable).toMatchObject({ topic: 'topic', partition: 0, baseOffset: 1n, nextOffset: 4n, bytes: broken });
-    expect(unreadable?.reason).toContain(reason);
+    const whole = { topic: 'topic', partition: 0, offset: 1n, key: '', value: broken };
+    const headers = { 'parked-next-offset': '4' };
+    expect(records).toMatchObject([{ ...whole, headers, unreadable: expect.stringContaining(reason) }]);
     expect(decode([good(4n)], nextOffset).records).toHaveLength(1);
   });
 

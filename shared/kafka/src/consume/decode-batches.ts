@@ -1,5 +1,5 @@
 import { crc32c, Reader, readRecordsBatch } from '@platformatic/kafka';
-import type { StoredRecord } from '../log.js';
+import type { StoredRecord, TopicPartition } from '../log.js';
 import type { AbortedTransaction, FetchedPartition } from './fetch-request.js';
 
 const HEADER_BYTES = 61;
@@ -9,39 +9,21 @@ const LOG_APPEND_TIME = 0x08;
 const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 
-/** A record batch of the log that cannot be decoded: an unknown codec, a wrong CRC, broken records. */
-export interface UnreadableBatch {
-  readonly topic: string;
-  readonly partition: number;
-  readonly baseOffset: bigint;
-  /** The first offset behind it. */
-  readonly nextOffset: bigint;
-  readonly reason: string;
-  /** The batch as it is stored, with its header. */
-  readonly bytes: Buffer;
+/** A record; or a record batch that cannot be decoded, as one record with the batch as its value and `parked-next-offset`. */
+export interface FetchedRecord extends StoredRecord {
+  /** Why the batch cannot be decoded: an unknown codec, a wrong CRC, broken records. */
+  readonly unreadable?: string;
 }
 
-/** The committed records of a partition from some offset on, and the offset to go on from. */
-export interface Decoded {
-  readonly records: readonly StoredRecord[];
+interface Decoded {
+  readonly records: readonly FetchedRecord[];
   readonly nextOffset: bigint;
-  /** The first batch, where it cannot be decoded; then there are no records, and `nextOffset` lies behind it. */
-  readonly unreadable?: UnreadableBatch;
-}
-
-interface Batch {
-  readonly bytes: Buffer;
-  readonly baseOffset: bigint;
-  readonly lastOffset: bigint;
-  readonly attributes: number;
-  readonly producerId: bigint;
 }
 
 /**
- * The committed records from `fromOffset` on, and the offset after the last whole batch: behind control records,
- * aborted records and what compaction has removed, so that a reader's position never waits before a gap. A batch that
- * cannot be decoded ends what is returned; where it is the first, it is returned itself. Values share memory with the
- * response.
+ * The committed records from `fromOffset` on, and the offset after the last whole batch: behind control records, aborted
+ * records and what compaction has removed, so that a reader's position never waits before a gap. A batch that cannot be
+ * decoded ends what is returned; as the first one it is returned itself, alone. Values share memory with the response.
  */
 export function decodeBatches(
   topic: string,
@@ -53,76 +35,67 @@ export function decodeBatches(
   const records: StoredRecord[] = [];
   let { aborted } = fetched;
   let nextOffset = fromOffset;
-  for (const batch of wholeBatches(fetched.bytes)) {
+  for (const bytes of wholeBatches(fetched.bytes)) {
+    const lastOffset = lastOffsetOf(bytes);
+    const attributes = bytes.readInt16BE(21);
+    const producerId = bytes.readBigInt64BE(43);
+    const isOfBatch = (one: AbortedTransaction) => one.producerId === producerId && one.firstOffset <= lastOffset;
     try {
-      assertIntact(batch);
-      const { attributes, producerId, lastOffset } = batch;
-      const isOfBatch = (one: AbortedTransaction) => one.producerId === producerId && one.firstOffset <= lastOffset;
+      assertIntact(bytes);
       if ((attributes & CONTROL) !== 0) {
         // A producer has one transaction at a time: its next marker ends it.
         aborted = aborted.filter((one) => !isOfBatch(one));
       } else if ((attributes & TRANSACTIONAL) === 0 || !aborted.some(isOfBatch)) {
-        for (const record of readRecords(batch.bytes, place, fromOffset, encoding)) {
-          records.push(record);
-        }
+        for (const record of readRecords(bytes, place, fromOffset, encoding)) records.push(record);
       }
     } catch (error) {
-      if (nextOffset > fromOffset) {
-        return { records, nextOffset };
-      }
-      return { records: [], ...describeUnreadable(batch, place, fetched, fromOffset, (error as Error).message) };
+      if (nextOffset > fromOffset) return { records, nextOffset };
+      return describeUnreadable(bytes, place, fetched, fromOffset, (error as Error).message);
     }
-    nextOffset = batch.lastOffset < nextOffset ? nextOffset : batch.lastOffset + 1n;
+    nextOffset = lastOffset < nextOffset ? nextOffset : lastOffset + 1n;
   }
   return { records, nextOffset };
 }
 
-function* wholeBatches(bytes: Buffer): Generator<Batch> {
+function* wholeBatches(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at + HEADER_BYTES <= bytes.length; ) {
     const end = at + LENGTH_COVERS_FROM + bytes.readInt32BE(at + 8);
-    if (end > bytes.length || end < at + HEADER_BYTES) {
-      return;
-    }
-    const baseOffset = bytes.readBigInt64BE(at);
-    yield {
-      bytes: bytes.subarray(at, end),
-      baseOffset,
-      lastOffset: baseOffset + BigInt(bytes.readInt32BE(at + 23)),
-      attributes: bytes.readInt16BE(at + 21),
-      producerId: bytes.readBigInt64BE(at + 43),
-    };
+    if (end > bytes.length || end < at + HEADER_BYTES) return;
+    yield bytes.subarray(at, end);
     at = end;
   }
 }
 
-function assertIntact({ bytes }: Batch): void {
-  const magic = bytes.readInt8(16);
-  if (magic !== 2) {
-    throw new Error(`messages of format ${magic}, older than Kafka 0.11`);
-  }
-  if (crc32c(bytes.subarray(CRC_COVERS_FROM)) !== bytes.readUInt32BE(17)) {
-    throw new Error('the CRC is wrong');
-  }
+function lastOffsetOf(batch: Buffer): bigint {
+  return batch.readBigInt64BE(0) + BigInt(batch.readInt32BE(23));
 }
 
-/** The position behind a batch: where its own end is not to be trusted, the next batch's, else one offset further. */
+function assertIntact(batch: Buffer): void {
+  const magic = batch.readInt8(16);
+  if (magic !== 2) throw new Error(`messages of format ${magic}, older than Kafka 0.11`);
+  if (crc32c(batch.subarray(CRC_COVERS_FROM)) !== batch.readUInt32BE(17)) throw new Error('the CRC is wrong');
+}
+
+/** Goes on behind the batch: where its own end cannot be trusted, at the next batch, else one offset further. */
 function describeUnreadable(
-  { bytes, baseOffset, lastOffset }: Batch,
-  place: { readonly topic: string; readonly partition: number },
-  fetched: FetchedPartition,
+  batch: Buffer,
+  place: TopicPartition,
+  { bytes, highWatermark }: FetchedPartition,
   fromOffset: bigint,
-  reason: string,
-): { readonly nextOffset: bigint; readonly unreadable: UnreadableBatch } {
-  const following = fetched.bytes.subarray(bytes.length);
-  const candidates = [following.length < 8 ? 0n : following.readBigInt64BE(0), lastOffset + 1n, fromOffset + 1n];
-  const nextOffset = candidates.find((offset) => offset > fromOffset && offset <= fetched.highWatermark);
-  const behind = nextOffset ?? fromOffset + 1n;
-  return { nextOffset: behind, unreadable: { ...place, baseOffset, nextOffset: behind, reason, bytes } };
+  unreadable: string,
+): Decoded {
+  const following = bytes.subarray(batch.length);
+  const candidates = [following.length < 8 ? 0n : following.readBigInt64BE(0), lastOffsetOf(batch) + 1n];
+  const isBehind = (offset: bigint) => offset > fromOffset && offset <= highWatermark;
+  const nextOffset = candidates.find(isBehind) ?? fromOffset + 1n;
+  const headers = { 'parked-next-offset': String(nextOffset) };
+  const record = { ...place, offset: fromOffset, timestampMs: 0, key: '', value: batch, headers, unreadable };
+  return { records: [record], nextOffset };
 }
 
 function readRecords(
   bytes: Buffer,
-  place: { readonly topic: string; readonly partition: number },
+  place: TopicPartition,
   fromOffset: bigint,
   encoding: 'utf8' | 'latin1',
 ): StoredRecord[] {

@@ -1,26 +1,24 @@
-import type { Cluster } from '../cluster/cluster.js';
+import { type Cluster, NO_NODE } from '../cluster/cluster.js';
 import { deadlineIn, pause } from '../cluster/deadline.js';
 import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import { LogUnavailable, unavailable } from '../failures.js';
-import type { Logger, StoredRecord } from '../log.js';
-import { decodeBatches, type UnreadableBatch } from './decode-batches.js';
+import type { Logger } from '../log.js';
+import { decodeBatches, type FetchedRecord } from './decode-batches.js';
 import { type FetchedPartition, fetchOnce } from './fetch-request.js';
 
 const POLL_MS_MAX = 500;
-/** While a partition is left out of a poll because its last records are still being handled, polls are short. */
+/** Polls are short while they leave out a partition whose handler is behind. */
 const SHORT_POLL_MS = 20;
 const ANSWER_MS_MAX = 10_000;
 const RETRY_PAUSE_MS = 100;
-/** A partition is read ahead of its handler up to here. */
+/** How far a partition is read ahead of its handler. */
 const AHEAD_BYTES = 64 * 1024;
 
 /** Consecutive records of a partition: each range starts where the one before ended. */
 export interface RecordRange {
-  readonly records: readonly StoredRecord[];
+  readonly records: readonly FetchedRecord[];
   readonly fromOffset: bigint;
   readonly nextOffset: bigint;
-  /** Then there are no records. */
-  readonly unreadable?: UnreadableBatch;
 }
 
 export interface FetcherOptions {
@@ -38,19 +36,21 @@ export interface FetcherOptions {
 
 interface Reading {
   readonly partition: number;
+  handFrom: bigint;
   fetchFrom: bigint;
-  readonly queue: RecordRange[];
-  /** Fetched since the queue was last empty. */
+  /** Fetched and not handed over yet: the records between the two offsets. */
+  ahead: readonly FetchedRecord[];
+  /** Fetched since `ahead` was last empty. */
   aheadBytes: number;
   handling: Promise<void> | undefined;
   highWatermark: bigint | undefined;
-  /** Where a batch could not be decoded once: it is fetched a second time before it is given up. */
+  /** A batch here could not be decoded: it is fetched a second time before it is given up. */
   suspectAt: bigint | undefined;
 }
 
 /**
- * Reads partitions from their leaders: one poll per broker is under way, and each partition is handled on its own, so
- * that one whose handler waits holds up no other. Of each partition, one range is handled while the next is fetched.
+ * Reads partitions from their leaders, with one poll of each broker in flight. Each partition is handled by itself: one
+ * whose handler waits holds up no other. While a range of a partition is handled, the next one is fetched.
  */
 export class Fetcher {
   readonly #options: FetcherOptions;
@@ -63,31 +63,21 @@ export class Fetcher {
     this.#options = options;
   }
 
-  start(partition: number, fetchFrom: bigint): void {
+  start(partition: number, from: bigint): void {
     if (this.#readings.has(partition)) {
       throw new Error(`partition ${partition} of ${this.#options.topic} is already being read`);
     }
-    this.#readings.set(partition, {
-      partition,
-      fetchFrom,
-      queue: [],
-      aheadBytes: 0,
-      handling: undefined,
-      highWatermark: undefined,
-      suspectAt: undefined,
-    });
+    const nothing = { ahead: [], aheadBytes: 0, handling: undefined, highWatermark: undefined, suspectAt: undefined };
+    this.#readings.set(partition, { partition, handFrom: from, fetchFrom: from, ...nothing });
     // Those that are started together share the first poll.
     queueMicrotask(() => this.#poll());
   }
 
-  /** Hands over nothing more of the partition; resolves when what was handed over has been handled. */
+  /** Hands over nothing more of the partition; resolves when its handler has ended. */
   async stop(partition: number): Promise<void> {
     const reading = this.#readings.get(partition);
-    if (reading !== undefined) {
-      reading.queue.length = 0;
-      this.#readings.delete(partition);
-      await reading.handling;
-    }
+    this.#readings.delete(partition);
+    await reading?.handling;
   }
 
   highWatermark(partition: number): bigint | undefined {
@@ -105,25 +95,22 @@ export class Fetcher {
     await Promise.all([...handled, ...this.#polls.values()]);
   }
 
-  /** Starts a poll of each leader that has none under way and leads a partition that is ready for more. */
+  /** Polls each leader of a partition that is ready for more, unless a poll of it is in flight. */
   #poll(): void {
     const { cluster, topic } = this.#options;
-    if (this.#closing.signal.aborted) {
-      return;
-    }
+    if (this.#closing.signal.aborted) return;
     const layout = cluster.knownLayout(topic);
-    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? UNKNOWN_LEADER);
+    const byLeader = Map.groupBy(this.#readings.values(), ({ partition }) => layout?.[partition] ?? NO_NODE);
     for (const [leader, readings] of byLeader) {
       const ready = readings.filter(({ aheadBytes }) => aheadBytes < AHEAD_BYTES);
-      if (!this.#polls.has(leader) && ready.length > 0) {
-        const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
-        const work = leader === UNKNOWN_LEADER ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
-        const poll = work.finally(() => {
-          this.#polls.delete(leader);
-          this.#poll();
-        });
-        this.#polls.set(leader, poll);
-      }
+      if (this.#polls.has(leader) || ready.length === 0) continue;
+      const waitMs = ready.length < readings.length ? SHORT_POLL_MS : POLL_MS_MAX;
+      const work = leader === NO_NODE ? this.#findLeaders() : this.#pollLeader(leader, ready, waitMs);
+      const poll = work.finally(() => {
+        this.#polls.delete(leader);
+        this.#poll();
+      });
+      this.#polls.set(leader, poll);
     }
   }
 
@@ -131,14 +118,13 @@ export class Fetcher {
     const { cluster, topic, logger } = this.#options;
     try {
       const leaders = await cluster.layoutOf(topic, deadlineIn(ANSWER_MS_MAX));
-      if ([...this.#readings.keys()].some((partition) => (leaders[partition] ?? UNKNOWN_LEADER) === UNKNOWN_LEADER)) {
-        await this.#forgetLeaders();
-      }
+      const isLed = (partition: number) => (leaders[partition] ?? NO_NODE) !== NO_NODE;
+      if ([...this.#readings.keys()].every(isLed)) return;
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       logger.warn({ topic, error: (error as Error).message }, 'the leaders of a topic are not known');
-      await this.#forgetLeaders();
     }
+    await this.#forgetLeaders();
   }
 
   async #forgetLeaders(): Promise<void> {
@@ -155,17 +141,13 @@ export class Fetcher {
       this.#lastPollAtMs = performance.now();
       const accepted = await Promise.allSettled(answer.map((fetched) => this.#accept(ready, fetched)));
       const failed = accepted.find((outcome) => outcome.status === 'rejected');
-      if (failed !== undefined) {
-        throw failed.reason;
-      }
+      if (failed !== undefined) throw failed.reason;
     } catch (error) {
-      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) {
-        this.#fail(error as Error);
-      } else if (!this.#closing.signal.aborted) {
-        logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
-        // A broker that is gone cannot report that its partitions have other leaders now: the cluster is asked.
-        await this.#forgetLeaders();
-      }
+      if (!(error instanceof LogUnavailable || error instanceof KafkaRefused)) return this.#fail(error as Error);
+      if (this.#closing.signal.aborted) return;
+      logger.warn({ topic, leader, error: error.message }, 'polling a broker failed');
+      // A broker that is gone cannot report that its partitions have other leaders now: ask the cluster.
+      await this.#forgetLeaders();
     }
   }
 
@@ -174,48 +156,47 @@ export class Fetcher {
     const { topic, headerEncoding, logger, onOutOfRange } = this.#options;
     const { partition, errorCode, highWatermark, bytes } = fetched;
     const reading = this.#readings.get(partition);
-    if (reading === undefined || !ready.includes(reading)) {
-      // It was stopped, and perhaps begun anew, meanwhile.
-      return;
-    }
+    // It may have been stopped meanwhile, and perhaps started again.
+    if (reading === undefined || !ready.includes(reading)) return;
     const { fetchFrom } = reading;
     if (nameOfCode(errorCode) === 'OFFSET_OUT_OF_RANGE') {
       reading.fetchFrom = await onOutOfRange(partition, fetchFrom);
-      return;
-    }
-    assertAccepted(`fetching ${topic}/${partition}`, errorCode);
-    reading.highWatermark = highWatermark;
-    if (bytes.length === 0) {
-      return;
-    }
-    const { records, nextOffset, unreadable } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
-    if (nextOffset === fetchFrom) {
-      throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
-    }
-    if (unreadable === undefined) {
-      reading.queue.push({ records, fromOffset: fetchFrom, nextOffset });
-    } else if (reading.suspectAt === fetchFrom) {
-      reading.queue.push({ records: [], fromOffset: fetchFrom, nextOffset, unreadable });
     } else {
-      const { baseOffset, reason } = unreadable;
-      logger.warn({ topic, partition, baseOffset, reason }, 'a batch cannot be decoded, it is fetched again');
-      reading.suspectAt = fetchFrom;
-      return;
+      assertAccepted(`fetching ${topic}/${partition}`, errorCode);
+      reading.highWatermark = highWatermark;
+      if (bytes.length === 0) return;
+      const { records, nextOffset } = decodeBatches(topic, fetched, fetchFrom, headerEncoding);
+      if (nextOffset === fetchFrom) {
+        throw unavailable(`a fetch of ${topic}/${partition} from ${fetchFrom} holds no whole batch`);
+      }
+      const unreadable = records[0]?.unreadable;
+      if (unreadable !== undefined && reading.suspectAt !== fetchFrom) {
+        logger.warn({ topic, partition, fetchFrom, unreadable }, 'fetching a batch again that cannot be decoded');
+        reading.suspectAt = fetchFrom;
+        return;
+      }
+      reading.ahead = [...reading.ahead, ...records];
+      reading.fetchFrom = nextOffset;
+      reading.aheadBytes += bytes.length;
     }
-    reading.fetchFrom = nextOffset;
-    reading.aheadBytes += bytes.length;
-    reading.handling ??= this.#handleQueue(reading);
+    reading.handling ??= this.#handleAhead(reading);
   }
 
-  async #handleQueue(reading: Reading): Promise<void> {
-    const take = () => takeRange(reading.queue, this.#options.recordsMax);
+  async #handleAhead(reading: Reading): Promise<void> {
+    const { recordsMax, handle } = this.#options;
+    const { partition } = reading;
     try {
-      for (let next = take(); next !== undefined; next = take()) {
-        if (reading.queue.length === 0) {
+      while (reading.handFrom !== reading.fetchFrom && this.#readings.get(partition) === reading) {
+        const { ahead, handFrom: fromOffset } = reading;
+        const records = ahead.length > recordsMax ? ahead.slice(0, recordsMax) : ahead;
+        const nextOffset = ahead[recordsMax]?.offset ?? reading.fetchFrom;
+        reading.ahead = ahead.slice(recordsMax);
+        reading.handFrom = nextOffset;
+        if (reading.ahead.length === 0) {
           reading.aheadBytes = 0;
           this.#poll();
         }
-        await this.#options.handle(reading.partition, next);
+        await handle(partition, { records, fromOffset, nextOffset });
       }
     } catch (error) {
       this.#fail(error as Error);
@@ -225,35 +206,14 @@ export class Fetcher {
   }
 
   #fail(error: Error): void {
-    if (!this.#closing.signal.aborted) {
-      this.#closing.abort();
-      this.#options.onFatal(error);
-    }
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    this.#options.onFatal(error);
   }
 }
-
-const UNKNOWN_LEADER = -1;
 
 /** A response is filled in the order of the request: each poll begins with another partition. */
 function rotate<T>(items: readonly T[]): readonly T[] {
   const first = Math.floor(Math.random() * items.length);
   return [...items.slice(first), ...items.slice(0, first)];
-}
-
-/** What came first, at most so many records, as one range. */
-function takeRange(queue: RecordRange[], recordsMax: number): RecordRange | undefined {
-  const [first] = queue;
-  if (first === undefined || first.unreadable !== undefined) return queue.shift();
-  const records: StoredRecord[] = [];
-  let nextOffset = first.fromOffset;
-  for (let next = queue[0]; next !== undefined && next.unreadable === undefined; [next] = queue) {
-    const room = recordsMax - records.length;
-    if (room === 0) break;
-    records.push(...next.records.slice(0, room));
-    const behind = next.records[room];
-    nextOffset = behind?.offset ?? next.nextOffset;
-    queue.shift();
-    if (behind !== undefined) queue.unshift({ ...next, records: next.records.slice(room), fromOffset: nextOffset });
-  }
-  return { records, fromOffset: first.fromOffset, nextOffset };
 }

@@ -25,6 +25,7 @@ interface FetchResponse {
 
 const PARTITION_BYTES_MAX = 1024 * 1024;
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
+const { READ_COMMITTED } = FetchIsolationLevels;
 
 /** The library decodes a response at once, and fails as a whole where one record batch in it cannot be decoded. */
 const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, FetchResponse>(
@@ -35,7 +36,7 @@ const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, FetchRespo
 );
 
 /**
- * One fetch of what is committed, from one broker; the record batches stay undecoded.
+ * Fetches what is committed from one broker; the record batches stay undecoded.
  * @param waitMs how long the broker may wait where there is nothing new
  */
 export async function fetchOnce(
@@ -45,28 +46,13 @@ export async function fetchOnce(
   waitMs: number,
   deadline: Deadline,
 ): Promise<readonly FetchedPartition[]> {
-  const asked = partitions.map(({ partition, from }) => ({
-    partition,
-    currentLeaderEpoch: -1,
-    fetchOffset: from,
-    lastFetchedEpoch: -1,
-    partitionMaxBytes: PARTITION_BYTES_MAX,
-  }));
+  const asked = partitions.map(({ partition, from: fetchOffset }) => {
+    const epochs = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 };
+    return { partition, fetchOffset, partitionMaxBytes: PARTITION_BYTES_MAX, ...epochs };
+  });
   const topics = [{ topicId: topic, partitions: asked }];
-  const { READ_COMMITTED } = FetchIsolationLevels;
-  const answer = await broker.call(
-    fetchApi,
-    deadline,
-    waitMs,
-    1,
-    RESPONSE_BYTES_MAX,
-    READ_COMMITTED,
-    0,
-    -1,
-    topics,
-    [],
-    '',
-  );
+  const bounds = [waitMs, 1, RESPONSE_BYTES_MAX] as const;
+  const answer = await broker.call(fetchApi, deadline, ...bounds, READ_COMMITTED, 0, -1, topics, [], '');
   assertAccepted(`fetching ${topic}`, answer.errorCode);
   return answer.partitions;
 }

@@ -46,11 +46,11 @@ describe('following a topic', () => {
   test('control records and aborted transactions do not hold it up', async () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
-    await appender.appendAtomically([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
+    await appender.append([recordOf(topic, 0, 'a'), recordOf(topic, 1, 'b')]);
     await appender
-      .appendAtomically([recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))])
+      .append([recordOf(topic, 0, 'gone'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))])
       .catch(() => undefined);
-    await appender.appendAtomically([recordOf(topic, 1, 'c')]);
+    await appender.append([recordOf(topic, 1, 'c')]);
     const positions = new Map<number, bigint>();
     const seen: string[] = [];
     const following = log.followTopic({

@@ -17,10 +17,7 @@ export interface FollowerParts {
   readonly endOffsets: ReadOffsets;
 }
 
-/**
- * Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. There is no
- * consumer group, so none has to be waited for and none is left behind.
- */
+/** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
 export class TopicFollower implements Following {
   readonly #options: FollowOptions;
   readonly #parts: FollowerParts;
@@ -43,7 +40,10 @@ export class TopicFollower implements Following {
       headerEncoding: options.headerEncoding ?? 'utf8',
       recordsMax: options.recordsMax ?? RECORDS_MAX,
       handle: (partition, range) => this.#handle(partition, range),
-      onOutOfRange: (partition, offset) => this.#firstStored(partition, offset),
+      onOutOfRange: async (partition, offset) => {
+        const first = await parts.firstOffsets(options.topic, ASK_TIMEOUT_MS);
+        return this.#nextStored(partition, offset, first[partition] ?? 0n);
+      },
       onFatal: (error) => this.#fail(error),
     });
     this.#beginning = this.#begin();
@@ -63,65 +63,65 @@ export class TopicFollower implements Following {
   async #begin(): Promise<void> {
     const { topic } = this.#options;
     const { logger, firstOffsets, endOffsets } = this.#parts;
-    let reason: string | undefined;
-    for (; !this.#stopping.signal.aborted; await pause(RETRY_PAUSE_MS, this.#stopping.signal)) {
+    const { signal } = this.#stopping;
+    for (let tries = 0; !signal.aborted; tries += 1) {
       try {
         const first = await firstOffsets(topic, ASK_TIMEOUT_MS);
         const ends = await endOffsets(topic, ASK_TIMEOUT_MS);
-        if (reason !== undefined) logger.info({ topic }, 'the topic can be read now');
         return this.#start(first, ends);
       } catch (error) {
-        if (reason === undefined && !this.#stopping.signal.aborted) {
-          reason = (error as Error).message;
-          logger.warn({ topic, error: reason }, 'a topic cannot be read yet: it is tried until it can');
-        }
+        const reason = (error as Error).message;
+        if (tries === 0 && !signal.aborted) logger.warn({ topic, error: reason }, 'a topic cannot be read yet');
       }
+      await pause(RETRY_PAUSE_MS, signal);
     }
   }
 
   #start(first: readonly bigint[], ends: readonly bigint[]): void {
+    const { from } = this.#options;
+    const wanted = from === 'beginning' ? first : from === 'end' ? ends : from;
     try {
-      this.#positions = startOffsets(this.#options, first, ends);
+      this.#positions = first.map((stored, partition) => {
+        const offset = wanted[partition] ?? ends[partition] ?? 0n;
+        return offset < stored ? this.#nextStored(partition, offset, stored) : offset;
+      });
     } catch (error) {
       return this.#fail(error as Error);
     }
     this.#ends = ends;
-    const { from } = this.#options;
     if (!this.#stopping.signal.aborted) {
-      this.#positions.forEach((offset, partition) => {
-        if (typeof from === 'string' || from[partition] !== undefined) this.#fetcher.start(partition, offset);
-      });
+      for (const [partition, offset] of this.#positions.entries()) {
+        if (wanted[partition] !== undefined) this.#fetcher.start(partition, offset);
+      }
     }
     this.#checkCaughtUp();
   }
 
-  async #handle(partition: number, { records, nextOffset, unreadable }: RecordRange): Promise<void> {
-    if (unreadable !== undefined) {
-      const { bytes: _, ...described } = unreadable;
-      this.#parts.logger.error(described, 'an unreadable batch was passed over');
+  async #handle(partition: number, { records, nextOffset }: RecordRange): Promise<void> {
+    const { topic, onRecords, onPosition } = this.#options;
+    for (const { offset, unreadable } of records) {
+      if (unreadable === undefined) continue;
+      const place = { topic, partition, offset, nextOffset };
+      this.#parts.logger.error({ ...place, reason: unreadable }, 'an unreadable batch was passed over');
     }
-    if (records.length > 0) {
-      await this.#options.onRecords(partition, records);
-    }
-    this.#advance(partition, nextOffset);
-  }
-
-  async #firstStored(partition: number, offset: bigint): Promise<bigint> {
-    const { topic, isGapless } = this.#options;
-    const { logger, firstOffsets } = this.#parts;
-    const start = (await firstOffsets(topic, ASK_TIMEOUT_MS))[partition] ?? 0n;
-    if (isGapless) {
-      assertStored(topic, partition, offset, start);
-    }
-    logger.warn({ topic, partition, offset, start }, 'the offset is not stored any more: going on from the first');
-    this.#advance(partition, start);
-    return start;
-  }
-
-  #advance(partition: number, nextOffset: bigint): void {
+    const readable = records.filter(({ unreadable }) => unreadable === undefined);
+    if (readable.length > 0) await onRecords(partition, readable);
     this.#positions[partition] = nextOffset;
-    this.#options.onPosition?.(partition, nextOffset);
+    onPosition?.(partition, nextOffset);
     this.#checkCaughtUp();
+  }
+
+  /** The offset to go on from where one is wanted that the log does not hold (any more). Throws RecordsDeleted. */
+  #nextStored(partition: number, wanted: bigint, first: bigint): bigint {
+    const { topic, isGapless } = this.#options;
+    if (isGapless && first > wanted) {
+      throw new RecordsDeleted(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
+    }
+    this.#parts.logger.warn(
+      { topic, partition, offset: wanted, first },
+      'an offset is not stored: skipping to the first',
+    );
+    return first;
   }
 
   #checkCaughtUp(): void {
@@ -135,31 +135,5 @@ export class TopicFollower implements Following {
     const { topic, onFatal } = this.#options;
     this.#parts.logger.error({ topic, error: error.message, stack: error.stack }, 'following a topic has stopped');
     onFatal?.(error);
-  }
-}
-
-function startOffsets(
-  { topic, from, isGapless }: FollowOptions,
-  first: readonly bigint[],
-  ends: readonly bigint[],
-): bigint[] {
-  if (from === 'beginning') {
-    return [...first];
-  }
-  if (from === 'end') {
-    return [...ends];
-  }
-  return first.map((stored, partition) => {
-    const wanted = from[partition] ?? ends[partition] ?? 0n;
-    if (isGapless) {
-      assertStored(topic, partition, wanted, stored);
-    }
-    return wanted > stored ? wanted : stored;
-  });
-}
-
-function assertStored(topic: string, partition: number, wanted: bigint, first: bigint): void {
-  if (first > wanted) {
-    throw new RecordsDeleted(`${topic}/${partition} is stored from offset ${first} on, and ${wanted} is wanted`);
   }
 }

@@ -1,7 +1,6 @@
 import { pause } from '../cluster/deadline.js';
 import { FatalError, LogUnavailable, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, Logger, StoredRecord } from '../log.js';
-import type { UnreadableBatch } from './decode-batches.js';
 import type { RecordRange } from './fetch-partitions.js';
 import type { Park } from './park-records.js';
 
@@ -11,8 +10,7 @@ const RETRY_DELAY_MS_MAX = 5_000;
 
 /**
  * A partition that this process owns, from its assignment to its revocation. It decides what each failure means: retry
- * (the partition waits, nothing is skipped), park (the record or the unreadable batch alone is set aside), or stop
- * (throws FatalError).
+ * (the partition waits, nothing is skipped), park (only the record is set aside), or stop (throws FatalError).
  */
 export class OwnedPartition<T> {
   readonly partition: number;
@@ -26,7 +24,7 @@ export class OwnedPartition<T> {
   readonly #untilRevoked = new Promise<void>((resolve) => {
     this.#revoked.signal.addEventListener('abort', () => resolve(), { once: true });
   });
-  #isStale = false;
+  #isLost = false;
 
   constructor(partition: number, options: ConsumeOptions<T>, parts: { logger: Logger; park: Park }) {
     this.partition = partition;
@@ -34,9 +32,9 @@ export class OwnedPartition<T> {
     this.#parts = parts;
   }
 
-  /** What is under way may end, but is not tried again. `isLost`: it may belong to another already, and must not commit. */
+  /** Lets the handler end, but not try again. If the partition is lost, another process may own it: nothing may be committed. */
   revoke(isLost: boolean): void {
-    this.#isStale ||= isLost;
+    this.#isLost ||= isLost;
     this.#revoked.abort();
   }
 
@@ -46,44 +44,38 @@ export class OwnedPartition<T> {
 
   /** Asks the store where to go on. */
   async seek(): Promise<void> {
-    await this.#insist(async () => {
+    await this.#retryUntilRevoked(async () => {
       this.position = await this.#options.positionOf(this.partition);
     });
   }
 
-  /** Hands the records over, and moves the position. Where the partition is revoked first, its next owner does. */
-  async handle({ records, fromOffset, nextOffset, unreadable }: RecordRange): Promise<void> {
+  /** Hands the records over, and moves the position. If the partition is revoked first, its next owner does. */
+  async handle({ records, fromOffset, nextOffset }: RecordRange): Promise<void> {
     const { partition } = this;
+    const { topic, decode, handleBatch } = this.#options;
     if (this.position !== fromOffset) {
-      throw new FatalError(
-        `${this.#options.topic}/${partition} was read from ${fromOffset}, not from ${this.position}`,
-      );
-    }
-    if (unreadable !== undefined) {
-      const { reason } = unreadable;
-      if (!(await this.#insist(() => this.#park(asRecord(unreadable), reason)))) return;
+      throw new FatalError(`${topic}/${partition} was read from ${fromOffset}, not from ${this.position}`);
     }
     const readable: T[] = [];
     for (const record of records) {
       try {
-        readable.push(this.#options.decode(record));
+        if (record.unreadable !== undefined) throw new PoisonRecord(record.unreadable);
+        readable.push(decode(record));
       } catch (error) {
         if (!(error instanceof PoisonRecord)) throw error;
-        if (!(await this.#insist(() => this.#park(record, error.message)))) return;
+        if (!(await this.#retryUntilRevoked(() => this.#park(record, error.message)))) return;
       }
     }
     const batch = { partition, records: readable, fromOffset, nextOffset };
-    const isHandled = await this.#insist(() => this.#options.handleBatch(batch, this.#context));
-    if (isHandled && !this.#isStale) {
-      this.position = nextOffset;
-    }
+    const isHandled = await this.#retryUntilRevoked(() => handleBatch(batch, this.#context));
+    if (isHandled && !this.#isLost) this.position = nextOffset;
   }
 
   /**
-   * Does the work, again and again while it fails retryably. False when the partition was revoked first. Throws
-   * FatalError, also where an error that nobody expects does not go away.
+   * Repeats the work while it fails in a way that can be retried. False when the partition was revoked first. Throws FatalError,
+   * also after several unexpected errors.
    */
-  async #insist(work: () => Promise<void>): Promise<boolean> {
+  async #retryUntilRevoked(work: () => Promise<void>): Promise<boolean> {
     const { topic } = this.#options;
     const { partition, position } = this;
     let unexpected = 0;
@@ -93,12 +85,8 @@ export class OwnedPartition<T> {
         this.retrying = undefined;
         return true;
       } catch (error) {
-        if (error instanceof FatalError) {
-          throw error;
-        }
-        if (this.isRevoked) {
-          return false;
-        }
+        if (error instanceof FatalError) throw error;
+        if (this.isRevoked) return false;
         const reason = error instanceof Error ? error.message : String(error);
         unexpected += error instanceof RetryableError || error instanceof LogUnavailable ? 0 : 1;
         if (unexpected > UNEXPECTED_ERRORS_MAX) {
@@ -109,7 +97,7 @@ export class OwnedPartition<T> {
         this.#parts.logger.warn({ topic, partition, position, reason, delayMs }, 'a partition waits to be retried');
       }
       await pause(delayMs, this.#revoked.signal);
-      // What failed may have been taken over, and is not taken back.
+      // After a failure another process may own the partition: do not take it back.
       await Promise.race([this.#options.confirmed?.(), this.#untilRevoked]);
     }
     return false;
@@ -117,9 +105,7 @@ export class OwnedPartition<T> {
 
   readonly #context: BatchContext = {
     assertOwned: () => {
-      if (this.#isStale) {
-        throw new RetryableError(`${this.#options.topic}/${this.partition} is another process's now`);
-      }
+      if (this.#isLost) throw new RetryableError(`another process owns ${this.#options.topic}/${this.partition} now`);
     },
     park: (record, reason) => this.#park(record, reason),
   };
@@ -130,10 +116,4 @@ export class OwnedPartition<T> {
     this.#parts.logger.error({ topic, partition, offset, reason }, 'a record was parked');
     this.#options.onParked?.(record, reason);
   }
-}
-
-/** A batch that cannot be decoded, as a record: its bytes are the value, `parked-next-offset` is where it ends. */
-function asRecord({ topic, partition, baseOffset, nextOffset, bytes }: UnreadableBatch): StoredRecord {
-  const headers = { 'parked-next-offset': String(nextOffset) };
-  return { topic, partition, offset: baseOffset, timestampMs: 0, key: '', value: bytes, headers };
 }

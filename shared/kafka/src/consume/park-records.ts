@@ -8,10 +8,10 @@ const REASON_CHARACTERS_MAX = 1_000;
 export type Park = (record: StoredRecord, reason: string) => Promise<void>;
 
 /**
- * Writes to the parked topic what can never be handled: same key, value and headers, and where it came from in
- * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. What is too large with these headers is parked
- * without its value (`parked-value-omitted`), and at last without its key and its own headers too
- * (`parked-headers-omitted`): nothing is too large to be set aside.
+ * Writes records that can never be handled to the parked topic: same key, value and headers, with their origin in
+ * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. A record that is too large with these headers is
+ * parked without its value (`parked-value-omitted`), and at last without its key and its own headers
+ * (`parked-headers-omitted`), so that every record can be parked.
  */
 export function parkIn(
   parkedTopic: string,
@@ -34,18 +34,13 @@ export function parkIn(
       { ...place, key, value: null, headers: { ...headers, ...omitted } },
       { ...place, key: '', value: null, headers: { ...omitted, 'parked-headers-omitted': 'true' } },
     ];
-    let tooLarge: RecordTooLarge | undefined;
-    for (const parked of forms) {
+    for (const [index, form] of forms.entries()) {
       try {
-        await appender.append([parked]);
+        await appender.append([form]);
         return;
       } catch (error) {
-        if (!(error instanceof RecordTooLarge)) {
-          throw error;
-        }
-        tooLarge = error;
+        if (!(error instanceof RecordTooLarge) || index === forms.length - 1) throw error;
       }
     }
-    throw tooLarge;
   };
 }

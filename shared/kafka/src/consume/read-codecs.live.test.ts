@@ -28,7 +28,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('what a topic keeps as %s 
   const appender = log.createAppender();
   const keys = Array.from({ length: 500 }, (_, n) => `${n}`);
   await appender.append(keys.map((key) => recordOf(topic, 0, key, `${key}:${'x'.repeat(200)}`)));
-  await appender.appendAtomically([recordOf(topic, 0, 'last')]);
+  await appender.append([recordOf(topic, 0, 'last')]);
   expect(await storedCodec(topic)).toBe(compressionsAlgorithms[codec].bitmask);
   const [values = []] = await readAll(log, topic);
   expect(values.map((value) => value.split(':')[0])).toEqual([...keys, 'last']);

@@ -52,8 +52,8 @@ test('a batch that cannot be decoded is parked as a whole, and every reader goes
     await following.stop();
     expect(followed).toEqual(['a', 'b', 'e', 'g']);
     expect(passed).toMatchObject([
-      { topic, partition: 0, baseOffset: 2n, nextOffset: 4n },
-      { topic, partition: 0, baseOffset: 5n, nextOffset: 6n },
+      { topic, partition: 0, offset: 2n, nextOffset: 4n },
+      { topic, partition: 0, offset: 5n, nextOffset: 6n },
     ]);
 
     let position = 0n;

@@ -14,8 +14,7 @@ describe('encoding a record batch', () => {
     }));
     const head = {
       firstSequence: 12,
-      producerId: 1n,
-      producerEpoch: 0,
+      producer: { id: 1n, epoch: 0 },
       isTransactional: false,
       timestampMs: 1_700_000_000_123,
     };

@@ -1,14 +1,22 @@
 import { crc32c } from '@platformatic/kafka';
 import type { LogRecord } from '../log.js';
 
+/** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
+export interface ProducerId {
+  readonly id: bigint;
+  readonly epoch: number;
+}
+
 /** What a record batch holds besides its records. */
 export interface BatchHead {
+  readonly producer: ProducerId;
   readonly firstSequence: number;
-  readonly producerId: bigint;
-  readonly producerEpoch: number;
   readonly isTransactional: boolean;
   readonly timestampMs: number;
 }
+
+/** The head of batches without a producer id: one that is sent again may be stored twice. */
+export const NO_PRODUCER = { producer: { id: -1n, epoch: -1 }, firstSequence: -1 };
 
 const HEADER_BYTES = 61;
 const TRANSACTIONAL = 0x10;
@@ -31,15 +39,15 @@ export function encodeBatch(records: readonly LogRecord[], head: BatchHead): Buf
   bytes.writeInt32BE(records.length - 1, 23);
   bytes.writeBigInt64BE(BigInt(head.timestampMs), 27);
   bytes.writeBigInt64BE(BigInt(head.timestampMs), 35);
-  bytes.writeBigInt64BE(head.producerId, 43);
-  bytes.writeInt16BE(head.producerEpoch, 51);
+  bytes.writeBigInt64BE(head.producer.id, 43);
+  bytes.writeInt16BE(head.producer.epoch, 51);
   bytes.writeInt32BE(head.firstSequence, 53);
   bytes.writeInt32BE(records.length, 57);
   bytes.writeUInt32BE(crc32c(bytes.subarray(CRC_COVERS_FROM, end)), 17);
   return bytes.subarray(0, end);
 }
 
-/** At least what the record takes inside a record batch. */
+/** A bound on what the record takes inside a record batch. */
 export function bytesOf(record: LogRecord): number {
   let bytes = RECORD_OVERHEAD_BYTES + Buffer.byteLength(record.key) + (record.value?.length ?? 0);
   for (const name in record.headers) {
@@ -48,7 +56,7 @@ export function bytesOf(record: LogRecord): number {
   return bytes;
 }
 
-/** The body is written behind room for the longest length, and moved to the end of its own. */
+/** Writes the body behind room for the longest length, and moves it to the end of its own. */
 function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number): number {
   const body = start + VARINT_BYTES_MAX;
   let at = bytes.writeInt8(0, body);

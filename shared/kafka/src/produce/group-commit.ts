@@ -1,21 +1,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Cluster } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, pause, retryUntil } from '../cluster/deadline.js';
+import { type Deadline, deadlineIn, pause } from '../cluster/deadline.js';
 import { PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, Appender, AppenderOptions, Logger, LogRecord } from '../log.js';
-import { bytesOf } from './encode-batch.js';
-import { type ProducerId, placeOf, sequenceAfter, takeProducerId } from './produce-request.js';
-import { BatchStore } from './store-batches.js';
+import { bytesOf, NO_PRODUCER } from './encode-batch.js';
+import { BatchStore, placeOf } from './store-batches.js';
 import { Transactor } from './transactions.js';
 
 const BATCH_OVERHEAD_BYTES = 128;
 const BATCH_BYTES_MAX = 900_000;
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const RETRY_PAUSE_MS = 50;
-const ATTEMPT_MS_MIN = 500;
 const DEFAULTS: Required<AppenderOptions> = { lingerMs: 2, timeoutMs: 5_000 };
-/** Of an id without transactions the broker asks for one as well. */
-const IDEMPOTENT = { transactionalId: null, timeoutMs: 60_000 };
 
 export interface AppenderParts {
   readonly cluster: Cluster;
@@ -32,24 +28,21 @@ interface Call {
   readonly refuse: (error: unknown) => void;
 }
 
-/** The appends to one partition: one batch at a time, so that its sequence is always known. */
+/** The calls for one partition: one batch at a time, so that records keep the order of the calls. */
 interface Lane {
   readonly topic: string;
   readonly partition: number;
   readonly waiting: Call[];
   working: Promise<void> | undefined;
-  /** Given up after whatever is not acknowledged, since the next sequence under it is not known then. */
-  producer: ProducerId | undefined;
-  nextSequence: number;
 }
 
 /**
- * Group commit. Calls that arrive within `lingerMs` after others, or while the last batch of their partition or the last
- * request of its broker is under way, are gathered into one batch. One that comes after an idle time waits for nothing. Records of a partition keep the order of the calls, and the
- * records of one call always lie in one batch.
+ * Group commit. A call after an idle time is sent at once. Calls that arrive within `lingerMs` after it, or while a batch of
+ * their partition or a request to their broker is in flight, share a batch. Records of a partition keep the order of the
+ * calls, and the records of one call always lie in one batch. A call for several partitions is a transaction.
  *
- * After a call was refused nothing of it is sent any more. What remains is a request that the broker has already
- * received: it may still be stored after the answer.
+ * Nothing is sent after a call has failed, but the broker may still store a request that it has received. Batches have no
+ * producer id: one that is sent again after an unknown outcome may be stored twice.
  */
 export class GroupCommit implements Appender {
   readonly #parts: AppenderParts;
@@ -69,48 +62,16 @@ export class GroupCommit implements Appender {
     this.#transactor = this.#openTransactor();
   }
 
-  readonly append = (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
+  readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     const [first] = records;
-    if (first === undefined) {
-      return Promise.resolve([]);
-    }
-    const bytes = sizeOf(records, first);
-    if (bytes > BATCH_BYTES_MAX) {
-      const message = `${records.length} records of ${bytes} bytes do not fit into a batch of ${BATCH_BYTES_MAX}`;
-      return Promise.reject(new RecordTooLarge(message));
-    }
-    if (this.#isClosed || this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
-      const waiting = `${this.#waitingBytes} bytes are already waiting for Kafka`;
-      return Promise.reject(unavailable(this.#isClosed ? 'the appender is closed' : waiting));
-    }
-    this.#waitingBytes += bytes;
-    const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<readonly AppendedAt[]>();
-    const lane = this.#laneOf(first);
-    lane.waiting.push({ records, bytes, deadline: deadlineIn(this.#options.timeoutMs), answer, refuse });
-    lane.working ??= this.#work(lane);
-    return promise;
+    if (first === undefined) return [];
+    if (this.#isClosed) throw unavailable('the appender is closed');
+    const { topic, partition } = first;
+    const isOfOne = records.every((record) => record.partition === partition && record.topic === topic);
+    return isOfOne ? this.#appendBatch(first, records) : this.#appendTransaction(records);
   };
 
-  readonly appendAtomically = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
-    if (this.#isClosed) {
-      throw unavailable('the appender is closed');
-    }
-    const transactor = this.#transactor;
-    try {
-      return await transactor.appendAtomically(records);
-    } catch (error) {
-      if (!(error instanceof PublisherFenced)) {
-        throw error;
-      }
-      // Nobody else has this id: the broker itself ended a transaction that took too long, and the id is taken anew.
-      if (this.#transactor === transactor) {
-        this.#transactor = this.#openTransactor();
-      }
-      throw unavailable(error.message, error);
-    }
-  };
-
-  /** Of `append`, for tests: produce requests and record batches that were sent. */
+  /** For tests: produce requests and record batches that were sent. */
   get counts(): { readonly requests: number; readonly batches: number } {
     return this.#store.counts;
   }
@@ -119,6 +80,34 @@ export class GroupCommit implements Appender {
     this.#isClosed = true;
     await Promise.all([this.#transactor.close(), ...Array.from(this.#lanes.values(), ({ working }) => working)]);
   };
+
+  #appendBatch(first: LogRecord, records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
+    const bytes = records.reduce((sum, record) => sum + bytesOf(record), BATCH_OVERHEAD_BYTES);
+    if (bytes > BATCH_BYTES_MAX) {
+      throw new RecordTooLarge(`${records.length} records of ${bytes} bytes do not fit into ${BATCH_BYTES_MAX}`);
+    }
+    if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+      throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
+    }
+    this.#waitingBytes += bytes;
+    const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<readonly AppendedAt[]>();
+    const lane = this.#laneOf(first);
+    lane.waiting.push({ records, bytes, deadline: deadlineIn(this.#options.timeoutMs), answer, refuse });
+    lane.working ??= this.#work(lane);
+    return promise;
+  }
+
+  async #appendTransaction(records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
+    const transactor = this.#transactor;
+    try {
+      return await transactor.publish(records);
+    } catch (error) {
+      if (!(error instanceof PublisherFenced)) throw error;
+      // Nobody else has this id: the broker has ended a transaction that took too long. Take the id anew.
+      if (this.#transactor === transactor) this.#transactor = this.#openTransactor();
+      throw unavailable(error.message, error);
+    }
+  }
 
   #openTransactor(): Transactor {
     const { transactions, transactionalId } = this.#parts;
@@ -129,7 +118,7 @@ export class GroupCommit implements Appender {
     const place = placeOf(topic, partition);
     let lane = this.#lanes.get(place);
     if (lane === undefined) {
-      lane = { topic, partition, waiting: [], working: undefined, producer: undefined, nextSequence: 0 };
+      lane = { topic, partition, waiting: [], working: undefined };
       this.#lanes.set(place, lane);
     }
     return lane;
@@ -144,7 +133,7 @@ export class GroupCommit implements Appender {
     lane.working = undefined;
   }
 
-  /** Whoever begins in this turn, or while it is too soon after the last time, goes along. */
+  /** Ends after this turn, or `lingerMs` after the last time: all lanes that begin meanwhile share it. */
   async #gather(): Promise<void> {
     const leftMs = this.#begunAtMs + this.#options.lingerMs - performance.now();
     await (leftMs > 0 ? pause(leftMs) : nextTurn());
@@ -154,50 +143,25 @@ export class GroupCommit implements Appender {
 
   /** Stores the first calls of a queue, which may grow until the request is sent, as one batch. */
   async #storeNext(lane: Lane, queue: Call[], deadline: Deadline): Promise<void> {
+    const { topic, partition } = lane;
     const calls: Call[] = [];
+    const pack = () => {
+      if (calls.length === 0) calls.push(...takeBatch(queue));
+      return { ...NO_PRODUCER, records: calls.flatMap(({ records }) => records) };
+    };
     try {
-      lane.producer ??= await this.#takeProducerId(deadline);
-      const { topic, partition, producer, nextSequence: firstSequence } = lane;
-      const pack = () => {
-        if (calls.length === 0) {
-          calls.push(...takeBatch(queue));
-        }
-        return { producer, firstSequence, records: calls.flatMap(({ records }) => records) };
-      };
-      const baseOffset = await this.#store.store(topic, partition, deadline, pack);
-      lane.nextSequence = sequenceAfter(firstSequence, this.#answer(partition, calls, baseOffset));
+      let offset = await this.#store.store(topic, partition, deadline, pack);
+      for (const { records, bytes, answer } of calls) {
+        this.#waitingBytes -= bytes;
+        const base = offset;
+        answer(records.map((_, index) => ({ partition, offset: base + BigInt(index) })));
+        offset += BigInt(records.length);
+      }
     } catch (error) {
-      lane.producer = undefined;
-      lane.nextSequence = 0;
-      if (!(error instanceof RecordTooLarge && calls.length > 1)) {
-        this.#refuse(lane, calls.length === 0 ? takeLate(queue) : calls, error as Error);
-        return;
-      }
-      for (const call of calls) {
-        await this.#storeNext(lane, [call], call.deadline);
-      }
+      if (error instanceof RecordTooLarge && calls.length > 1) {
+        for (const call of calls) await this.#storeNext(lane, [call], call.deadline);
+      } else this.#refuse(lane, calls.length === 0 ? takeLate(queue) : calls, error as Error);
     }
-  }
-
-  #takeProducerId(deadline: Deadline): Promise<ProducerId> {
-    const { cluster } = this.#parts;
-    const take = async () =>
-      takeProducerId(await cluster.anyBroker(deadline), deadline.half(ATTEMPT_MS_MIN), IDEMPOTENT);
-    return retryUntil(deadline, RETRY_PAUSE_MS, take).catch((error: unknown) => {
-      throw unavailable('Kafka gave no producer id', error);
-    });
-  }
-
-  /** How many records they have. */
-  #answer(partition: number, calls: readonly Call[], baseOffset: bigint): number {
-    let count = 0;
-    for (const { records, bytes, answer } of calls) {
-      const first = baseOffset + BigInt(count);
-      this.#waitingBytes -= bytes;
-      answer(records.map((_, index) => ({ partition, offset: first + BigInt(index) })));
-      count += records.length;
-    }
-    return count;
   }
 
   #refuse({ topic, partition }: Lane, calls: readonly Call[], error: Error): void {
@@ -209,7 +173,7 @@ export class GroupCommit implements Appender {
   }
 }
 
-/** As many calls, in their order, as fit into one batch. */
+/** Takes as many calls, in their order, as fit into one batch. */
 function takeBatch(queue: Call[]): readonly Call[] {
   let bytes = 0;
   const behind = queue.findIndex((call, index) => {
@@ -219,19 +183,8 @@ function takeBatch(queue: Call[]): readonly Call[] {
   return queue.splice(0, behind < 0 ? queue.length : behind);
 }
 
-/** The first call, whose time is over, and those behind it that have no time for another try. */
+/** Takes the first call, whose time is over, and those behind it that have no time for another try. */
 function takeLate(queue: Call[]): readonly Call[] {
   const behind = queue.findIndex(({ deadline }, index) => index > 0 && deadline.leftMs() >= RETRY_PAUSE_MS);
   return queue.splice(0, behind < 0 ? queue.length : behind);
-}
-
-function sizeOf(records: readonly LogRecord[], first: LogRecord): number {
-  let bytes = BATCH_OVERHEAD_BYTES;
-  for (const record of records) {
-    if (record.topic !== first.topic || record.partition !== first.partition) {
-      throw new TypeError('append takes records of one partition; use appendAtomically for several');
-    }
-    bytes += bytesOf(record);
-  }
-  return bytes;
 }

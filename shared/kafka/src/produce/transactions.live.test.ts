@@ -42,7 +42,7 @@ describe('publishing', () => {
   test('records of several partitions are stored in one transaction, each in its order and at the offset of the answer', async () => {
     const topic = await makeTopic(log, 3);
     const appender = log.createAppender();
-    const at = await appender.appendAtomically(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
+    const at = await appender.append(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
     expect(await readAll(log, topic)).toEqual([['a', 'd'], ['b'], ['c']]);
     const offsets = [0n, 0n, 0n, 1n];
     expect(at).toEqual(offsets.map((offset, n) => ({ partition: n % 3, offset })));
@@ -52,9 +52,9 @@ describe('publishing', () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
     await expect(
-      appender.appendAtomically([recordOf(topic, 0, 'good'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))]),
+      appender.append([recordOf(topic, 0, 'good'), recordOf(topic, 1, 'bad', 'x'.repeat(4_000))]),
     ).rejects.toThrow('too large');
-    await appender.appendAtomically([recordOf(topic, 0, 'next'), recordOf(topic, 1, 'next')]);
+    await appender.append([recordOf(topic, 0, 'next'), recordOf(topic, 1, 'next')]);
     expect(await readAll(log, topic)).toEqual([['next'], ['next']]);
   });
 
@@ -130,14 +130,14 @@ describe('publishing', () => {
     const parts = { cluster, transactions: cluster, transactionalId: topic, logger: quiet };
     const appender = new GroupCommit(parts, { timeoutMs: 60_000 });
     const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
-    await appender.appendAtomically(both('first'));
+    await appender.append(both('first'));
     // What a broker does when it ends a transaction by its timeout: the epoch moves on without the holder.
     await log.createFencedPublisher({ transactionalId: topic }).takeOver();
-    await expect(appender.appendAtomically(both('fenced'))).rejects.toMatchObject({
+    await expect(appender.append(both('fenced'))).rejects.toMatchObject({
       name: 'LogUnavailable',
       mayHaveBeenAppended: false,
     });
-    await appender.appendAtomically(both('next'));
+    await appender.append(both('next'));
     expect(await readAll(log, topic)).toEqual([
       ['first', 'next'],
       ['first', 'next'],

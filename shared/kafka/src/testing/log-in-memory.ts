@@ -187,13 +187,13 @@ export class LogInMemory {
   #openAppender(send: Send): Appender {
     const lost = LogInMemory.losesType;
     const isLost = ({ headers }: LogRecord) => lost !== undefined && headers['ce_type']?.includes(lost) === true;
-    const store = (records: readonly LogRecord[], isWhole: boolean) => {
+    const store = (records: readonly LogRecord[]) => {
       if (records.some(isLost)) return records.map(() => ({ partition: 0, offset: 0n }));
-      return this.store(records, isWhole).map(placeOf);
+      const isTransaction = new Set(records.map(({ partition }) => partition)).size > 1;
+      return this.store(records, isTransaction).map(placeOf);
     };
     return {
-      append: (records) => send('append', () => store(records, false), unavailable),
-      appendAtomically: (records) => send('append', () => store(records, true), unavailable),
+      append: (records) => send('append', () => store(records), unavailable),
       close: async () => undefined,
     };
   }
@@ -245,15 +245,19 @@ export class LogInMemory {
         return records.flatMap(({ partition }) => byPartition.get(partition)?.shift() ?? []);
       },
       publish: async (records) => {
+        const appended: AppendedAt[] = [];
         for (const whole of transactionsOf(records)) {
           const publish = () => {
             assertHolds(own);
-            this.published.push(...this.store(whole, true));
+            const stored = this.store(whole, true);
+            this.published.push(...stored);
+            appended.push(...stored.map(placeOf));
           };
           const publishing = send('publish', publish, unavailable);
           if (LogInMemory.answersTooEarly) publishing.catch(() => undefined);
           else await publishing;
         }
+        return appended;
       },
       close: async () => undefined,
     };

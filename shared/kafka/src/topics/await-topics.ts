@@ -19,12 +19,13 @@ export interface AwaitTopicsOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** Asks the log for its topics until it answers, so that what needs no log can be served without it. */
+/** Asks for the topics until the log answers, so that the service can serve meanwhile what needs no log. */
 export function awaitTopics(
   log: Pick<Log, 'verifyTopics'>,
   { specs, logger, onFatal }: AwaitTopicsOptions,
 ): VerifiedTopics {
   const stopping = new AbortController();
+  const { signal } = stopping;
   let areVerified = false;
 
   async function ask(): Promise<void> {
@@ -38,15 +39,10 @@ export function awaitTopics(
   }
 
   async function goOn(): Promise<void> {
-    while (!(areVerified || stopping.signal.aborted)) {
-      await pause(RETRY_PAUSE_MS, stopping.signal);
-      if (!stopping.signal.aborted) await ask();
-    }
+    for (; !areVerified && !signal.aborted; await pause(RETRY_PAUSE_MS, signal)) await ask();
   }
 
   const firstTry = ask();
-  firstTry.then(goOn).catch((error: Error) => {
-    if (!stopping.signal.aborted) onFatal(error);
-  });
+  firstTry.then(goOn).catch((error: Error) => signal.aborted || onFatal(error));
   return { areVerified: () => areVerified, firstTry, stop: () => stopping.abort() };
 }

@@ -1,7 +1,7 @@
 import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { assertAccepted, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { asResponse, isRefused, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
 
@@ -18,6 +18,7 @@ const settingsReliedOn: ReadonlySet<string> = new Set([
   'compression.type',
   'min.insync.replicas',
 ]);
+const notSeenYet: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION']);
 
 /** A topic as it is in the cluster. */
 interface ActualTopic {
@@ -25,7 +26,7 @@ interface ActualTopic {
   readonly replicas: number;
 }
 
-/** Creates the topics that are missing. One that exists is left as it is, and what differs from its spec is reported. */
+/** Creates the topics that are missing. One that exists is left as it is; what differs from its spec is reported. */
 export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const before = await findTopics(cluster, specs, deadline);
@@ -33,18 +34,13 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const created = missing.length === 0 ? new Set<string>() : await create(cluster, missing, deadline);
   const found = await retryUntil(deadline, RETRY_PAUSE_MS, async () => {
     const seen = await findTopics(cluster, specs, deadline);
-    if (seen.size < specs.length) {
-      throw unavailable('topics were created but are not seen yet');
-    }
+    if (seen.size < specs.length) throw unavailable('topics were created but are not seen yet');
     return seen;
   });
-  const existed = specs.filter(({ name }) => !created.has(name));
-  const differences = await compare(cluster, existed, found, deadline, () => true);
-  return specs.map(({ name }) => ({
-    name,
-    outcome: created.has(name) ? 'created' : 'existed',
-    differences: differences.get(name) ?? [],
-  }));
+  const differences = await compare(cluster, specs, found, deadline);
+  return specs.map(({ name }, index) => {
+    return { name, outcome: created.has(name) ? 'created' : 'existed', differences: differences[index] ?? [] };
+  });
 }
 
 /** Throws TopicMismatch unless every topic has the partitions, and the settings relied on, of its spec. */
@@ -54,29 +50,26 @@ export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]
   const missing = specs.filter(({ name }) => !found.has(name)).map(({ name }) => `topic ${name} is missing`);
   const existing = specs.filter(({ name }) => found.has(name));
   const differences = await compare(cluster, existing, found, deadline, (setting) => settingsReliedOn.has(setting));
-  const differing = [...differences].flatMap(([name, all]) => all.map((one) => `topic ${name} has ${one}`));
+  const differing = existing.flatMap(({ name }, index) => differences[index]?.map((one) => `topic ${name} has ${one}`));
   const problems = [...missing, ...differing];
-  if (problems.length > 0) {
-    throw new TopicMismatch(
-      `${problems.join('; ')}. Create missing topics with \`node services/operator/dist/main.js topics\`. The ` +
-        "partition count of a topic never changes: correct the setting. Correct a topic's settings in Kafka.",
-    );
-  }
+  if (problems.length === 0) return;
+  throw new TopicMismatch(
+    `${problems.join('; ')}. Create missing topics with \`node services/operator/dist/main.js topics\`. The ` +
+      "partition count of a topic never changes: correct the setting. Correct a topic's settings in Kafka.",
+  );
 }
 
 /** How many partitions the topic has. Throws TopicMismatch when it is missing, LogUnavailable without an answer. */
 export async function countPartitions(cluster: Cluster, topic: string, timeoutMs = TIMEOUT_MS): Promise<number> {
   const found = (await findTopics(cluster, [{ name: topic }], deadlineIn(timeoutMs))).get(topic);
-  if (found === undefined) {
-    throw new TopicMismatch(`topic ${topic} is missing`);
-  }
+  if (found === undefined) throw new TopicMismatch(`topic ${topic} is missing`);
   return found.partitions;
 }
 
 /** Those of the topics that exist. */
 async function findTopics(
   cluster: Cluster,
-  topics: readonly { readonly name: string }[],
+  topics: readonly Pick<TopicSpec, 'name'>[],
   deadline: Deadline,
 ): Promise<ReadonlyMap<string, ActualTopic>> {
   const names = topics.map(({ name }) => name);
@@ -90,7 +83,7 @@ async function findTopics(
   );
 }
 
-/** Names of those that were created here, and not by another at the same time. */
+/** Names of those that were created here, and not by another process at the same time. */
 async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: Deadline): Promise<Set<string>> {
   const broker = await cluster.anyBroker(deadline);
   const topics = specs.map(({ name, partitions, replicationFactor, config }) => ({
@@ -100,20 +93,17 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
     assignments: [],
     configs: Object.entries(pinned(config, replicationFactor)).map(([key, value]) => ({ name: key, value })),
   }));
-  const answer = await broker.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
-  const created = new Set<string>();
+  const asked = broker.call(createTopicsV7.api, deadline, topics, TIMEOUT_MS, false);
+  const answer = await asked.catch(asResponse<createTopicsV7.CreateTopicsResponse>);
   for (const { name, errorCode, errorMessage } of answer.topics) {
     const reason = nameOfCode(errorCode);
-    if (errorCode === NO_ERROR) {
-      created.add(name);
-    } else if (reason !== 'TOPIC_ALREADY_EXISTS') {
-      throw new KafkaRefused(`creating topic ${name}${errorMessage ? ` (${errorMessage})` : ''}`, reason);
-    }
+    if (errorCode === NO_ERROR || reason === 'TOPIC_ALREADY_EXISTS') continue;
+    throw new KafkaRefused(`creating topic ${name} (${errorMessage})`, reason);
   }
-  return created;
+  return new Set(answer.topics.flatMap(({ name, errorCode }) => (errorCode === NO_ERROR ? [name] : [])));
 }
 
-/** The settings of a topic with those that this package adds where the spec has none. */
+/** The settings of a topic, with those that this package adds where the spec has none. */
 function pinned(config: TopicSpec['config'], replicas: number | undefined): Readonly<Record<string, string>> {
   const inSyncMin = replicas !== undefined && replicas >= REPLICAS_FOR_TWO_IN_SYNC ? '2' : '1';
   return {
@@ -123,38 +113,29 @@ function pinned(config: TopicSpec['config'], replicas: number | undefined): Read
   };
 }
 
-/** What differs, by topic: partitions, and the settings that are wanted. */
+/** For each spec what differs: partitions, and the settings that are wanted. */
 async function compare(
   cluster: Cluster,
   specs: readonly TopicSpec[],
   found: ReadonlyMap<string, ActualTopic>,
   deadline: Deadline,
-  isWanted: (setting: string) => boolean,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  if (specs.length === 0) {
-    return new Map();
-  }
+  isWanted: (setting: string) => boolean = () => true,
+): Promise<readonly (readonly string[])[]> {
+  if (specs.length === 0) return [];
   const settings = await readSettings(cluster, specs, deadline);
-  return new Map(
-    specs.map(({ name, partitions, config }) => {
-      const actual = found.get(name);
-      const differences: string[] = [];
-      if (actual?.partitions !== partitions) {
-        differences.push(`${actual?.partitions ?? 0} partitions, expected ${partitions} (PARTITIONS)`);
-      }
-      for (const [key, expected] of Object.entries(pinned(config, actual?.replicas))) {
-        const value = settings.get(name)?.get(key);
-        if (isWanted(key) && !isMet(key, value, expected)) {
-          differences.push(`${key}=${value ?? '(not set)'}, expected ${expected}`);
-        }
-      }
-      return [name, differences];
-    }),
-  );
-}
-
-function isMet(key: string, value: string | undefined, expected: string): boolean {
-  return key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
+  return specs.map(({ name, partitions, config }) => {
+    const actual = found.get(name);
+    const counts =
+      actual?.partitions === partitions
+        ? []
+        : [`${actual?.partitions} partitions, expected ${partitions} (PARTITIONS)`];
+    const differing = Object.entries(pinned(config, actual?.replicas)).flatMap(([key, expected]) => {
+      const value = settings.get(name)?.get(key);
+      const isMet = key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
+      return isMet || !isWanted(key) ? [] : [`${key}=${value ?? '(not set)'}, expected ${expected}`];
+    });
+    return [...counts, ...differing];
+  });
 }
 
 /** The settings of topics by name; asked again while a broker does not know a topic yet. */
@@ -162,22 +143,17 @@ async function readSettings(
   cluster: Cluster,
   specs: readonly TopicSpec[],
   deadline: Deadline,
-): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+): Promise<ReadonlyMap<string, ReadonlyMap<string, string | null | undefined>>> {
   const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
   const describeAll = async () => {
     const broker = await cluster.anyBroker(deadline);
-    const { results } = await broker.call(describeConfigsV4.api, deadline, resources, false, false);
-    for (const { resourceName, errorCode } of results) {
-      assertAccepted(`reading the settings of topic ${resourceName}`, errorCode);
-    }
-    return new Map(
-      results.map(({ resourceName, configs }) => [
-        resourceName,
-        new Map(configs.map(({ name, value }) => [name, value ?? ''])),
-      ]),
-    );
+    return broker.call(describeConfigsV4.api, deadline, resources, false, false);
   };
-  const isNotSeenYet = (error: unknown) =>
-    error instanceof KafkaRefused && error.reason === 'UNKNOWN_TOPIC_OR_PARTITION';
-  return retryUntil(deadline, RETRY_PAUSE_MS, describeAll, isNotSeenYet);
+  const { results } = await retryUntil(deadline, RETRY_PAUSE_MS, describeAll, (error) => isRefused(error, notSeenYet));
+  return new Map(
+    results.map(({ resourceName, configs }) => [
+      resourceName,
+      new Map(configs.map(({ name, value }) => [name, value])),
+    ]),
+  );
 }

@@ -4,7 +4,7 @@ import { assertAccepted, KafkaRefused } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
 import { LogUnavailable, unavailable } from '../failures.js';
-import type { StoredRecord } from '../log.js';
+import type { StoredRecord, TopicPartition } from '../log.js';
 import type { ReadOffsets } from './read-offsets.js';
 
 const RECORDS_MAX = 16;
@@ -21,13 +21,8 @@ export interface LastRecordParts {
   readonly endOffsets: ReadOffsets;
 }
 
-interface Place {
-  readonly topic: string;
-  readonly partition: number;
-}
-
 /** Reads the newest committed records of one partition; see `Log.readLastRecords`. */
-export function readLastRecords(parts: LastRecordParts, place: Place): Promise<readonly StoredRecord[]> {
+export function readLastRecords(parts: LastRecordParts, place: TopicPartition): Promise<readonly StoredRecord[]> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const read = () =>
     readOnce(parts, place, deadline).catch((error: unknown) => {
@@ -39,45 +34,39 @@ export function readLastRecords(parts: LastRecordParts, place: Place): Promise<r
 
 async function readOnce(
   { cluster, firstOffsets, endOffsets }: LastRecordParts,
-  place: Place,
+  place: TopicPartition,
   deadline: Deadline,
 ): Promise<readonly StoredRecord[]> {
   const { topic, partition } = place;
-  const offsets = await Promise.all([firstOffsets, endOffsets].map((read) => read(topic, deadline.leftMs())));
-  const [first, end] = offsets.map((ofTopic) => ofTopic[partition]);
-  if (first === undefined || end === undefined) {
-    throw unavailable(`${topic} has no partition ${partition}`);
-  }
+  const first = (await firstOffsets(topic, deadline.leftMs()))[partition];
+  const end = (await endOffsets(topic, deadline.leftMs()))[partition];
+  if (first === undefined || end === undefined) throw unavailable(`${topic} has no partition ${partition}`);
   for (let reach = REACH; ; reach *= REACH_FACTOR) {
     const from: bigint = end > first + reach ? end - reach : first;
-    const records = await readRange(cluster, place, [from, end], deadline);
-    if (records.length > 0 || from === first || reach >= REACH_MAX) {
-      return records;
-    }
+    const records = await readRange(cluster, place, from, end, deadline);
+    if (records.length > 0 || from === first || reach >= REACH_MAX) return records;
   }
 }
 
 async function readRange(
   cluster: Cluster,
-  { topic, partition }: Place,
-  [from, end]: readonly [bigint, bigint],
+  { topic, partition }: TopicPartition,
+  from: bigint,
+  end: bigint,
   deadline: Deadline,
 ): Promise<readonly StoredRecord[]> {
   let last: readonly StoredRecord[] = [];
   for (let at = from; at < end; ) {
     const leader = await cluster.leaderOf(topic, partition, deadline);
     const [fetched] = await fetchOnce(leader, topic, [{ partition, from: at }], 0, deadline);
-    if (fetched === undefined) {
-      throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
-    }
+    if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
     assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
-    // A batch that cannot be decoded is passed over, as every reader does.
     const { records, nextOffset } = decodeBatches(topic, fetched, at, 'utf8');
-    // A transaction that is not ended yet: what follows is not committed.
-    if (nextOffset === at) {
-      return last;
-    }
-    last = [...last, ...records].slice(-RECORDS_MAX);
+    // A transaction that has not ended yet: what follows is not committed.
+    if (nextOffset === at) break;
+    // Every reader passes over a batch that cannot be decoded.
+    const readable = records.filter(({ unreadable }) => unreadable === undefined);
+    last = [...last, ...readable].slice(-RECORDS_MAX);
     at = nextOffset;
   }
   return last;

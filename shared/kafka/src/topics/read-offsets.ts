@@ -1,17 +1,17 @@
 import { FetchIsolationLevels, listOffsetsV6 } from '@platformatic/kafka';
-import type { Cluster } from '../cluster/cluster.js';
+import { type Cluster, NO_NODE } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { assertAccepted } from '../cluster/error-codes.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 
 const ATTEMPT_MS_MAX = 2_000;
 const RETRY_PAUSE_MS = 20;
+const { READ_UNCOMMITTED } = FetchIsolationLevels;
 
 /** An offset of each partition of a topic. */
 export type ReadOffsets = (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
 
 /**
- * Of each partition the first offset whose record is not older than the timestamp, -1 where there is none; or, with one of
+ * By partition the first offset whose record is not older than the timestamp, -1 where there is none; or, with one of
  * `ListOffsetTimestamps`, the first that is stored or the high watermark. Throws LogUnavailable after `timeoutMs`.
  */
 export function readOffsets(
@@ -37,16 +37,14 @@ async function readOnce(
 ): Promise<readonly bigint[]> {
   const layout = await cluster.layoutOf(topic, deadline);
   const offsets = new Array<bigint>(layout.length).fill(0n);
-  const byLeader = Map.groupBy(layout.keys(), (partition) => layout[partition] ?? -1);
+  const byLeader = Map.groupBy(layout.keys(), (partition) => layout[partition] ?? NO_NODE);
   await Promise.all(
     Array.from(byLeader, async ([leader, led]) => {
       const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }));
-      const attempt = deadline.sooner(deadlineIn(ATTEMPT_MS_MAX));
-      const { READ_UNCOMMITTED } = FetchIsolationLevels;
       const topics = [{ name: topic, partitions }];
+      const attempt = deadline.sooner(deadlineIn(ATTEMPT_MS_MAX));
       const answer = await cluster.broker(leader).call(listOffsetsV6.api, attempt, -1, READ_UNCOMMITTED, topics);
-      for (const { partitionIndex, errorCode, offset } of answer.topics.flatMap((listed) => listed.partitions)) {
-        assertAccepted(`the offset of ${topic}/${partitionIndex}`, errorCode);
+      for (const { partitionIndex, offset } of answer.topics.flatMap((listed) => listed.partitions)) {
         offsets[partitionIndex] = offset;
       }
     }),
