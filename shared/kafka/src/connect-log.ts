@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { ListOffsetTimestamps } from '@platformatic/kafka';
 import { Cluster } from './cluster/cluster.js';
 import { ConsumerLoop } from './consume/consume-partitions.js';
 import { TopicFollower } from './consume/follow-topic.js';
@@ -10,13 +9,12 @@ import { BatchStore } from './produce/store-batches.js';
 import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
-import { type ReadOffsets, readOffsets } from './topics/read-offsets.js';
+import { LATEST, readOffsets } from './topics/read-offsets.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
 /** Publishers share their connections. */
 const PUBLISHING_CLUSTERS = 4;
-const { EARLIEST, LATEST } = ListOffsetTimestamps;
 
 /**
  * Connects to the log. Connections open when they are first needed, and again when they are lost; nothing here waits for
@@ -40,9 +38,6 @@ export function connectLog(options: ConnectOptions): Log {
   };
   /** Batches of all publishers share requests. */
   const batches = new BatchStore(open());
-  const firstOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, EARLIEST, timeoutMs);
-  const endOffsets: ReadOffsets = (topic, timeoutMs) => readOffsets(queries, topic, LATEST, timeoutMs);
-  const offsets = { firstOffsets, endOffsets };
   const readers = new Set<() => Promise<void>>();
   const writers = new Set<() => Promise<void>>();
 
@@ -50,15 +45,15 @@ export function connectLog(options: ConnectOptions): Log {
     createTopics: (specs) => createTopics(queries, specs),
     verifyTopics: (specs) => verifyTopics(queries, specs),
     partitionsOf: (topic, { timeoutMs } = {}) => countPartitions(queries, topic, timeoutMs),
-    endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => endOffsets(topic, timeoutMs),
+    endOffsets: (topic, { timeoutMs = END_OFFSETS_TIMEOUT_MS } = {}) => readOffsets(queries, topic, LATEST, timeoutMs),
     offsetsAt: async (topic, timestampMs) => {
       const found = await readOffsets(reading, topic, BigInt(timestampMs), OFFSETS_AT_TIMEOUT_MS);
       return found.map((offset) => (offset < 0n ? undefined : offset));
     },
-    readLastRecords: (topic, partition) => readLastRecords({ cluster: reading, ...offsets }, { topic, partition }),
+    readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
-      const parts = { cluster: open(), transactions: nextPublishing(), transactionalId, logger };
+      const parts = { cluster: open(), transactions: nextPublishing(), transactionalId };
       const appender = new GroupCommit(parts, appenderOptions);
       writers.add(appender.close);
       return appender;
@@ -67,7 +62,7 @@ export function connectLog(options: ConnectOptions): Log {
     followTopic: (followOptions) => {
       // A process opens and stops many in its life: keep nothing of them.
       const onStop = () => readers.delete(follower.stop);
-      const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop, ...offsets }, followOptions);
+      const follower = new TopicFollower({ cluster: new Cluster(options), logger, onStop }, followOptions);
       readers.add(follower.stop);
       return follower;
     },

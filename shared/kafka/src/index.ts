@@ -2,4 +2,4 @@ export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';
 export { partitionOf } from './partition-of.js';
-export { type AwaitTopicsOptions, awaitTopics, type VerifiedTopics } from './topics/await-topics.js';
+export { awaitTopics, type VerifiedTopics } from './topics/await-topics.js';

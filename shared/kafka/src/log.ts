@@ -209,7 +209,7 @@ export interface PartitionConsumer {
 
 /** The log, as one process sees it. Everything opened from it is closed with it. No method needs its `this`. */
 export interface Log {
-  /** Creates what is missing and changes nothing that exists; reports what differs. The README says which settings it adds. */
+  /** Creates what is missing, changes nothing that exists, and reports what differs. The README says which settings it adds. */
   createTopics(specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]>;
   /** Throws TopicMismatch when a topic is missing, has other partitions, or differs in a setting that the design relies on. */
   verifyTopics(specs: readonly TopicSpec[]): Promise<void>;

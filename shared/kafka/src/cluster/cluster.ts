@@ -105,16 +105,16 @@ export class Cluster {
   }
 
   layoutOf(topic: string, deadline: Deadline): Promise<TopicLayout> {
+    const known = this.#layouts.get(topic);
+    if (known !== undefined) return Promise.resolve(known);
     const late = () => unavailable(`no broker gave the leaders of ${topic}`);
-    const find = async () => this.#layouts.get(topic) ?? within(deadline, this.#askLayout(topic), late);
+    const find = () => {
+      // Concurrent callers share the answer.
+      const asked = this.#asked.get(topic) ?? this.#readLayout(topic).finally(() => this.#asked.delete(topic));
+      this.#asked.set(topic, asked);
+      return within(deadline, asked, late);
+    };
     return retryUntil(deadline, RETRY_PAUSE_MS, find, () => !this.#isClosed);
-  }
-
-  /** Concurrent callers share the answer. Where it is out of date already, the next attempt asks again. */
-  #askLayout(topic: string): Promise<TopicLayout> {
-    const asked = this.#asked.get(topic) ?? this.#readLayout(topic).finally(() => this.#asked.delete(topic));
-    this.#asked.set(topic, asked);
-    return asked;
   }
 
   async #readLayout(topic: string): Promise<TopicLayout> {
@@ -154,7 +154,6 @@ export class Cluster {
     return (await this.metadata([], deadline)).answeredBy;
   }
 
-  /** Throws KafkaRefused, also with `coordinatorMoved`, and LogUnavailable. */
   async coordinatorOf(kind: 'GROUP' | 'TRANSACTION', id: string, deadline: Deadline): Promise<Broker> {
     const known = this.#brokers.get(this.#coordinators.get(id) ?? NO_NODE);
     if (known !== undefined) return known;

@@ -1,13 +1,6 @@
-import { type ProtocolError, protocolErrorsCodesById, type ResponseError } from '@platformatic/kafka';
+import { type ProtocolError, protocolErrors, protocolErrorsCodesById, type ResponseError } from '@platformatic/kafka';
 
 export const NO_ERROR = 0;
-
-/** The coordinator of a group or of a transactional id is another broker now, or not ready yet. */
-export const coordinatorMoved: ReadonlySet<string> = new Set([
-  'COORDINATOR_LOAD_IN_PROGRESS',
-  'COORDINATOR_NOT_AVAILABLE',
-  'NOT_COORDINATOR',
-]);
 
 /** Errors that leave open whether a batch was stored. */
 export const outcomeUnknown: ReadonlySet<string> = new Set([
@@ -15,15 +8,6 @@ export const outcomeUnknown: ReadonlySet<string> = new Set([
   'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
   'KAFKA_STORAGE_ERROR',
   'UNKNOWN_SERVER_ERROR',
-]);
-
-/** The partition has another leader now, or its leader cannot store anything yet: send the batch again. */
-export const storableAgain: ReadonlySet<string> = new Set([
-  ...outcomeUnknown,
-  'UNKNOWN_TOPIC_OR_PARTITION',
-  'LEADER_NOT_AVAILABLE',
-  'NOT_LEADER_OR_FOLLOWER',
-  'NOT_ENOUGH_REPLICAS',
 ]);
 
 /** A batch is larger than the topic takes. */
@@ -64,6 +48,12 @@ export function asResponse<R>(error: unknown): R {
 
 export function isRefused(error: unknown, reasons: ReadonlySet<string>): boolean {
   return error instanceof KafkaRefused && reasons.has(error.reason);
+}
+
+/** Whether the same request may succeed later: no answer came, or a leader or a coordinator has moved or is not ready. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof KafkaRefused)) return true;
+  return outcomeUnknown.has(error.reason) || protocolErrors[error.reason]?.canRetry === true;
 }
 
 /** Throws KafkaRefused unless the code is that of success. */

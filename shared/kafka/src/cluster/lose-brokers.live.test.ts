@@ -62,8 +62,9 @@ function keepAppending(appender: Appender, topic: string) {
       written += 1;
       const value = `${partition}:${written}`;
       try {
-        const records = [recordOf(topic, partition, value)];
-        await appender.append(records);
+        // A second partition makes it a transaction.
+        const partitions = partition === 0 ? [0, 1] : [partition];
+        await appender.append(partitions.map((to) => recordOf(topic, to, value)));
         stored.push(value);
       } catch (error) {
         expect(error).toBeInstanceOf(LogUnavailable);

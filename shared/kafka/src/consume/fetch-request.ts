@@ -18,21 +18,17 @@ export interface AbortedTransaction {
   readonly firstOffset: bigint;
 }
 
-interface FetchResponse {
-  readonly errorCode: number;
-  readonly partitions: readonly FetchedPartition[];
-}
-
 const PARTITION_BYTES_MAX = 1024 * 1024;
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 const { READ_COMMITTED } = FetchIsolationLevels;
 
 /** The library decodes a response at once, and fails as a whole where one record batch in it cannot be decoded. */
-const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, FetchResponse>(
-  fetchV12.api.key,
-  fetchV12.api.version,
+const { key, version } = fetchV12.api;
+const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, ReturnType<typeof readResponse>>(
+  key,
+  version,
   fetchV12.createRequest,
-  (_correlationId, _apiKey, _apiVersion, reader) => readResponse(reader),
+  (_correlationId, _key, _version, reader) => readResponse(reader),
 );
 
 /**
@@ -58,7 +54,7 @@ export async function fetchOnce(
 }
 
 /** Throttle time, error code, session id, topics; by partition its offsets, what was aborted, and record batches. */
-function readResponse(reader: Reader): FetchResponse {
+function readResponse(reader: Reader) {
   const partitions: FetchedPartition[] = [];
   reader.readInt32();
   const errorCode = reader.readInt16();
@@ -71,10 +67,9 @@ function readResponse(reader: Reader): FetchResponse {
       const highWatermark = fields.readInt64();
       fields.readInt64();
       fields.readInt64();
-      const aborted = fields.readNullableArray(() => ({
-        producerId: fields.readInt64(),
-        firstOffset: fields.readInt64(),
-      }));
+      const aborted = fields.readNullableArray(() => {
+        return { producerId: fields.readInt64(), firstOffset: fields.readInt64() };
+      });
       fields.readInt32();
       const bytes = fields.readBytes();
       partitions.push({ partition, errorCode: partitionError, highWatermark, aborted: aborted ?? [], bytes });

@@ -2,7 +2,7 @@ import type { Cluster } from '../cluster/cluster.js';
 import { pause } from '../cluster/deadline.js';
 import { RecordsDeleted } from '../failures.js';
 import type { Following, FollowOptions, Logger } from '../log.js';
-import type { ReadOffsets } from '../topics/read-offsets.js';
+import { EARLIEST, LATEST, readOffsets } from '../topics/read-offsets.js';
 import { Fetcher, type RecordRange } from './fetch-partitions.js';
 
 const RECORDS_MAX = 5_000;
@@ -13,8 +13,6 @@ export interface FollowerParts {
   readonly cluster: Cluster;
   readonly logger: Logger;
   readonly onStop: () => void;
-  readonly firstOffsets: ReadOffsets;
-  readonly endOffsets: ReadOffsets;
 }
 
 /** Reads every partition of a topic, from its beginning, its end or given offsets, for this process alone. */
@@ -41,7 +39,7 @@ export class TopicFollower implements Following {
       recordsMax: options.recordsMax ?? RECORDS_MAX,
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: async (partition, offset) => {
-        const first = await parts.firstOffsets(options.topic, ASK_TIMEOUT_MS);
+        const first = await readOffsets(parts.cluster, options.topic, EARLIEST, ASK_TIMEOUT_MS);
         return this.#nextStored(partition, offset, first[partition] ?? 0n);
       },
       onFatal: (error) => this.#fail(error),
@@ -62,12 +60,12 @@ export class TopicFollower implements Following {
 
   async #begin(): Promise<void> {
     const { topic } = this.#options;
-    const { logger, firstOffsets, endOffsets } = this.#parts;
+    const { cluster, logger } = this.#parts;
     const { signal } = this.#stopping;
     for (let tries = 0; !signal.aborted; tries += 1) {
       try {
-        const first = await firstOffsets(topic, ASK_TIMEOUT_MS);
-        const ends = await endOffsets(topic, ASK_TIMEOUT_MS);
+        const first = await readOffsets(cluster, topic, EARLIEST, ASK_TIMEOUT_MS);
+        const ends = await readOffsets(cluster, topic, LATEST, ASK_TIMEOUT_MS);
         return this.#start(first, ends);
       } catch (error) {
         const reason = (error as Error).message;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { decodeBatches } from '../consume/decode-batches.js';
 import type { LogRecord } from '../log.js';
-import { encodeBatch } from './encode-batch.js';
+import { bytesOf, encodeBatch } from './encode-batch.js';
 
 describe('encoding a record batch', () => {
   test('what is encoded is read back the same: tombstones, empty and long values, many records, every header', () => {
@@ -12,13 +12,9 @@ describe('encoding a record batch', () => {
       value: n % 7 === 0 ? null : Buffer.alloc(n % 3 === 0 ? n * 70 : 0, n),
       headers: Object.fromEntries(Array.from({ length: n % 4 }, (__, h) => [`h${h}`, `€${'x'.repeat(n)}`])),
     }));
-    const head = {
-      firstSequence: 12,
-      producer: { id: 1n, epoch: 0 },
-      isTransactional: false,
-      timestampMs: 1_700_000_000_123,
-    };
-    const bytes = encodeBatch(records, head);
+    const bytesMax = records.reduce((sum, record) => sum + bytesOf(record), 0);
+    const batch = { records, bytes: bytesMax, producer: { id: 1n, epoch: 0 }, firstSequence: 12 };
+    const bytes = encodeBatch(batch, false, 1_700_000_000_123);
     const { records: read, nextOffset } = decodeBatches(
       'topic',
       { partition: 3, errorCode: 0, highWatermark: 0n, aborted: [], bytes },

@@ -7,19 +7,22 @@ export interface ProducerId {
   readonly epoch: number;
 }
 
-/** What a record batch holds besides its records. */
-export interface BatchHead {
+/** The records of one partition, stored all or none. */
+export interface RecordBatch {
+  readonly records: readonly LogRecord[];
+  /** A bound on what the records take inside the batch. */
+  readonly bytes: number;
   readonly producer: ProducerId;
   readonly firstSequence: number;
-  readonly isTransactional: boolean;
-  readonly timestampMs: number;
 }
 
-/** The head of batches without a producer id: one that is sent again may be stored twice. */
+/** A batch without a producer id may be stored twice where it is sent twice. */
 export const NO_PRODUCER = { producer: { id: -1n, epoch: -1 }, firstSequence: -1 };
 
 const HEADER_BYTES = 61;
+const MAGIC = 2;
 const TRANSACTIONAL = 0x10;
+const LENGTH_COVERS_FROM = 12;
 const CRC_COVERS_FROM = 21;
 const VARINT_BYTES_MAX = 5;
 /** Attributes and six varints. */
@@ -27,21 +30,22 @@ const RECORD_OVERHEAD_BYTES = 32;
 /** Two lengths, of a name and a value that fit into a batch. */
 const HEADER_OVERHEAD_BYTES = 8;
 
-/** One record batch (format 2, uncompressed). */
-export function encodeBatch(records: readonly LogRecord[], head: BatchHead): Buffer {
-  const bytes = Buffer.allocUnsafe(records.reduce((sum, record) => sum + bytesOf(record), HEADER_BYTES));
+/** Encodes a record batch (format 2, uncompressed). */
+export function encodeBatch(batch: RecordBatch, isTransactional: boolean, timestampMs: number): Buffer {
+  const { records, producer, firstSequence } = batch;
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + batch.bytes);
   const end = records.reduce((at, record, index) => writeRecord(bytes, at, record, index), HEADER_BYTES);
   bytes.writeBigInt64BE(0n, 0);
-  bytes.writeInt32BE(end - 12, 8);
+  bytes.writeInt32BE(end - LENGTH_COVERS_FROM, 8);
   bytes.writeInt32BE(-1, 12);
-  bytes.writeInt8(2, 16);
-  bytes.writeInt16BE(head.isTransactional ? TRANSACTIONAL : 0, 21);
+  bytes.writeInt8(MAGIC, 16);
+  bytes.writeInt16BE(isTransactional ? TRANSACTIONAL : 0, 21);
   bytes.writeInt32BE(records.length - 1, 23);
-  bytes.writeBigInt64BE(BigInt(head.timestampMs), 27);
-  bytes.writeBigInt64BE(BigInt(head.timestampMs), 35);
-  bytes.writeBigInt64BE(head.producer.id, 43);
-  bytes.writeInt16BE(head.producer.epoch, 51);
-  bytes.writeInt32BE(head.firstSequence, 53);
+  bytes.writeBigInt64BE(BigInt(timestampMs), 27);
+  bytes.writeBigInt64BE(BigInt(timestampMs), 35);
+  bytes.writeBigInt64BE(producer.id, 43);
+  bytes.writeInt16BE(producer.epoch, 51);
+  bytes.writeInt32BE(firstSequence, 53);
   bytes.writeInt32BE(records.length, 57);
   bytes.writeUInt32BE(crc32c(bytes.subarray(CRC_COVERS_FROM, end)), 17);
   return bytes.subarray(0, end);
@@ -59,18 +63,15 @@ export function bytesOf(record: LogRecord): number {
 /** Writes the body behind room for the longest length, and moves it to the end of its own. */
 function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: number): number {
   const body = start + VARINT_BYTES_MAX;
-  let at = bytes.writeInt8(0, body);
-  at = writeVarint(bytes, at, 0);
+  // Attributes and the timestamp's distance from the first.
+  let at = bytes.writeInt16BE(0, body);
   at = writeVarint(bytes, at, index);
   at = writeText(bytes, at, record.key);
   at = writeVarint(bytes, at, record.value?.length ?? -1);
   at += record.value?.copy(bytes, at) ?? 0;
-  const names = Object.keys(record.headers);
-  at = writeVarint(bytes, at, names.length);
-  for (const name of names) {
-    at = writeText(bytes, at, name);
-    at = writeText(bytes, at, record.headers[name] ?? '');
-  }
+  const headers = Object.entries(record.headers);
+  at = writeVarint(bytes, at, headers.length);
+  for (const [name, value] of headers) at = writeText(bytes, writeText(bytes, at, name), value);
   const target = writeVarint(bytes, start, at - body);
   bytes.copyWithin(target, body, at);
   return target + at - body;
@@ -85,10 +86,6 @@ function writeText(bytes: Buffer, at: number, text: string): number {
 function writeVarint(bytes: Buffer, start: number, value: number): number {
   let at = start;
   let rest = ((value << 1) ^ (value >> 31)) >>> 0;
-  for (; rest > 0x7f; rest >>>= 7) {
-    bytes[at] = (rest & 0x7f) | 0x80;
-    at += 1;
-  }
-  bytes[at] = rest;
-  return at + 1;
+  for (; rest > 0x7f; rest >>>= 7) at = bytes.writeUInt8((rest & 0x7f) | 0x80, at);
+  return bytes.writeUInt8(rest, at);
 }

@@ -25,9 +25,8 @@ class SlowWire extends BatchStore {
 
   override store(...batch: Parameters<BatchStore['store']>) {
     if (!this.isSlow) return super.store(...batch);
-    const [topic, partition, , pack] = batch;
-    const packed = pack();
-    this.arrive = () => super.store(topic, partition, deadlineIn(60_000), () => packed);
+    const [place, records] = batch;
+    this.arrive = () => super.store(place, records, deadlineIn(60_000));
     return Promise.reject(new LogUnavailable('no answer', { mayHaveBeenAppended: true }));
   }
 }
@@ -127,7 +126,7 @@ describe('publishing', () => {
   test('whose only holder was fenced by the broker take the id anew and go on', async () => {
     const topic = await makeTopic(log, 2);
     const cluster = new Cluster({ brokers: [testParts().kafkaBrokers], clientId: 'test', logger: quiet });
-    const parts = { cluster, transactions: cluster, transactionalId: topic, logger: quiet };
+    const parts = { cluster, transactions: cluster, transactionalId: topic };
     const appender = new GroupCommit(parts, { timeoutMs: 60_000 });
     const both = (value: string) => [recordOf(topic, 0, value), recordOf(topic, 1, value)];
     await appender.append(both('first'));

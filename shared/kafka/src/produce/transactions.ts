@@ -2,10 +2,10 @@ import { addPartitionsToTxnV3, endTxnV3, initProducerIdV4 } from '@platformatic/
 import type { Broker } from '../cluster/broker.js';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { coordinatorMoved, isRefused, KafkaRefused } from '../cluster/error-codes.js';
+import { isRefused, isTransient, KafkaRefused } from '../cluster/error-codes.js';
 import { LogUnavailable, PublisherFenced, RecordTooLarge, unavailable } from '../failures.js';
 import type { AppendedAt, FencedPublisher, FencedPublisherOptions, LogRecord, TopicPartition } from '../log.js';
-import { bytesOf, NO_PRODUCER, type ProducerId } from './encode-batch.js';
+import { bytesOf, NO_PRODUCER, type ProducerId, type RecordBatch } from './encode-batch.js';
 import { BatchStore, placeOf } from './store-batches.js';
 
 const SOON_MS = 2;
@@ -74,7 +74,7 @@ export class Transactor implements FencedPublisher {
     const { timeoutMs = 5_000 } = options;
     const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
     this.#options = { timeoutMs, transactionTimeoutMs, ownPartitions: [], ...options };
-    this.#transactional = new BatchStore(cluster, options.transactionalId);
+    this.#transactional = new BatchStore(cluster, { transactionalId: options.transactionalId });
     this.#batches = batches;
   }
 
@@ -96,7 +96,7 @@ export class Transactor implements FencedPublisher {
   readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     const foreign = records.find((record) => !this.#isOwn(record));
     if (foreign !== undefined) {
-      throw new TypeError(`${placeOf(foreign.topic, foreign.partition)} is not fenced: use publish`);
+      throw new TypeError(`${placeOf(foreign)} is not fenced: use publish`);
     }
     return records.length === 0 ? [] : this.#inTurn((deadline) => this.#storeBatches(records, deadline));
   };
@@ -243,15 +243,15 @@ export class Transactor implements FencedPublisher {
     deadline: Deadline,
   ): Promise<readonly AppendedAt[]> {
     const at = new Map<LogRecord, AppendedAt>();
-    const byPlace = Map.groupBy(records, ({ topic, partition }) => placeOf(topic, partition));
+    const byPlace = Map.groupBy(records, placeOf);
     const written = await Promise.allSettled(
       Array.from(byPlace, async ([place, ofPlace]) => {
-        const [{ topic, partition }] = ofPlace as [LogRecord];
-        for (const chunk of cut(ofPlace)) {
+        const [first] = ofPlace as [LogRecord];
+        for (const { records: chunk, bytes } of cut(ofPlace)) {
           const firstSequence = this.#sequences.get(place) ?? 0;
-          const batch = { producer, firstSequence, records: chunk };
-          const first = await store.store(topic, partition, deadline, () => batch);
-          for (const [n, record] of chunk.entries()) at.set(record, { partition, offset: first + BigInt(n) });
+          const offset = await store.store(first, { records: chunk, bytes, producer, firstSequence }, deadline);
+          const { partition } = first;
+          for (const [n, record] of chunk.entries()) at.set(record, { partition, offset: offset + BigInt(n) });
           this.#sequences.set(place, (firstSequence + chunk.length) % SEQUENCE_MODULUS);
         }
       }),
@@ -275,8 +275,7 @@ export class Transactor implements FencedPublisher {
         throw error;
       });
     };
-    const hasMoved = (error: unknown) => !(error instanceof KafkaRefused) || isRefused(error, coordinatorMoved);
-    return retryUntil(deadline, LATER_MS, attempt, hasMoved);
+    return retryUntil(deadline, LATER_MS, attempt, isTransient);
   }
 
   #translate(error: unknown): Error {
@@ -294,17 +293,16 @@ export class Transactor implements FencedPublisher {
 }
 
 /** Cuts the records, in order, into chunks that fit into a record batch; at least one record each. */
-function cut(records: readonly LogRecord[]): LogRecord[][] {
-  const chunks: LogRecord[][] = [];
-  let bytes = Number.POSITIVE_INFINITY;
+function cut(records: readonly LogRecord[]): readonly Pick<RecordBatch, 'records' | 'bytes'>[] {
+  const chunks: { records: LogRecord[]; bytes: number }[] = [];
   for (const record of records) {
-    const size = bytesOf(record);
-    if (bytes + size > BATCH_BYTES_MAX) {
-      chunks.push([]);
-      bytes = 0;
+    const bytes = bytesOf(record);
+    const last = chunks.at(-1);
+    if (last === undefined || last.bytes + bytes > BATCH_BYTES_MAX) chunks.push({ records: [record], bytes });
+    else {
+      last.records.push(record);
+      last.bytes += bytes;
     }
-    chunks.at(-1)?.push(record);
-    bytes += size;
   }
   return chunks;
 }

@@ -12,17 +12,13 @@ export interface VerifiedTopics {
   stop(): void;
 }
 
-export interface AwaitTopicsOptions {
-  readonly specs: readonly TopicSpec[];
-  readonly logger: Logger;
-  /** The topics turned out to differ after the first try. */
-  readonly onFatal: (error: Error) => void;
-}
-
-/** Asks for the topics until the log answers, so that the service can serve meanwhile what needs no log. */
+/**
+ * Asks for the topics until the log answers, so that the service can serve meanwhile what needs no log.
+ * @param onFatal the topics turned out to differ after the first try
+ */
 export function awaitTopics(
   log: Pick<Log, 'verifyTopics'>,
-  { specs, logger, onFatal }: AwaitTopicsOptions,
+  { specs, logger, onFatal }: { specs: readonly TopicSpec[]; logger: Logger; onFatal: (error: Error) => void },
 ): VerifiedTopics {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -38,11 +34,11 @@ export function awaitTopics(
     }
   }
 
-  async function goOn(): Promise<void> {
+  async function keepAsking(): Promise<void> {
     for (; !areVerified && !signal.aborted; await pause(RETRY_PAUSE_MS, signal)) await ask();
   }
 
   const firstTry = ask();
-  firstTry.then(goOn).catch((error: Error) => signal.aborted || onFatal(error));
+  firstTry.then(keepAsking).catch((error: Error) => signal.aborted || onFatal(error));
   return { areVerified: () => areVerified, firstTry, stop: () => stopping.abort() };
 }

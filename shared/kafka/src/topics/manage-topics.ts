@@ -1,7 +1,7 @@
-import { ConfigResourceTypes, createTopicsV7, describeConfigsV4 } from '@platformatic/kafka';
+import { ConfigResourceTypes, createTopicsV7, describeConfigsV4, type metadataV9 } from '@platformatic/kafka';
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { asResponse, isRefused, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
+import { asResponse, isTransient, KafkaRefused, NO_ERROR, nameOfCode } from '../cluster/error-codes.js';
 import { TopicMismatch, unavailable } from '../failures.js';
 import type { TopicOutcome, TopicSpec } from '../log.js';
 
@@ -18,13 +18,8 @@ const settingsReliedOn: ReadonlySet<string> = new Set([
   'compression.type',
   'min.insync.replicas',
 ]);
-const notSeenYet: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION']);
 
-/** A topic as it is in the cluster. */
-interface ActualTopic {
-  readonly partitions: number;
-  readonly replicas: number;
-}
+type ActualTopic = metadataV9.MetadataResponseTopic;
 
 /** Creates the topics that are missing. One that exists is left as it is; what differs from its spec is reported. */
 export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]): Promise<readonly TopicOutcome[]> {
@@ -39,7 +34,8 @@ export async function createTopics(cluster: Cluster, specs: readonly TopicSpec[]
   });
   const differences = await compare(cluster, specs, found, deadline);
   return specs.map(({ name }, index) => {
-    return { name, outcome: created.has(name) ? 'created' : 'existed', differences: differences[index] ?? [] };
+    if (created.has(name)) return { name, outcome: 'created', differences: [] };
+    return { name, outcome: 'existed', differences: differences[index] ?? [] };
   });
 }
 
@@ -63,7 +59,7 @@ export async function verifyTopics(cluster: Cluster, specs: readonly TopicSpec[]
 export async function countPartitions(cluster: Cluster, topic: string, timeoutMs = TIMEOUT_MS): Promise<number> {
   const found = (await findTopics(cluster, [{ name: topic }], deadlineIn(timeoutMs))).get(topic);
   if (found === undefined) throw new TopicMismatch(`topic ${topic} is missing`);
-  return found.partitions;
+  return found.partitions.length;
 }
 
 /** Those of the topics that exist. */
@@ -75,12 +71,7 @@ async function findTopics(
   const names = topics.map(({ name }) => name);
   const answer = await cluster.metadata(names, deadline);
   const existing = answer.topics.filter(({ errorCode, partitions }) => errorCode === NO_ERROR && partitions.length > 0);
-  return new Map(
-    existing.map(({ name, partitions }) => {
-      const replicas = Math.min(...partitions.map(({ replicaNodes }) => replicaNodes.length));
-      return [name, { partitions: partitions.length, replicas }];
-    }),
-  );
+  return new Map(existing.map((topic) => [topic.name, topic]));
 }
 
 /** Names of those that were created here, and not by another process at the same time. */
@@ -105,12 +96,8 @@ async function create(cluster: Cluster, specs: readonly TopicSpec[], deadline: D
 
 /** The settings of a topic, with those that this package adds where the spec has none. */
 function pinned(config: TopicSpec['config'], replicas: number | undefined): Readonly<Record<string, string>> {
-  const inSyncMin = replicas !== undefined && replicas >= REPLICAS_FOR_TWO_IN_SYNC ? '2' : '1';
-  return {
-    'compression.type': 'producer',
-    ...(replicas === undefined ? {} : { 'min.insync.replicas': inSyncMin }),
-    ...config,
-  };
+  const inSync = replicas !== undefined && { 'min.insync.replicas': replicas >= REPLICAS_FOR_TWO_IN_SYNC ? '2' : '1' };
+  return { 'compression.type': 'producer', ...inSync, ...config };
 }
 
 /** For each spec what differs: partitions, and the settings that are wanted. */
@@ -122,38 +109,28 @@ async function compare(
   isWanted: (setting: string) => boolean = () => true,
 ): Promise<readonly (readonly string[])[]> {
   if (specs.length === 0) return [];
-  const settings = await readSettings(cluster, specs, deadline);
+  const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
+  const { results } = await retryUntil(
+    deadline,
+    RETRY_PAUSE_MS,
+    async () => {
+      const broker = await cluster.anyBroker(deadline);
+      return broker.call(describeConfigsV4.api, deadline, resources, false, false);
+    },
+    // A broker may not know a topic yet.
+    isTransient,
+  );
   return specs.map(({ name, partitions, config }) => {
-    const actual = found.get(name);
+    const actual = found.get(name)?.partitions ?? [];
+    const replicas = Math.min(...actual.map(({ replicaNodes }) => replicaNodes.length));
     const counts =
-      actual?.partitions === partitions
-        ? []
-        : [`${actual?.partitions} partitions, expected ${partitions} (PARTITIONS)`];
-    const differing = Object.entries(pinned(config, actual?.replicas)).flatMap(([key, expected]) => {
-      const value = settings.get(name)?.get(key);
+      actual.length === partitions ? [] : [`${actual.length} partitions, expected ${partitions} (PARTITIONS)`];
+    const settings = results.find(({ resourceName }) => resourceName === name)?.configs;
+    const differing = Object.entries(pinned(config, replicas)).flatMap(([key, expected]) => {
+      const value = settings?.find((setting) => setting.name === key)?.value;
       const isMet = key === 'min.insync.replicas' ? Number(value) >= Number(expected) : value === expected;
       return isMet || !isWanted(key) ? [] : [`${key}=${value ?? '(not set)'}, expected ${expected}`];
     });
     return [...counts, ...differing];
   });
-}
-
-/** The settings of topics by name; asked again while a broker does not know a topic yet. */
-async function readSettings(
-  cluster: Cluster,
-  specs: readonly TopicSpec[],
-  deadline: Deadline,
-): Promise<ReadonlyMap<string, ReadonlyMap<string, string | null | undefined>>> {
-  const resources = specs.map(({ name }) => ({ resourceType: ConfigResourceTypes.TOPIC, resourceName: name }));
-  const describeAll = async () => {
-    const broker = await cluster.anyBroker(deadline);
-    return broker.call(describeConfigsV4.api, deadline, resources, false, false);
-  };
-  const { results } = await retryUntil(deadline, RETRY_PAUSE_MS, describeAll, (error) => isRefused(error, notSeenYet));
-  return new Map(
-    results.map(({ resourceName, configs }) => [
-      resourceName,
-      new Map(configs.map(({ name, value }) => [name, value])),
-    ]),
-  );
 }

@@ -5,7 +5,7 @@ import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 import type { StoredRecord, TopicPartition } from '../log.js';
-import type { ReadOffsets } from './read-offsets.js';
+import { EARLIEST, LATEST, readOffsets } from './read-offsets.js';
 
 const RECORDS_MAX = 16;
 /** Enough for a transaction or two; where their records were aborted, the next try reaches further back. */
@@ -15,31 +15,21 @@ const REACH_MAX = 65_536n;
 const TIMEOUT_MS = 10_000;
 const RETRY_PAUSE_MS = 20;
 
-export interface LastRecordParts {
-  readonly cluster: Cluster;
-  readonly firstOffsets: ReadOffsets;
-  readonly endOffsets: ReadOffsets;
-}
-
 /** Reads the newest committed records of one partition; see `Log.readLastRecords`. */
-export function readLastRecords(parts: LastRecordParts, place: TopicPartition): Promise<readonly StoredRecord[]> {
+export function readLastRecords(cluster: Cluster, place: TopicPartition): Promise<readonly StoredRecord[]> {
   const deadline = deadlineIn(TIMEOUT_MS);
   const read = () =>
-    readOnce(parts, place, deadline).catch((error: unknown) => {
-      parts.cluster.forgetLayout(place.topic);
+    readOnce(cluster, place, deadline).catch((error: unknown) => {
+      cluster.forgetLayout(place.topic);
       throw error instanceof KafkaRefused ? unavailable(error.message, error) : error;
     });
   return retryUntil(deadline, RETRY_PAUSE_MS, read, (error) => error instanceof LogUnavailable);
 }
 
-async function readOnce(
-  { cluster, firstOffsets, endOffsets }: LastRecordParts,
-  place: TopicPartition,
-  deadline: Deadline,
-): Promise<readonly StoredRecord[]> {
+async function readOnce(cluster: Cluster, place: TopicPartition, deadline: Deadline): Promise<readonly StoredRecord[]> {
   const { topic, partition } = place;
-  const first = (await firstOffsets(topic, deadline.leftMs()))[partition];
-  const end = (await endOffsets(topic, deadline.leftMs()))[partition];
+  const first = (await readOffsets(cluster, topic, EARLIEST, deadline.leftMs()))[partition];
+  const end = (await readOffsets(cluster, topic, LATEST, deadline.leftMs()))[partition];
   if (first === undefined || end === undefined) throw unavailable(`${topic} has no partition ${partition}`);
   for (let reach = REACH; ; reach *= REACH_FACTOR) {
     const from: bigint = end > first + reach ? end - reach : first;

@@ -1,4 +1,4 @@
-import { FetchIsolationLevels, listOffsetsV6 } from '@platformatic/kafka';
+import { FetchIsolationLevels, ListOffsetTimestamps, listOffsetsV6 } from '@platformatic/kafka';
 import { type Cluster, NO_NODE } from '../cluster/cluster.js';
 import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
 import { LogUnavailable, unavailable } from '../failures.js';
@@ -6,13 +6,12 @@ import { LogUnavailable, unavailable } from '../failures.js';
 const ATTEMPT_MS_MAX = 2_000;
 const RETRY_PAUSE_MS = 20;
 const { READ_UNCOMMITTED } = FetchIsolationLevels;
-
-/** An offset of each partition of a topic. */
-export type ReadOffsets = (topic: string, timeoutMs: number) => Promise<readonly bigint[]>;
+/** Instead of timestamps: the first offset that is stored, and the high watermark. */
+export const { EARLIEST, LATEST } = ListOffsetTimestamps;
 
 /**
- * By partition the first offset whose record is not older than the timestamp, -1 where there is none; or, with one of
- * `ListOffsetTimestamps`, the first that is stored or the high watermark. Throws LogUnavailable after `timeoutMs`.
+ * By partition the first offset whose record is not older than the timestamp, -1 where there is none. Throws LogUnavailable
+ * after `timeoutMs`.
  */
 export function readOffsets(
   cluster: Cluster,
