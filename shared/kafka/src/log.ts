@@ -69,13 +69,11 @@ export interface AppenderOptions {
 
 export interface Appender {
   /**
-   * Appends the records all or none. Those of one partition are one record batch of at most 900 kB (keep the topic's
-   * max.message.bytes above that), and concurrent calls share batches and requests. Those of several partitions are one Kafka
-   * transaction.
-   * Answers with the offsets, in order, after all in-sync replicas have acknowledged. Throws LogUnavailable or
-   * RecordTooLarge; LogUnavailable also at once where more than 64 MiB are waiting. After an error nothing is sent any more,
-   * but a request in flight may still be stored (`mayHaveBeenAppended`). A record may be stored twice where Kafka did not
-   * answer in time: readers drop repeats.
+   * Appends the records all or none: those of one partition in one record batch of at most 900 kB (keep the topic's
+   * max.message.bytes above that), those of several in one transaction. Answers with the offsets, in order, after all in-sync
+   * replicas have acknowledged. Throws RecordTooLarge or LogUnavailable, the latter at once where more than 64 MiB are waiting.
+   * After an error nothing is sent any more, but a request in flight may still be stored (`mayHaveBeenAppended`). Records may
+   * be stored twice where Kafka does not answer in time: readers drop repeats.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /** Refuses new calls and waits for the others. */
@@ -103,9 +101,8 @@ export interface FencedPublisher {
    */
   publish(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   /**
-   * Appends records to own partitions, side by side and without a transaction. Those of one partition are one record batch,
-   * all or none, or several in order where they are too large for one. Answers and throws like `publish`; after an error some
-   * partitions may have their records.
+   * Appends records to own partitions, side by side and without a transaction: those of one partition in one record batch, or
+   * in several where they are too large. Answers and throws like `publish`; after an error some partitions may have theirs.
    */
   append(records: readonly LogRecord[]): Promise<readonly AppendedAt[]>;
   close(): Promise<void>;
@@ -217,14 +214,11 @@ export interface Log {
   partitionsOf(topic: string, options?: { readonly timeoutMs?: number }): Promise<number>;
   /** The high watermarks by partition, as of some moment after the call. Throws LogUnavailable after `timeoutMs` (default 1000). */
   endOffsets(topic: string, options?: { readonly timeoutMs?: number }): Promise<readonly bigint[]>;
-  /**
-   * By partition the first offset whose record is not older than a time, in milliseconds since the epoch; undefined where
-   * there is none. Throws LogUnavailable after ten seconds.
-   */
+  /** By partition the first offset not older than a time, if any. Throws LogUnavailable after ten seconds. */
   offsetsAt(topic: string, timestampMs: number): Promise<readonly (bigint | undefined)[]>;
   /**
-   * The newest committed records of a partition, oldest first, at most 16. None where the partition holds none, or very much
-   * was aborted behind them. Throws LogUnavailable after ten seconds, and any other error where they cannot be read.
+   * The newest committed records of a partition, oldest first, at most 16; none where very much was aborted behind them.
+   * Throws LogUnavailable after ten seconds.
    */
   readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
   createAppender(options?: AppenderOptions): Appender;

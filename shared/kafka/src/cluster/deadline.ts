@@ -24,7 +24,9 @@ export function deadlineIn(ms: number): Deadline {
 export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(late()), deadline.leftMs());
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    const clear = () => clearTimeout(timer);
+    promise.then(clear, clear);
+    promise.then(resolve, reject);
   });
 }
 

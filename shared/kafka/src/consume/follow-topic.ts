@@ -97,12 +97,11 @@ export class TopicFollower implements Following {
 
   async #handle(partition: number, { records, nextOffset }: RecordRange): Promise<void> {
     const { topic, onRecords, onPosition } = this.#options;
-    for (const { offset, unreadable } of records) {
-      if (unreadable === undefined) continue;
-      const place = { topic, partition, offset, nextOffset };
-      this.#parts.logger.error({ ...place, reason: unreadable }, 'an unreadable batch was passed over');
-    }
-    const readable = records.filter(({ unreadable }) => unreadable === undefined);
+    const readable = records.filter(({ offset, unreadable: reason }) => {
+      if (reason === undefined) return true;
+      this.#parts.logger.error({ topic, partition, offset, nextOffset, reason }, 'an unreadable batch was passed over');
+      return false;
+    });
     if (readable.length > 0) await onRecords(partition, readable);
     this.#positions[partition] = nextOffset;
     onPosition?.(partition, nextOffset);

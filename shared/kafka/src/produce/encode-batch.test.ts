@@ -13,7 +13,14 @@ describe('encoding a record batch', () => {
       headers: Object.fromEntries(Array.from({ length: n % 4 }, (__, h) => [`h${h}`, `€${'x'.repeat(n)}`])),
     }));
     const bytesMax = records.reduce((sum, record) => sum + bytesOf(record), 0);
-    const batch = { records, bytes: bytesMax, producer: { id: 1n, epoch: 0 }, firstSequence: 12 };
+    const batch = {
+      topic: 'topic',
+      partition: 3,
+      records,
+      bytes: bytesMax,
+      producer: { id: 1n, epoch: 0 },
+      firstSequence: 12,
+    };
     const bytes = encodeBatch(batch, false, 1_700_000_000_123);
     const { records: read, nextOffset } = decodeBatches(
       'topic',

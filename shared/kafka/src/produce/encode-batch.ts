@@ -1,5 +1,5 @@
 import { crc32c } from '@platformatic/kafka';
-import type { LogRecord } from '../log.js';
+import type { LogRecord, TopicPartition } from '../log.js';
 
 /** Who writes: the broker drops what it has already stored of this producer (by sequence), and fences older epochs. */
 export interface ProducerId {
@@ -8,7 +8,7 @@ export interface ProducerId {
 }
 
 /** The records of one partition, stored all or none. */
-export interface RecordBatch {
+export interface RecordBatch extends TopicPartition {
   readonly records: readonly LogRecord[];
   /** A bound on what the records take inside the batch. */
   readonly bytes: number;
@@ -32,8 +32,8 @@ const HEADER_OVERHEAD_BYTES = 8;
 
 /** Encodes a record batch (format 2, uncompressed). */
 export function encodeBatch(batch: RecordBatch, isTransactional: boolean, timestampMs: number): Buffer {
-  const { records, producer, firstSequence } = batch;
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + batch.bytes);
+  const { records, bytes: bytesMax, producer, firstSequence } = batch;
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + bytesMax);
   const end = records.reduce((at, record, index) => writeRecord(bytes, at, record, index), HEADER_BYTES);
   bytes.writeBigInt64BE(0n, 0);
   bytes.writeInt32BE(end - LENGTH_COVERS_FROM, 8);
@@ -69,9 +69,9 @@ function writeRecord(bytes: Buffer, start: number, record: LogRecord, index: num
   at = writeText(bytes, at, record.key);
   at = writeVarint(bytes, at, record.value?.length ?? -1);
   at += record.value?.copy(bytes, at) ?? 0;
-  const headers = Object.entries(record.headers);
-  at = writeVarint(bytes, at, headers.length);
-  for (const [name, value] of headers) at = writeText(bytes, writeText(bytes, at, name), value);
+  const names = Object.keys(record.headers);
+  at = writeVarint(bytes, at, names.length);
+  for (const name of names) at = writeText(bytes, writeText(bytes, at, name), record.headers[name] ?? '');
   const target = writeVarint(bytes, start, at - body);
   bytes.copyWithin(target, body, at);
   return target + at - body;
@@ -86,6 +86,10 @@ function writeText(bytes: Buffer, at: number, text: string): number {
 function writeVarint(bytes: Buffer, start: number, value: number): number {
   let at = start;
   let rest = ((value << 1) ^ (value >> 31)) >>> 0;
-  for (; rest > 0x7f; rest >>>= 7) at = bytes.writeUInt8((rest & 0x7f) | 0x80, at);
-  return bytes.writeUInt8(rest, at);
+  for (; rest > 0x7f; rest >>>= 7) {
+    bytes[at] = (rest & 0x7f) | 0x80;
+    at += 1;
+  }
+  bytes[at] = rest;
+  return at + 1;
 }

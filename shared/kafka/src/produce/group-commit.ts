@@ -66,8 +66,8 @@ export class GroupCommit implements Appender {
     if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       throw unavailable(`${this.#waitingBytes} bytes are already waiting for Kafka`);
     }
-    const deadline = deadlineIn(this.#options.timeoutMs);
-    const call = this.#store.store({ topic, partition }, { records, bytes, ...NO_PRODUCER }, deadline);
+    const batch = { topic, partition, records, bytes, ...NO_PRODUCER };
+    const call = this.#store.store(batch, deadlineIn(this.#options.timeoutMs));
     this.#waitingBytes += bytes;
     this.#calls.add(call);
     try {

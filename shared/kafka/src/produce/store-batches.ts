@@ -25,7 +25,8 @@ const RETRY_PAUSE_MS = 50;
 const ATTEMPT_MS_MIN = 500;
 
 /** The records of one call, from an attempt to store them until its outcome is known. */
-interface Parcel extends TopicPartition, RecordBatch {
+interface Parcel {
+  readonly batch: RecordBatch;
   readonly deadline: Deadline;
   readonly answer: (offset: bigint) => void;
   readonly refuse: (error: unknown) => void;
@@ -34,8 +35,8 @@ interface Parcel extends TopicPartition, RecordBatch {
   isSent: boolean;
 }
 
-/** The parcels of one record batch. */
-type Batch = readonly [Parcel, ...Parcel[]];
+/** The parcels that share a record batch. */
+type Parcels = readonly [Parcel, ...Parcel[]];
 
 export interface StoreOptions {
   /** All batches belong to the transaction that is open under the id. */
@@ -71,15 +72,14 @@ export class BatchStore {
    * Stores the records of one partition all or none, and answers with the offset of the first. Throws RecordTooLarge or
    * LogUnavailable, with the broker's refusal as its cause where there is one.
    */
-  async store({ topic, partition }: TopicPartition, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
-    const isAlone = batch.producer.id >= 0n;
+  async store(batch: RecordBatch, deadline: Deadline): Promise<bigint> {
+    const { topic, partition } = batch;
     let mayBeStored = false;
     const attempt = async () => {
       try {
         const leader = await this.#cluster.leaderOf(topic, partition, deadline);
         // Half of the time left, so that a broker that hangs leaves time for another try.
-        const half = deadline.half(ATTEMPT_MS_MIN);
-        return await this.#offer(leader, { topic, partition, ...batch, isAlone, deadline: half });
+        return await this.#offer(leader, batch, deadline.half(ATTEMPT_MS_MIN));
       } catch (error) {
         const isOpen = error instanceof LogUnavailable && error.mayHaveBeenAppended;
         mayBeStored ||= isOpen || isRefused(error, outcomeUnknown);
@@ -87,20 +87,23 @@ export class BatchStore {
         throw error;
       }
     };
-    return retryUntil(deadline, RETRY_PAUSE_MS, attempt, isTransient).catch((error: Error) => {
-      if (isRefused(error, tooLarge)) throw new RecordTooLarge(`${error.message}, too large`);
-      throw new LogUnavailable(error.message, { mayHaveBeenAppended: mayBeStored, cause: error });
-    });
+    try {
+      return await retryUntil(deadline, RETRY_PAUSE_MS, attempt, isTransient);
+    } catch (error) {
+      const { message } = error as Error;
+      if (isRefused(error, tooLarge)) throw new RecordTooLarge(`${message}, too large`);
+      throw new LogUnavailable(message, { mayHaveBeenAppended: mayBeStored, cause: error });
+    }
   }
 
-  #offer(broker: Broker, offered: Omit<Parcel, 'answer' | 'refuse' | 'isSent'>): Promise<bigint> {
+  #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
     const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
-    const parcel: Parcel = { ...offered, answer, refuse, isSent: false };
+    const parcel: Parcel = { batch, deadline, answer, refuse, isAlone: batch.producer.id >= 0n, isSent: false };
     const queue = this.#queues.get(broker);
     if (queue === undefined) void this.#serve(broker, [parcel]);
     else queue.push(parcel);
     const late = () => new LogUnavailable('no answer in time', { mayHaveBeenAppended: parcel.isSent });
-    return within(parcel.deadline, promise, late);
+    return within(deadline, promise, late);
   }
 
   async #serve(broker: Broker, queue: Parcel[]): Promise<void> {
@@ -117,7 +120,7 @@ export class BatchStore {
     this.#queues.delete(broker);
   }
 
-  async #send(broker: Broker, batches: readonly Batch[], queue: Parcel[]): Promise<void> {
+  async #send(broker: Broker, batches: readonly Parcels[], queue: Parcel[]): Promise<void> {
     this.counts.requests += 1;
     this.counts.batches += batches.length;
     const parcels = batches.flat();
@@ -125,15 +128,13 @@ export class BatchStore {
     const soonest = parcels.map(({ deadline }) => deadline).reduce((one, other) => one.sooner(other));
     const timeoutMs = Math.max(1, Math.floor(soonest.leftMs()));
     try {
-      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, batches);
+      const asked = broker.call(produceApi, soonest, this.#options.transactionalId, timeoutMs, batches.map(join));
       const { responses } = await asked.catch(asResponse<produceV9.ProduceResponse>);
-      for (const batch of batches) {
-        const ofTopic = responses.find(({ name }) => name === batch[0].topic);
-        settle(
-          batch,
-          ofTopic?.partitionResponses.find(({ index }) => index === batch[0].partition),
-          queue,
-        );
+      for (const sent of batches) {
+        const { topic, partition } = sent[0].batch;
+        const ofTopic = responses.find(({ name }) => name === topic)?.partitionResponses;
+        const outcome = ofTopic?.find(({ index }) => index === partition);
+        settle(sent, outcome, queue);
       }
     } catch (error) {
       for (const { refuse } of parcels) refuse(error);
@@ -147,16 +148,16 @@ export function placeOf({ topic, partition }: TopicPartition): string {
 }
 
 /** Takes what fits into one request, one batch for each partition; the rest stays in the queue, in order. */
-function takeBatches(queue: Parcel[]): readonly Batch[] {
+function takeBatches(queue: Parcel[]): readonly Parcels[] {
   // A late one was refused already.
   const waiting = queue.splice(0).filter(({ deadline }) => !deadline.passed());
-  const batches: Batch[] = [];
+  const batches: Parcels[] = [];
   let bytes = 0;
-  for (const [first, ...others] of Map.groupBy(waiting, placeOf).values()) {
+  for (const [first, ...others] of Map.groupBy(waiting, ({ batch }) => placeOf(batch)).values()) {
     if (first === undefined || bytes >= REQUEST_BYTES) break;
-    const batch = takeBatch(first, others);
-    batches.push(batch);
-    bytes += sizeOf(batch);
+    const parcels = takeBatch(first, others);
+    batches.push(parcels);
+    for (const { batch } of parcels) bytes += batch.bytes;
   }
   const taken = new Set(batches.flat());
   queue.push(...waiting.filter((parcel) => !taken.has(parcel)));
@@ -164,31 +165,34 @@ function takeBatches(queue: Parcel[]): readonly Batch[] {
 }
 
 /** Adds others to the first, in order, as far as they fit into its batch. */
-function takeBatch(first: Parcel, others: readonly Parcel[]): Batch {
+function takeBatch(first: Parcel, others: readonly Parcel[]): Parcels {
   if (first.isAlone) return [first];
-  let { bytes } = first;
-  const behind = others.findIndex((parcel) => {
-    bytes += parcel.bytes;
-    return parcel.isAlone || bytes > BATCH_BYTES_MAX;
+  let { bytes } = first.batch;
+  const behind = others.findIndex(({ batch, isAlone }) => {
+    bytes += batch.bytes;
+    return isAlone || bytes > BATCH_BYTES_MAX;
   });
   return [first, ...(behind < 0 ? others : others.slice(0, behind))];
 }
 
-function sizeOf(batch: Batch): number {
-  return batch.reduce((sum, { bytes }) => sum + bytes, 0);
+function join(parcels: Parcels): RecordBatch {
+  const [{ batch }, ...others] = parcels;
+  if (others.length === 0) return batch;
+  const records = parcels.flatMap((parcel) => parcel.batch.records);
+  return { ...batch, records, bytes: parcels.reduce((sum, parcel) => sum + parcel.batch.bytes, 0) };
 }
 
 /** Answers the parcels of a batch; those that are too large together go back to the queue, each for its own batch. */
-function settle(batch: Batch, outcome: produceV9.ProduceResponsePartition | undefined, queue: Parcel[]): void {
+function settle(parcels: Parcels, outcome: produceV9.ProduceResponsePartition | undefined, queue: Parcel[]): void {
   const reason = outcome === undefined ? 'UNKNOWN_SERVER_ERROR' : nameOfCode(outcome.errorCode);
-  const isTooLargeTogether = batch.length > 1 && tooLarge.has(reason);
+  const isTooLargeTogether = parcels.length > 1 && tooLarge.has(reason);
   let offset = outcome?.baseOffset ?? 0n;
-  for (const parcel of batch) {
-    if (isTooLargeTogether) queue.push(Object.assign(parcel, { isAlone: true }));
-    else if (outcome?.errorCode !== NO_ERROR) {
-      parcel.refuse(new KafkaRefused(`writing to ${placeOf(parcel)}`, reason));
-    } else parcel.answer(offset);
-    offset += BigInt(parcel.records.length);
+  for (const parcel of parcels) {
+    const { batch, answer, refuse } = parcel;
+    if (outcome?.errorCode === NO_ERROR) answer(offset);
+    else if (isTooLargeTogether) queue.push(Object.assign(parcel, { isAlone: true }));
+    else refuse(new KafkaRefused(`writing to ${placeOf(batch)}`, reason));
+    offset += BigInt(batch.records.length);
   }
 }
 
@@ -196,21 +200,19 @@ function settle(batch: Batch, outcome: produceV9.ProduceResponsePartition | unde
 function createProduceRequest(
   transactionalId: string | undefined,
   timeoutMs: number,
-  batches: readonly Batch[],
+  batches: readonly RecordBatch[],
 ): Writer {
   const isTransactional = transactionalId !== undefined;
   // The wall clock stamps the records, as in every Kafka client; nothing here decides by it.
   const nowMs = Date.now();
-  const byTopic = [...Map.groupBy(batches, ([{ topic }]) => topic)];
+  const byTopic = [...Map.groupBy(batches, ({ topic }) => topic)];
   return Writer.create()
     .appendString(transactionalId)
     .appendInt16(ProduceAcks.ALL)
     .appendInt32(timeoutMs)
     .appendArray(byTopic, (topics, [topic, ofTopic]) => {
       topics.appendString(topic).appendArray(ofTopic, (partitions, batch) => {
-        const records = batch.length === 1 ? batch[0].records : batch.flatMap((parcel) => parcel.records);
-        const encoded = encodeBatch({ ...batch[0], records, bytes: sizeOf(batch) }, isTransactional, nowMs);
-        partitions.appendInt32(batch[0].partition).appendBytes(encoded);
+        partitions.appendInt32(batch.partition).appendBytes(encodeBatch(batch, isTransactional, nowMs));
       });
     })
     .appendTaggedFields();

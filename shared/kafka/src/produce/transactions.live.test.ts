@@ -25,8 +25,7 @@ class SlowWire extends BatchStore {
 
   override store(...batch: Parameters<BatchStore['store']>) {
     if (!this.isSlow) return super.store(...batch);
-    const [place, records] = batch;
-    this.arrive = () => super.store(place, records, deadlineIn(60_000));
+    this.arrive = () => super.store(batch[0], deadlineIn(60_000));
     return Promise.reject(new LogUnavailable('no answer', { mayHaveBeenAppended: true }));
   }
 }

@@ -25,10 +25,8 @@ const fenced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'PRODUCER
 const nothingToAbort: ReadonlySet<string> = new Set(['INVALID_TXN_STATE', 'INVALID_PRODUCER_ID_MAPPING']);
 const concurrent: ReadonlySet<string> = new Set(['CONCURRENT_TRANSACTIONS']);
 
-export interface TransactorOptions extends FencedPublisherOptions {
-  /** The broker aborts a transaction that is open for so long. Default 10000, or `timeoutMs` if longer. */
-  readonly transactionTimeoutMs?: number;
-}
+/** The broker aborts a transaction that is open for `transactionTimeoutMs`: 10000 or `timeoutMs`, whichever is longer. */
+type Options = FencedPublisherOptions & { readonly transactionTimeoutMs?: number };
 
 /**
  * Publishes under one transactional id, one call at a time, in order; only the latest Transactor of the id can publish. A
@@ -50,7 +48,7 @@ export interface TransactorOptions extends FencedPublisherOptions {
  */
 export class Transactor implements FencedPublisher {
   readonly #cluster: Cluster;
-  readonly #options: Required<TransactorOptions>;
+  readonly #options: Required<Options>;
   readonly #transactional: BatchStore;
   readonly #batches: BatchStore;
   #held: ProducerId | undefined;
@@ -69,7 +67,7 @@ export class Transactor implements FencedPublisher {
   #isClosed = false;
 
   /** @param batches stores what is in no transaction: batches of several publishers share its requests */
-  constructor(cluster: Cluster, options: TransactorOptions, batches = new BatchStore(cluster)) {
+  constructor(cluster: Cluster, options: Options, batches = new BatchStore(cluster)) {
     this.#cluster = cluster;
     const { timeoutMs = 5_000 } = options;
     const transactionTimeoutMs = Math.max(TRANSACTION_TIMEOUT_MS_MIN, timeoutMs);
@@ -78,10 +76,7 @@ export class Transactor implements FencedPublisher {
     this.#batches = batches;
   }
 
-  readonly takeOver = (): Promise<void> =>
-    this.#inTurn(async (deadline) => {
-      await this.#hold(deadline);
-    });
+  readonly takeOver = (): Promise<void> => this.#inTurn(async (deadline) => void (await this.#hold(deadline)));
 
   readonly publish = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     const [first] = records;
@@ -95,9 +90,7 @@ export class Transactor implements FencedPublisher {
 
   readonly append = async (records: readonly LogRecord[]): Promise<readonly AppendedAt[]> => {
     const foreign = records.find((record) => !this.#isOwn(record));
-    if (foreign !== undefined) {
-      throw new TypeError(`${placeOf(foreign)} is not fenced: use publish`);
-    }
+    if (foreign !== undefined) throw new TypeError(`${placeOf(foreign)} is not fenced: use publish`);
     return records.length === 0 ? [] : this.#inTurn((deadline) => this.#storeBatches(records, deadline));
   };
 
@@ -246,13 +239,12 @@ export class Transactor implements FencedPublisher {
     const byPlace = Map.groupBy(records, placeOf);
     const written = await Promise.allSettled(
       Array.from(byPlace, async ([place, ofPlace]) => {
-        const [first] = ofPlace as [LogRecord];
-        for (const { records: chunk, bytes } of cut(ofPlace)) {
+        const [{ topic, partition }] = ofPlace as [LogRecord];
+        for (const chunk of cut(ofPlace)) {
           const firstSequence = this.#sequences.get(place) ?? 0;
-          const offset = await store.store(first, { records: chunk, bytes, producer, firstSequence }, deadline);
-          const { partition } = first;
-          for (const [n, record] of chunk.entries()) at.set(record, { partition, offset: offset + BigInt(n) });
-          this.#sequences.set(place, (firstSequence + chunk.length) % SEQUENCE_MODULUS);
+          const first = await store.store({ topic, partition, ...chunk, producer, firstSequence }, deadline);
+          for (const [n, record] of chunk.records.entries()) at.set(record, { partition, offset: first + BigInt(n) });
+          this.#sequences.set(place, (firstSequence + chunk.records.length) % SEQUENCE_MODULUS);
         }
       }),
     );
