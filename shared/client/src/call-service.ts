@@ -1,12 +1,11 @@
-import { problem } from '@makerbook/contracts-http';
-import { z } from 'zod';
-import { MakerbookError } from './errors.js';
+import { type Failure, MakerbookError } from './errors.js';
 
 export interface CallOptions {
   /** Without a slash at the end. */
   readonly baseUrl: string;
   /** A call that has no whole answer by then counts as `unreachable`. */
   readonly timeoutMs: number;
+  readonly fetch: typeof fetch;
 }
 
 export interface Call {
@@ -24,7 +23,7 @@ export interface Answer {
 }
 
 /** Sends one request. @throws MakerbookError for every answer but 200, and where none comes */
-export async function callService(call: Call, { baseUrl, timeoutMs }: CallOptions): Promise<Answer> {
+export async function callService(call: Call, { baseUrl, timeoutMs, fetch }: CallOptions): Promise<Answer> {
   const { method, path, query, body, headers = {} } = call;
   const url = `${baseUrl}${path}${query === undefined ? '' : `?${query}`}`;
   let response: Response;
@@ -46,34 +45,24 @@ export async function callService(call: Call, { baseUrl, timeoutMs }: CallOption
   throw errorOf(response, text);
 }
 
-/** JSON of an answer, as its schema knows it. @throws MakerbookError `unreadable` for anything else */
-export function readAnswer<T>(text: string, schema: { parse: (value: unknown) => T }): T {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    const detail = `the answer is not what the service sends: ${reasonOf(cause)}`;
-    throw new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false, cause });
-  }
+/** The list that is the answer. @throws MakerbookError `unreadable` for anything else */
+export function readList<T>(text: string): T[] {
+  const list = parseJson(text);
+  if (Array.isArray(list)) return list;
+  const detail = 'the answer is no list, as the service sends it';
+  throw new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false });
 }
 
-/** A newer service may have codes that this client does not know. */
-const anyProblem = problem.extend({ code: z.string() });
-
 function errorOf(response: Response, text: string): MakerbookError {
-  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const { status, headers } = response;
+  const retryAfter = Number(headers.get('retry-after') ?? Number.NaN);
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined;
-  const parsed = anyProblem.safeParse(parseJson(text));
-  if (parsed.success) return new MakerbookError({ ...parsed.data, retryAfterSeconds });
+  const problem = parseJson(text) as Failure | null | undefined;
+  if (typeof problem?.code === 'string') return new MakerbookError({ ...problem, retryAfterSeconds });
   // The answer of a gateway in front of a service that is away.
-  const { status } = response;
   const retryable = status >= 500 || status === 429;
-  return new MakerbookError({
-    code: 'unreadable',
-    status,
-    detail: `HTTP ${status} without a problem of the service`,
-    retryable,
-    retryAfterSeconds,
-  });
+  const detail = `HTTP ${status} without a problem of the service`;
+  return new MakerbookError({ code: 'unreadable', status, detail, retryable, retryAfterSeconds });
 }
 
 function parseJson(text: string): unknown {

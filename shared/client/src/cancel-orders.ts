@@ -1,6 +1,7 @@
-import { type Cancellation, cancellations, paths } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
 import { quantity } from '@makerbook/contracts-primitives';
-import { type CallOptions, callService, readAnswer } from './call-service.js';
+import { type CallOptions, callService, readList } from './call-service.js';
+import type { Cancellation } from './records.js';
 import { lowerHex, type RequestSigner } from './sign-requests.js';
 
 /** What is cancelled: an order by its hash, with its salt, by which it is signed. */
@@ -42,7 +43,7 @@ export function createCancel({ signing, calling, again }: CancelParts) {
         timeoutMs: calling.timeoutMs + waitSeconds * 1000,
       });
       return {
-        cancellations: readAnswer(text, cancellations),
+        cancellations: readList(text),
         isOutOfFeed: headers.has('preference-applied'),
         position: headers.get('x-log-position') ?? undefined,
       };

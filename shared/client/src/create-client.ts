@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { bytesToHex } from '@makerbook/contracts-evm';
-import { type Cancellation, type LimitOrderRecord, limitOrderRecords, paths } from '@makerbook/contracts-http';
+import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { type Signer, Wallet } from 'ethers';
-import { callService, readAnswer } from './call-service.js';
+import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
+import { callService, readList } from './call-service.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
+import type { Cancellation, LimitOrderRecord } from './records.js';
 import { type RetryOptions, retry } from './retry-calls.js';
-import { createRequestSigner, lowerHex, type SignedOrder } from './sign-requests.js';
+import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 
 export interface ClientOptions {
   /** `https://…`, without the paths of the interface. */
@@ -20,12 +19,16 @@ export interface ClientOptions {
   readonly limitOrderProtocol: string;
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
-  /** 32 random bytes. Default those of node:crypto. */
+  /** 32 random bytes. Default those of ethers. */
   readonly randomSalt?: () => Uint8Array;
   /** Default 10000. */
   readonly timeoutMs?: number;
   /** Tries again what is `retryable`; left out, every call is tried once. */
   readonly retry?: RetryOptions;
+  /** Sends the requests. Default that of the platform. */
+  readonly fetch?: typeof fetch;
+  /** Called with what is about to be signed, and its EIP-712 digest. */
+  readonly onSign?: (data: TypedData, digest: Hex) => void;
 }
 
 /** What a maker decides of an order; the rest is filled in. Amounts are in the token's smallest unit. */
@@ -81,12 +84,10 @@ const isInMilliseconds = (time: number | bigint) => time >= 100_000_000_000 && t
 export function createClient(options: ClientOptions): MakerbookClient {
   const { now = Date.now, randomSalt = () => randomBytes(32), timeoutMs = 10_000 } = options;
   const signer = typeof options.signer === 'string' ? new Wallet(options.signer) : options.signer;
-  const signing = createRequestSigner(signer, {
-    serviceName: options.serviceName,
-    chainId: options.chainId,
-    verifyingContract: lowerHex(options.limitOrderProtocol, 20),
-  });
-  const calling = { baseUrl: options.baseUrl.replace(/\/+$/, ''), timeoutMs };
+  const { serviceName, chainId } = options;
+  const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
+  const signing = createRequestSigner(signer, domain, options.onSign);
+  const calling = { baseUrl: options.baseUrl.replace(/\/+$/, ''), timeoutMs, fetch: options.fetch ?? fetch };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const maker = async () => lowerHex(await signer.getAddress(), 20);
   const cancel = createCancel({ signing, calling, again });
@@ -97,7 +98,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
     async signOrder({ making, taking, expiresAt, nonce = 0n, salt }) {
       if (isInMilliseconds(expiresAt)) throw new RangeError(`expiresAt is Unix seconds, not ${expiresAt}`);
       return signing.signOrder({
-        salt: salt ?? BigInt(bytesToHex(randomSalt())),
+        salt: salt ?? BigInt(hexlify(randomSalt())),
         nonce,
         expiresAt: BigInt(expiresAt),
         making: { token: lowerHex(making.token, 20), amount: making.amount },
@@ -113,7 +114,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       return again(async () => {
         try {
           const { text } = await callService({ method: 'POST', path: paths.limitOrders, body }, calling);
-          return readAnswer(text, limitOrderRecords);
+          return readList(text);
         } catch (error) {
           if (!(error instanceof MakerbookError)) throw error;
           if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) {
@@ -129,13 +130,13 @@ export function createClient(options: ClientOptions): MakerbookClient {
       return again(async () => {
         // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
         const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
-        const salt = bytesToHex(randomSalt());
+        const salt = hexlify(randomSalt()) as Hex;
         const signature = await signing.signList({ issuedAt, salt });
         const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
         const { text, headers } = await callService({ method: 'GET', path: paths.limitOrders, query }, calling);
         const lag = headers.get('x-read-lag');
         return {
-          records: readAnswer(text, limitOrderRecords),
+          records: readList(text),
           readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag),
         };
       });

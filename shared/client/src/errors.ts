@@ -1,4 +1,4 @@
-import type { FieldProblem, Problem, ProblemCode } from '@makerbook/contracts-http';
+import type { ProblemCode } from '@makerbook/contracts-http/problems';
 
 /**
  * Why a call failed: a code of the service (Interface 7), or one of the client's own.
@@ -6,6 +6,26 @@ import type { FieldProblem, Problem, ProblemCode } from '@makerbook/contracts-ht
  * answer other codes.
  */
 export type MakerbookErrorCode = ProblemCode | 'unreachable' | 'unreadable' | (string & {});
+
+/** What is wrong at one place of the request. */
+export interface FieldProblem {
+  /** A JSON pointer into the body, or `/` and the name of a parameter or header. */
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** What is known of a failed call. */
+export interface Failure {
+  readonly code: MakerbookErrorCode;
+  readonly status: number;
+  readonly detail: string;
+  readonly retryable: boolean;
+  readonly requestId?: string | undefined;
+  readonly errors?: readonly FieldProblem[] | undefined;
+  readonly index?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
 
 /** A call that failed. Switch on `code`; `detail` is a sentence for a person. */
 export class MakerbookError extends Error {
@@ -25,23 +45,16 @@ export class MakerbookError extends Error {
   /** How long to wait before the next try, from `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
 
-  constructor(
-    problem: Pick<Problem, 'status' | 'detail' | 'retryable'> &
-      Partial<Pick<Problem, 'requestId' | 'errors' | 'index'>> & {
-        readonly code: MakerbookErrorCode;
-        readonly retryAfterSeconds?: number | undefined;
-        readonly cause?: unknown;
-      },
-  ) {
-    super(`${problem.code}: ${problem.detail}`, { cause: problem.cause });
-    this.code = problem.code;
-    this.status = problem.status;
-    this.detail = problem.detail;
-    this.requestId = problem.requestId;
-    this.retryable = problem.retryable;
-    this.errors = problem.errors;
-    this.index = problem.index;
-    this.retryAfterSeconds = problem.retryAfterSeconds;
+  constructor(failure: Failure) {
+    super(`${failure.code}: ${failure.detail}`, { cause: failure.cause });
+    this.code = failure.code;
+    this.status = failure.status;
+    this.detail = failure.detail;
+    this.requestId = failure.requestId;
+    this.retryable = failure.retryable;
+    this.errors = failure.errors;
+    this.index = failure.index;
+    this.retryAfterSeconds = failure.retryAfterSeconds;
   }
 
   /** Whether the service may have done its work although the call failed. */

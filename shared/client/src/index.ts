@@ -1,5 +1,6 @@
 export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
-export { MakerbookError, type MakerbookErrorCode } from './errors.js';
+export { type Failure, type FieldProblem, MakerbookError, type MakerbookErrorCode } from './errors.js';
+export type { Cancellation, LimitOrderRecord } from './records.js';
 export { type RetryOptions, retry } from './retry-calls.js';
-export { createRequestSigner, type RequestSigner, type SignedOrder } from './sign-requests.js';
+export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';

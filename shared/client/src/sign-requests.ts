@@ -1,17 +1,17 @@
 import {
-  bytesToHex,
-  createOrderHasher,
+  domainTypes,
   getLimitOrdersRequestTypes,
-  hexToBytes,
   type Order,
   orderCancellationRequestTypes,
   orderTypes,
+  type SaltType,
   type SigningDomain,
   saltedDomainTypes,
+  type TypedField,
   typedDataDomain,
-} from '@makerbook/contracts-evm';
+} from '@makerbook/contracts-evm/typed-data';
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
-import { BaseWallet, concat, keccak256, type Signer, TypedDataEncoder } from 'ethers';
+import { BaseWallet, concat, isHexString, keccak256, type Signer, TypedDataEncoder } from 'ethers';
 
 /** An order and its signature, as POST takes them (Interface 4.3), with the hash that names it. */
 export interface SignedOrder {
@@ -28,6 +28,14 @@ export interface SignedOrder {
   readonly signature: Hex;
 }
 
+/** What is signed, as `eth_signTypedData_v4` takes it. */
+export interface TypedData {
+  readonly types: Readonly<Record<string, TypedField[]>>;
+  readonly primaryType: string;
+  readonly domain: Readonly<Record<string, string | number>>;
+  readonly message: Readonly<Record<string, unknown>>;
+}
+
 /** Signs what the service wants signed (Interface 5). */
 export interface RequestSigner {
   signOrder(order: Order): Promise<SignedOrder>;
@@ -37,47 +45,66 @@ export interface RequestSigner {
   signCancellation(request: { readonly orderHash: Hex; readonly salt: bigint }): Promise<Hex>;
 }
 
-export function createRequestSigner(signer: Signer, domain: SigningDomain): RequestSigner {
-  const hasher = createOrderHasher(domain);
-  const base = typedDataDomain(domain);
+/** @param onSign is called with what is about to be signed, and its EIP-712 digest */
+export function createRequestSigner(
+  signer: Signer,
+  signingDomain: SigningDomain,
+  onSign: (data: TypedData, digest: Hex) => void = () => undefined,
+): RequestSigner {
+  const domain = { ...typedDataDomain(signingDomain), chainId: Number(signingDomain.chainId) };
+  // The interface types the salt of a cancellation as uint256. Only a key at hand can sign that: `signTypedData` of a signer
+  // knows no other type than bytes32, which the service takes too.
+  const cancellationSalt: SaltType = signer instanceof BaseWallet ? 'uint256' : 'bytes32';
+
+  async function sign(data: TypedData): Promise<{ readonly digest: Hex; readonly signature: Hex }> {
+    const digest = digestOf(data);
+    onSign(data, digest);
+    const { EIP712Domain: _, ...structs } = data.types;
+    const signature =
+      signer instanceof BaseWallet
+        ? signer.signingKey.sign(digest).serialized
+        : await signer.signTypedData(data.domain, structs, data.message);
+    return { digest, signature: signature as Hex };
+  }
+
   return {
-    async signOrder(order) {
-      return {
-        order: {
-          salt: quantity(order.salt),
-          nonce: quantity(order.nonce),
-          expiresAt: quantity(order.expiresAt),
-          making: { token: order.making.token, amount: quantity(order.making.amount) },
-          taking: { token: order.taking.token, amount: quantity(order.taking.amount) },
-          maker: order.maker,
-          permittedTaker: order.permittedTaker,
-        },
-        orderHash: bytesToHex(hasher.hashOrder(order)),
-        signature: (await signer.signTypedData(base, orderTypes, order)) as Hex,
+    async signOrder(given) {
+      const order = {
+        salt: quantity(given.salt),
+        nonce: quantity(given.nonce),
+        expiresAt: quantity(given.expiresAt),
+        making: { token: given.making.token, amount: quantity(given.making.amount) },
+        taking: { token: given.taking.token, amount: quantity(given.taking.amount) },
+        maker: given.maker,
+        permittedTaker: given.permittedTaker,
       };
+      const types = { ...domainTypes, ...orderTypes };
+      const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: order });
+      return { order, orderHash: digest, signature };
     },
     async signList({ issuedAt, salt }) {
-      return (await signer.signTypedData({ ...base, salt }, getLimitOrdersRequestTypes, { issuedAt })) as Hex;
+      const types = { ...saltedDomainTypes('bytes32'), ...getLimitOrdersRequestTypes };
+      const message = { issuedAt: issuedAt.toString() };
+      const data = { types, primaryType: 'GetLimitOrdersRequest', domain: { ...domain, salt }, message };
+      return (await sign(data)).signature;
     },
     async signCancellation({ orderHash, salt }) {
-      if (signer instanceof BaseWallet) {
-        // The interface types this salt as uint256, which signTypedData cannot express: hash by hand where the key is available.
-        const { EIP712Domain } = saltedDomainTypes('uint256');
-        const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, { ...base, salt });
-        const message = TypedDataEncoder.from(orderCancellationRequestTypes).hash({ orderHash });
-        return signer.signingKey.sign(keccak256(concat(['0x1901', separator, message]))).serialized as Hex;
-      }
-      const padded = `0x${salt.toString(16).padStart(64, '0')}`;
-      return (await signer.signTypedData({ ...base, salt: padded }, orderCancellationRequestTypes, {
-        orderHash,
-      })) as Hex;
+      const types = { ...saltedDomainTypes(cancellationSalt), ...orderCancellationRequestTypes };
+      const salted = { ...domain, salt: `0x${salt.toString(16).padStart(64, '0')}` };
+      const data = { types, primaryType: 'OrderCancellationRequest', domain: salted, message: { orderHash } };
+      return (await sign(data)).signature;
     },
   };
 }
 
+/** The EIP-712 digest, over the domain's types as they are given: `TypedDataEncoder.hash` would choose them itself. */
+function digestOf({ types: { EIP712Domain = [], ...structs }, domain, message }: TypedData): Hex {
+  const separator = TypedDataEncoder.hashStruct('EIP712Domain', { EIP712Domain }, domain);
+  return keccak256(concat(['0x1901', separator, TypedDataEncoder.from(structs).hash(message)])) as Hex;
+}
+
 /** An address or hash in lowercase hex; throws a TypeError when it has another length or is not hex. */
 export function lowerHex(text: string, bytes: number): Hex {
-  const lower = text.toLowerCase() as Hex;
-  if (hexToBytes(lower).length !== bytes) throw new TypeError(`${text} is not hex of ${bytes} bytes`);
-  return lower;
+  if (!isHexString(text, bytes)) throw new TypeError(`${text} is not hex of ${bytes} bytes`);
+  return text.toLowerCase() as Hex;
 }

@@ -1,0 +1,14 @@
+import { expect, test } from '@jest/globals';
+import type * as contracts from '@makerbook/contracts-http';
+import type { Cancellation, LimitOrderRecord } from './records.js';
+
+/** Compiles only where each type can stand for the other. */
+type Same<A, B> = [A, B] extends [B, A] ? true : never;
+
+test('records and cancellations have the types of the interface', () => {
+  const same: [Same<LimitOrderRecord, contracts.LimitOrderRecord>, Same<Cancellation, contracts.Cancellation>] = [
+    true,
+    true,
+  ];
+  expect(same).toEqual([true, true]);
+});
