@@ -40,6 +40,13 @@ describe('the document', () => {
     expect(findAll('example', JSON.parse(text)).filter(({ part }) => 'schema' in part)).toHaveLength(3 + 6);
   });
 
+  test('has one schema for all errors, so that clients generated from it have one class', () => {
+    const problems = findAll('application/problem+json', JSON.parse(text)).map(({ part }) => part);
+    expect(problems.length).toBeGreaterThan(30);
+    const schema = { $ref: '#/components/schemas/Problem' };
+    for (const content of problems) expect(content).toEqual({ 'application/problem+json': { schema } });
+  });
+
   test.each(entries)('of %s: what is sent is open, and what is taken is not', (_id, { path, method }) => {
     const { requestBody, responses } = JSON.parse(text).paths[path][method.toLowerCase()];
     expect(requestBody === undefined || closedIn(requestBody)).toBe(true);

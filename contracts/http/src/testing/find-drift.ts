@@ -24,6 +24,8 @@ interface Response {
   readonly $ref?: string;
   readonly headers?: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, unknown>>;
+  /** The codes of a problem. */
+  readonly 'x-codes'?: readonly string[];
 }
 
 interface Operation {
@@ -79,7 +81,7 @@ function findRequestDrift(exchange: Exchange, operation: Operation, pointer: str
 }
 
 function findAnswerDrift({ method, status, answerHeaders, answerBody }: Exchange, pointer: string): string[] {
-  const { headers = {}, content = {} } = lookUp(pointer) as Response;
+  const { headers = {}, content = {}, 'x-codes': codes } = lookUp(pointer) as Response;
   const drift = Object.keys(headers).flatMap((name) => {
     const value = answerHeaders.get(name);
     const { required = false, schema = {} } = document.components.headers[name] ?? {};
@@ -91,10 +93,10 @@ function findAnswerDrift({ method, status, answerHeaders, answerBody }: Exchange
   const [type = ''] = (answerHeaders.get('content-type') ?? '').split(';', 1);
   if (content[type] === undefined) return [...drift, `an answer ${status} of the type "${type}" is not described`];
   const schema = `${pointer}/content/${type.replaceAll('/', '~1')}/schema`;
-  return [
-    ...drift,
-    ...findFaults(schema, type.endsWith('json') ? parseJson(answerBody) : answerBody, `answer ${status}`),
-  ];
+  const body = type.endsWith('json') ? parseJson(answerBody) : answerBody;
+  const code = (body as { readonly code?: string } | null | undefined)?.code ?? '';
+  if (codes !== undefined && !codes.includes(code)) drift.push(`answer ${status}: the code "${code}" is not described`);
+  return [...drift, ...findFaults(schema, body, `answer ${status}`)];
 }
 
 function findFaults(pointer: string, value: unknown, what: string): string[] {
