@@ -7,6 +7,7 @@ import {
   type InterfaceAbi,
   id,
   JsonRpcProvider,
+  JsonRpcSigner,
   MaxUint256,
   parseEther,
   toBeHex,
@@ -50,10 +51,9 @@ const NATIVE = { name: 'Test Wrapped Kaia', symbol: 'WKAIA', decimals: 18 } as c
  * Account 1 of anvil's well-known test accounts. It holds every token and has approved the protocol, so that examples can
  * place orders at once.
  */
-const EXAMPLE_MAKER_KEY = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 export const EXAMPLE_MAKER = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8';
-/** What it holds of each, in whole tokens. */
-const EXAMPLE_FUNDS = 1_000_000n;
+/** What a maker is given of each, in whole tokens. */
+const MAKER_FUNDS = 1_000_000n;
 
 /** What each pool is given at its start, in whole tokens: USDT first, against the tokens in their order. */
 const LIQUIDITY = [
@@ -97,7 +97,7 @@ export async function deployContracts(options: DeployOptions): Promise<DeployedC
       decimals,
     }));
     const banker = new Wallet(id(`makerbook pools of ${serviceName}`), provider);
-    await fundExampleMaker(provider, deployed, limitOrderProtocol);
+    await fundMaker(provider, EXAMPLE_MAKER, deployed, limitOrderProtocol);
     return {
       limitOrderProtocol,
       navigator: getCreateAddress({ from: owner.address, nonce: 0 }).toLowerCase(),
@@ -139,23 +139,28 @@ async function fundPools(
   return pools.map(({ address, tokens: [one, two] }) => ({ address, tokens: [one.address, two.address] }));
 }
 
-/** Sends all of it where the last approval is missing: others use this key too. */
-async function fundExampleMaker(
+/**
+ * Gives a maker coins and tokens, and approves the protocol for it: a development chain signs for anybody. Sends all of it
+ * where the last approval is missing.
+ */
+export async function fundMaker(
   provider: JsonRpcProvider,
+  address: string,
   tokens: readonly DeployedToken[],
   limitOrderProtocol: string,
 ): Promise<void> {
-  const maker = new Wallet(EXAMPLE_MAKER_KEY, provider);
   const last = new Contract(tokens.at(-1)?.address ?? '', deployArtifacts.TestToken.abi, provider);
-  if ((await last.getFunction('allowance')(maker.address, limitOrderProtocol)) > 0n) return;
-  const steps = tokens.flatMap(({ address, decimals }) => {
-    const amount = EXAMPLE_FUNDS * 10n ** BigInt(decimals);
+  if ((await last.getFunction('allowance')(address, limitOrderProtocol)) > 0n) return;
+  await provider.send('anvil_impersonateAccount', [address]);
+  const steps = tokens.flatMap(({ address: token, decimals }) => {
+    const amount = MAKER_FUNDS * 10n ** BigInt(decimals);
     return [
-      { to: address, data: mintable.encodeFunctionData('mint', [maker.address, amount]) },
-      { to: address, data: mintable.encodeFunctionData('approve', [limitOrderProtocol, MaxUint256]) },
+      { to: token, data: mintable.encodeFunctionData('mint', [address, amount]) },
+      { to: token, data: mintable.encodeFunctionData('approve', [limitOrderProtocol, MaxUint256]) },
     ];
   });
-  await send(provider, maker, steps, await provider.getTransactionCount(maker.address));
+  const maker = new JsonRpcSigner(provider, address);
+  await send(provider, maker, steps, await provider.getTransactionCount(address));
 }
 
 const mintable = new Interface(deployArtifacts.TestToken.abi);
@@ -184,7 +189,7 @@ async function sendMissing(
 /** Sends all at once, so that it takes one block or two, and waits for it. */
 async function send(
   provider: JsonRpcProvider,
-  sender: Wallet,
+  sender: Wallet | JsonRpcSigner,
   steps: readonly (Creation | Call)[],
   firstNonce: number,
 ): Promise<void> {

@@ -1,11 +1,14 @@
 import { readGatewayEnvironment } from './gateway-env.js';
+import { openLocalStack } from './prepare-makers.js';
 import { readRoutes } from './route-requests.js';
 import { runGateway } from './run-gateway.js';
 
 try {
-  const gateway = await runGateway(readGatewayEnvironment(process.env), readRoutes(), (line) =>
-    console.error(`${new Date().toISOString()} ${line}`),
-  );
+  const settings = readGatewayEnvironment(process.env);
+  const log = (line: string) => console.error(`${new Date().toISOString()} ${line}`);
+  const { MAKERBOOK_DATA: folder } = settings;
+  const local = folder === '' ? undefined : openLocalStack(folder, process.env);
+  const gateway = await runGateway(settings, readRoutes(), log, local);
   const stop = () => void gateway.stop().then(() => process.exit(0));
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);

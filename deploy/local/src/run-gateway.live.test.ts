@@ -37,6 +37,7 @@ beforeAll(async () => {
     CORS_ORIGINS: ['*'],
     INGRESS_URL: url(ingress),
     QUERY_URL: gone,
+    MAKERBOOK_DATA: '',
     OPS_URLS: { ingress: url(ingress), query: gone },
   };
   gateway = await runGateway(settings, readRoutes(), (line) => noted.push(line));

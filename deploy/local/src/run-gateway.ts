@@ -12,7 +12,7 @@ import {
   send,
   shareResult,
 } from '@makerbook/http';
-import express, { type NextFunction, type Request, type Response } from 'express';
+import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import { createProxyServer } from 'httpxy';
 import { askAllReadiness } from './check-readiness.js';
 import type { GatewaySettings } from './gateway-env.js';
@@ -36,12 +36,14 @@ export type Gateway = {
  * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
  * of its own are `application/problem+json` (Interface 7).
  * @param log takes a line about each request that a service did not answer
+ * @param local answers what is about this stack alone
  * @throws where the port cannot be had
  */
 export async function runGateway(
   settings: GatewaySettings,
   routes: readonly Route[],
   log: (line: string) => void,
+  local?: Router,
 ): Promise<Gateway> {
   const agent = new Agent({ keepAlive: true, maxSockets: UPSTREAM_SOCKETS_MAX });
   const targets: Record<RoutedService, string> = { ingress: settings.INGRESS_URL, query: settings.QUERY_URL };
@@ -62,6 +64,7 @@ export async function runGateway(
     const { isReady, checks } = await readReadiness();
     response.status(isReady ? 200 : 503).json({ status: isReady ? 'ok' : 'unavailable', checks });
   });
+  if (local !== undefined) app.use(local);
   app.use(async (request: Request, response: Response, next: NextFunction) => {
     const service = routeOf(routes, request.method, request.path);
     if (service === undefined) return next();

@@ -154,10 +154,12 @@ async function start(
     stopInReverse(service);
   });
   // Its key is public: on no chain but the stack's own is it admitted.
-  const admission = given(settings.RPC_URL) === undefined ? admitMaker(EXAMPLE_MAKER, env, signal) : undefined;
+  const isOwnChain = given(settings.RPC_URL) === undefined;
+  const admission = isOwnChain ? admitMaker(EXAMPLE_MAKER, env, signal) : undefined;
   await Promise.all([awaitReadiness(services, signal), admission]);
   signal.throwIfAborted();
-  const gateway = await startGateway({ host: settings.HOST, port }, services, logs, env, supervision);
+  const gatewayEnv = { ...env, HOST: settings.HOST, PORT: String(port), MAKERBOOK_DATA: isOwnChain ? folder : '' };
+  const gateway = await startGateway(port, services, logs, gatewayEnv, supervision);
   stopInReverse(gateway);
   await awaitReadiness([gateway], signal);
   signal.throwIfAborted();
@@ -212,7 +214,7 @@ function serviceEnvironment(
 }
 
 function startGateway(
-  { host, port }: { readonly host: string; readonly port: number },
+  port: number,
   services: readonly RunningService[],
   logs: string,
   env: Environment,
@@ -222,8 +224,6 @@ function startGateway(
   const portOf = (name: string) => services.find((service) => service.name === name)?.port;
   const gatewayEnv = {
     ...env,
-    HOST: host,
-    PORT: String(port),
     INGRESS_URL: url(portOf('ingress')),
     QUERY_URL: url(portOf('query')),
     OPS_URLS: services.map(({ name, opsPort }) => `${name}=${url(opsPort)}`).join(','),

@@ -98,8 +98,10 @@ function describeStack(folder: string, stop: () => Promise<void>): OpenStack {
   if (addresses === undefined || shared === undefined) throw new Error(`no stack runs on ${folder}`);
   const killed = new Set<number>();
   const { origin } = new URL(addresses.baseUrl);
-  // What leads to the page /docs, and what it loads, is no part of the interface; nor is the readiness of the local stack.
-  const endTraffic = checkTraffic((url) => url.origin === origin && !/^\/($|readyz$|docs\/)/.test(url.pathname));
+  // What leads to the page /docs, and what it loads, is no part of the interface; nor is what the local stack says of itself.
+  const endTraffic = checkTraffic(
+    (url) => url.origin === origin && !/^\/($|readyz$|(docs|local)\/)/.test(url.pathname),
+  );
   const processes = () => readProcessesFile(folder)?.processes ?? [];
   const processOf = (wanted: string) => {
     const entry = processes().find(({ name }) => name === wanted);

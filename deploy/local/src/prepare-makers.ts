@@ -1,0 +1,41 @@
+import { JsonRpcProvider } from 'ethers';
+import express, { type Router } from 'express';
+import { fundMaker } from './deploy-contracts.js';
+import { admitMaker } from './start-services.js';
+import { readStackFile } from './write-stack-files.js';
+
+const PREPARE_MS_MAX = 60_000;
+const loopback = /^(::ffff:)?127\.|^::1$/;
+
+/**
+ * What the page /docs is told of a stack with a chain of its own, and does there for a new maker: puts it on the whitelist,
+ * gives it coins and tokens, and approves the contract. Other machines get nothing of this.
+ * @param folder the stack's data folder
+ * @param environment of the operator's commands
+ */
+export function openLocalStack(folder: string, environment: Readonly<Record<string, string | undefined>>): Router {
+  const router = express.Router();
+  router.use('/local', (request, _response, next) => {
+    next(loopback.test(request.socket.remoteAddress ?? '') ? undefined : 'router');
+  });
+  router.get('/local/stack.json', (_request, response, next) => {
+    const stack = readStackFile(folder);
+    if (stack === undefined) return next();
+    response.json({ folder, tokens: stack.tokens });
+  });
+  // Not POST: a page of another origin can send that unasked.
+  router.put('/local/makers/:maker', async (request, response, next) => {
+    const stack = readStackFile(folder);
+    const maker = request.params.maker.toLowerCase();
+    if (stack === undefined || !/^0x[0-9a-f]{40}$/.test(maker)) return next();
+    const provider = new JsonRpcProvider(stack.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 200 });
+    try {
+      await fundMaker(provider, maker, stack.tokens, stack.limitOrderProtocol);
+    } finally {
+      provider.destroy();
+    }
+    await admitMaker(maker, environment, AbortSignal.timeout(PREPARE_MS_MAX));
+    response.json({ maker });
+  });
+  return router;
+}
