@@ -1,99 +1,115 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { bookCause, bookEntry as bookEntrySchema, bookRemovalReason } from '@makerbook/contracts-events';
+import { bookCause, bookRemovalReason } from '@makerbook/contracts-events';
 import { examples, operations, problemKinds } from '@makerbook/contracts-http';
-import { Interface } from 'ethers';
 import { createDocuments } from './create-documents.js';
-import { bookEntry } from './render-page.js';
+import type { Section } from './render-pages.js';
 
 const { serverTime: _, block: __, ...info } = examples.info;
 const deployment = { info: { ...info, serviceName: 'A & <B>' }, bookTopic: 'x.limit-orders.book.v1', partitions: 8 };
 const documents = createDocuments(deployment);
 const bodyOf = (path: string) => documents.find((document) => document.path === path)?.body.toString() ?? '';
-const page = bodyOf('/docs');
+const pages = documents.filter(({ contentType }) => contentType.startsWith('text/html'));
+const [start, endpoints, routers, makers] = ['', '/endpoints', '/routers', '/makers'].map((path) =>
+  bodyOf(`/docs${path}`),
+);
+const idsOf = (page: string) => new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+const textOf = (html = '') => html.replace(/<[^>]+>/g, '');
 
-describe('the page', () => {
-  test.each(Object.entries(operations))('describes %s, with each of its errors', (id, { method, path, errors }) => {
-    const section = page.split(`<section class="operation" id="${id}">`)[1]?.split('</section>')[0] ?? '';
-    expect(section).toContain(`${method}</span> <code>${path}</code>`);
-    for (const code of Object.keys(errors)) expect(section).toContain(`href="#error-${code}"`);
-    expect(page).toContain(`<a href="#${id}">`);
+describe('the pages', () => {
+  test.each(Object.values(operations))(
+    'describe $method $path, with each of its errors',
+    ({ method, path, errors }) => {
+      const section = endpoints?.split(/(?=<h2 )/).find((part) => textOf(part).startsWith(`${method} ${path}\n`)) ?? '';
+      const listed = section.split(/<h3 id="errors-of/)[1] ?? '';
+      for (const code of Object.keys(errors)) expect(listed).toContain(`<code>${code}</code>`);
+    },
+  );
+
+  test.each(Object.keys(problemKinds))('have %s in the table of codes', (code) => {
+    expect(endpoints?.split('id="codes-of-errors"')[1]).toContain(`<code>${code}</code>`);
   });
 
-  test.each(Object.keys(problemKinds))('has %s in its table of errors', (code) => {
-    expect(page).toContain(`id="error-${code}"`);
+  test('have this deployment’s own values, escaped', () => {
+    expect(start).toContain('A &amp; &lt;B&gt; limit orders</h1>');
+    expect(start).toContain(info.contracts.limitOrderProtocol);
+    expect(routers).toContain('x.limit-orders.book.v1');
+    expect(endpoints).toContain('ordersPerPost');
+    for (const { body } of pages) expect(body.toString()).not.toMatch(/\{\{|undefined|\[object|NaN|<B>/);
   });
 
-  test('has this deployment’s own values, escaped', () => {
-    expect(page).toContain('<h1>A &#38; &#60;B&#62; limit orders</h1>');
-    for (const value of [info.contracts.limitOrderProtocol, 'x.limit-orders.book.v1', 'ordersPerPost'])
-      expect(page).toContain(value);
-    expect(page).not.toMatch(/\{\{|undefined|\[object|NaN/);
+  test.each(pages)('of $path links to places that are there', ({ path, body }) => {
+    const page = body.toString();
+    const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, href = '']) => new URL(href, `http://here${path}`));
+    const own = links.filter(({ host }) => host === 'here');
+    expect(own.length).toBeGreaterThan(5);
+    const broken = own.filter(({ pathname, hash }) => {
+      if (/^\/v0/.test(pathname)) return false;
+      const target = bodyOf(pathname);
+      return target === '' || (hash !== '' && !idsOf(target).has(hash.slice(1)));
+    });
+    expect(broken.map(String)).toEqual([]);
   });
 
-  test('links to places that it has', () => {
-    const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-    const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
-    expect(links.length).toBeGreaterThan(50);
-    expect(links.filter((id) => !ids.has(id))).toEqual([]);
-  });
-
-  test('has the router’s guide, with every reason and cause of the feed', () => {
-    const guide = page.split('<section id="router">')[1]?.split('</section>')[0] ?? '';
+  test('have the router’s guide, with every reason and cause of the feed', () => {
     for (const name of [...bookRemovalReason.options, ...bookCause.options])
-      expect(guide).toContain(`<code>${name}</code>`);
-    expect(guide).toContain('<h3 id="router-two-orders-one-balance">');
-    expect(guide).not.toMatch(/\]\(|\*\*\S|```/);
-    expect([...guide.matchAll(/href="(\/[^"]*)"/g)].map(([, path = '']) => [path, bodyOf(path) !== ''])).toEqual([
-      ['/asyncapi.json', true],
-    ]);
+      expect(routers).toContain(`<code>${name}</code>`);
+    for (const guide of [routers, makers]) expect(textOf(guide)).not.toMatch(/\]\(|\*\*\S|```/);
   });
 
-  test('has the ABI of the contract, whole, to read and as JSON', () => {
-    const [, code = ''] = /<section id="contract">.*?<pre><code>(.*?)<\/code>/s.exec(page) ?? [];
-    const read = Interface.from(code.split('\n').filter((line) => line !== ''));
-    const whole = Interface.from(bodyOf('/docs/limit-order-protocol.json'));
-    const described = ({ fragments }: Interface) =>
-      fragments
-        .filter(({ type }) => type !== 'constructor')
-        .map((fragment) => fragment.format('full'))
-        .sort();
-    expect(described(read)).toEqual(described(whole));
-    for (const name of ['nonce', 'cancelOrder', 'cancelAllOrders', 'fillOrder'])
-      expect(whole.getFunction(name)).not.toBeNull();
+  test('can be scrolled by the keyboard wherever something is wider than the page', () => {
+    for (const { body } of pages) {
+      const scrolling = [...body.toString().matchAll(/<pre(?! class="wrapped")[^>]*>|<\w+ class="scroll"[^>]*>/g)].map(
+        ([tag]) => tag,
+      );
+      for (const tag of scrolling) expect(tag).toMatch(/tabindex="0"( role="region")? aria-label="[^"]+"/);
+    }
   });
 
-  test('shows a record of the feed that is one', () => {
-    expect(bookEntrySchema.safeParse({ type: 'BookEntry', ...bookEntry }).error).toBeUndefined();
+  test('show a first order in three languages', () => {
+    for (const name of ['order.mjs', 'order.py', 'order.sh'])
+      expect(start).toContain(`<figcaption>${name}</figcaption>`);
   });
 });
 
-describe('what the page loads', () => {
+test('the search knows each section of each page', () => {
+  const sections = JSON.parse(bodyOf('/docs/search.json')) as Section[];
+  const found = (word: string) => sections.filter(({ text }) => text.includes(word)).map(({ path }) => path);
+  expect(found('isolation.level')).toContain('/docs/routers#reading-the-book');
+  expect(found('request_replayed')).toContain('/docs/endpoints#errors-of-get-v0alphalimit-orders');
+  for (const { path } of sections) {
+    const [page = '', id = ''] = path.split('#');
+    expect([path, idsOf(bodyOf(page)).has(id)]).toEqual([path, true]);
+  }
+});
+
+describe('what the pages load', () => {
   test('is served here, each module with those that it imports', () => {
-    const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(page)?.[1] ?? '') as {
+    const map = JSON.parse(/<script type="importmap">(.*?)<\/script>/.exec(start ?? '')?.[1] ?? '') as {
       imports: Record<string, string>;
     };
-    const wanted = [...page.matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path]) => path);
-    expect(wanted).toEqual(['/docs/style.css', '/docs/browser/page.js']);
+    const loaded = pages.flatMap(({ body }) =>
+      [...body.toString().matchAll(/(?:src|rel="stylesheet" href)="([^"]+)"/g)].map(([, path = '']) => path),
+    );
+    expect([...new Set(loaded)]).toEqual(['/docs/style.css', '/docs/browser/page.js', '/docs/browser/panel.js']);
     const seen = new Set<string>();
-    for (const path of wanted as string[]) follow(path);
+    for (const path of loaded) follow(path);
     function follow(path: string): void {
       if (seen.has(path)) return;
       seen.add(path);
       expect([path, bodyOf(path) !== '']).toEqual([path, true]);
-      for (const [, name = ''] of bodyOf(path).matchAll(/^import\b[^;'"]*?from\s*["']([^"']+)["']/gm)) {
-        const entry = Object.entries(map.imports).find(([prefix]) => name.startsWith(prefix));
-        const mapped = entry === undefined ? undefined : entry[1] + name.slice(entry[0].length);
-        follow(mapped ?? new URL(name, `http://x${path}`).pathname);
+      for (const [, name = ''] of bodyOf(path).matchAll(/^(?:import|export)\b[^;'"]*?from\s*["']([^"']+)["']/gm)) {
+        const mapped = name.startsWith('.') ? new URL(name, `http://x${path}`).pathname : map.imports[name];
+        follow(mapped ?? `${name}, which is not in the import map`);
       }
     }
-    expect(documents.map(({ path }) => path).filter((path) => path.startsWith('/docs/') && !seen.has(path))).toEqual([
-      '/docs/limit-order-protocol.json',
-    ]);
+    const scripts = documents.filter(({ contentType }) => contentType.startsWith('text/javascript'));
+    expect(scripts.map(({ path }) => path).filter((path) => !seen.has(path))).toEqual([]);
   });
 
-  test('is nothing of another host: the policy lets nothing else in', () => {
-    const policy = documents.find(({ path }) => path === '/docs')?.headers['Content-Security-Policy'] ?? '';
+  test.each(pages)('of $path is nothing of another host: the policy lets nothing else in', ({ body, headers }) => {
+    const page = body.toString();
+    const policy = headers['Content-Security-Policy'] ?? '';
     expect(policy).toMatch(/^default-src 'none'; /);
     expect(policy).not.toMatch(/https?:|unsafe|\*/);
     const inline = [...page.matchAll(/<script type="importmap">(.*?)<\/script>/g)].map(([, text = '']) => text);
@@ -110,7 +126,18 @@ test('the root leads to the page', () => {
   expect(documents.find(({ path }) => path === '/')?.headers).toMatchObject({ Location: '/docs' });
 });
 
-test('the documents are JSON of their kinds', () => {
-  expect(JSON.parse(bodyOf('/openapi.json'))).toHaveProperty('openapi');
-  expect(JSON.parse(bodyOf('/asyncapi.json'))).toHaveProperty('asyncapi');
+test.each([
+  ['/openapi.json', 'openapi'],
+  ['/asyncapi.json', 'asyncapi'],
+  ['/docs/vectors.json', 'orders'],
+])('%s is JSON of its kind', (path, key) => {
+  expect(JSON.parse(bodyOf(path))).toHaveProperty(key);
+});
+
+test('the ABI is the contract’s, whole', () => {
+  const abi = JSON.parse(bodyOf('/docs/limit-order-protocol.json')) as { name?: string }[];
+  const names = abi.map(({ name }) => name);
+  expect(names).toEqual(
+    expect.arrayContaining(['nonce', 'cancelOrder', 'cancelAllOrders', 'fillOrder', 'OrderExpired']),
+  );
 });

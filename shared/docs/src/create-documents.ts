@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { deployArtifacts } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import type { Deployment } from './describe-interface.js';
-import { protocolAbi, renderPage } from './render-page.js';
+import { type Deployment, renderPages } from './render-pages.js';
 
 /** A file of the documents as it is served. */
 export interface Document {
@@ -16,19 +16,38 @@ export interface Document {
 }
 
 const { resolve } = createRequire(import.meta.url);
-/** A file of ours: of the styles, or of the built modules for the browser. */
+/** A file of this package: of the styles, or of the built modules for the browser. */
 const own = (path: string) => join(import.meta.dirname, '..', path);
-/** A file beside the code of a package of the contracts. */
+/** A file beside the code of a package. */
 const published = (name: string, file: string) => join(dirname(resolve(name)), '..', file);
+const read = (path: string) => readFileSync(path, 'utf8');
 
-const ownModules = ['page', 'panel', 'call-service', 'requests', 'sign', 'typed-data'];
-const hashModules = ['sha3', 'sha2', 'hmac', '_md', '_u64', 'utils'];
-const HASHES = `${paths.docs}/lib/hashes`;
-const ABI = `${paths.docs}/limit-order-protocol.json`;
-const CURVE = `${paths.docs}/lib/secp256k1.js`;
+const client = ['index', 'call-service', 'cancel-orders', 'create-client', 'errors', 'retry-calls', 'sign-requests'];
+/** The modules that the page loads: their address below /docs, and their file. */
+const modules: Readonly<Record<string, string>> = {
+  'browser/page.js': own('dist/browser/page.js'),
+  'browser/panel.js': own('dist/browser/panel.js'),
+  'browser/elements.js': own('dist/browser/elements.js'),
+  ...Object.fromEntries(
+    client.map((name) => [`lib/client/${name}.js`, published('@makerbook/client', `dist/${name}.js`)]),
+  ),
+  'lib/primitives.js': resolve('@makerbook/contracts-primitives'),
+  'lib/typed-data.js': resolve('@makerbook/contracts-evm/typed-data'),
+  'lib/paths.js': resolve('@makerbook/contracts-http/paths'),
+  // Its one file for browsers.
+  'lib/ethers.js': published('ethers', 'dist/ethers.min.js'),
+};
 
-/** Where the browser finds the packages that our modules import. */
-const importMap = JSON.stringify({ imports: { '@noble/hashes/': `${HASHES}/`, '@noble/secp256k1': CURVE } });
+/** Where the browser finds the packages that those import. */
+const importMap = JSON.stringify({
+  imports: {
+    '@makerbook/client': `${paths.docs}/lib/client/index.js`,
+    '@makerbook/contracts-primitives': `${paths.docs}/lib/primitives.js`,
+    '@makerbook/contracts-evm/typed-data': `${paths.docs}/lib/typed-data.js`,
+    '@makerbook/contracts-http/paths': `${paths.docs}/lib/paths.js`,
+    ethers: `${paths.docs}/lib/ethers.js`,
+  },
+});
 
 /** Nothing but what this service serves itself; of what is inline, the import map alone. */
 const contentSecurityPolicy = [
@@ -43,38 +62,37 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 /**
- * The interface as documents: OpenAPI, AsyncAPI, and the page with all that it loads. Nothing comes from elsewhere.
+ * The interface as documents: OpenAPI, AsyncAPI, and the pages with all that they load. Nothing comes from elsewhere.
  * @throws where a file is missing from the build
  */
 export function createDocuments(deployment: Deployment): readonly Document[] {
-  const asset = (name: string) => readFileSync(own(`assets/${name}`), 'utf8');
-  const guide = readFileSync(published('@makerbook/contracts-events', 'README.md'), 'utf8');
-  const assets = { template: asset('page.html'), order: asset('order.mjs'), fill: asset('fill.mjs'), guide };
-  const page = renderPage(assets, deployment, importMap);
-  const hashes = dirname(resolve('@noble/hashes/sha3.js'));
+  const asyncApi = read(published('@makerbook/contracts-events', 'asyncapi.json'));
+  const { pages, searchIndex } = renderPages(deployment, importMap, {
+    makers: read(published('@makerbook/contracts-http', 'README.md')),
+    routers: read(published('@makerbook/contracts-events', 'README.md')),
+    bookEntry: JSON.parse(asyncApi).components.messages.BookEntry.examples[0].payload,
+    asset: (name) => read(own(`assets/${name}`)),
+  });
+  const pageHeaders = { 'Content-Security-Policy': contentSecurityPolicy, 'Referrer-Policy': 'no-referrer' };
   return [
-    json(paths.openApi, published('@makerbook/contracts-http', 'openapi.json')),
-    json(paths.asyncApi, published('@makerbook/contracts-events', 'asyncapi.json')),
-    document(paths.docs, Buffer.from(page), 'text/html', {
-      'Content-Security-Policy': contentSecurityPolicy,
-      'Referrer-Policy': 'no-referrer',
-    }),
-    document(paths.root, Buffer.from(''), 'text/plain', { Location: paths.docs }),
-    document(ABI, Buffer.from(JSON.stringify(protocolAbi)), 'application/json'),
-    document(`${paths.docs}/style.css`, readFileSync(own('assets/style.css')), 'text/css'),
-    ...ownModules.map((name) => script(`${paths.docs}/browser/${name}.js`, own(`dist/browser/${name}.js`))),
-    ...hashModules.map((name) => script(`${HASHES}/${name}.js`, join(hashes, `${name}.js`))),
-    script(CURVE, resolve('@noble/secp256k1')),
+    json(paths.openApi, read(published('@makerbook/contracts-http', 'openapi.json'))),
+    json(paths.asyncApi, asyncApi),
+    document(paths.root, '', 'text/plain', { Location: paths.docs }),
+    ...pages.map(({ path, html }) => document(path, html, 'text/html', pageHeaders)),
+    json(`${paths.docs}/search.json`, JSON.stringify(searchIndex)),
+    json(`${paths.docs}/limit-order-protocol.json`, JSON.stringify(deployArtifacts.LimitOrderProtocol.abi)),
+    json(`${paths.docs}/vectors.json`, read(published('@makerbook/contracts-http', 'vectors.json'))),
+    document(`${paths.docs}/style.css`, read(own('assets/style.css')), 'text/css'),
+    ...Object.entries(modules).map(([name, file]) => document(`${paths.docs}/${name}`, read(file), 'text/javascript')),
   ];
 }
 
-const json = (path: string, file: string) => document(path, readFileSync(file), 'application/json');
-const script = (path: string, file: string) => document(path, readFileSync(file), 'text/javascript');
+const json = (path: string, body: string) => document(path, body, 'application/json');
 
-function document(path: string, body: Buffer, type: string, headers: Document['headers'] = {}): Document {
+function document(path: string, body: string, type: string, headers: Document['headers'] = {}): Document {
   return {
     path,
-    body,
+    body: Buffer.from(body),
     contentType: `${type}; charset=utf-8`,
     headers: { 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff', ...headers },
   };

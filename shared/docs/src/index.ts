@@ -1,2 +1,2 @@
 export { createDocuments, type Document } from './create-documents.js';
-export type { Deployment } from './describe-interface.js';
+export type { Deployment } from './render-pages.js';

@@ -1,22 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
-import { info, limitOrderRecords, paths } from '@makerbook/contracts-http';
-import { ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { randomSalt } from '@makerbook/docs/call-service';
+import { info, paths } from '@makerbook/contracts-http';
 import { connectPostgres, openPlacementStore, type Postgres } from '@makerbook/postgres';
-import { Wallet } from 'ethers';
+import { BrowserProvider, Wallet } from 'ethers';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
-import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
 import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
-import { readDocumentPage } from './read-documents.js';
+import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './read-documents.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
 const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
 const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
+type Amount = { readonly token: string; readonly amount: bigint };
 let stack: OpenStack;
 let chain: TestChain;
 let feed: FollowedOrders;
@@ -465,7 +464,7 @@ describe('the documents at the base URL', () => {
     const typeOf = async (path: string) => (await fetch(`${baseUrl}${path}`)).headers.get('content-type');
     expect(await typeOf('/openapi.json')).toMatch(/^application\/json/);
     expect(await typeOf('/asyncapi.json')).toMatch(/^application\/json/);
-    expect(await typeOf('/docs/lib/secp256k1.js')).toMatch(/^text\/javascript/);
+    expect(await typeOf('/docs/lib/ethers.js')).toMatch(/^text\/javascript/);
     expect((await fetch(`${baseUrl}/`)).url).toBe(`${baseUrl}/docs`);
     expect((await readDocumentPage(baseUrl)).html).toContain(limitOrderProtocol.toLowerCase());
     const described = info.parse(await (await fetch(`${baseUrl}${paths.info}`)).json());
@@ -475,44 +474,50 @@ describe('the documents at the base URL', () => {
     expect(Math.abs((await chain.provider.getBlockNumber()) - block)).toBeLessThan(100);
   });
 
-  test('show a program that places an order', async () => {
+  test.each(programs)('show a program, for %s %s, that places an order', async (command, file) => {
     const maker = await funded();
     const [making, taking] = stack.addresses.tokens;
     const { runProgram } = await readDocumentPage(stack.addresses.baseUrl);
-    const lines = await runProgram({
+    const lines = await runProgram(command, file, {
       MAKER_KEY: maker.wallet.privateKey,
       SELL_TOKEN: making?.address ?? '',
       BUY_TOKEN: taking?.address ?? '',
     });
-    expect(lines.match(/^200 \[$/gm)).toHaveLength(2);
+    expect(lines).toMatch(/200[\s\S]*VALIDATING/);
     await eventually(async () => (await maker.client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
   });
 
-  test('have a panel that places, lists and cancels, by a key and by a wallet', async () => {
-    const { baseUrl, tokens } = stack.addresses;
-    const page = await readDocumentPage(baseUrl);
-    const [token, other] = tokens.map(({ address }) => address) as [string, string];
+  test('have a panel: what it loads lets a wallet of the browser place, list and cancel', async () => {
+    const { tokens, ...service } = stack.addresses;
+    const [making, taking] = tokens.map(({ address }) => ({ token: address, amount: 100n })) as [Amount, Amount];
     const maker = await funded();
-    for (const calls of [page.withKey(maker.wallet.privateKey), await page.withWallet(maker.wallet)]) {
-      const placed = await calls.place({
-        salt: randomSalt(),
-        nonce: '0x0',
-        expiresAt: '0xffffffff',
-        making: { token, amount: '0x64' },
-        taking: { token: other, amount: '0x32' },
-        maker: maker.wallet.address,
-        permittedTaker: ZERO_ADDRESS,
-      });
-      expect([placed.status, placed.answer]).toEqual([200, expect.stringContaining('VALIDATING')]);
-      const listed = await calls.list();
-      const [record] = limitOrderRecords.parse(JSON.parse(listed.answer));
-      if (record === undefined) throw new Error('the list is empty');
-      expect(record.orderHash).toBe(placed.digest);
-      const cancelled = await calls.cancel(record);
-      expect(JSON.parse(cancelled.answer)).toEqual([{ orderHash: record.orderHash, status: 'CANCELLED' }]);
-      expect((await calls.list()).answer).toBe('[]');
-    }
+    const request = (call: WalletCall) => answerAsWallet(maker.wallet, service.chainId, call);
+    const client = createClient({ ...service, signer: await new BrowserProvider({ request }).getSigner() });
+    const order = await client.signOrder({ making, taking, expiresAt: 0xffffffff });
+    expect(await client.placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
+    expect((await client.listOrders()).records).toMatchObject([{ orderHash: order.orderHash }]);
+    const { orderHash } = order;
+    expect(await client.cancelOrders([{ orderHash, salt: order.order.salt }])).toEqual([
+      { orderHash, status: 'CANCELLED' },
+    ]);
+    expect((await client.listOrders()).records).toEqual([]);
   });
+
+  const isLocal = process.env[TEST_STACK_VARIABLE] === undefined;
+  (isLocal ? test : test.skip)(
+    'have a panel that prepares a maker on a local stack, so that its first order becomes ACTIVE',
+    async () => {
+      const { baseUrl, tokens, ...service } = stack.addresses;
+      const told = await (await fetch(`${baseUrl}/local/stack.json`)).json();
+      expect(told).toEqual({ folder: stack.folder, tokens });
+      const client = createClient({ ...service, baseUrl, signer: Wallet.createRandom().privateKey as `0x${string}` });
+      const answer = await fetch(`${baseUrl}/local/makers/${await client.maker()}`, { method: 'PUT' });
+      expect(answer.status).toBe(200);
+      const [making, taking] = tokens.map(({ address }) => ({ token: address, amount: 100n })) as [Amount, Amount];
+      await client.placeOrders([await client.signOrder({ making, taking, expiresAt: 0xffffffff })]);
+      await eventually(async () => (await client.listOrders()).records.map(({ status }) => status), ['ACTIVE']);
+    },
+  );
 });
 
 test('after SIGKILL of all four services at once, everything acknowledged is there, and life goes on', async () => {

@@ -1,8 +1,9 @@
-import type { Interface } from './call-service.js';
-import { openPanel } from './panel.js';
+import { paths } from '@makerbook/contracts-http/paths';
+import { element, find } from './elements.js';
 
 /** How often clock and block are read while the page is seen. */
 const REFRESH_MS = 5_000;
+const RESULTS_MAX = 12;
 
 /** The part of GET …/info that changes. */
 interface Moment {
@@ -10,26 +11,33 @@ interface Moment {
   readonly block: { readonly number: number } | null;
 }
 
-const baseUrl = location.origin;
-const given = JSON.parse(document.getElementById('interface')?.textContent ?? '') as Interface;
-
-for (const place of document.querySelectorAll('code.base')) place.textContent = baseUrl;
-for (const code of document.querySelectorAll('pre code')) {
-  if (code.textContent.includes('BASE_URL')) code.textContent = code.textContent.replace("'BASE_URL'", `'${baseUrl}'`);
+/** A section of the pages, as search.json has it. */
+interface Section {
+  readonly path: string;
+  readonly title: string;
+  readonly text: string;
 }
+
+nameBaseUrl();
 for (const figure of document.querySelectorAll<HTMLElement>('figure.code')) addCopyButton(figure);
-openPanel(given, baseUrl);
-markSections();
-void showMoment();
-setInterval(() => document.visibilityState === 'visible' && void showMoment(), REFRESH_MS);
-// On a narrow screen the contents are closed until they are wanted.
-if (matchMedia('(max-width: 1079px)').matches) document.querySelector('nav details')?.removeAttribute('open');
+foldContents();
+openSearch();
+if (document.getElementById('block') !== null) {
+  void showMoment();
+  setInterval(() => document.visibilityState === 'visible' && void showMoment(), REFRESH_MS);
+}
+
+/** Puts the address of this service into the programs. */
+function nameBaseUrl(): void {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() !== null) {
+    const text = texts.currentNode as Text;
+    if (text.data.includes('BASE_URL')) text.data = text.data.replaceAll('BASE_URL', location.origin);
+  }
+}
 
 function addCopyButton(figure: HTMLElement): void {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.className = 'copy';
-  button.textContent = 'Copy';
+  const button = element('button', { type: 'button', className: 'copy' }, 'Copy');
   button.addEventListener('click', async () => {
     await navigator.clipboard?.writeText(figure.querySelector('pre')?.textContent ?? '');
     button.textContent = navigator.clipboard === undefined ? 'Not allowed here' : 'Copied';
@@ -40,32 +48,42 @@ function addCopyButton(figure: HTMLElement): void {
   figure.append(button);
 }
 
-/** Marks in the contents what is read. */
-function markSections(): void {
-  const links = new Map(
-    [...document.querySelectorAll<HTMLAnchorElement>('nav li a')].map((link) => [link.hash.slice(1), link]),
-  );
-  const seen = new Set<string>();
-  const observer = new IntersectionObserver(
-    (entries) => {
-      for (const { target, isIntersecting } of entries) isIntersecting ? seen.add(target.id) : seen.delete(target.id);
-      const current = [...links.keys()].filter((id) => seen.has(id)).at(-1);
-      for (const [id, link] of links) link.toggleAttribute('aria-current', id === current);
-    },
-    { rootMargin: '-20% 0px -70% 0px' },
-  );
-  for (const id of links.keys()) {
-    const section = document.getElementById(id);
-    if (section !== null) observer.observe(section);
-  }
+/** On a narrow screen the contents are closed until they are wanted; on a wide one nothing closes them. */
+function foldContents(): void {
+  const narrow = matchMedia('(max-width: 1079px)');
+  const fold = () => document.querySelector('nav details')?.toggleAttribute('open', !narrow.matches);
+  narrow.addEventListener('change', fold);
+  fold();
+}
+
+/** Lists the sections that have all words of the search, those with a word in their title first. */
+function openSearch(): void {
+  const form = find('search', HTMLFormElement);
+  let sections: Promise<readonly Section[]> | undefined;
+  form.hidden = false;
+  form.addEventListener('submit', (event) => event.preventDefault());
+  form.addEventListener('input', async () => {
+    sections ??= fetch(`${paths.docs}/search.json`).then((answer) => answer.json());
+    const all = await sections;
+    const words = String(new FormData(form).get('words')).toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (text: string) => (word: string) => text.toLowerCase().includes(word);
+    const found = words.length === 0 ? [] : all.filter(({ text }) => words.every(has(text)));
+    const [named, others] = [true, false].map((isNamed) =>
+      found.filter(({ title }) => words.some(has(title)) === isNamed),
+    );
+    const links = [...(named ?? []), ...(others ?? [])]
+      .slice(0, RESULTS_MAX)
+      .map(({ path, title }) => element('li', {}, element('a', { href: path }, title)));
+    const none = words.length > 0 && links.length === 0 ? [element('li', { className: 'hint' }, 'Nothing found')] : [];
+    find('found').replaceChildren(...links, ...none);
+  });
 }
 
 /** The newest block, and the service's clock beside that of this machine. */
 async function showMoment(): Promise<void> {
-  const [block, clock] = [document.getElementById('block'), document.getElementById('clock')];
-  if (block === null || clock === null) return;
+  const [block, clock] = [find('block'), find('clock')];
   try {
-    const response = await fetch(given.paths.info, { cache: 'no-store' });
+    const response = await fetch(paths.info, { cache: 'no-store' });
     const { serverTime, block: newest } = (await response.json()) as Moment;
     block.textContent = newest === null ? 'not known' : newest.number.toLocaleString('en-GB');
     const ahead = Math.round(Date.now() / 1000) - serverTime;

@@ -1,167 +1,208 @@
-import {
-  type Calls,
-  createCalls,
-  type Exchange,
-  type Interface,
-  keySigner,
-  type OrderRecord,
-  randomSalt,
-  type Signer,
-  type Wallet,
-  walletSigner,
-} from './call-service.js';
+import { createClient, type LimitOrderRecord, MakerbookError, type TypedData } from '@makerbook/client';
+import { BrowserProvider, type Eip1193Provider, type Signer, Wallet } from 'ethers';
+import { element, find } from './elements.js';
 
 const EXCHANGES_MAX = 8;
+const KEPT = 'makerbook.throw-away-key';
 /** Headers of an answer that say something to a maker. */
 const shownHeaders = /^(content-type|x-request-id|x-read-lag|retry-after|ratelimit)/;
 
-/** Wires the panel "Try it here": it signs, sends, and shows what was sent and what came back. */
-export function openPanel(given: Interface, baseUrl: string): void {
-  let signer = keySigner(localStorage, false);
-  const calls = (): Calls => createCalls(given, baseUrl, signer);
-  const form = find('order-form', HTMLFormElement);
-
-  function show(): void {
-    find('maker').textContent = signer.address;
-    find('admit-command').textContent = `npm run makers -- add ${signer.address}`;
-    for (const id of ['renew', 'key-hint']) find(id).hidden = signer.saltType === 'bytes32';
-  }
-  async function choose(next: () => Promise<Signer> | Signer): Promise<void> {
-    signer = await next();
-    find('orders').hidden = true;
-    find('listed').textContent = '';
-    show();
-  }
-  async function run(call: () => Promise<Exchange>): Promise<Exchange | undefined> {
-    try {
-      const exchange = await call();
-      showExchange(exchange);
-      return exchange;
-    } catch (error) {
-      find('listed').textContent = messageOf(error);
-      return undefined;
-    }
-  }
-  async function list(): Promise<void> {
-    const exchange = await run(() => calls().list());
-    if (exchange === undefined) return;
-    const records = exchange.status === 200 ? (JSON.parse(exchange.answer) as OrderRecord[]) : [];
-    find('listed').textContent = exchange.status === 200 ? countOf(records.length) : adviceFor(exchange);
-    showOrders(records, async (record) => {
-      await run(() => calls().cancel(record));
-      await list();
-    });
-  }
-
-  for (const choice of document.querySelectorAll<HTMLInputElement>('input[name="signer"]')) {
-    choice.addEventListener('change', () => {
-      const next = choice.value === 'wallet' ? findWallet : () => keySigner(localStorage, false);
-      choose(next).catch((error) => {
-        find('listed').textContent = messageOf(error);
-        const [key] = document.querySelectorAll<HTMLInputElement>('input[name="signer"]');
-        if (key !== undefined) key.checked = true;
-      });
-    });
-  }
-  find('renew').addEventListener('click', () => void choose(() => keySigner(localStorage, true)));
-  find('list').addEventListener('click', () => void list());
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
-    const exchange = await run(() => calls().place(readOrder(new FormData(form), signer.address)));
-    if (exchange?.status === 200) await list();
-    else if (exchange !== undefined) find('listed').textContent = adviceFor(exchange);
-  });
-  show();
-  find('panel').hidden = false;
+/** The part of GET …/info that signing needs. */
+interface Service {
+  readonly serviceName: string;
+  readonly chainId: number;
+  readonly contracts: { readonly limitOrderProtocol: string };
 }
 
-async function findWallet(): Promise<Signer> {
-  const { ethereum } = window as { ethereum?: Wallet };
-  if (ethereum === undefined) throw new Error('There is no wallet in this browser.');
-  return walletSigner(ethereum);
+/** What a stack of `npm start` tells this machine. */
+interface LocalStack {
+  readonly folder: string;
+  readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
-function readOrder(fields: FormData, maker: string) {
-  const text = (name: string) => String(fields.get(name) ?? '').trim();
-  const quantity = (value: bigint) => `0x${value.toString(16)}`;
-  const seconds = BigInt(Math.floor(Date.now() / 1000)) + 60n * BigInt(text('minutes'));
-  return {
-    salt: randomSalt(),
-    nonce: quantity(BigInt(text('nonce'))),
-    expiresAt: quantity(seconds),
-    making: { token: text('makingToken'), amount: quantity(BigInt(text('makingAmount'))) },
-    taking: { token: text('takingToken'), amount: quantity(BigInt(text('takingAmount'))) },
-    maker,
-    permittedTaker: `0x${'0'.repeat(40)}`,
+const service = JSON.parse(find('interface').textContent ?? '') as Service;
+const form = find('order-form', HTMLFormElement);
+let signer: Signer = keySigner(false);
+/** What was signed last: it belongs to the request that follows. */
+let signed = '';
+
+for (const choice of document.querySelectorAll<HTMLInputElement>('input[name="signer"]')) {
+  choice.addEventListener('change', () => act(() => choose(choice.value === 'wallet')));
+}
+find('renew').addEventListener('click', () =>
+  act(async () => {
+    signer = keySigner(true);
+    await show();
+  }),
+);
+find('prepare').addEventListener('click', () => void prepare());
+find('list').addEventListener('click', () => act(list));
+form.addEventListener('submit', (event) => {
+  event.preventDefault();
+  act(place);
+});
+await show();
+find('panel').hidden = false;
+await offerLocalStack();
+
+/** A signer with the key that this browser keeps, or with a new one. */
+function keySigner(isNew: boolean): Wallet {
+  const key = (isNew ? null : localStorage.getItem(KEPT)) ?? Wallet.createRandom().privateKey;
+  localStorage.setItem(KEPT, key);
+  return new Wallet(key);
+}
+
+function client() {
+  const { serviceName, chainId, contracts } = service;
+  const { limitOrderProtocol } = contracts;
+  const onSign = (data: TypedData, digest: string) => {
+    signed = `digest ${digest}\n\n${JSON.stringify(data, null, 2)}`;
   };
+  return createClient({
+    baseUrl: location.origin,
+    signer,
+    serviceName,
+    chainId,
+    limitOrderProtocol,
+    onSign,
+    fetch: fetchAndShow,
+  });
 }
 
-function showOrders(records: readonly OrderRecord[], cancel: (record: OrderRecord) => Promise<void>): void {
-  const rows = records.map((record) => {
-    const { order, orderHash, status, reason } = record;
-    const button = element('button', 'Cancel', { type: 'button' });
-    button.addEventListener('click', () => void cancel(record));
-    const cells = [
-      element('code', shorten(orderHash), { title: orderHash }),
-      element('span', amountOf(order.making)),
-      element('span', amountOf(order.taking)),
-      element('span', reason === undefined ? status : `${status}: ${reason}`, { className: `status ${status}` }),
-      button,
-    ];
-    const row = document.createElement('tr');
-    row.append(...cells.map((cell) => wrap('td', cell)));
-    return row;
+async function choose(isWallet: boolean): Promise<void> {
+  const { ethereum } = window as { ethereum?: Eip1193Provider };
+  try {
+    if (isWallet && ethereum === undefined) throw new Error('There is no wallet in this browser.');
+    signer = isWallet && ethereum !== undefined ? await new BrowserProvider(ethereum).getSigner() : keySigner(false);
+  } catch (error) {
+    const key = document.querySelector<HTMLInputElement>('input[value="key"]');
+    if (key !== null) key.checked = true;
+    throw error;
+  }
+  await show();
+}
+
+async function show(): Promise<void> {
+  const maker = await signer.getAddress();
+  find('maker').textContent = maker;
+  const data = find('folder').textContent ?? '';
+  find('admit-command').textContent = `MAKERBOOK_DATA='${data}' npm run makers -- add ${maker}`;
+  for (const id of ['renew', 'key-hint']) find(id).hidden = !(signer instanceof Wallet);
+  find('orders').hidden = true;
+  for (const id of ['listed', 'prepared']) find(id).textContent = '';
+}
+
+/** Where `npm start` runs this, the tokens are known, and the maker can be given all that it needs. */
+async function offerLocalStack(): Promise<void> {
+  const answer = await fetch('/local/stack.json').catch(() => undefined);
+  if (answer?.ok !== true) return;
+  const { folder, tokens } = (await answer.json()) as LocalStack;
+  find('tokens').replaceChildren(...tokens.map(({ symbol, address }) => element('option', { value: address }, symbol)));
+  for (const [index, name] of ['makingToken', 'takingToken'].entries()) {
+    const input = form.elements.namedItem(name) as HTMLInputElement;
+    input.value ||= tokens[index]?.address ?? '';
+  }
+  find('folder').textContent = folder;
+  find('local').hidden = false;
+  await show();
+}
+
+async function prepare(): Promise<void> {
+  find('prepared').textContent = 'Sending …';
+  const answer = await fetch(`/local/makers/${await signer.getAddress()}`, { method: 'PUT' });
+  find('prepared').textContent = answer.ok
+    ? 'It is on the whitelist, has gas and tokens, and has approved the contract.'
+    : `Not done (${answer.status}): see the log of the gateway.`;
+}
+
+async function place(): Promise<void> {
+  const fields = new FormData(form);
+  const text = (name: string) => String(fields.get(name)).trim();
+  const order = await client().signOrder({
+    making: { token: text('makingToken'), amount: BigInt(text('makingAmount')) },
+    taking: { token: text('takingToken'), amount: BigInt(text('takingAmount')) },
+    expiresAt: BigInt(Math.floor(Date.now() / 1000)) + 60n * BigInt(text('minutes')),
+    nonce: BigInt(text('nonce')),
   });
+  await client().placeOrders([order]);
+  await list();
+}
+
+async function list(): Promise<void> {
+  const { records } = await client().listOrders();
+  find('listed').textContent = records.length === 1 ? '1 open order' : `${records.length} open orders`;
   find('orders')
     .querySelector('tbody')
-    ?.replaceChildren(...rows);
+    ?.replaceChildren(...records.map(rowOf));
   find('orders').hidden = records.length === 0;
 }
 
-function showExchange(exchange: Exchange): void {
-  const { method, url, body, status, headers, answer, signed, digest } = exchange;
-  const sent = `${method} ${url}${body === undefined ? '' : `\nContent-Type: application/json\n\n${pretty(body)}`}`;
-  const shown = headers.filter(([name]) => shownHeaders.test(name)).map(([name, value]) => `${name}: ${value}`);
-  const item = wrap(
-    'li',
-    element('p', `${method} → ${status}`, { className: status === 200 ? 'outcome ok' : 'outcome refused' }),
-    folded(`Signed: ${signed.primaryType}`, `digest ${digest}\n\n${JSON.stringify(signed, null, 2)}`, false),
-    folded('Sent', sent, false),
-    folded('Answer', `HTTP ${status}\n${shown.join('\n')}\n\n${pretty(answer)}`, true),
-  );
+async function cancel({ orderHash, order }: LimitOrderRecord): Promise<void> {
+  await client().cancelOrders([{ orderHash, salt: order.salt }]);
+  await list();
+}
+
+/** Does what a button asks for, and says what to do next where it fails. */
+function act(work: () => Promise<void>): void {
+  work().catch((error: unknown) => {
+    find('listed').textContent = adviceFor(error);
+  });
+}
+
+function adviceFor(error: unknown): string {
+  if (!(error instanceof MakerbookError)) return error instanceof Error ? error.message : 'The wallet refused.';
+  if (error.code === 'maker_not_whitelisted') return 'The maker is not on the whitelist yet: see step 2.';
+  return `Refused with ${error.status} ${error.code}: see below, and the codes of errors.`;
+}
+
+/** The way to cancel comes first: the last column of a wide table is out of sight. */
+function rowOf(record: LimitOrderRecord): HTMLElement {
+  const { order, orderHash, status } = record;
+  const button = element('button', { type: 'button' }, 'Cancel');
+  button.addEventListener('click', () => act(() => cancel(record)));
+  const said = record.status === 'INACTIVE' ? `${status}: ${record.reason}` : status;
+  const cells = [
+    button,
+    element('code', { title: orderHash }, shorten(orderHash)),
+    element('span', { className: `status ${status}` }, said),
+    amountOf(order.making),
+    amountOf(order.taking),
+  ];
+  return element('tr', {}, ...cells.map((cell) => element('td', {}, cell)));
+}
+
+/** Sends a request, and shows it with what was signed for it and its answer. */
+async function fetchAndShow(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  const answer = await fetch(input, init);
+  const text = await answer.clone().text();
+  const method = init.method ?? 'GET';
+  const body = typeof init.body === 'string' ? `\nContent-Type: application/json\n\n${pretty(init.body)}` : '';
+  const headers = [...answer.headers].filter(([name]) => shownHeaders.test(name)).map((header) => header.join(': '));
+  const outcome = { className: answer.ok ? 'outcome ok' : 'outcome refused' };
   const log = find('log');
-  for (const details of log.querySelectorAll('details')) details.removeAttribute('open');
-  log.prepend(item);
+  for (const details of log.querySelectorAll('details')) details.open = false;
+  log.prepend(
+    element(
+      'li',
+      {},
+      element('p', outcome, `${method} → ${answer.status}`),
+      folded('Signed', signed, false),
+      folded('Sent', `${method} ${String(input)}${body}`, false),
+      folded('Answer', `HTTP ${answer.status}\n${headers.join('\n')}\n\n${pretty(text)}`, true),
+    ),
+  );
   while (log.childElementCount > EXCHANGES_MAX) log.lastElementChild?.remove();
   find('exchange').hidden = false;
+  return answer;
 }
 
-function folded(title: string, text: string, isOpen: boolean): HTMLElement {
-  const details = wrap('details', element('summary', title), wrap('pre', element('code', text)));
-  details.toggleAttribute('open', isOpen);
-  return details;
+function folded(title: string, text: string, open: boolean): HTMLElement {
+  const block = element('pre', { tabIndex: 0, role: 'region', ariaLabel: title }, element('code', {}, text));
+  return element('details', { open }, element('summary', {}, title), block);
 }
 
-/** What to do next, by the code of the answer. */
-function adviceFor({ status, answer }: Exchange): string {
-  const code = codeOf(answer);
-  if (code === 'maker_not_whitelisted') return 'The maker is not on the whitelist yet: see step 1.';
-  return `Refused with ${status} ${code}: see below, and the table of errors.`;
-}
-
-function codeOf(answer: string): string {
-  try {
-    return String((JSON.parse(answer) as { code?: unknown }).code);
-  } catch {
-    return '';
-  }
-}
-
-const countOf = (count: number) => (count === 1 ? '1 open order' : `${count} open orders`);
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : 'The wallet refused.');
 const shorten = (hex: string) => `${hex.slice(0, 10)}…${hex.slice(-6)}`;
-const amountOf = ({ token, amount }: { readonly token: string; readonly amount: string }) =>
-  `${BigInt(amount)} of ${shorten(token)}`;
+const amountOf = ({ token, amount }: LimitOrderRecord['order']['making']) => `${BigInt(amount)} of ${shorten(token)}`;
 
 function pretty(text: string): string {
   try {
@@ -169,24 +210,4 @@ function pretty(text: string): string {
   } catch {
     return text;
   }
-}
-
-function find<T extends HTMLElement = HTMLElement>(id: string, kind?: new () => T): T {
-  const found = document.getElementById(id);
-  if (found === null || (kind !== undefined && !(found instanceof kind))) throw new Error(`the page has no ${id}`);
-  return found as T;
-}
-
-function element<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  text: string,
-  properties: Partial<HTMLElementTagNameMap[K]> = {},
-): HTMLElementTagNameMap[K] {
-  return Object.assign(document.createElement(tag), { textContent: text }, properties);
-}
-
-function wrap<K extends keyof HTMLElementTagNameMap>(tag: K, ...inner: readonly Node[]): HTMLElementTagNameMap[K] {
-  const outer = document.createElement(tag);
-  outer.append(...inner);
-  return outer;
 }
