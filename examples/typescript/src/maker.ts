@@ -1,11 +1,10 @@
 /**
- * A maker's bot with the client of this repository: signs two orders, posts them, waits until they can be filled, and
+ * A maker's bot with `@makerbook/client`: signs two orders, posts them, waits until they can be filled, and
  * cancels one. `npm run example:maker`
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient } from '@makerbook/client';
-import type { LimitOrderRecord } from '@makerbook/contracts-http';
+import { createClient, type LimitOrderRecord } from '@makerbook/client';
 import { Contract, JsonRpcProvider } from 'ethers';
 
 interface Stack {

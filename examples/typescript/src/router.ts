@@ -1,45 +1,79 @@
 /**
- * A router's reader in TypeScript, on the reference consumer of the feed (`shared/book`): holds the open orders, and
- * prints which can be filled, how, and when the feed is not to be used. `npm run example:router`, until Ctrl-C.
+ * A router's reader in TypeScript, with kafkajs and `@makerbook/book`: holds the open orders, and prints which can be
+ * filled, how, and when the feed is not to be used. `npm run example:router`, until Ctrl-C.
  */
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { type BookChange, followBook } from '@makerbook/book';
-import type { BookEntry } from '@makerbook/contracts-events';
-import { connectLog } from '@makerbook/kafka';
-import { silentLogger } from '@makerbook/telemetry';
+import { Book, type BookChange, type BookEntry, feedRecordOf } from '@makerbook/book';
+import { Kafka, logLevel } from 'kafkajs';
 
 const STALE_SECONDS_MAX = 5;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
 const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
 if (!existsSync(stackFile)) throw new Error(`there is no ${stackFile}: start the stack first, with \`npm start\``);
 const { kafkaBrokers } = JSON.parse(readFileSync(stackFile, 'utf8'));
+const topic = `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.book.v1`;
+const kafka = new Kafka({ clientId: 'example-router', brokers: kafkaBrokers.split(','), logLevel: logLevel.NOTHING });
 
-const log = connectLog({ brokers: kafkaBrokers.split(','), clientId: 'example-router', logger: silentLogger });
+// The snapshot is complete when the position in each partition has reached the end that it has now.
+const admin = kafka.admin();
+await admin.connect();
+const partitions = await admin.fetchTopicOffsets(topic);
+await admin.disconnect();
+const missing = new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]));
+for (const { partition, low, high } of partitions) if (low === high) missing.delete(partition);
 let isComplete = false;
-const book = followBook(log, {
-  topic: `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.book.v1`,
-  onChange: (change) => {
-    if (isComplete) report(change);
-  },
-  // The feed broke its promise, or cannot be read: what the book holds is not to be used.
-  onFatal: (error) => {
-    console.error(error.message);
-    process.exit(1);
+
+const book = new Book();
+// kafkajs reads in groups alone: a new one at each start begins with the first record, and keeps no offsets.
+const consumer = kafka.consumer({ groupId: `example-router-${randomUUID()}`, readUncommitted: false });
+let isJoined = false;
+consumer.on(consumer.events.GROUP_JOIN, () => {
+  // It would read from the beginning again.
+  if (isJoined) fail(new Error('the consumer was away for too long: start again'));
+  isJoined = true;
+});
+consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error));
+// Also after markers of transactions, which no handler is given.
+consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
+  if (BigInt(lastOffset) + 1n >= (missing.get(partition) ?? 0n)) missing.delete(partition);
+  if (missing.size === 0 && !isComplete) reportSnapshot();
+});
+await consumer.connect();
+await consumer.subscribe({ topics: [topic], fromBeginning: true });
+await consumer.run({
+  autoCommit: false,
+  eachMessage: async ({ partition, message }) => {
+    try {
+      const change = book.apply(feedRecordOf(partition, message));
+      if (isComplete) report(change);
+    } catch (error) {
+      // The feed broke its promise, or cannot be read: what the book holds is not to be used.
+      fail(error as Error);
+    }
   },
 });
-await book.caughtUp;
-isComplete = true;
-console.log(`snapshot: ${book.entries.size} open orders`);
-for (const entry of book.entries.values()) reportOrder(entry);
 
 let isStale: boolean | undefined;
 setInterval(() => {
+  if (!isComplete) return;
   // The time of the block up to which every partition is complete. It moves with each block, also when no order does.
-  const age = Date.now() / 1000 - (book.staleSince() ?? 0);
+  const age = Date.now() / 1000 - (book.staleSince(partitions.length) ?? 0);
   if (isStale === age > STALE_SECONDS_MAX) return;
   isStale = age > STALE_SECONDS_MAX;
   console.log(isStale ? `STALE: the last block is ${age.toFixed(0)} s old, fill nothing` : 'FRESH');
 }, 500);
+
+function fail({ message }: Error): never {
+  console.error(message);
+  process.exit(1);
+}
+
+function reportSnapshot(): void {
+  isComplete = true;
+  console.log(`snapshot: ${book.entries.size} open orders`);
+  for (const entry of book.entries.values()) reportOrder(entry);
+}
 
 function report(change: BookChange): void {
   if (change.kind === 'entry') reportOrder(change.entry);

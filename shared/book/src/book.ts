@@ -8,10 +8,27 @@ import {
   type LogPosition,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { StoredRecord } from '@makerbook/kafka';
 
 /** A record of `limit-orders.book.v1`. Keys, values and headers as they are in Kafka; `value` is null in a tombstone. */
-export type FeedRecord = Pick<StoredRecord, 'partition' | 'key' | 'value' | 'headers'>;
+export interface FeedRecord {
+  readonly partition: number;
+  readonly key: string;
+  readonly value: Buffer | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A message as clients of Kafka for Node.js hand it over: kafkajs, and those with its types. */
+export interface NodeMessage {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[] | undefined>>;
+}
+
+/** A message of a client as a record of the feed. */
+export function feedRecordOf(partition: number, { key, value, headers = {} }: NodeMessage): FeedRecord {
+  const texts = Object.entries(headers).map(([name, text]) => [name, String(text)]);
+  return { partition, key: String(key ?? ''), value, headers: Object.fromEntries(texts) };
+}
 
 /** Names a message of a partition: the offset of the fact that led to it, and which of that fact's messages it is. */
 export interface MessageId {

@@ -1,6 +1,24 @@
 import type { BookClock, BookEntry } from '@makerbook/contracts-events';
-import type { Following, Log } from '@makerbook/kafka';
-import { Book, type BookChange } from './book.js';
+import { Book, type BookChange, type FeedRecord } from './book.js';
+
+/** A client of Kafka, as far as the book needs one. It reads committed records alone. */
+export interface FeedReader {
+  /** Reads all partitions from their beginning, and goes on. */
+  followTopic(options: {
+    readonly topic: string;
+    readonly from: 'beginning';
+    /** Takes records of a partition in their order. Throwing ends the reading. */
+    readonly onRecords: (partition: number, records: readonly FeedRecord[]) => void;
+    /** Called once, when nothing is read any more. */
+    readonly onFatal: (error: Error) => void;
+  }): {
+    /** Resolves when all that the topic held at the start has been handed over. */
+    readonly caughtUp: Promise<void>;
+    /** The next offset to be read, by partition. */
+    positions(): readonly bigint[];
+    stop(): Promise<void>;
+  };
+}
 
 export interface FollowBookOptions {
   /** `limit-orders.book.v1`, with the deployment's prefix. */
@@ -32,11 +50,11 @@ export interface FollowedBook {
  * so no position and no snapshot is kept anywhere.
  */
 export function followBook(
-  log: Pick<Log, 'followTopic'>,
+  reader: FeedReader,
   { topic, onChange = () => undefined, onFatal }: FollowBookOptions,
 ): FollowedBook {
   const book = new Book();
-  const following: Following = log.followTopic({
+  const following = reader.followTopic({
     topic,
     from: 'beginning',
     onFatal,
