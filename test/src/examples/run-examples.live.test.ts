@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -11,6 +11,7 @@ import { hexlify, Wallet } from 'ethers';
 import { findRoot } from '../conformance/find-root.js';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { installPackages } from './install-packages.js';
 import { openBadGateway } from './lose-answers.js';
 import { commandsIn, type Environment, outputOf, type RunningCommand, startCommand } from './run-commands.js';
 
@@ -46,6 +47,18 @@ import json, sys
 from eth_account import Account
 for key, *data in json.load(sys.stdin):
     print('0x' + Account.sign_typed_data(key, *data).signature.hex())`;
+
+/** Prints how many signatures the two builds of the client make of one order, and one of them. */
+const SIGN_IN_BOTH = `
+import * as forNode from '@makerbook/client';
+import * as forBrowsers from '@makerbook/client/browser';
+const address = '0x${'12'.repeat(20)}';
+const options = { baseUrl: 'http://x', signer: '0x${'07'.repeat(32)}', chainId: 1, serviceName: 'x', limitOrderProtocol: address };
+const draft = { making: { token: address, amount: 1n }, taking: { token: address, amount: 1n }, expiresAt: 1, salt: 1n };
+const orders = [forNode, forBrowsers].map(({ createClient }) => createClient(options).signOrder(draft));
+const signatures = new Set((await Promise.all(orders)).map(({ signature }) => signature));
+console.log(signatures.size, [...signatures][0]);
+`;
 
 const readmeOrder = '0x94da6a3499aabcba37e0b10f5a21b8e2d83d8d2c01c7dc36f84677ceddd8828b';
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-examples-'));
@@ -170,6 +183,21 @@ test('what the makers post and cancel is in the book of every router, and so is 
   }
   expect(new Set(wanted).size).toBe(4 * runnable.length);
   await eventually(async () => missing(wanted), nothing());
+});
+
+test('the packages as they are published serve a maker and a router in a project of their own', async () => {
+  const project = join(folder, 'project');
+  mkdirSync(project);
+  installPackages(project, ['maker', 'router']);
+  const commandOf = (name: string) => `'${process.execPath}' '${join(project, `${name}.js`)}'`;
+  const router = startCommand(commandOf('router'), environment);
+  following.push(router);
+  await eventually(async () => router.lines().includes('FRESH'), true);
+  const [, first = ''] = /^cancelled (0x\w+) CANCELLED$/m.exec(await outputOf(commandOf('maker'), environment)) ?? [];
+  await eventually(async () => router.lines().includes(`GONE ${first} CANCELLED`), true);
+  writeFileSync(join(project, 'sign.js'), SIGN_IN_BOTH);
+  expect(await outputOf(commandOf('sign'), {})).toMatch(/^1 0x[0-9a-f]{130}\n$/);
+  expect(readFileSync(join(project, 'node_modules/@makerbook/client/browser.js'), 'utf8')).not.toMatch(/^import\b/m);
 });
 
 test('every router says that the feed is dead while the projector hangs, and when it goes on', async () => {
