@@ -62,7 +62,7 @@ describe('the pages', () => {
       const scrolling = [...body.toString().matchAll(/<pre(?! class="wrapped")[^>]*>|<\w+ class="scroll"[^>]*>/g)].map(
         ([tag]) => tag,
       );
-      for (const tag of scrolling) expect(tag).toMatch(/tabindex="0"( role="region")? aria-label="[^"]+"/);
+      for (const tag of scrolling) expect(tag).toMatch(/tabindex="0"( role="group")? aria-label="[^"]+"/);
     }
   });
 

@@ -38,7 +38,7 @@ const marked = new Marked({
       const title = caption.length === 0 ? '' : `<figcaption>${escapeHtml(caption.join(' '))}</figcaption>`;
       const label = escapeHtml(caption.join(' ') || 'Code');
       // Whoever has no mouse scrolls what has the focus.
-      return `<figure class="code">${title}<pre tabindex="0" role="region" aria-label="${label}"><code>${code}</code></pre></figure>\n`;
+      return `<figure class="code">${title}<pre tabindex="0" role="group" aria-label="${label}"><code>${code}</code></pre></figure>\n`;
     },
   },
 });
@@ -47,7 +47,7 @@ const marked = new Marked({
 export function renderMarkdown(markdown: string): Html {
   return marked
     .parse(markdown, { async: false })
-    .replaceAll('<table>', '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>')
+    .replaceAll('<table>', '<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>')
     .replaceAll('</table>', '</table></div>');
 }
 

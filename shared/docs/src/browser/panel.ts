@@ -197,7 +197,7 @@ async function fetchAndShow(input: string | URL | Request, init: RequestInit = {
 }
 
 function folded(title: string, text: string, open: boolean): HTMLElement {
-  const block = element('pre', { tabIndex: 0, role: 'region', ariaLabel: title }, element('code', {}, text));
+  const block = element('pre', { tabIndex: 0, role: 'group', ariaLabel: title }, element('code', {}, text));
   return element('details', { open }, element('summary', {}, title), block);
 }
 
