@@ -4,7 +4,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { errorsOfAnyRequest, type Operation, operations } from './operations.js';
 import { type ProblemCode, problemKinds } from './problems.js';
 import { assembleOpenApi } from './testing/assemble-openapi.js';
-import { withErrorTables } from './testing/describe-errors.js';
+import { withErrorTable } from './testing/describe-errors.js';
 
 const text = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
 
@@ -23,9 +23,9 @@ test('openapi.json is what `npm run generate -w @makerbook/contracts-http` write
   expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(assembleOpenApi())));
 });
 
-test('the tables of errors in the README are those of the operations', () => {
+test('the table of errors in the README is that of the operations', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  expect(withErrorTables(readme)).toBe(readme);
+  expect(withErrorTable(readme)).toBe(readme);
 });
 
 describe('the document', () => {

@@ -84,7 +84,7 @@ const storedHeaders = z.object({
 export const errorsOfAnyRequest = {
   invalid_request: {
     cause: 'The request is not well-formed HTTP, or did not arrive whole in time.',
-    remedy: 'Mend the HTTP client.',
+    remedy: 'Fix the HTTP client.',
   },
   payload_too_large: {
     cause: 'Request line and headers are larger than `headerBytesMax`.',
@@ -98,7 +98,7 @@ export const errorsOfAnyRequest = {
     cause: 'A request that needs no body has one that is packed.',
     remedy: 'Leave out the body and `Content-Encoding`.',
   },
-  not_found: { cause: 'There is nothing at this path.', remedy: 'Mend the path.' },
+  not_found: { cause: 'There is nothing at this path.', remedy: 'Fix the path.' },
   method_not_allowed: {
     cause: 'The path does not have this method.',
     remedy: 'Use one of the methods that the header `Allow` names.',
@@ -106,17 +106,23 @@ export const errorsOfAnyRequest = {
 } as const satisfies ErrorCases;
 
 const internal = {
-  cause: 'A fault that the service did not foresee. It is logged under the request id.',
-  remedy: 'Send the request again. Give the request id to the operator where it happens again.',
+  cause: 'A fault in the service.',
+  remedy:
+    'Send the request again, a list newly signed; after a POST `duplicate` says that the first was stored. If it repeats, tell the operator its id.',
 };
-const stopped = 'the service is stopping or has too many requests at once';
-const clientLimit = (name: string) => `The client address has spent its limit of ${name}`;
-const wait = 'Send the same request again after `Retry-After` seconds.';
+const stopped = 'the service stops or has too many requests';
+const wait = 'Wait for `Retry-After` seconds.';
+const clientLimited = { cause: 'The client address has spent its limit of requests.', remedy: wait };
+const makerLimited = {
+  cause: 'The client address has spent its limit of requests, or the maker its budget. Nothing was done.',
+  remedy: wait,
+};
+const compare = 'Compare domain, types, salt and values with what you signed: `detail` names what it recovers to.';
 const whitelist = 'Ask the operator to put the maker on the whitelist.';
 const bodyErrors = {
   unsupported_media_type: {
-    cause: 'The Content-Type is not `application/json`, or the body is packed.',
-    remedy: 'Send plain JSON, with `Content-Type: application/json` and without `Content-Encoding`.',
+    cause: 'The body is packed, or not `application/json`.',
+    remedy: 'Send plain JSON with that `Content-Type`, and no `Content-Encoding`.',
   },
   payload_too_large: {
     cause: 'The body is larger than `bodyBytesMax`.',
@@ -145,12 +151,12 @@ const place: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, making and taking name the same token, or `Valid-Until` is no number of seconds.',
-      remedy: 'Mend the places that `errors` names.',
+        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, both tokens are the same, or `Valid-Until` is no number.',
+      remedy: 'Fix the places that `errors` names.',
     },
     too_many_orders: {
       cause:
-        "The request has more than `ordersPerPost` orders or more than the maker's full budget holds, or the maker would have more than `openOrdersPerMaker` open orders.",
+        "More than `ordersPerPost` orders, more than the maker's full budget, or more than `openOrdersPerMaker` open ones.",
       remedy: 'Split the request, or cancel orders first.',
     },
     unsupported_permitted_taker: {
@@ -158,38 +164,34 @@ const place: Operation = {
       remedy: 'Sign the order with the zero address.',
     },
     valid_until_passed: {
-      cause:
-        'The time that the header `Valid-Until` names had passed when the orders were judged or about to be stored.',
-      remedy: 'Price the orders anew; these were not stored.',
+      cause: '`Valid-Until` had passed when the orders were judged or about to be stored.',
+      remedy: 'Price the orders anew: nothing was stored.',
     },
     invalid_signature: {
-      cause: 'The signature does not recover to the maker of the order, or has high `s` or a form that is not taken.',
-      remedy: 'Compare domain, types and values with what is said of signing: `detail` names the recovered address.',
+      cause: 'The signature does not recover to the maker, or has high `s` or another form.',
+      remedy: compare,
     },
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
-    rate_limited: {
-      cause: `${clientLimit('requests')}, or the maker has spent \`orderBudget\`.`,
-      remedy: wait,
-    },
+    rate_limited: makerLimited,
     order_expired: {
       cause: '`expiresAt` is not after now.',
       remedy: 'Sign the order with a later `expiresAt`.',
     },
     order_cancelled: {
       cause:
-        "The nonce of the order is below the maker's nonce on the chain, or the order was cancelled while the request was on its way.",
-      remedy: 'Sign with the current nonce; post again what was cancelled on its way, if it is still wanted.',
+        "The nonce is below the maker's on the chain, or the order was cancelled while its request was on its way.",
+      remedy: 'Sign with the current nonce; post again what is still wanted.',
     },
     duplicate: {
-      cause: 'The hash is twice in the request, or was accepted before: a hash is accepted once, for ever.',
+      cause: 'The hash is twice in the request, or was accepted before.',
       remedy:
-        'After a request of unknown outcome: the order was stored, and the list tells whether it is still open. Else sign with another salt.',
+        'After an unknown outcome: it was stored, and the list tells whether it is open. Else sign with another salt.',
     },
     unavailable: {
-      cause: `A part that the service needs is away, the log did not confirm the orders, the operator lets makers cancel alone for now, or ${stopped}.`,
-      remedy: 'Send the same request again: `duplicate` then says that the first one was stored.',
+      cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, or ${stopped}.`,
+      remedy: 'Send the same request again: `duplicate` then says that the first was stored.',
     },
-    internal: { ...internal, remedy: 'Send the same request again: `duplicate` then says that the first was stored.' },
+    internal,
   },
 };
 
@@ -228,33 +230,30 @@ const list: Operation = {
   errors: {
     invalid_request: {
       cause: 'A parameter is missing, given twice, unknown or malformed.',
-      remedy: 'Mend the parameters that `errors` names.',
+      remedy: 'Fix the places that `errors` names.',
     },
     request_expired: {
       cause: '`issuedAt` is more than `requestTtlSeconds` ago, or more than `clockSkewSeconds` ahead.',
-      remedy: 'Sign a new request; take 1 or 2 seconds off a clock that is ahead.',
+      remedy: 'Sign anew; take 1 or 2 seconds off a clock that is ahead.',
     },
     invalid_signature: {
-      cause: 'No address can be recovered from the signature, or it has high `s` or a form that is not taken.',
-      remedy: 'Send 65 bytes r, s, v or 64 bytes of EIP-2098, with low s.',
+      cause: 'No address recovers from the signature, or it has high `s` or another form.',
+      remedy: 'Use a form of Interface 5.',
     },
     maker_not_whitelisted: {
-      cause: 'The recovered signer was never on the whitelist. A wrongly signed request recovers to a stranger.',
-      remedy: `Compare the address in \`detail\` with the maker's: if it is another, the signed data differs. ${whitelist}`,
+      cause: 'The recovered signer was never on the whitelist; a wrongly signed request recovers to a stranger.',
+      remedy: `If \`detail\` names another address than the maker's, the signed data differs. ${whitelist}`,
     },
     request_replayed: {
       cause: 'The signer has used this salt already.',
       remedy: 'Sign each request with a fresh random salt.',
     },
-    rate_limited: { cause: `${clientLimit('requests')}, or the maker has spent \`listBudget\`.`, remedy: wait },
+    rate_limited: makerLimited,
     unavailable: {
-      cause: `The whitelist is still being read, no store of orders answers, or ${stopped}.`,
+      cause: `No store of orders answers, the whitelist is still being read, or ${stopped}.`,
       remedy: 'Send a newly signed request.',
     },
-    internal: {
-      ...internal,
-      remedy: 'Send a newly signed request. Give the request id to the operator if it repeats.',
-    },
+    internal,
   },
 };
 
@@ -263,20 +262,15 @@ const cancelDescription =
 
 const cancelErrors = {
   invalid_signature: {
-    cause:
-      "A signature is not that of the order's maker, or has high `s` or a form that is not taken. Nothing was cancelled.",
-    remedy:
-      "Compare domain, salt and types with what is said of signing cancellations: the salt is the order's own unless the query has one. `detail` names the recovered addresses.",
+    cause: "A signature is not the order's maker's, or has high `s` or another form. Nothing was cancelled.",
+    remedy: compare,
   },
-  rate_limited: {
-    cause: `${clientLimit('cancelling requests')}, or the maker has spent \`cancelBudget\`. Nothing was cancelled.`,
-    remedy: wait,
-  },
+  rate_limited: makerLimited,
   unavailable: {
-    cause: `The log did not confirm, it is not known whether an order is still being placed, or ${stopped}. Some orders may be cancelled.`,
+    cause: `The log did not confirm, an order may still be on its way, or ${stopped}. Some orders may be cancelled.`,
     remedy: 'Send the same request again until it is answered.',
   },
-  internal: { ...internal, remedy: 'Send the same request again.' },
+  internal,
 } as const satisfies ErrorCases;
 
 const cancel: Operation = {
@@ -307,8 +301,8 @@ const cancel: Operation = {
   errors: {
     invalid_request: {
       cause:
-        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, `salt` is no hex quantity, or a parameter is unknown.',
-      remedy: 'Mend the parameters that `errors` names.',
+        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, `salt` is no hex, or a parameter is unknown.',
+      remedy: 'Fix the places that `errors` names.',
     },
     ...cancelErrors,
   },
@@ -326,17 +320,17 @@ const cancelByPost: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of `orderHash`, `signature` and perhaps `salt`, has no item or more than `cancelsPerDelete`, `salt` is no hex quantity, or another parameter is given.',
-      remedy: 'Mend the places that `errors` names.',
+        'The body is no JSON array of `orderHash`, `signature` and perhaps `salt`, is empty or longer than `cancelsPerDelete`, or a parameter is unknown.',
+      remedy: 'Fix the places that `errors` names.',
     },
     ...cancelErrors,
   },
 };
 
 const readErrors: ErrorCases = {
-  rate_limited: { cause: `${clientLimit('requests')}.`, remedy: wait },
+  rate_limited: clientLimited,
   unavailable: {
-    cause: 'The service is starting or stopping, or has too many requests at once.',
+    cause: 'The service starts, stops or has too many requests.',
     remedy: 'Send the request again.',
   },
   internal,
@@ -377,29 +371,28 @@ const patchQuote: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause: 'The body is no JSON object with `data`, a field is unknown, or `minOutput.amount` is no uint256.',
-      remedy: 'Mend the places that `errors` names.',
+      remedy: 'Fix the places that `errors` names.',
     },
     no_changes: {
       cause: 'There is no `minOutput`, or the data has this minimum already.',
-      remedy: 'Name the minimum that is wanted; keep the data where it has it.',
+      remedy: 'Name another minimum, or keep the data.',
     },
     invalid_date: {
-      cause:
-        '`data` is no swap call of the Navigator, is not laid out as the quote gave it, or its deadline has passed.',
-      remedy: 'Send `quote.tx.data` whole and unchanged, or get a new quote.',
+      cause: '`data` is no swap call of the Navigator, has another layout than a quote, or its deadline has passed.',
+      remedy: 'Send `quote.tx.data` unchanged, or get a new quote.',
     },
     invalid_signature: {
-      cause: 'The signature within `data` is that of no quote signer.',
-      remedy: 'Send the data as the quote gave it; ask the operator whether the keys of the quotes have changed.',
+      cause: '`data` is signed by no quote signer.',
+      remedy: 'Send it as the quote gave it; ask the operator whether the quote signers have changed.',
     },
     field_not_exists: {
       cause: 'The swap call has no minimum output that could be set.',
       remedy: 'Ask for a quote with a slippage assertion.',
     },
-    rate_limited: { cause: `${clientLimit('patches')}.`, remedy: wait },
+    rate_limited: clientLimited,
     unavailable: {
-      cause: `Quotes are not patched here: the service has no key for it. Or ${stopped}.`,
-      remedy: 'Ask the operator; else send the request again.',
+      cause: `The service has no key to patch quotes, or ${stopped}.`,
+      remedy: 'Ask the operator, or send the request again.',
     },
     internal,
   },
