@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { buildPackage, publishedPackages } from './build-package.js';
 
-const into = resolve(process.argv[2] ?? '.local/packages');
+const into = resolve(process.argv[2] ?? `${process.env['MAKERBOOK_DATA'] ?? '.local'}/packages`);
 for (const workspace of publishedPackages) {
   const folder = join(into, workspace);
   await buildPackage(workspace, folder);

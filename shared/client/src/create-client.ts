@@ -87,7 +87,11 @@ export function createClient(options: ClientOptions): MakerbookClient {
   const { serviceName, chainId } = options;
   const domain = { serviceName, chainId, verifyingContract: lowerHex(options.limitOrderProtocol, 20) };
   const signing = createRequestSigner(signer, domain, options.onSign);
-  const calling = { baseUrl: options.baseUrl.replace(/\/+$/, ''), timeoutMs, fetch: options.fetch ?? fetch };
+  const calling = {
+    baseUrl: options.baseUrl.replace(/\/+$/, ''),
+    timeoutMs,
+    fetch: options.fetch ?? ((...call) => fetch(...call)),
+  };
   const again = <T>(work: () => Promise<T>): Promise<T> => retry(work, options.retry ?? { attemptsMax: 1 });
   const maker = async () => lowerHex(await signer.getAddress(), 20);
   const cancel = createCancel({ signing, calling, again });

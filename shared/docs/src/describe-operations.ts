@@ -63,6 +63,7 @@ function describeOperation({ method, path, summary, description, query, headers,
   return [
     `## ${method} ${path}`,
     `${summary}. ${description}`,
+    '<details>\n<summary>Parameters, examples and errors</summary>',
     query && tableOfFields('query parameter', parameters),
     headers && tableOfFields('header', describeFields(headers, 'input')),
     body && tableOfFields('field of the body', describeFields(body.schema, 'input')),
@@ -75,6 +76,7 @@ function describeOperation({ method, path, summary, description, query, headers,
     `### Errors of ${method} ${path}`,
     'In the order in which they are judged:',
     tableOfErrors(errors),
+    '</details>',
   ]
     .filter((part) => part !== undefined)
     .join('\n\n');
