@@ -1,12 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createClient } from '@makerbook/client';
+import { bytesToHex } from '@makerbook/contracts-evm';
 import { readNames, readOptions, readWhole } from '@makerbook/settings';
 import { type Bench, withBench } from '../bench/open-bench.js';
-import { type BenchMaker, bodyOf } from '../bench/sign-orders.js';
-import { percentile, round } from '../bench/summarise.js';
+import { type OrderLoad, type PlacingMaker, placeAndCancel } from '../kit/place-and-cancel.js';
+import { bodyOf, type MakerKey } from '../kit/sign-orders.js';
+import { percentile, round } from '../kit/summarise.js';
 import { type Answers, attacks, type Target } from './attacks.js';
-import { type Probed, probe } from './probe.js';
 
 /** What another client may wait beside an attack: so many times its idle p99, or this where that is more. */
 const IDLE_FACTOR_MAX = 5;
@@ -14,6 +16,9 @@ const P99_MS_MAX = 250;
 const SETTLE_MS = 2_000;
 /** A stack that has just started is slower than it will be. */
 const WARM_MS = 15_000;
+const DAY_SECONDS = 86_400;
+/** An order is cancelled in the round that places it. */
+const PROBE = { roundsPerSecond: 5, openOrders: 0 };
 
 const USAGE = `npm run abuse -- [--only "name, name"] [--seconds N]
   attacks the local stack by other addresses, each in turn, beside a client that places, lists and cancels; exits with 1
@@ -25,16 +30,17 @@ const names = readNames(USAGE, '--only', values.only, Object.keys(attacks));
 let isWrong = false;
 await withBench(
   async (bench) => {
-    const [prober, attacker] = await bench.openMakers(2, 1_000_000);
-    if (prober === undefined || attacker === undefined) throw new Error('there are no makers');
+    const [other, attacker] = await bench.openMakers(2, 1_000_000);
+    if (other === undefined || attacker === undefined) throw new Error('there are no makers');
     const target = aim(bench, attacker);
-    await probe(bench, prober, Math.max(WARM_MS, ms));
-    const idle = await probe(bench, prober, ms);
+    const prober = openProber(bench, other);
+    await probe(prober, Math.max(WARM_MS, ms));
+    const idle = await probe(prober, ms);
     const idleP99 = percentile(allOf(idle), 0.99);
     report('idle', 'nothing beside the client', idle, idleP99, {});
     for (const name of names) {
       await pause(SETTLE_MS);
-      const { probed, answers } = await beside(name, target, () => probe(bench, prober, ms));
+      const { probed, answers } = await beside(name, target, () => probe(prober, ms));
       report(name, attacks[name]?.does ?? '', probed, idleP99, answers);
     }
   },
@@ -44,7 +50,7 @@ await withBench(
 console.log(isWrong ? '\nToo slow, or refused.' : '\nAll within bounds.');
 process.exit(isWrong ? 1 : 0);
 
-function aim(bench: Bench, attacker: BenchMaker): Target {
+function aim(bench: Bench, attacker: MakerKey): Target {
   const orders = Array.from({ length: 100 }, () => bench.signOrder(attacker));
   const [first] = orders;
   const spoilt = orders.map((order, n) =>
@@ -54,11 +60,31 @@ function aim(bench: Bench, attacker: BenchMaker): Target {
   return { host: hostname, port: Number(port), batch: bodyOf(spoilt).toString() };
 }
 
+/** Another client, through the gateway. */
+function openProber({ stack: { addresses } }: Bench, { key }: MakerKey): PlacingMaker {
+  const client = createClient({ ...addresses, signer: bytesToHex(key) });
+  const [making = '', taking = ''] = addresses.tokens.map(({ address }) => address);
+  const sign = () =>
+    client.signOrder({
+      making: { token: making, amount: 100n },
+      taking: { token: taking, amount: 50n },
+      expiresAt: Math.floor(Date.now() / 1000) + DAY_SECONDS,
+    });
+  return { client, sign };
+}
+
+async function probe(prober: PlacingMaker, forMs: number): Promise<OrderLoad> {
+  const load = placeAndCancel([prober], PROBE);
+  await pause(forMs);
+  await load.stop();
+  return load;
+}
+
 async function beside(
   name: string,
   target: Target,
-  work: () => Promise<Probed>,
-): Promise<{ probed: Probed; answers: Answers }> {
+  work: () => Promise<OrderLoad>,
+): Promise<{ probed: OrderLoad; answers: Answers }> {
   const child = fork(join(import.meta.dirname, 'attacker.js'), { stdio: 'inherit' });
   try {
     child.send({ name, target });
@@ -78,12 +104,12 @@ function ended(child: ChildProcess): Promise<Answers> {
   });
 }
 
-function report(name: string, does: string, probed: Probed, idleP99: number, answers: Answers): void {
+function report(name: string, does: string, probed: OrderLoad, idleP99: number, answers: Answers): void {
   const p99 = percentile(allOf(probed), 0.99);
   const isRight = probed.failures.length === 0 && p99 < Math.max(P99_MS_MAX, IDLE_FACTOR_MAX * idleP99);
   isWrong ||= !isRight;
-  const figures = Object.entries(probed.tookMs).map(([method, tookMs]) => {
-    return `${method} ${round(percentile(tookMs, 0.5))} / ${round(percentile(tookMs, 0.99))}`;
+  const figures = Object.entries(probed.tookMs).map(([call, tookMs]) => {
+    return `${call} ${round(percentile(tookMs, 0.5))} / ${round(percentile(tookMs, 0.99))}`;
   });
   console.log(`\n${name}: ${does}`);
   console.log(`  p50 / p99 ms: ${figures.join(', ')}; all p99 ${round(p99)}, ${round(p99 / idleP99, 1)} × idle`);
@@ -99,6 +125,6 @@ function report(name: string, does: string, probed: Probed, idleP99: number, ans
   if (!isRight) console.log('  OUT OF BOUNDS');
 }
 
-function allOf({ tookMs }: Probed): number[] {
+function allOf({ tookMs }: OrderLoad): number[] {
   return Object.values(tookMs).flat();
 }

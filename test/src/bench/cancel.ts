@@ -1,11 +1,11 @@
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
+import type { MakerKey, OrderToPost } from '../kit/sign-orders.js';
 import { type Contender, createRounds, inTurn, measureRequests, withBefore, withVariants } from './compare-services.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { createStages } from './measure-stages.js';
 import { type Bench, withBench } from './open-bench.js';
 import { ORDERS_PER_MAKER, placeOrders } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import type { BenchRequest } from './send-requests.js';
-import type { BenchMaker, BenchOrder } from './sign-orders.js';
 
 const PER_REQUEST = 100;
 const AT_ONCE = 4;
@@ -48,11 +48,11 @@ interface Parts {
 async function measure(
   { bench, load, services, rounds }: Parts,
   form: string,
-  sign: (maker: BenchMaker, ...orders: readonly BenchOrder[]) => BenchRequest,
+  sign: (maker: MakerKey, ...orders: readonly OrderToPost[]) => PreparedRequest,
 ): Promise<readonly Figure[]> {
   const count = (rounds + 1) * services.length * MAKERS_PER_ROUND;
   const makers = await bench.openMakers(count, ORDERS_PER_MAKER);
-  const verified = Array.from({ length: VERIFIED_ORDERS }, () => bench.signOrder(makers[0] as BenchMaker));
+  const verified = Array.from({ length: VERIFIED_ORDERS }, () => bench.signOrder(makers[0] as MakerKey));
   const measureStages = createStages(bench.domain, verified);
   const taken = createRounds();
   for (let round = 0; round <= rounds; round += 1) {

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { readCpu, readPeakMb } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
+import { median } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
-import { readCpu, readPeakMb } from './read-processes.js';
 import { readProfile } from './read-profile.js';
 import { type BenchOptions, compare, type Figure, type Sample, state } from './report.js';
-import { median } from './summarise.js';
 
 const FACTS = 100_000;
 const MAKERS = 1_000;

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { LoadGenerator } from '../kit/generate-load.js';
+import { readCpu } from '../kit/read-processes.js';
 import { type Environment, runServices } from '../kit/run-services.js';
-import type { LoadGenerator } from './generate-load.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
 import type { Bench } from './open-bench.js';
-import { readCpu } from './read-processes.js';
 import type { Sample } from './report.js';
-import type { BenchRequest } from './send-requests.js';
 
 /** A process that answers requests, to be measured in turn with others. */
 export interface Contender {
@@ -61,7 +61,7 @@ export function inTurn<T>(all: readonly T[], round: number): readonly T[] {
 export async function measureRequests(
   load: LoadGenerator,
   { port, pid }: Contender,
-  requests: readonly BenchRequest[],
+  requests: readonly PreparedRequest[],
   atOnce: number,
 ): Promise<number> {
   const [before = 0] = readCpu([pid]);

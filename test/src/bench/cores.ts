@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
 import { type Contender, createRounds, withVariants } from './compare-services.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { withBench } from './open-bench.js';
 import { postOf } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import type { BenchRequest } from './send-requests.js';
 
 const ORDERS = 100;
 const REQUESTS = 100;
@@ -25,7 +25,7 @@ export async function benchCores({ isQuick }: BenchOptions): Promise<readonly Fi
       if (first === undefined || second === undefined) throw new Error('two are started');
       const [maker, other] = await bench.openMakers(2, 1);
       if (maker === undefined || other === undefined) throw new Error('two makers are opened');
-      const request = (): BenchRequest => {
+      const request = (): PreparedRequest => {
         const orders = Array.from({ length: ORDERS }, () => bench.signOrder(maker));
         const { signature } = bench.signOrder(other);
         return { ...postOf([...orders.slice(1), { ...bench.signOrder(maker), signature }]), status: 403 };
@@ -59,7 +59,7 @@ function pin({ pid }: Contender, cores: string): void {
 async function measureRate(
   load: LoadGenerator,
   contenders: readonly Contender[],
-  requests: readonly BenchRequest[],
+  requests: readonly PreparedRequest[],
 ): Promise<number> {
   const sent = await Promise.all(contenders.map(({ port }) => load.send(port, requests, { atOnce: AT_ONCE })));
   const seconds = Math.max(...sent.map((one) => one.seconds));

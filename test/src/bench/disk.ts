@@ -4,12 +4,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames } from '@makerbook/contracts-events';
 import type { Log } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
+import { readMetrics, sumOfMetric } from '../kit/read-metrics.js';
+import { readCpu, readMemory } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
 import { PARTITIONS, withOwnParts } from './open-parts.js';
 import { bytesUnder } from './read-disk.js';
-import { readMetrics, sumOfMetric } from './read-metrics.js';
-import { readCpu, readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { seedLog, TAIL_BLOCKS } from './seed-log.js';
 

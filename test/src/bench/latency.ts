@@ -1,12 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import { readBusyMs, readCoreWaits } from '../kit/read-processes.js';
+import { openSender, type PreparedRequest } from '../kit/send-requests.js';
+import { bodyOf, type MakerKey } from '../kit/sign-orders.js';
+import { median, percentile } from '../kit/summarise.js';
 import { followFeeds, untilCount } from './follow-feeds.js';
 import { followSteps } from './follow-steps.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
-import { readBusyMs, readCoreWaits } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 import {
   type Flip,
@@ -17,9 +20,6 @@ import {
   sampleFlip,
   samplePost,
 } from './sample-latency.js';
-import { type BenchRequest, openSender } from './send-requests.js';
-import { type BenchMaker, bodyOf } from './sign-orders.js';
-import { median, percentile } from './summarise.js';
 
 /** As a deployment has by default. */
 const PARTITIONS = 12;
@@ -193,12 +193,12 @@ function watchCores(bench: Bench): () => Figure[] {
  * Requests of makers who hold what their orders sell, and who have posted before: a maker's first POST waits until the read model
  * has reached the end of the log, and is refused where that takes too long.
  */
-async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly BenchRequest[]> {
+async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Promise<readonly PreparedRequest[]> {
   const fewest = Math.ceil((requests * LOAD_ORDERS_PER_REQUEST) / ORDERS_PER_MAKER);
   const makers = await bench.openMakers(Math.max(LOAD_MAKERS_MIN, fewest), ORDERS_PER_MAKER);
   const sign = (count: number, ordersEach: number) =>
-    Array.from({ length: count }, (_, index): BenchRequest => {
-      const maker: BenchMaker = itemAt(makers, index);
+    Array.from({ length: count }, (_, index): PreparedRequest => {
+      const maker: MakerKey = itemAt(makers, index);
       const orders = Array.from({ length: ordersEach }, () => bench.signOrder(maker));
       return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
     });

@@ -1,10 +1,10 @@
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import type { MakerKey } from '../kit/sign-orders.js';
 import { type Contender, createRounds, inTurn, measureRequests, withBefore, withVariants } from './compare-services.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { placeOrders } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
 import { openFloor } from './serve-floor.js';
-import type { BenchMaker } from './sign-orders.js';
 
 const MAKERS = 20;
 const AT_ONCE = 4;
@@ -50,7 +50,7 @@ async function measure({ bench, load, services, rounds }: Parts, size: Size): Pr
   const makers = await bench.openMakers(MAKERS, size.orders);
   await placeOrders(bench, load, makers, size.orders);
   const sign = (count: number) =>
-    Array.from({ length: count }, (_, index) => bench.signList(makers[index % MAKERS] as BenchMaker));
+    Array.from({ length: count }, (_, index) => bench.signList(makers[index % MAKERS] as MakerKey));
   const { addresses } = bench.stack;
   const floor = await openFloor({
     kafkaBrokers: addresses.kafkaBrokers,

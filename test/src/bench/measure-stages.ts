@@ -2,7 +2,7 @@ import { encodeMakerEvent } from '@makerbook/contracts-events';
 import type { SigningDomain } from '@makerbook/contracts-evm';
 import { placeOrders, recordStart } from '@makerbook/domain';
 import { createOrderVerifier, parsePlacements } from '@makerbook/ingress';
-import { type BenchOrder, bodyOf } from './sign-orders.js';
+import { bodyOf, type OrderToPost } from '../kit/sign-orders.js';
 
 const PER_REQUEST = 100;
 const atOnce = async () => undefined;
@@ -11,7 +11,7 @@ const atOnce = async () => undefined;
 export type Stages = Readonly<Record<'parse' | 'verify' | 'describe', number>>;
 
 /** Makes the function that takes the orders through the stages of ingress that need no other part, as ingress calls them. */
-export function createStages(domain: SigningDomain, orders: readonly BenchOrder[]): () => Promise<Stages> {
+export function createStages(domain: SigningDomain, orders: readonly OrderToPost[]): () => Promise<Stages> {
   const verify = createOrderVerifier(domain);
   const bodies = Array.from({ length: orders.length / PER_REQUEST }, (_, index) =>
     bodyOf(orders.slice(index * PER_REQUEST, (index + 1) * PER_REQUEST)),

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
+import { openLoadGenerator } from '../kit/generate-load.js';
+import { type MemoryUse, readMemory } from '../kit/read-processes.js';
+import { bodyOf } from '../kit/sign-orders.js';
 import { followFeeds, untilCount } from './follow-feeds.js';
-import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
-import { type MemoryUse, readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import { bodyOf } from './sign-orders.js';
 
 const ORDERS_PER_MAKER = 1000;
 const ORDERS_PER_REQUEST = 100;

@@ -1,19 +1,19 @@
 import type { SigningDomain } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { admitMaker } from '../kit/admit-maker.js';
+import { type DrivenChain, driveChain } from '../kit/drive-chain.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { readCpu } from '../kit/read-processes.js';
 import type { Environment } from '../kit/run-services.js';
-import { type BenchChain, driveChain } from './drive-chain.js';
-import { readCpu } from './read-processes.js';
-import type { BenchRequest } from './send-requests.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
 import {
-  type BenchMaker,
-  type BenchOrder,
   createMakers,
   createOrderSigner,
   createRequestSigner,
   MAKING_AMOUNT,
-} from './sign-orders.js';
+  type MakerKey,
+  type OrderToPost,
+} from '../kit/sign-orders.js';
 
 const DAY_SECONDS = 86_400;
 /** Makers in one command of the operator. */
@@ -24,18 +24,18 @@ const FUNDED_AT_ONCE = 40;
 /** A whole stack of its own for one bench, with its chain and a way to sign orders for it. */
 export interface Bench {
   readonly stack: OpenStack;
-  readonly chain: BenchChain;
+  readonly chain: DrivenChain;
   readonly domain: SigningDomain;
   readonly token: Address;
   /** Makers on the whitelist, each with tokens and an allowance for as many orders. */
-  openMakers(count: number, orders: number): Promise<BenchMaker[]>;
-  signOrder(maker: BenchMaker): BenchOrder;
+  openMakers(count: number, orders: number): Promise<MakerKey[]>;
+  signOrder(maker: MakerKey): OrderToPost;
   /** The GET of the maker's list, good for one use within half a minute. */
-  signList(maker: BenchMaker): BenchRequest;
+  signList(maker: MakerKey): PreparedRequest;
   /** The DELETE of orders. */
-  signCancel(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest;
+  signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
   /** The same as a POST with a body. */
-  signCancelInBody(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest;
+  signCancelInBody(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
   /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
   readonly serviceEnvironment: Environment;
   /** The port of a service's API. */
@@ -68,7 +68,7 @@ export async function withBench<T>(
   { isBounded = false }: { readonly isBounded?: boolean } = {},
 ): Promise<T> {
   const stack = await openStack({ ownParts: true, settings: { ...(isBounded ? {} : UNBOUNDED), ...settings } });
-  let chain: BenchChain | undefined;
+  let chain: DrivenChain | undefined;
   const stop = async () => {
     chain?.stop();
     await stack.stop();
@@ -83,7 +83,7 @@ export async function withBench<T>(
   }
 }
 
-function describeBench(stack: OpenStack, chain: BenchChain): Bench {
+function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
   const { addresses } = stack;
   const [token = '', otherToken = ''] = addresses.tokens.map(({ address }) => address);
   const domain: SigningDomain = {

@@ -1,21 +1,21 @@
 import { paths } from '@makerbook/contracts-http';
+import type { LoadGenerator } from '../kit/generate-load.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
+import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
 import { followFeeds, untilCount } from './follow-feeds.js';
-import type { LoadGenerator } from './generate-load.js';
 import type { Bench } from './open-bench.js';
-import type { BenchRequest } from './send-requests.js';
-import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
 
 /** Open orders that a maker may have. */
 export const ORDERS_PER_MAKER = 1000;
 const ORDERS_PER_REQUEST = 100;
 
 /** The POST of these orders. */
-export function postOf(orders: readonly BenchOrder[]): BenchRequest {
+export function postOf(orders: readonly OrderToPost[]): PreparedRequest {
   return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
 }
 
 /** Opens makers for so many orders, and answers with a function that signs the next few, all of one maker. */
-export async function openOrders(bench: Bench, orders: number): Promise<(count: number) => BenchOrder[]> {
+export async function openOrders(bench: Bench, orders: number): Promise<(count: number) => OrderToPost[]> {
   const makers = await bench.openMakers(Math.ceil(orders / ORDERS_PER_MAKER) + 1, ORDERS_PER_MAKER);
   let signed = 0;
   return (count) => {
@@ -31,12 +31,12 @@ export async function openOrders(bench: Bench, orders: number): Promise<(count: 
 export async function placeOrders(
   bench: Bench,
   load: LoadGenerator,
-  makers: readonly BenchMaker[],
+  makers: readonly MakerKey[],
   perMaker: number,
-): Promise<ReadonlyMap<BenchMaker, readonly BenchOrder[]>> {
+): Promise<ReadonlyMap<MakerKey, readonly OrderToPost[]>> {
   const feeds = await followFeeds(bench.stack);
   const before = feeds.count('ACTIVE');
-  const placed = new Map<BenchMaker, readonly BenchOrder[]>();
+  const placed = new Map<MakerKey, readonly OrderToPost[]>();
   for (const maker of makers) {
     const orders = Array.from({ length: perMaker }, () => bench.signOrder(maker));
     const requests = [];

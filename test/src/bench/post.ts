@@ -1,4 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import type { OrderToPost } from '../kit/sign-orders.js';
+import { median } from '../kit/summarise.js';
 import {
   type Contender,
   createRounds,
@@ -9,14 +12,11 @@ import {
   withVariants,
 } from './compare-services.js';
 import { type Feeds, followFeeds, untilCount } from './follow-feeds.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { createStages } from './measure-stages.js';
 import { type Bench, withBench } from './open-bench.js';
 import { openOrders, postOf } from './place-orders.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
-import type { BenchOrder } from './sign-orders.js';
-import { median } from './summarise.js';
 
 const STAGED_ORDERS = 500;
 const IDLE_MS = 5_000;
@@ -65,7 +65,7 @@ interface RunnerParts {
   readonly floor: Contender;
   readonly feeds: Feeds;
   readonly load: LoadGenerator;
-  readonly nextOrders: (count: number) => BenchOrder[];
+  readonly nextOrders: (count: number) => OrderToPost[];
 }
 
 /** Makes the function that measures one kind of request, in so many rounds after one to warm up. */

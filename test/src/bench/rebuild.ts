@@ -6,12 +6,12 @@ import { topicNames } from '@makerbook/contracts-events';
 import { openPlacementStore } from '@makerbook/postgres';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
+import { readPeakMb } from '../kit/read-processes.js';
 import { saveRows } from '../kit/save-rows.js';
 import { foldedBeyond } from './await-rows.js';
 import { insertRows } from './insert-rows.js';
 import { type MixedLog, type MixedLogWriter, openMixedLog, strayOrders } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
-import { readPeakMb } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 
 const FACTS = 1_000_000;

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { median, round } from './summarise.js';
+import { median, round } from '../kit/summarise.js';
 
 /** What a bench is asked for. */
 export interface BenchOptions {

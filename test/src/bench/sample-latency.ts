@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
+import type { Sender } from '../kit/send-requests.js';
+import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
 import { type Steps, wallMs } from './follow-steps.js';
 import type { Bench } from './open-bench.js';
-import type { Sender } from './send-requests.js';
-import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
 
 export interface SampleParts {
   readonly bench: Bench;
@@ -32,7 +32,7 @@ const FRIEND = '0x00000000000000000000000000000000000f41e0';
 /** From sending a POST of one order until the feed says ACTIVE. */
 export async function samplePost(
   { bench, steps, sender }: SampleParts,
-  maker: BenchMaker,
+  maker: MakerKey,
   order = bench.signOrder(maker),
 ): Promise<PostLatency> {
   const body = bodyOf([order]);
@@ -60,7 +60,7 @@ export async function samplePost(
 }
 
 /** From sending the DELETE of an order that has been ACTIVE for a moment until its tombstone is read. */
-export async function sampleCancel(parts: SampleParts, maker: BenchMaker): Promise<Latency> {
+export async function sampleCancel(parts: SampleParts, maker: MakerKey): Promise<Latency> {
   const { bench, steps, sender } = parts;
   const order = await openOrder(parts, maker);
   await pause(50 + Math.random() * 100);
@@ -83,12 +83,12 @@ export async function sampleCancel(parts: SampleParts, maker: BenchMaker): Promi
 
 /** Makers who hold exactly what each of their orders sells: a transfer of one unit decides whether all of them can be filled. */
 export interface Flip {
-  readonly makers: readonly { readonly maker: BenchMaker; readonly orders: readonly BenchOrder[] }[];
+  readonly makers: readonly { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[];
   isActive: boolean;
 }
 
 /** @param ordersEach of each maker, in one POST */
-export async function openFlip(parts: SampleParts, makers: readonly BenchMaker[], ordersEach: number): Promise<Flip> {
+export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], ordersEach: number): Promise<Flip> {
   const { bench, steps, sender } = parts;
   await bench.chain.giveGas(FRIEND);
   const opened: Flip['makers'][number][] = [];
@@ -136,7 +136,7 @@ function latest<K extends string>(passages: readonly Readonly<Record<K, number>>
   return Math.max(...passages.map((passage) => passage[of]));
 }
 
-async function openOrder({ bench, steps, sender }: SampleParts, maker: BenchMaker): Promise<BenchOrder> {
+async function openOrder({ bench, steps, sender }: SampleParts, maker: MakerKey): Promise<OrderToPost> {
   const order = bench.signOrder(maker);
   const isActive = steps.next(`ACTIVE/${order.orderHash}`);
   await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });

@@ -6,14 +6,14 @@ import { orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
+import { openLoadGenerator } from '../kit/generate-load.js';
+import { readMemory } from '../kit/read-processes.js';
+import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
+import { median } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
-import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
-import { readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, type Goal } from './report.js';
-import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
-import { median } from './summarise.js';
 
 const MAKERS = 1_000;
 const ORDERS_PER_MAKER = [10, 100, 1_000];
@@ -39,8 +39,8 @@ interface Scaled {
   readonly bench: Bench;
   readonly postgres: Postgres;
   readonly appender: Appender;
-  readonly own: BenchMaker;
-  readonly others: readonly BenchMaker[];
+  readonly own: MakerKey;
+  readonly others: readonly MakerKey[];
 }
 
 /**
@@ -176,7 +176,7 @@ async function measureStart(bench: Bench, name: string): Promise<number> {
 }
 
 /** Appends orders to the log itself, as ingress would have: their signatures are nobody's. */
-async function submit({ bench, appender }: Scaled, makers: readonly BenchMaker[], each: number): Promise<void> {
+async function submit({ bench, appender }: Scaled, makers: readonly MakerKey[], each: number): Promise<void> {
   const topic = topicNames(bench.stack.topicPrefix).makerEvents;
   for (const maker of makers) {
     for (let left = each; left > 0; left -= RECORDS_PER_APPEND) {
@@ -188,7 +188,7 @@ async function submit({ bench, appender }: Scaled, makers: readonly BenchMaker[]
   }
 }
 
-function recordOf(topic: string, { address }: BenchMaker, { order, orderHash, signature }: BenchOrder): LogRecord {
+function recordOf(topic: string, { address }: MakerKey, { order, orderHash, signature }: OrderToPost): LogRecord {
   const acceptedAtMs = Date.now();
   const { key, ...message } = encodeMakerEvent(
     {

@@ -2,17 +2,17 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { paths } from '@makerbook/contracts-http';
+import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
+import { readBusyMs, readMemory } from '../kit/read-processes.js';
+import { openSender, type PreparedRequest, type Sender } from '../kit/send-requests.js';
+import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
+import { percentile } from '../kit/summarise.js';
 import { type Feeds, followFeeds, untilCount } from './follow-feeds.js';
 import { followSteps, type Steps } from './follow-steps.js';
-import { type LoadGenerator, openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { bytesUnder } from './read-disk.js';
-import { readBusyMs, readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { samplePost } from './sample-latency.js';
-import { type BenchRequest, openSender, type Sender } from './send-requests.js';
-import { type BenchMaker, type BenchOrder, bodyOf } from './sign-orders.js';
-import { percentile } from './summarise.js';
 
 const MAKERS = 100;
 const ORDERS_PER_REQUEST = 10;
@@ -42,7 +42,7 @@ interface Run {
   readonly bench: Bench;
   readonly load: LoadGenerator;
   /** Of single orders, its own, that are followed. */
-  readonly maker: BenchMaker;
+  readonly maker: MakerKey;
   readonly sender: Sender;
   readonly steps: Steps;
   readonly nextPair: () => Pair;
@@ -50,8 +50,8 @@ interface Run {
 
 /** A POST of ten orders, and a DELETE of ten older ones. */
 interface Pair {
-  readonly post: BenchRequest;
-  readonly cancel: BenchRequest | undefined;
+  readonly post: PreparedRequest;
+  readonly cancel: PreparedRequest | undefined;
 }
 
 /**
@@ -206,8 +206,8 @@ async function followOrder({ bench, steps, sender, maker }: Run): Promise<number
 }
 
 /** POSTs of one maker after the other; each is paired with the DELETE of the oldest orders that are open. */
-function createPairs(bench: Bench, makers: readonly BenchMaker[]): () => Pair {
-  const open: { readonly maker: BenchMaker; readonly orders: readonly BenchOrder[] }[] = [];
+function createPairs(bench: Bench, makers: readonly MakerKey[]): () => Pair {
+  const open: { readonly maker: MakerKey; readonly orders: readonly OrderToPost[] }[] = [];
   let turn = 0;
   return () => {
     const maker = makers[turn % makers.length];
@@ -225,7 +225,7 @@ function pairsOf(count: number, nextPair: () => Pair): Pair[] {
   return Array.from({ length: Math.max(0, Math.ceil(count)) }, nextPair);
 }
 
-function requestsOf(pairs: readonly Pair[]): BenchRequest[] {
+function requestsOf(pairs: readonly Pair[]): PreparedRequest[] {
   return pairs.flatMap(({ post, cancel }) => (cancel === undefined ? [post] : [post, cancel]));
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { openLoadGenerator } from '../kit/generate-load.js';
 import {
   type Contender,
   createRounds,
@@ -10,7 +11,6 @@ import {
   withVariants,
 } from './compare-services.js';
 import { followFeeds, untilCount } from './follow-feeds.js';
-import { openLoadGenerator } from './generate-load.js';
 import { type Bench, withBench } from './open-bench.js';
 import { openOrders, postOf } from './place-orders.js';
 import { type BenchOptions, compare, type Figure } from './report.js';

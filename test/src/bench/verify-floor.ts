@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { hexToBytes, keccak256 } from '@makerbook/contracts-evm';
 import { isSignatureRefusal, parseSignature, recoverAddress, type Signature } from '@makerbook/signatures';
+import type { OrderToPost } from '../kit/sign-orders.js';
 import { BENCH_FOLDER } from './report.js';
-import type { BenchOrder } from './sign-orders.js';
 
 /** What no verification of an order can do without. */
 export interface VerifyFloor {
@@ -30,7 +30,7 @@ interface Proof {
  * The four keccaks of an order, and the recovery of its signer's key by the libsecp256k1 of this machine, from C; where there is
  * none, by that of the service itself, and a line says so.
  */
-export async function openVerifyFloor(orders: readonly BenchOrder[]): Promise<VerifyFloor> {
+export async function openVerifyFloor(orders: readonly OrderToPost[]): Promise<VerifyFloor> {
   const proofs = orders.map(({ orderHash, signature: text }) => {
     const signature = parseSignature(text);
     if (isSignatureRefusal(signature)) throw new Error(`a signature of the bench is no signature: ${signature.code}`);

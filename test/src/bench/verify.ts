@@ -1,9 +1,9 @@
 import { orderTypes, type SigningDomain, typedDataDomain } from '@makerbook/contracts-evm';
 import { recoverAddress as recoverWithEthers, TypedDataEncoder } from 'ethers';
+import { createMakers, createOrderSigner } from '../kit/sign-orders.js';
 import { createRounds } from './compare-services.js';
 import { createStages } from './measure-stages.js';
 import { type BenchOptions, compare, type Figure } from './report.js';
-import { createMakers, createOrderSigner } from './sign-orders.js';
 import { measureCpu, openVerifyFloor } from './verify-floor.js';
 
 const ORDERS_PER_ROUND = 500;

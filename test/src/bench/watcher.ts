@@ -6,12 +6,12 @@ import type { Log } from '@makerbook/kafka';
 import { type DeployedContracts, deployContracts } from '@makerbook/local-stack';
 import type { Postgres } from '@makerbook/postgres';
 import { JsonRpcProvider, toBeHex } from 'ethers';
+import { erc20 } from '../kit/drive-chain.js';
+import { readMetrics, sumOfMetric } from '../kit/read-metrics.js';
+import { readCpu, readMemory } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { type Chain, openChain } from '../simulation/drive-chain.js';
-import { erc20 } from './drive-chain.js';
 import { PARTITIONS, withOwnParts } from './open-parts.js';
-import { readMetrics, sumOfMetric } from './read-metrics.js';
-import { readCpu, readMemory } from './read-processes.js';
 import { type BenchOptions, compare, type Figure, state } from './report.js';
 import { type SeededLog, seedLog, TAIL_BLOCKS } from './seed-log.js';
 

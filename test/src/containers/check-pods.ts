@@ -13,8 +13,8 @@ import { followOrders } from '../end-to-end/follow-orders.js';
 import { openChain, openMaker, type TestMaker } from '../end-to-end/open-maker.js';
 import { eventually } from '../kit/eventually.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { placeAndCancel } from '../kit/place-and-cancel.js';
 import { openParts, type Parts } from './open-parts.js';
-import { placeAndCancel } from './place-and-cancel.js';
 import {
   ageOf,
   buildImage,
@@ -45,6 +45,7 @@ const { values } = readOptions(USAGE, {
 });
 requirePrograms('podman', 'nginx');
 const MAKERS = 8;
+const LOAD = { roundsPerSecond: 24, openOrders: 20 };
 const PREFIX = `pods-${randomBytes(3).toString('hex')}`;
 const shared = { PARTITIONS: '8', TOPIC_PREFIX: `${PREFIX}.`, REDIS_KEY_PREFIX: `${PREFIX}:` };
 const tag = values.tag ?? `check-${process.pid}`;
@@ -167,20 +168,23 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
     await maker.mint(1_000_000n);
     await maker.approve(1_000_000n);
   }
-  const load = placeAndCancel(makers, (await chain.nowSeconds()) + 7200);
+  const expiresAt = (await chain.nowSeconds()) + 7200;
+  const placing = makers.map(({ client, sign }) => ({ client, sign: () => sign({ expiresAt, amount: 1n }) }));
+  const load = placeAndCancel(placing, LOAD);
   const startMs = performance.now();
   await pause(5000);
   for (const service of replaced) {
     for (const old of pods.running().filter((pod) => pod.service === service)) {
-      const before = load.failures().length;
+      const before = load.failures.length;
       const said = await replace(pods, gateway, old);
-      console.log(`${service}: ${said}; ${load.failures().length - before} requests failed`);
+      console.log(`${service}: ${said}; ${load.failures.length - before} requests failed`);
     }
   }
   const acknowledged = await load.stop();
   const seconds = (performance.now() - startMs) / 1000;
-  console.log(`${load.answered()} requests in ${seconds.toFixed(0)} s were answered with 200`);
-  for (const failure of load.failures()) fault(failure);
+  const answered = Object.values(load.tookMs).flat().length;
+  console.log(`${answered} requests in ${seconds.toFixed(0)} s were answered with 200`);
+  for (const failure of load.failures) fault(failure);
   const cancelled = [...acknowledged.values()].filter((state) => state === 'cancelled').length;
   console.log(`${acknowledged.size} orders were acknowledged, ${cancelled} of them cancelled again`);
   await compare('the feed', acknowledged, async () => feed.last, 'gone CANCELLED');

@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import type { Address } from '@makerbook/contracts-primitives';
 import { type DeployedContracts, deployContracts } from '@makerbook/local-stack';
 import { findFreePorts, type Part, startAnvil, startKafka, startPostgres, startRedis } from '@makerbook/parts';
-import { driveChain } from '../bench/drive-chain.js';
-import { type BenchMaker, createMakers } from '../bench/sign-orders.js';
+import { driveChain } from '../kit/drive-chain.js';
 import { runServices, type Services } from '../kit/run-services.js';
+import { createMakers, type MakerKey } from '../kit/sign-orders.js';
 
 /** A part that can be taken away, and brought back at the same address with what it had stored. */
 export interface Outage {
@@ -23,7 +23,7 @@ export interface Drill {
   readonly outages: Readonly<Record<string, Outage>>;
   readonly contracts: DeployedContracts;
   /** On the whitelist, with tokens and an allowance. */
-  readonly maker: BenchMaker;
+  readonly maker: MakerKey;
   readonly stop: () => Promise<void>;
 }
 
@@ -129,7 +129,7 @@ async function openMaker(
   rpcUrl: string,
   { tokens, limitOrderProtocol }: DeployedContracts,
   admit: (address: string) => Promise<void>,
-): Promise<BenchMaker> {
+): Promise<MakerKey> {
   const [maker] = createMakers(1);
   if (maker === undefined) throw new Error('there is no maker');
   await admit(maker.address);

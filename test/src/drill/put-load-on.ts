@@ -1,56 +1,49 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { createClient } from '@makerbook/client';
+import { bytesToHex } from '@makerbook/contracts-evm';
 import { paths } from '@makerbook/contracts-http';
-import type { Address } from '@makerbook/contracts-primitives';
-import { openSender } from '../bench/send-requests.js';
-import { bodyOf, createOrderSigner, createRequestSigner } from '../bench/sign-orders.js';
+import { beginAtPace } from '../kit/generate-load.js';
+import { placeAndCancel } from '../kit/place-and-cancel.js';
 import { type Drill, SERVICE_NAME } from './open-drill.js';
 
 const DAY_SECONDS = 86_400;
-const PAUSE_MS = 200;
+const PER_SECOND = 5;
 const EMPTY_PATCH = { method: 'PATCH', headers: { 'Content-Type': 'application/json' }, body: '{"data":"0x"}' };
 
 /** Places, lists, cancels and patches some times a second, whatever is answered. The PATCH asks for no change: 400. */
 export function putLoadOn({ services, contracts, maker }: Drill): { stop(): Promise<void> } {
-  const [making, taking] = contracts.tokens.map(({ address }) => address as Address);
+  const [making, taking] = contracts.tokens.map(({ address }) => address);
   if (making === undefined || taking === undefined) throw new Error('there are no tokens');
-  const domain = {
-    serviceName: SERVICE_NAME,
-    chainId: 8217,
-    verifyingContract: contracts.limitOrderProtocol as Address,
-  };
-  const signOrder = createOrderSigner(domain, {
-    makingToken: making,
-    takingToken: taking,
-    expiresAtSeconds: Math.floor(Date.now() / 1000) + DAY_SECONDS,
+  const clientOf = (service: string) =>
+    createClient({
+      baseUrl: services.url(service),
+      signer: bytesToHex(maker.key),
+      chainId: 8217,
+      serviceName: SERVICE_NAME,
+      limitOrderProtocol: contracts.limitOrderProtocol,
+    });
+  const [ingress, query] = [clientOf('ingress'), clientOf('query')];
+  const patchUrl = `${services.url('ingress')}${paths.quoteData}`;
+  const placing = placeAndCancel(
+    [
+      {
+        client: { ...ingress, listOrders: query.listOrders },
+        sign: () =>
+          ingress.signOrder({
+            making: { token: making, amount: 100n },
+            taking: { token: taking, amount: 50n },
+            expiresAt: Math.floor(Date.now() / 1000) + DAY_SECONDS,
+          }),
+      },
+    ],
+    { roundsPerSecond: PER_SECOND, openOrders: 0 },
+  );
+  const patching = beginAtPace(PER_SECOND, async () => {
+    const answer = await fetch(patchUrl, EMPTY_PATCH).catch(() => undefined);
+    await answer?.arrayBuffer().catch(() => undefined);
   });
-  const { signList, signCancel } = createRequestSigner(domain);
-  const [ingressUrl, queryUrl] = [services.url('ingress'), services.url('query')];
-  const [ingress, query] = [ingressUrl, queryUrl].map((url) => openSender(Number(new URL(url).port)));
-  let isOn = true;
-  const round = async () => {
-    const order = signOrder(maker);
-    await ingress?.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) }).catch(() => undefined);
-    await Promise.allSettled([
-      query?.send(signList(maker)),
-      ingress?.send(signCancel(maker, order)),
-      fetch(`${ingressUrl}${paths.quoteData}`, EMPTY_PATCH).then((answer) => answer.arrayBuffer()),
-    ]);
-  };
-  const rounds = new Set<Promise<void>>();
-  const done = (async () => {
-    for (; isOn; await pause(PAUSE_MS)) {
-      const running = round().finally(() => rounds.delete(running));
-      rounds.add(running);
-    }
-    await Promise.all(rounds);
-  })();
-  done.catch(() => undefined);
   return {
     async stop() {
-      isOn = false;
-      await done;
-      ingress?.close();
-      query?.close();
+      await Promise.all([placing.stop(), patching.stop()]);
     },
   };
 }

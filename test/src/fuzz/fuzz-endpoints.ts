@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BaseWallet } from 'ethers';
-import { readMetrics, sumOfMetric } from '../bench/read-metrics.js';
-import { readMemory } from '../bench/read-processes.js';
 import { admitMaker } from '../kit/admit-maker.js';
 import { type Asked, bytesOf, requestMaker, type SignedItem } from '../kit/make-requests.js';
 import type { OpenStack } from '../kit/open-stack.js';
 import type { Exchange } from '../kit/raw-http.js';
+import { readMetrics, sumOfMetric } from '../kit/read-metrics.js';
+import { readMemory } from '../kit/read-processes.js';
 import { judgeExchange } from './judge-answers.js';
 import { findGrowth, type MemoryReading } from './judge-memory.js';
 import { type Base, type Bases, makeBases } from './make-bases.js';

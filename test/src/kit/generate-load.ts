@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type BenchRequest, openSender } from './send-requests.js';
+import { openSender, type PreparedRequest } from './send-requests.js';
 
 /** What became of requests that were all answered as they were to be. */
 export interface Sent {
@@ -16,17 +16,53 @@ type AtOnce = { readonly atOnce: number };
 /** Each at its time, whether answers come or not: a slow answer delays none of the next, and counts in full. */
 type AtPace = { readonly perSecond: number };
 
+/** Work that is begun over and over. */
+export interface Pace {
+  /** Begins nothing more, and waits for all that is in flight. @throws the first error of the work */
+  stop(): Promise<void>;
+}
+
+/** Begins the work so many times a second in this process, each at its time, though earlier ones hang. */
+export function beginAtPace(perSecond: number, work: () => Promise<void>): Pace {
+  const inFlight = new Set<Promise<void>>();
+  let failure: { readonly error: unknown } | undefined;
+  let isOn = true;
+  const begin = () => {
+    const one: Promise<void> = work()
+      .catch((error: unknown) => {
+        failure ??= { error };
+      })
+      .finally(() => inFlight.delete(one));
+    inFlight.add(one);
+  };
+  const beginning = (async () => {
+    const startedAtMs = performance.now();
+    for (let n = 0; isOn; n += 1) {
+      begin();
+      await untilDue(startedAtMs, n + 1, perSecond);
+    }
+  })();
+  return {
+    async stop() {
+      isOn = false;
+      await beginning;
+      await Promise.all(inFlight);
+      if (failure !== undefined) throw failure.error;
+    },
+  };
+}
+
 /** Sends requests, signed beforehand, from a process of its own. */
 export interface LoadGenerator {
   /** @throws Error with the first answer of another status */
-  send(port: number, requests: readonly BenchRequest[], how: AtOnce | AtPace): Promise<Sent>;
+  send(port: number, requests: readonly PreparedRequest[], how: AtOnce | AtPace): Promise<Sent>;
   close(): void;
 }
 
 interface Job {
   readonly id: number;
   readonly port: number;
-  readonly requests: readonly BenchRequest[];
+  readonly requests: readonly PreparedRequest[];
   readonly how: AtOnce | AtPace;
 }
 type Outcome = { readonly id: number } & (Sent | { readonly failure: string });
@@ -76,9 +112,9 @@ async function run({ port, requests, how }: Job): Promise<Sent> {
   }
 }
 
-type Send = (request: BenchRequest) => Promise<number>;
+type Send = (request: PreparedRequest) => Promise<number>;
 
-async function sendAtOnce(requests: readonly BenchRequest[], atOnce: number, send: Send): Promise<number[]> {
+async function sendAtOnce(requests: readonly PreparedRequest[], atOnce: number, send: Send): Promise<number[]> {
   const tookMs: number[] = [];
   const left = requests.values();
   const worker = async () => {
@@ -89,19 +125,26 @@ async function sendAtOnce(requests: readonly BenchRequest[], atOnce: number, sen
 }
 
 /** The n-th request is due n / perSecond after the first. That this process was late, by a millisecond or so, counts too. */
-async function sendAtPace(requests: readonly BenchRequest[], perSecond: number, send: Send): Promise<number[]> {
-  const startedAt = performance.now();
+async function sendAtPace(requests: readonly PreparedRequest[], perSecond: number, send: Send): Promise<number[]> {
   const answers: Promise<number>[] = [];
+  const startedAtMs = performance.now();
   for (const [index, request] of requests.entries()) {
-    const dueAt = startedAt + (index * 1000) / perSecond;
-    while (performance.now() < dueAt) await pause(1);
-    const lateMs = performance.now() - dueAt;
+    const lateMs = await untilDue(startedAtMs, index, perSecond);
     const answer = send(request).then((tookMs) => tookMs + lateMs);
     // Seen to when all are sent.
     answer.catch(() => undefined);
     answers.push(answer);
   }
   return Promise.all(answers);
+}
+
+/** Waits until the n-th of so many a second is due. @returns by how many milliseconds that was missed */
+async function untilDue(startedAtMs: number, n: number, perSecond: number): Promise<number> {
+  for (;;) {
+    const leftMs = startedAtMs + (n * 1000) / perSecond - performance.now();
+    if (leftMs <= 0) return -leftMs;
+    await pause(leftMs);
+  }
 }
 
 // In the process of its own.

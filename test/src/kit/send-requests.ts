@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 
 /** One request, ready to be sent. */
-export interface BenchRequest {
+export interface PreparedRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: Buffer;
@@ -11,14 +11,14 @@ export interface BenchRequest {
 
 export interface Sender {
   /** Milliseconds from sending to the last byte of the answer. @throws Error where that has another status */
-  send(request: BenchRequest): Promise<number>;
+  send(request: PreparedRequest): Promise<number>;
   close(): void;
 }
 
 /** Sends over connections that are kept open, with as little CPU as Node allows. */
 export function openSender(port: number): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  const send = ({ method, path, body, status = 200 }: BenchRequest) =>
+  const send = ({ method, path, body, status = 200 }: PreparedRequest) =>
     new Promise<number>((resolve, reject) => {
       const headers = body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': body.length };
       const sentAt = performance.now();

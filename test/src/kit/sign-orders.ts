@@ -10,23 +10,23 @@ import {
 import { paths } from '@makerbook/contracts-http';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
-import type { BenchRequest } from './send-requests.js';
+import type { PreparedRequest } from './send-requests.js';
 
 /** A maker's key and address. */
-export interface BenchMaker {
+export interface MakerKey {
   readonly key: Uint8Array;
   readonly address: Address;
 }
 
 /** An order as a POST takes it, with what names it. */
-export interface BenchOrder {
+export interface OrderToPost {
   readonly order: Order;
   readonly orderHash: Hex;
   readonly signature: Hex;
 }
 
 /** What every order of a bench sells and buys. */
-export interface BenchTerms {
+export interface OrderTerms {
   readonly makingToken: Address;
   readonly takingToken: Address;
   readonly expiresAtSeconds: number;
@@ -35,7 +35,7 @@ export interface BenchTerms {
 /** How much of the making token each order sells. */
 export const MAKING_AMOUNT = 100n;
 
-export function createMakers(count: number): BenchMaker[] {
+export function createMakers(count: number): MakerKey[] {
   return Array.from({ length: count }, () => {
     const key = randomBytes(32);
     return { key, address: addressOfKey(key) };
@@ -45,8 +45,8 @@ export function createMakers(count: number): BenchMaker[] {
 /** Signs orders natively, as fast as they can be: some 60 µs each. Each has a salt of its own. */
 export function createOrderSigner(
   domain: SigningDomain,
-  { makingToken, takingToken, expiresAtSeconds }: BenchTerms,
-): (maker: BenchMaker) => BenchOrder {
+  { makingToken, takingToken, expiresAtSeconds }: OrderTerms,
+): (maker: MakerKey) => OrderToPost {
   const hasher = createOrderHasher(domain);
   return ({ key, address }) => {
     const order: Order = {
@@ -66,25 +66,25 @@ export function createOrderSigner(
 /** Signs what lists and cancels (Interface 5.1, 5.2). */
 export function createRequestSigner(domain: SigningDomain) {
   const hashers = createRequestHashers(domain);
-  const signCancellation = ({ key }: BenchMaker, { order, orderHash }: BenchOrder) => {
+  const signCancellation = ({ key }: MakerKey, { order, orderHash }: OrderToPost) => {
     const salt = hexToBytes(`0x${order.salt.toString(16).padStart(64, '0')}`);
     return signDigest(hashers.hashCancellation({ orderHash: hexToBytes(orderHash), salt }, 'uint256'), key);
   };
   return {
-    signList({ key }: BenchMaker): BenchRequest {
+    signList({ key }: MakerKey): PreparedRequest {
       const salt = randomBytes(32);
       const issuedAt = BigInt(Math.floor(Date.now() / 1000) - 1);
       const signature = signDigest(hashers.hashGetRequest({ issuedAt, salt }), key);
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt: bytesToHex(salt), signature });
       return { method: 'GET', path: `${paths.limitOrders}?${query}` };
     },
-    signCancel(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest {
+    signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest {
       const hashes = orders.map(({ orderHash }) => orderHash);
       const signatures = orders.map((order) => signCancellation(maker, order));
       return { method: 'DELETE', path: `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}` };
     },
     /** The same as a POST with a body. */
-    signCancelInBody(maker: BenchMaker, ...orders: readonly BenchOrder[]): BenchRequest {
+    signCancelInBody(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest {
       const items = orders.map((order) => ({ orderHash: order.orderHash, signature: signCancellation(maker, order) }));
       return { method: 'POST', path: paths.cancellations, body: Buffer.from(JSON.stringify(items)) };
     },
@@ -92,7 +92,7 @@ export function createRequestSigner(domain: SigningDomain) {
 }
 
 /** The body of a POST (Interface 4.3). */
-export function bodyOf(orders: readonly BenchOrder[]): Buffer {
+export function bodyOf(orders: readonly OrderToPost[]): Buffer {
   const items = orders.map(({ order: { making, taking, ...order }, signature }) => ({
     order: {
       ...order,

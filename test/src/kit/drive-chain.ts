@@ -8,7 +8,7 @@ const GAS = toBeHex(300_000);
 const MINED_MS_MAX = 5_000;
 
 /** The chain of a bench's stack: transactions of anybody, without their keys. */
-export interface BenchChain {
+export interface DrivenChain {
   /** Puts a transaction into the pool; answers with its hash. */
   send(from: string, token: string, method: 'mint' | 'approve' | 'transfer', ...words: unknown[]): Promise<string>;
   /** Mines a block now, beside the one that the stack mines each second. */
@@ -22,7 +22,7 @@ export interface BenchChain {
 }
 
 /** @throws Error when the chain does not answer */
-export async function driveChain(rpcUrl: string): Promise<BenchChain> {
+export async function driveChain(rpcUrl: string): Promise<DrivenChain> {
   let id = 0;
   const call = async (method: string, ...params: unknown[]): Promise<unknown> => {
     id += 1;

@@ -1,0 +1,101 @@
+import { type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbook/client';
+import { beginAtPace } from './generate-load.js';
+
+/** A maker, and what its next order is. */
+export interface PlacingMaker {
+  readonly client: Pick<MakerbookClient, 'placeOrders' | 'listOrders' | 'cancelOrders'>;
+  sign(): Promise<SignedOrder>;
+}
+
+export interface OrderLoad {
+  /** Milliseconds of each call that was answered with 200 until now. */
+  readonly tookMs: Readonly<Record<Call, number[]>>;
+  /** What went wrong until now, each with its second since the start. */
+  readonly failures: readonly string[];
+  /** Ends the load once what is in flight has been answered. @returns the last acknowledged state of each order */
+  stop(): Promise<ReadonlyMap<string, 'placed' | 'cancelled'>>;
+}
+
+type Call = 'place' | 'list' | 'cancel';
+
+export interface PlaceAndCancelOptions {
+  readonly roundsPerSecond: number;
+  /** How many orders of a maker stay open: then the oldest is cancelled for each new one. */
+  readonly openOrders: number;
+}
+
+/**
+ * One maker after the other places an order, lists, and cancels its oldest one: one try each, no repetition, and each round at its
+ * time whether answers come or not.
+ */
+export function placeAndCancel(
+  makers: readonly PlacingMaker[],
+  { roundsPerSecond, openOrders }: PlaceAndCancelOptions,
+): OrderLoad {
+  const startMs = performance.now();
+  const acknowledged = new Map<string, 'placed' | 'cancelled'>();
+  const failures: string[] = [];
+  const tookMs = { place: [] as number[], list: [] as number[], cancel: [] as number[] };
+  const note = (what: string) => failures.push(`${((performance.now() - startMs) / 1000).toFixed(1)} s: ${what}`);
+  const ask = async <T>(name: Call, call: Promise<T>): Promise<T | undefined> => {
+    const sentAtMs = performance.now();
+    try {
+      const answer = await call;
+      tookMs[name].push(performance.now() - sentAtMs);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof MakerbookError)) throw error;
+      note(`${name} ${error.status} ${error.code}: ${error.message}`);
+      return undefined;
+    }
+  };
+
+  async function place({ client, sign }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
+    const order = await sign();
+    if ((await ask('place', client.placeOrders([order]))) === undefined) return;
+    acknowledged.set(order.orderHash, 'placed');
+    open.add(order);
+  }
+  async function list({ client }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
+    const before = [...open];
+    const answer = await ask('list', client.listOrders());
+    if (answer?.readLag !== 0) return;
+    const listed = new Set(answer.records.map(({ orderHash }) => orderHash));
+    // Those that are being cancelled meanwhile are open no more.
+    const missing = before.filter((order) => open.has(order) && !listed.has(order.orderHash)).length;
+    if (missing > 0) note(`the list misses ${missing} of ${before.length} acknowledged orders`);
+  }
+  async function cancelOldest({ client }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
+    const [oldest] = open;
+    if (oldest === undefined || open.size <= openOrders) return;
+    open.delete(oldest);
+    const { orderHash, order } = oldest;
+    const [cancellation] = (await ask('cancel', client.cancelOrders([{ orderHash, salt: order.salt }]))) ?? [];
+    if (cancellation?.status === 'CANCELLED') {
+      acknowledged.set(orderHash, 'cancelled');
+      return;
+    }
+    // Whether it was cancelled is not known.
+    acknowledged.delete(orderHash);
+    if (cancellation !== undefined) note(`cancelling an acknowledged order: ${cancellation.status}`);
+  }
+
+  const turns = makers.map((maker) => ({ maker, open: new Set<SignedOrder>() }));
+  let rounds = 0;
+  const pace = beginAtPace(roundsPerSecond, async () => {
+    const turn = turns[rounds % turns.length];
+    if (turn === undefined) throw new Error('there is no maker');
+    rounds += 1;
+    await place(turn.maker, turn.open);
+    await list(turn.maker, turn.open);
+    await cancelOldest(turn.maker, turn.open);
+  });
+  return {
+    tookMs,
+    failures,
+    async stop() {
+      await pace.stop();
+      return acknowledged;
+    },
+  };
+}
