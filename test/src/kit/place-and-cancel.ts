@@ -32,6 +32,36 @@ export function placeAndCancel(
   makers: readonly PlacingMaker[],
   { roundsPerSecond, openOrders }: PlaceAndCancelOptions,
 ): OrderLoad {
+  const record = createRecord();
+  const turns = makers.map((maker): Turn => ({ maker, open: new Set() }));
+  let rounds = 0;
+  const pace = beginAtPace(roundsPerSecond, async () => {
+    const turn = turns[rounds % turns.length];
+    if (turn === undefined) throw new Error('there is no maker');
+    rounds += 1;
+    await place(turn, record);
+    await list(turn, record);
+    if (turn.open.size > openOrders) await cancelOldest(turn, record);
+  });
+  return {
+    tookMs: record.tookMs,
+    failures: record.failures,
+    async stop() {
+      await pace.stop();
+      return record.acknowledged;
+    },
+  };
+}
+
+interface Turn {
+  readonly maker: PlacingMaker;
+  /** Oldest first: acknowledged, and no cancellation of them has begun. */
+  readonly open: Set<SignedOrder>;
+}
+
+type LoadRecord = ReturnType<typeof createRecord>;
+
+function createRecord() {
   const startMs = performance.now();
   const acknowledged = new Map<string, 'placed' | 'cancelled'>();
   const failures: string[] = [];
@@ -49,53 +79,36 @@ export function placeAndCancel(
       return undefined;
     }
   };
+  return { acknowledged, failures, tookMs, note, ask };
+}
 
-  async function place({ client, sign }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
-    const order = await sign();
-    if ((await ask('place', client.placeOrders([order]))) === undefined) return;
-    acknowledged.set(order.orderHash, 'placed');
-    open.add(order);
-  }
-  async function list({ client }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
-    const before = [...open];
-    const answer = await ask('list', client.listOrders());
-    if (answer?.readLag !== 0) return;
-    const listed = new Set(answer.records.map(({ orderHash }) => orderHash));
-    // Those that are being cancelled meanwhile are open no more.
-    const missing = before.filter((order) => open.has(order) && !listed.has(order.orderHash)).length;
-    if (missing > 0) note(`the list misses ${missing} of ${before.length} acknowledged orders`);
-  }
-  async function cancelOldest({ client }: PlacingMaker, open: Set<SignedOrder>): Promise<void> {
-    const [oldest] = open;
-    if (oldest === undefined || open.size <= openOrders) return;
-    open.delete(oldest);
-    const { orderHash, order } = oldest;
-    const [cancellation] = (await ask('cancel', client.cancelOrders([{ orderHash, salt: order.salt }]))) ?? [];
-    if (cancellation?.status === 'CANCELLED') {
-      acknowledged.set(orderHash, 'cancelled');
-      return;
-    }
-    // Whether it was cancelled is not known.
-    acknowledged.delete(orderHash);
-    if (cancellation !== undefined) note(`cancelling an acknowledged order: ${cancellation.status}`);
-  }
+async function place({ maker, open }: Turn, { acknowledged, ask }: LoadRecord): Promise<void> {
+  const order = await maker.sign();
+  if ((await ask('place', maker.client.placeOrders([order]))) === undefined) return;
+  acknowledged.set(order.orderHash, 'placed');
+  open.add(order);
+}
 
-  const turns = makers.map((maker) => ({ maker, open: new Set<SignedOrder>() }));
-  let rounds = 0;
-  const pace = beginAtPace(roundsPerSecond, async () => {
-    const turn = turns[rounds % turns.length];
-    if (turn === undefined) throw new Error('there is no maker');
-    rounds += 1;
-    await place(turn.maker, turn.open);
-    await list(turn.maker, turn.open);
-    await cancelOldest(turn.maker, turn.open);
-  });
-  return {
-    tookMs,
-    failures,
-    async stop() {
-      await pace.stop();
-      return acknowledged;
-    },
-  };
+async function list({ maker, open }: Turn, { note, ask }: LoadRecord): Promise<void> {
+  const before = [...open];
+  const answer = await ask('list', maker.client.listOrders());
+  if (answer?.readLag !== 0) return;
+  const listed = new Set(answer.records.map(({ orderHash }) => orderHash));
+  const missing = before.filter((order) => open.has(order) && !listed.has(order.orderHash)).length;
+  if (missing > 0) note(`the list misses ${missing} of ${before.length} acknowledged orders`);
+}
+
+async function cancelOldest({ maker, open }: Turn, { acknowledged, note, ask }: LoadRecord): Promise<void> {
+  const [oldest] = open;
+  if (oldest === undefined) return;
+  open.delete(oldest);
+  const { orderHash, order } = oldest;
+  const [cancellation] = (await ask('cancel', maker.client.cancelOrders([{ orderHash, salt: order.salt }]))) ?? [];
+  if (cancellation?.status === 'CANCELLED') {
+    acknowledged.set(orderHash, 'cancelled');
+    return;
+  }
+  // Whether it was cancelled is not known.
+  acknowledged.delete(orderHash);
+  if (cancellation !== undefined) note(`cancelling an acknowledged order: ${cancellation.status}`);
 }
