@@ -1,31 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { readCpu, readPeakMb } from '../kit/read-processes.js';
 import type { Services } from '../kit/run-services.js';
 import { deleteRows } from '../kit/save-rows.js';
 import { median } from '../kit/summarise.js';
 import { foldedBeyond } from './await-rows.js';
+import { createRounds, inTurn, withBefore } from './compare-services.js';
 import { insertRows } from './insert-rows.js';
 import { openMixedLog } from './mixed-log.js';
 import { type OwnParts, PARTITIONS, withOwnParts } from './open-parts.js';
-import { readProfile } from './read-profile.js';
-import { type BenchOptions, compare, type Figure, type Sample, state } from './report.js';
+import { measureRebuild } from './rebuild.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure, type Goal, type Sample, state } from './report.js';
 
 const FACTS = 100_000;
+const REBUILT_FACTS = 1_000_000;
 const MAKERS = 1_000;
 const ROUNDS = 3;
 const PROJECTOR = 'projector';
-
-/** Of the projector's work, as a profile shows its frames. */
-export const PROJECTOR_STEPS = {
-  'collecting garbage': /^\(garbage collector\)/,
-  'loading its code': /node:internal\/modules/,
-  'decoding facts': /^(decodeMakerEvent|readFact|misplacement) /,
-  'describing feeds': /\/fold\/describe-feeds|^encodeBookRecord /,
-  'describing rows': /\/commit\/|\/shared\/postgres\/|\/pg(-\w+)?\//,
-  folding: /\/projector\/dist\/fold\/|\/shared\/domain\/dist\/(?!describe)/,
-  'reading and writing records': /\/shared\/kafka\/|platformatic\/kafka/,
-} as const;
+const BEFORE = 'before';
 
 interface Round {
   readonly rate: Sample;
@@ -35,51 +26,64 @@ interface Round {
   readonly peakMb: number;
 }
 
-/** One projector catches up with a mixed log, everything real; against a bulk insert of the same rows into the same Postgres. */
-export async function benchCatchUp({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
+/**
+ * One projector catches up with a mixed log, and `rebuild` reads a larger one, everything real; against a bulk insert of the same
+ * rows into the same Postgres.
+ */
+export async function benchCatchUp({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const facts = isQuick ? FACTS / 10 : FACTS;
+  const variants = withBefore(PROJECTOR, against);
   return withOwnParts(async (parts) => {
     const services = parts.services({ LOG_LEVEL: 'warn' });
     // Warms the parts up.
     await measure(parts, services, facts / 4);
     const rounds: Round[] = [];
-    while (rounds.length < (isQuick ? 1 : ROUNDS)) rounds.push(await measure(parts, services, facts));
-    const shares = await profile(parts, services, facts);
-    const ofProjector = median(rounds.map(({ cpu }) => cpu.get(PROJECTOR) ?? 0));
-    const one = (name: string, unit: string, figureOf: (round: Round) => number, goal?: { valueMax: number }) =>
-      state(name, unit, median(rounds.map(figureOf)), goal);
-    const names = [...(rounds[0]?.cpu.keys() ?? [])];
-    const rates = rounds.map(({ rate }) => rate);
+    const cpuPerFact = createRounds();
+    for (let round = 0; round < (isQuick ? 1 : ROUNDS); round += 1) {
+      for (const { name, checkout } of inTurn(variants, round)) {
+        const measured = await measure(parts, services, facts, checkout);
+        if (name === PROJECTOR) rounds.push(measured);
+        cpuPerFact.add(name, sum([...measured.cpu.values()]));
+      }
+    }
+    const byBefore = cpuPerFact.compare(PROJECTOR, BEFORE);
     return [
-      compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.6 }),
-      one('CPU of all processes', 'µs per fact', ({ cpu }) => sum([...cpu.values()]), { valueMax: 90 }),
-      ...names.map((name) => one(`CPU of ${name}`, 'µs per fact', ({ cpu }) => cpu.get(name) ?? 0)),
-      ...[...shares].map(([step, share]) => state(`of it, ${step}`, 'µs per fact', share * ofProjector)),
-      one('rows inserted', 'per fact', ({ rowsPerFact }) => rowsPerFact),
-      one('RSS of the projector, at most', 'MB', ({ peakMb }) => peakMb),
+      ...describe(rounds),
+      ...(against === undefined
+        ? []
+        : [compare(`CPU of all processes, by ${BEFORE}`, 'µs per fact', byBefore, AGAINST_GOAL)]),
+      ...(await measureRebuild(parts, REBUILT_FACTS / (isQuick ? 50 : 1))),
     ];
   });
 }
 
-/** Where the projector's time goes, from a round of its own: a profile slows it down. */
-async function profile(parts: OwnParts, services: Services, facts: number): Promise<ReadonlyMap<string, number>> {
-  const folder = join(parts.folder, 'profile');
-  await measure(parts, services, facts, { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` });
-  return readProfile(folder, PROJECTOR_STEPS);
+function describe(rounds: readonly Round[]): Figure[] {
+  const one = (name: string, unit: string, figureOf: (round: Round) => number, goal?: Goal) =>
+    state(name, unit, median(rounds.map(figureOf)), goal);
+  const rates = rounds.map(({ rate }) => rate);
+  const names = [...(rounds[0]?.cpu.keys() ?? [])];
+  return [
+    compare('catching up, by inserting the rows alone', 'facts per s', rates, { ratioMin: 0.7 }),
+    one('CPU of all processes', 'µs per fact', ({ cpu }) => sum([...cpu.values()]), { valueMax: 55 }),
+    ...names.map((name) => one(`CPU of ${name}`, 'µs per fact', ({ cpu }) => cpu.get(name) ?? 0)),
+    one('rows inserted', 'per fact', ({ rowsPerFact }) => rowsPerFact),
+    one('RSS of the projector, at most', 'MB', ({ peakMb }) => peakMb),
+  ];
 }
 
+/** @param checkout the root of another checkout, whose projector catches up */
 async function measure(
   { log, postgres, databaseUrl, pids }: OwnParts,
   services: Services,
   facts: number,
-  settings: Readonly<Record<string, string>> = {},
+  checkout?: string,
 ): Promise<Round> {
   const prefix = `bench-${randomBytes(4).toString('hex')}.`;
   const mixed = { prefix, partitions: PARTITIONS, makers: MAKERS };
   await deleteRows(postgres);
   const ends = await (await openMixedLog(log, mixed)).append(facts);
-  const total = Number(ends.reduce((sum, end) => sum + end, 0n));
-  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix, ...settings });
+  const total = Number(ends.reduce((all, end) => all + end, 0n));
+  await services.start(PROJECTOR, 'projector', { TOPIC_PREFIX: prefix }, checkout);
   const { pid } = services.processOf(PROJECTOR);
   const processes = new Map([[PROJECTOR, pid], ...pids]);
   const cpu = () => readCpu([...processes.values()]);

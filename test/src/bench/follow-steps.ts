@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { ceType, topicNames } from '@makerbook/contracts-events';
 import { connectLog, type StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
@@ -20,53 +21,89 @@ export type Trail =
   | `INACTIVE/${string}`
   | `GONE/${string}`;
 
+/** What entries of the feed are counted by. */
+type Counted = 'ACTIVE' | 'GONE';
+
 /** Follows the log and the router's feed side by side, as services and router do. */
 export interface Steps {
   /** The next record of this kind; the hash is the order's, or of `observed` the maker's address. */
   next(trail: Trail): Promise<Passage>;
+  /** How many entries were ACTIVE, or tombstones, since this began. */
+  count(status: Counted): number;
+  /** Waits until so many were. */
+  untilCount(status: Counted, count: number): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Longer than anything that is worth a percentile. */
 const STEP_MS_MAX = 30_000;
+const COUNT_MS_MAX = 120_000;
+const COUNT_POLL_MS = 20;
+const ACTIVE = Buffer.from('"status":"ACTIVE"');
 
 /** Milliseconds since 1970, with fractions, to be compared with stamps. */
 export function wallMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Resolves when what the topics held is passed over. */
-export async function followSteps({ addresses, topicPrefix }: OpenStack): Promise<Steps> {
+/**
+ * Resolves when what the topics held is passed over.
+ * @param options.withLog false: follows the feed alone, as the router does
+ */
+export async function followSteps(
+  { addresses, topicPrefix }: OpenStack,
+  { withLog = true }: { readonly withLog?: boolean } = {},
+): Promise<Steps> {
   const log = connectLog({
     brokers: addresses.kafkaBrokers.split(','),
     clientId: 'makerbook-bench',
     logger: silentLogger,
   });
   const topics = topicNames(topicPrefix);
-  const waiting = new Map<string, (passage: Passage) => void>();
-  /** Only what is waited for is parsed: under load this process shares the CPU with those that it measures. */
-  const awaited = new Set<string>();
+  const waiters = createWaiters();
+  const counts = { ACTIVE: 0, GONE: 0 };
   const follow = (topic: string, trailOf: (record: StoredRecord) => string | undefined) =>
     log.followTopic({
       topic,
       from: 'end',
       onRecords: (_partition, records) => {
         const readAtMs = wallMs();
-        for (const record of records) {
-          const trail = trailOf(record);
-          const report = trail === undefined ? undefined : waiting.get(trail);
-          report?.({ writtenAtMs: record.timestampMs + 0.5, readAtMs });
-        }
+        for (const record of records)
+          waiters.report(trailOf(record), { writtenAtMs: record.timestampMs + 0.5, readAtMs });
       },
     });
-  const followed = [
-    follow(topics.makerEvents, trailOfFact),
-    follow(topics.book, (record) => (awaited.has(record.key) ? trailOfEntry(record) : undefined)),
-  ];
-  await Promise.all(followed.map(({ caughtUp }) => caughtUp));
+  const book = follow(topics.book, (record) => {
+    if (record.value === null) counts.GONE += 1;
+    else if (record.value.includes(ACTIVE)) counts.ACTIVE += 1;
+    // Only what is waited for is parsed: under load this process shares the CPU with those that it measures.
+    return waiters.isAwaited(record.key) ? trailOfEntry(record) : undefined;
+  });
+  await Promise.all([book.caughtUp, withLog && follow(topics.makerEvents, trailOfFact).caughtUp]);
   return {
-    next: (trail) =>
-      new Promise((resolve, reject) => {
+    next: waiters.next,
+    count: (status) => counts[status],
+    async untilCount(status, wanted) {
+      const deadline = performance.now() + COUNT_MS_MAX;
+      while (counts[status] < wanted) {
+        const missing = wanted - counts[status];
+        if (performance.now() > deadline) throw new Error(`${missing} orders did not become ${status} in time`);
+        await pause(COUNT_POLL_MS);
+      }
+    },
+    stop: () => log.close(),
+  };
+}
+
+function createWaiters() {
+  const waiting = new Map<string, (passage: Passage) => void>();
+  const awaited = new Set<string>();
+  return {
+    isAwaited: (subject: string) => awaited.has(subject),
+    report: (trail: string | undefined, passage: Passage) => {
+      if (trail !== undefined) waiting.get(trail)?.(passage);
+    },
+    next: (trail: Trail) =>
+      new Promise<Passage>((resolve, reject) => {
         const [, subject = ''] = trail.split('/');
         awaited.add(subject);
         const late = setTimeout(() => reject(new Error(`${trail} was not read in time`)), STEP_MS_MAX);
@@ -76,7 +113,6 @@ export async function followSteps({ addresses, topicPrefix }: OpenStack): Promis
           resolve(passage);
         });
       }),
-    stop: () => log.close(),
   };
 }
 

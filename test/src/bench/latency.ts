@@ -1,12 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
-import { paths } from '@makerbook/contracts-http';
 import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
-import { readBusyMs, readCoreWaits } from '../kit/read-processes.js';
+import { readBusyMs } from '../kit/read-processes.js';
 import { openSender, type PreparedRequest } from '../kit/send-requests.js';
-import { bodyOf, type MakerKey } from '../kit/sign-orders.js';
+import { type MakerKey, postOf } from '../kit/sign-orders.js';
 import { median, percentile } from '../kit/summarise.js';
-import { followFeeds, untilCount } from './follow-feeds.js';
 import { followSteps } from './follow-steps.js';
 import { type LatencyFloor, openLatencyFloor } from './latency-floor.js';
 import { type Bench, withBench } from './open-bench.js';
@@ -36,8 +34,14 @@ const LOAD_MAKERS_MIN = 100;
 const SATURATING_CONNECTIONS = 16;
 const LOAD_WARM_MS = 3_000;
 
-const POST_GOAL = { p50: { ratioMax: 2 }, p99: { ratioMax: 4 } } as const;
-const BLOCK_GOAL = { p99: { valueMax: 150 } } as const;
+const goals = {
+  idlePost: { p50: { ratioMax: 1.7 }, p99: { ratioMax: 2.5 } },
+  loadedPost: { p50: { ratioMax: 2.5 }, p99: { ratioMax: 6 } },
+  cancel: { p50: { ratioMax: 1.8 }, p99: { ratioMax: 3 } },
+  loadedBlock: { p99: { valueMax: 100 } },
+  wideBlock: { p99: { valueMax: 80 } },
+  saturating: { referenceMin: 2_600 },
+} as const;
 
 /** How much is measured. */
 interface Size {
@@ -81,36 +85,43 @@ async function measure(bench: Bench, size: Size): Promise<readonly Figure[]> {
     const idle = await measureIdle(floor, size, { post, cancel, flip });
     const widely = await takeSamples(size.wideSamples, () => sampleFlip(parts, wide));
     console.log('under load');
-    const saturating = await saturate(bench, load, size.saturatingRequests);
+    const saturating = await saturate(parts, load, size.saturatingRequests);
     const loaded = await measureLoaded(bench, load, { ordersPerSecond: saturating / 2, size, post, flip });
-    const floors = idle.post.flatMap(({ floorsMs }) => floorsMs);
-    const atHalf = `at ${Math.round(saturating / 2)} orders/s`;
-    const ofLoaded = [{ taken: loaded.posts, floorsMs: floors }];
-    return [
-      ...quantiles('POST → ACTIVE, idle', idle.post, POST_GOAL),
-      ...quantiles(`POST → ACTIVE, ${atHalf}`, ofLoaded, POST_GOAL),
-      ...quantiles('DELETE → tombstone, idle', idle.cancel, POST_GOAL),
-      ...quantiles('block → status of one order, idle', idle.flip, BLOCK_GOAL),
-      ...quantiles(`block → status of one order, ${atHalf}`, [{ taken: loaded.flips, floorsMs: [] }], BLOCK_GOAL),
-      ...quantiles('block → status of 1,000 orders, idle', [{ taken: widely, floorsMs: [] }], BLOCK_GOAL),
-      ...answers('POST → answer, idle', idle.post),
-      ...answers(`POST → answer, ${atHalf}`, ofLoaded),
-      ...answers('DELETE → answer, idle', idle.cancel),
-      state('orders a second that saturate the services', 'orders/s', saturating),
-      ...budget('POST, idle', idle.post),
-      ...budget(`POST, ${atHalf}`, ofLoaded),
-      ...budget('DELETE, idle', idle.cancel),
-      ...budget('block, idle', idle.flip),
-      ...budget(`block, ${atHalf}`, [{ taken: loaded.flips, floorsMs: [] }]),
-      ...budget('block of 1,000 orders', [{ taken: widely, floorsMs: [] }]),
-      ...loaded.cores,
-    ];
+    return describe({ idle, widely, saturating, loaded });
   } finally {
     load.close();
     parts.sender.close();
     await floor.stop();
     await steps.stop();
   }
+}
+
+interface Measured {
+  readonly idle: Readonly<Record<'post' | 'cancel' | 'flip', Rounds>>;
+  readonly widely: readonly Latency[];
+  readonly saturating: number;
+  readonly loaded: { readonly posts: readonly Latency[]; readonly flips: readonly Latency[]; readonly busy: number };
+}
+
+function describe({ idle, widely, saturating, loaded }: Measured): readonly Figure[] {
+  const atHalf = `at ${Math.round(saturating / 2)} orders per s`;
+  const posts = [{ taken: loaded.posts, floorsMs: idle.post.flatMap(({ floorsMs }) => floorsMs) }];
+  const flips = [{ taken: loaded.flips, floorsMs: [] }];
+  const wide = [{ taken: widely, floorsMs: [] }];
+  const kinds = { 'POST, idle': idle.post, [`POST, ${atHalf}`]: posts, 'DELETE, idle': idle.cancel };
+  const blocks = { 'block, idle': idle.flip, [`block, ${atHalf}`]: flips, 'block of 1,000 orders, idle': wide };
+  for (const [name, rounds] of Object.entries({ ...kinds, ...blocks })) console.log(describeSteps(name, rounds));
+  return [
+    ...quantiles('POST → ACTIVE, idle', idle.post, goals.idlePost),
+    ...quantiles(`POST → ACTIVE, ${atHalf}`, posts, goals.loadedPost),
+    ...quantiles('DELETE → tombstone, idle', idle.cancel, goals.cancel),
+    ...quantiles('block → status of one order, idle', idle.flip, {}),
+    ...quantiles(`block → status of one order, ${atHalf}`, flips, goals.loadedBlock),
+    ...quantiles('block → status of 1,000 orders, idle', wide, goals.wideBlock),
+    ...Object.entries(kinds).flatMap(([name, rounds]) => answers(name, rounds)),
+    state('orders that saturate the stack', 'orders per s', saturating, goals.saturating),
+    state(`cores that are busy ${atHalf}, of ${availableParallelism()}`, 'cores', loaded.busy),
+  ];
 }
 
 type Kinds = Readonly<Record<'post' | 'cancel' | 'flip', (index: number) => Promise<Latency>>>;
@@ -130,15 +141,13 @@ async function measureIdle(floor: LatencyFloor, { rounds, samples }: Size, kinds
 }
 
 /** Orders a second that become ACTIVE where clients wait for nothing but their own answers. */
-async function saturate(bench: Bench, load: LoadGenerator, requests: number): Promise<number> {
+async function saturate({ bench, steps }: SampleParts, load: LoadGenerator, requests: number): Promise<number> {
   const signed = await openLoad(bench, load, requests);
-  const feeds = await followFeeds(bench.stack);
-  const [before, startedAt] = [feeds.count('ACTIVE'), performance.now()];
+  const orders = requests * LOAD_ORDERS_PER_REQUEST;
+  const [before, startedAtMs] = [steps.count('ACTIVE'), performance.now()];
   await load.send(bench.portOf('ingress'), signed, { atOnce: SATURATING_CONNECTIONS });
-  await untilCount(feeds, 'ACTIVE', before + requests * LOAD_ORDERS_PER_REQUEST);
-  const seconds = (performance.now() - startedAt) / 1000;
-  await feeds.stop();
-  return (requests * LOAD_ORDERS_PER_REQUEST) / seconds;
+  await steps.untilCount('ACTIVE', before + orders);
+  return (1000 * orders) / (performance.now() - startedAtMs);
 }
 
 interface Load extends Pick<Kinds, 'post' | 'flip'> {
@@ -159,34 +168,14 @@ async function measureLoaded(bench: Bench, load: LoadGenerator, { ordersPerSecon
   });
   ended.catch(() => undefined);
   await pause(LOAD_WARM_MS);
-  const readCores = watchCores(bench);
+  const [busyMs, startedAtMs] = [readBusyMs(), performance.now()];
   for (let index = 0; !hasEnded; index += 1) {
     posts.push(...(await takeSamples(1, () => post(index))));
     flips.push(...(await takeSamples(1, () => flip(index))));
   }
-  const cores = readCores();
+  const busy = (readBusyMs() - busyMs) / (performance.now() - startedAtMs);
   await ended;
-  return { posts, flips, cores };
-}
-
-/** From now until the call: how busy the cores are, with this bench; what each process takes of them, and how long it waits for one. */
-function watchCores(bench: Bench): () => Figure[] {
-  const processes = bench.stack.processes();
-  const readWaits = () => readCoreWaits(processes.map(({ pid }) => pid));
-  const read = () => ({ atMs: performance.now(), busyMs: readBusyMs(), cpu: bench.cpu(), waitedMs: readWaits() });
-  const before = read();
-  return () => {
-    const after = read();
-    const perSecond = (name: string, ms: number) =>
-      state(`under load: ${name}`, 'ms per s', (1000 * ms) / (after.atMs - before.atMs));
-    return [
-      perSecond(`${availableParallelism()} cores are busy`, after.busyMs - before.busyMs),
-      ...processes.flatMap(({ name }, n) => [
-        perSecond(`CPU of ${name}`, ((after.cpu.get(name) ?? 0) - (before.cpu.get(name) ?? 0)) / 1000),
-        perSecond(`${name} waits for a core`, (after.waitedMs[n] ?? 0) - (before.waitedMs[n] ?? 0)),
-      ]),
-    ];
-  };
+  return { posts, flips, busy };
 }
 
 /**
@@ -200,7 +189,7 @@ async function openLoad(bench: Bench, load: LoadGenerator, requests: number): Pr
     Array.from({ length: count }, (_, index): PreparedRequest => {
       const maker: MakerKey = itemAt(makers, index);
       const orders = Array.from({ length: ordersEach }, () => bench.signOrder(maker));
-      return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
+      return postOf(orders);
     });
   await load.send(bench.portOf('ingress'), sign(makers.length, 1), { atOnce: 1 });
   await pause(LOAD_WARM_MS);
@@ -246,16 +235,19 @@ function figureOf(name: string, samples: readonly Sample[], goal: Goal | undefin
 
 function answers(name: string, rounds: Rounds): Figure[] {
   const answered = rounds.flatMap(({ taken }) => taken.flatMap(({ answeredMs }) => answeredMs ?? []));
-  return [0.5, 0.99].map((share) => state(`${name}, p${share * 100}`, 'ms', percentile(answered, share)));
+  return [0.5, 0.99].map((share) =>
+    state(`${name}, until the answer, p${share * 100}`, 'ms', percentile(answered, share)),
+  );
 }
 
-/** Where the time goes: the mean of each step, for means add up. */
-function budget(name: string, rounds: Rounds): Figure[] {
+/** Where the time goes: the mean of each step in milliseconds, for means add up. */
+function describeSteps(name: string, rounds: Rounds): string {
   const taken = rounds.flatMap((round) => round.taken);
-  return Object.keys(taken[0]?.steps ?? {}).map((step) => {
+  const means = Object.keys(taken[0]?.steps ?? {}).map((step) => {
     const sum = taken.reduce((total, { steps }) => total + (steps[step] ?? 0), 0);
-    return state(`${name}: ${step}, mean`, 'ms', sum / taken.length);
+    return `${step} ${(sum / taken.length).toFixed(1)}`;
   });
+  return `${name}, means in ms: ${means.join(', ')}`;
 }
 
 function itemAt<T>(items: readonly T[], index: number): T {

@@ -16,7 +16,6 @@ export interface MixedLog {
 export interface MixedLogWriter {
   /** Goes on with so many facts, spread over the partitions. @returns the end offset of each partition */
   append(facts: number): Promise<readonly bigint[]>;
-  appendStrays(strays: readonly StrayOrder[]): Promise<void>;
 }
 
 type Submitted = Extract<MakerEvent, { type: 'OrderSubmitted' }>;
@@ -32,8 +31,6 @@ interface BenchMaker {
 const SUBMITTED = 12;
 const CANCELLED = 5;
 const RECORDS_PER_APPEND = 500;
-/** Beyond the numbers of all other orders. */
-const STRAY_NUMBERS_FROM = 1_000_000_000;
 const START_SECONDS = 1_700_000_000;
 /** Year 2100. */
 const EXPIRES_AT_SECONDS = 4_102_444_800;
@@ -62,30 +59,7 @@ export async function openMixedLog(log: Log, mixed: MixedLog): Promise<MixedLogW
       await Promise.all(sources.map(ofPartition));
       return log.endOffsets(topics.makerEvents);
     },
-    async appendStrays(strays) {
-      const block = blockAt(0);
-      const byPartition = Map.groupBy(strays, ({ partition }) => partition);
-      await Promise.all(
-        Array.from(byPartition, ([partition, own]) =>
-          appender.append(own.map(({ fact }) => recordOf(partition, { fact, block }))),
-        ),
-      );
-    },
   };
-}
-
-/** Orders of its makers that `append` does not write, each with a partition that is not its maker's. */
-export function strayOrders({ partitions, makers }: MixedLog, count: number): readonly StrayOrder[] {
-  return Array.from({ length: count }, (_, n) => {
-    const maker = addressOf(`maker ${n % makers}`);
-    const fact = submitted(maker, STRAY_NUMBERS_FROM + n, blockAt(0));
-    return { partition: (partitionOf(maker, partitions) + 1) % partitions, fact };
-  });
-}
-
-export interface StrayOrder {
-  readonly partition: number;
-  readonly fact: Submitted;
 }
 
 export interface DatedFact {

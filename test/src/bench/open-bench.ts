@@ -34,8 +34,6 @@ export interface Bench {
   signList(maker: MakerKey): PreparedRequest;
   /** The DELETE of orders. */
   signCancel(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
-  /** The same as a POST with a body. */
-  signCancelInBody(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest;
   /** Of a service that is to run beside those of the stack, on the same log, rows and cache. */
   readonly serviceEnvironment: Environment;
   /** The port of a service's API. */
@@ -55,7 +53,8 @@ const UNBOUNDED = {
   CLIENT_REQUESTS_MAX: '10000000',
   CANCEL_REQUESTS_MAX: '10000000',
   PROJECTION_LAG_SECONDS_MAX: '86400',
-  PROJECTION_WAIT_MS: '30000',
+  POSTGRES_TIMEOUT_MS: '60000',
+  APPEND_TIMEOUT_MS: '60000',
 };
 
 /**
@@ -96,25 +95,7 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
     chain,
     domain,
     token: token as Address,
-    async openMakers(count, orders) {
-      const makers = createMakers(count);
-      for (let from = 0; from < count; from += ADMITTED_AT_ONCE) {
-        const [first = '', ...others] = makers.slice(from, from + ADMITTED_AT_ONCE).map(({ address }) => address);
-        await admitMaker([first, ...others], stack.operatorEnvironment);
-      }
-      const amount = MAKING_AMOUNT * BigInt(orders);
-      for (let from = 0; from < count; from += FUNDED_AT_ONCE) {
-        let last = '';
-        for (const { address } of makers.slice(from, from + FUNDED_AT_ONCE)) {
-          await chain.giveGas(address);
-          await chain.send(address, token, 'mint', address, amount);
-          last = await chain.send(address, token, 'approve', addresses.limitOrderProtocol, amount);
-        }
-        await chain.mine();
-        await chain.blockOf(last);
-      }
-      return makers;
-    },
+    openMakers: (count, orders) => openMakers(stack, chain, count, orders),
     signOrder: createOrderSigner(domain, {
       makingToken: token as Address,
       takingToken: otherToken as Address,
@@ -143,4 +124,30 @@ function describeBench(stack: OpenStack, chain: DrivenChain): Bench {
       return new Map(processes.map(({ name }, index) => [name, used[index] ?? 0]));
     },
   };
+}
+
+async function openMakers(
+  { addresses, operatorEnvironment }: OpenStack,
+  chain: DrivenChain,
+  count: number,
+  orders: number,
+): Promise<MakerKey[]> {
+  const token = addresses.tokens[0]?.address ?? '';
+  const makers = createMakers(count);
+  for (let from = 0; from < count; from += ADMITTED_AT_ONCE) {
+    const some = makers.slice(from, from + ADMITTED_AT_ONCE).map(({ address }) => address);
+    await admitMaker(some, operatorEnvironment);
+  }
+  const amount = MAKING_AMOUNT * BigInt(orders);
+  for (let from = 0; from < count; from += FUNDED_AT_ONCE) {
+    let last = '';
+    for (const { address } of makers.slice(from, from + FUNDED_AT_ONCE)) {
+      await chain.giveGas(address);
+      await chain.send(address, token, 'mint', address, amount);
+      last = await chain.send(address, token, 'approve', addresses.limitOrderProtocol, amount);
+    }
+    await chain.mine();
+    await chain.blockOf(last);
+  }
+  return makers;
 }

@@ -1,30 +1,13 @@
-import { paths } from '@makerbook/contracts-http';
 import type { LoadGenerator } from '../kit/generate-load.js';
-import type { PreparedRequest } from '../kit/send-requests.js';
-import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
-import { followFeeds, untilCount } from './follow-feeds.js';
+import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
+import { followSteps } from './follow-steps.js';
 import type { Bench } from './open-bench.js';
 
-/** Open orders that a maker may have. */
-export const ORDERS_PER_MAKER = 1000;
 const ORDERS_PER_REQUEST = 100;
 
-/** The POST of these orders. */
-export function postOf(orders: readonly OrderToPost[]): PreparedRequest {
-  return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
-}
-
-/** Opens makers for so many orders, and answers with a function that signs the next few, all of one maker. */
-export async function openOrders(bench: Bench, orders: number): Promise<(count: number) => OrderToPost[]> {
-  const makers = await bench.openMakers(Math.ceil(orders / ORDERS_PER_MAKER) + 1, ORDERS_PER_MAKER);
-  let signed = 0;
-  return (count) => {
-    // A maker who has no place for all of them gets none.
-    const maker = makers[Math.floor((signed + count - 1) / ORDERS_PER_MAKER)];
-    if (maker === undefined) throw new Error('the bench has opened too few makers');
-    signed += count;
-    return Array.from({ length: count }, () => bench.signOrder(maker));
-  };
+/** Splits items into groups of so many. */
+export function inGroups<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size));
 }
 
 /** Orders of each maker, placed and ACTIVE. */
@@ -33,20 +16,15 @@ export async function placeOrders(
   load: LoadGenerator,
   makers: readonly MakerKey[],
   perMaker: number,
-): Promise<ReadonlyMap<MakerKey, readonly OrderToPost[]>> {
-  const feeds = await followFeeds(bench.stack);
-  const before = feeds.count('ACTIVE');
-  const placed = new Map<MakerKey, readonly OrderToPost[]>();
+): Promise<Map<MakerKey, OrderToPost[]>> {
+  const steps = await followSteps(bench.stack, { withLog: false });
+  const placed = new Map<MakerKey, OrderToPost[]>();
   for (const maker of makers) {
     const orders = Array.from({ length: perMaker }, () => bench.signOrder(maker));
-    const requests = [];
-    for (let from = 0; from < perMaker; from += ORDERS_PER_REQUEST) {
-      requests.push(postOf(orders.slice(from, from + ORDERS_PER_REQUEST)));
-    }
-    await load.send(bench.portOf('ingress'), requests, { atOnce: 4 });
+    await load.send(bench.portOf('ingress'), inGroups(orders, ORDERS_PER_REQUEST).map(postOf), { atOnce: 4 });
     placed.set(maker, orders);
   }
-  await untilCount(feeds, 'ACTIVE', before + makers.length * perMaker);
-  await feeds.stop();
+  await steps.untilCount('ACTIVE', makers.length * perMaker);
+  await steps.stop();
   return placed;
 }

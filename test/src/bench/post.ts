@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type LoadGenerator, openLoadGenerator } from '../kit/generate-load.js';
-import type { OrderToPost } from '../kit/sign-orders.js';
+import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { median } from '../kit/summarise.js';
 import {
   type Contender,
@@ -11,17 +11,22 @@ import {
   withBefore,
   withVariants,
 } from './compare-services.js';
-import { type Feeds, followFeeds, untilCount } from './follow-feeds.js';
-import { createStages } from './measure-stages.js';
+import { followSteps, type Steps } from './follow-steps.js';
+import { measurePatch } from './measure-patch.js';
+import { createVerifying } from './measure-verify.js';
 import { type Bench, withBench } from './open-bench.js';
-import { openOrders, postOf } from './place-orders.js';
-import { type BenchOptions, compare, type Figure, state } from './report.js';
+import { AGAINST_GOAL, type BenchOptions, compare, type Figure, state } from './report.js';
 import { openFloor } from './serve-floor.js';
 
-const STAGED_ORDERS = 500;
-const IDLE_MS = 5_000;
+const MAKERS = 20;
+const ORDERS_EACH = 1_000;
+const VERIFIED_ORDERS = 500;
+const SETTLE_MS = 10_000;
+const IDLE_MS = 20_000;
 const INGRESS = 'ingress';
+const BEFORE = 'before';
 const FLOOR = 'express';
+const PER_ORDER = 'µs of CPU per order';
 
 const kinds = [
   { perRequest: 100, requests: 50, atOnce: 4 },
@@ -29,111 +34,151 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number];
 
+/** CPU of each process of the stack, by name. */
+type ByProcess = ReadonlyMap<string, number>;
+
+interface Parts {
+  readonly bench: Bench;
+  readonly services: readonly Contender[];
+  readonly floor: Contender;
+  readonly steps: Steps;
+  readonly load: LoadGenerator;
+  readonly makers: readonly MakerKey[];
+  readonly rounds: number;
+}
+
 /**
- * CPU of ingress per order of a POST: of 100 orders against verifying one, of 1 order against an express app that parses, verifies
- * and appends. Beside it what every other process takes for an order.
+ * What an order costs that is placed and cancelled: CPU of ingress against verifying the order, and against an express app that
+ * parses, verifies and appends; and CPU of every process of the stack, also with nothing to do.
  */
 export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
-  return withBench((bench) =>
-    withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
-      const perRound = kinds.reduce((sum, { perRequest, requests }) => sum + perRequest * requests, 0);
-      const nextOrders = await openOrders(bench, (rounds + 1) * (services.length + 1) * perRound);
-      const feeds = await followFeeds(bench.stack);
+  const patch = await measurePatch(isQuick ? 5 : 40);
+  return withBench(async (bench) => {
+    await pause(SETTLE_MS);
+    const idle = await measureIdle(bench, isQuick ? IDLE_MS / 4 : IDLE_MS);
+    const ofOrders = await withVariants(bench, 'ingress', withBefore(INGRESS, against), async (services) => {
+      const makers = await bench.openMakers(MAKERS, ORDERS_EACH);
+      const steps = await followSteps(bench.stack, { withLog: false });
       const load = openLoadGenerator();
-      const { addresses } = bench.stack;
       const floor = await openFloor({
-        kafkaBrokers: addresses.kafkaBrokers,
+        kafkaBrokers: bench.stack.addresses.kafkaBrokers,
         topic: 'bench-floor',
         partitions: Number(bench.serviceEnvironment['PARTITIONS']),
         domain: bench.domain,
         bytes: 0,
       });
-      const run = createRunner(bench, { services, floor, feeds, load, nextOrders });
+      const parts: Parts = { bench, services, floor, steps, load, makers, rounds };
       const figures: Figure[] = [];
-      for (const kind of kinds) figures.push(...(await run(kind, rounds)));
+      for (const kind of kinds) figures.push(...(await measure(parts, kind)));
       load.close();
       await floor.stop();
-      await feeds.stop();
+      await steps.stop();
       return figures;
-    }),
+    });
+    return [...ofOrders, patch, ...describeProcesses('idle stack', 'ms of CPU per s', [idle], 60)];
+  });
+}
+
+/** One kind of requests, in so many rounds after one to warm up: each order is placed, and cancelled when it is ACTIVE. */
+async function measure(parts: Parts, kind: Kind): Promise<readonly Figure[]> {
+  const { bench, services, floor, load, rounds } = parts;
+  const measureVerifying = createVerifying(bench.domain, signOrders(parts, VERIFIED_ORDERS, 1).flat());
+  const taken = createRounds();
+  const ofStack: ByProcess[] = [];
+  const idle = await measureIdle(bench, IDLE_MS / 4);
+  for (let round = 0; round <= rounds; round += 1) {
+    const us = new Map<string, number>(Object.entries(await measureVerifying()));
+    for (const contender of inTurn([...services, floor], round)) {
+      if (contender === floor) {
+        const posts = signOrders(parts, kind.requests, kind.perRequest).map(postOf);
+        us.set(FLOOR, (await measureRequests(load, floor, posts, kind.atOnce)) / kind.perRequest);
+        continue;
+      }
+      const { post, cancel, stack } = await placeAndCancel(parts, kind, contender, idle);
+      us.set(contender.name, post).set(`${contender.name} cancels`, cancel);
+      if (round > 0 && contender.name === INGRESS) ofStack.push(stack);
+    }
+    // The first round warms up.
+    if (round > 0) for (const [name, value] of us) taken.add(name, value);
+  }
+  return describe(kind, taken, ofStack);
+}
+
+/** @returns CPU of the ingress for each order, of the POST and of the DELETE; and of every process for both */
+async function placeAndCancel(parts: Parts, kind: Kind, ingress: Contender, idle: ByProcess) {
+  const { bench, load, steps } = parts;
+  const { perRequest, requests, atOnce } = kind;
+  const count = perRequest * requests;
+  const orders = signOrders(parts, requests, perRequest);
+  const cancels = orders.map((some, n) => bench.signCancel(makerAt(parts, n), ...some));
+  const [active, gone] = [steps.count('ACTIVE'), steps.count('GONE')];
+  const [before, startedAtMs] = [bench.cpu(), performance.now()];
+  const post = (await measureRequests(load, ingress, orders.map(postOf), atOnce)) / perRequest;
+  await steps.untilCount('ACTIVE', active + count);
+  const cancel = (await measureRequests(load, ingress, cancels, atOnce)) / perRequest;
+  await steps.untilCount('GONE', gone + count);
+  const tookMs = performance.now() - startedAtMs;
+  const stack = new Map<string, number>();
+  for (const [name, used] of bench.cpu()) {
+    // The stack's own ingress has nothing to do: requests go to one beside it.
+    const us = used - (before.get(name) ?? 0) - (idle.get(name) ?? 0) * tookMs;
+    stack.set(name, name === INGRESS ? post + cancel : us / count);
+  }
+  return { post, cancel, stack };
+}
+
+/** Orders of the makers in turn, those of one request of one maker. */
+function signOrders(parts: Parts, requests: number, perRequest: number): OrderToPost[][] {
+  return Array.from({ length: requests }, (_, n) =>
+    Array.from({ length: perRequest }, () => parts.bench.signOrder(makerAt(parts, n))),
   );
 }
 
-interface RunnerParts {
-  readonly services: readonly Contender[];
-  readonly floor: Contender;
-  readonly feeds: Feeds;
-  readonly load: LoadGenerator;
-  readonly nextOrders: (count: number) => OrderToPost[];
+function makerAt({ makers }: Parts, n: number): MakerKey {
+  const maker = makers[n % makers.length];
+  if (maker === undefined) throw new Error('there is no maker');
+  return maker;
 }
 
-/** Makes the function that measures one kind of request, in so many rounds after one to warm up. */
-function createRunner(bench: Bench, { services, floor, feeds, load, nextOrders }: RunnerParts) {
-  const measureStages = createStages(bench.domain, nextOrders(STAGED_ORDERS));
-  let placed = 0;
-  return async (kind: Kind, rounds: number): Promise<readonly Figure[]> => {
-    const { perRequest, requests, atOnce } = kind;
-    const orders = perRequest * requests;
-    const ofIngress = createRounds();
-    const ofOthers = createRounds();
-    const idle = await measureIdle(bench);
-    for (let round = 0; round <= rounds; round += 1) {
-      const taken = new Map<string, number>(Object.entries(await measureStages()));
-      for (const contender of inTurn([...services, floor], round)) {
-        const ready = Array.from({ length: requests }, () => postOf(nextOrders(perRequest)));
-        const before = bench.cpu();
-        const startedAt = performance.now();
-        taken.set(contender.name, (await measureRequests(load, contender, ready, atOnce)) / perRequest);
-        if (contender === floor) continue;
-        placed += orders;
-        await untilCount(feeds, 'ACTIVE', placed);
-        if (round === 0 || contender.name !== INGRESS) continue;
-        const tookMs = performance.now() - startedAt;
-        for (const [name, used] of bench.cpu()) {
-          const idleUs = (idle.get(name) ?? 0) * tookMs;
-          ofOthers.add(name, (used - (before.get(name) ?? 0) - idleUs) / orders);
-        }
-      }
-      // The first round warms up.
-      if (round > 0) for (const [name, us] of taken) ofIngress.add(name, us);
-    }
-    return describe(kind, ofIngress, ofOthers, [...idle.keys()]);
-  };
-}
-
-/** CPU in microseconds for each millisecond in which nothing is asked of the stack. */
-async function measureIdle(bench: Bench): Promise<ReadonlyMap<string, number>> {
+/** Milliseconds of CPU for each second in which nothing is asked of the stack, which are microseconds for each millisecond. */
+async function measureIdle(bench: Bench, forMs: number): Promise<ByProcess> {
   const before = bench.cpu();
-  await pause(IDLE_MS);
-  return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / IDLE_MS]));
+  await pause(forMs);
+  return new Map([...bench.cpu()].map(([name, used]) => [name, (used - (before.get(name) ?? 0)) / forMs]));
 }
 
-function describe(
-  { perRequest, atOnce }: Kind,
-  ofIngress: Rounds,
-  ofOthers: Rounds,
-  others: readonly string[],
-): readonly Figure[] {
-  const post = `POST of ${perRequest}, ${atOnce} at once`;
-  const unit = 'µs of CPU per order';
-  const goal = { ratioMax: 1.5 };
-  const byVerify = ofIngress.compare(INGRESS, 'verify');
-  const byFloor = ofIngress.compare(INGRESS, FLOOR);
+function describe({ perRequest }: Kind, taken: Rounds, ofStack: readonly ByProcess[]): readonly Figure[] {
+  const by = (name: string, floor: string) => taken.compare(name, floor);
+  const [post, cancel] = [`POST of ${perRequest}: ingress`, `DELETE of ${perRequest}: ingress`];
+  const isCompared = taken.of(BEFORE).length > 0;
+  const byBefore = isCompared
+    ? [
+        compare(`${post}, by ${BEFORE}`, PER_ORDER, by(INGRESS, BEFORE), AGAINST_GOAL),
+        compare(`${cancel}, by ${BEFORE}`, PER_ORDER, by(`${INGRESS} cancels`, `${BEFORE} cancels`), AGAINST_GOAL),
+      ]
+    : [];
+  if (perRequest === 1) {
+    return [
+      compare(`${post}, by express with verify and append`, PER_ORDER, by(INGRESS, FLOOR), { ratioMax: 1.6 }),
+      ...byBefore,
+      ...describeProcesses('an order placed by itself and cancelled', PER_ORDER, ofStack, 1_400),
+    ];
+  }
   return [
-    ...(perRequest === 1
-      ? [compare(`${post}: ingress, by express`, unit, byFloor, goal)]
-      : [
-          compare(`${post}: ingress, by verify`, unit, byVerify, goal),
-          ...(['parse', 'verify', 'describe'] as const).map((stage) =>
-            compare(`${post}: ${stage}, by ingress`, unit, ofIngress.compare(stage, INGRESS)),
-          ),
-        ]),
-    ...(ofIngress.of('before').length === 0
-      ? []
-      : [compare(`${post}: ingress, by before`, unit, ofIngress.compare(INGRESS, 'before'))]),
-    ...others
-      .filter((name) => name !== INGRESS)
-      .map((name) => state(`${post}: ${name}`, unit, median(ofOthers.of(name)))),
+    compare(`${post}, by verify`, PER_ORDER, by(INGRESS, 'verify'), { ratioMax: 1.6 }),
+    compare(`${cancel}, by verify`, PER_ORDER, by(`${INGRESS} cancels`, 'verify'), { ratioMax: 1.5 }),
+    compare('verify, by one recovery and four keccaks', PER_ORDER, by('verify', 'recover'), { ratioMax: 1.25 }),
+    ...byBefore,
+  ];
+}
+
+/** A row for all processes together, and one for each. */
+function describeProcesses(what: string, unit: string, rounds: readonly ByProcess[], valueMax: number): Figure[] {
+  const names = [...(rounds[0]?.keys() ?? [])];
+  const sums = rounds.map((round) => [...round.values()].reduce((sum, value) => sum + value, 0));
+  return [
+    state(`${what}: all processes`, unit, median(sums), { valueMax }),
+    ...names.map((name) => state(`${what}: ${name}`, unit, median(rounds.map((round) => round.get(name) ?? 0)))),
   ];
 }

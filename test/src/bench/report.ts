@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, loadavg } from 'node:os';
+import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { median, round } from '../kit/summarise.js';
@@ -20,8 +21,13 @@ export interface Sample {
   readonly floor: number;
 }
 
-/** A bound of the median ratio, or of the value itself where there is nothing to compare it with. */
-export type Goal = { readonly ratioMax: number } | { readonly ratioMin: number } | { readonly valueMax: number };
+/** Bounds the median ratio, or the value itself where there is nothing to compare it with. */
+export type Goal =
+  | { readonly ratioMax: number }
+  | { readonly ratioMin: number }
+  | { readonly valueMax: number }
+  /** It depends on the machine: shown as missed, and no failure of `--check`. */
+  | { readonly referenceMin: number };
 
 /** One row of the report. Value and floor are medians over the rounds; the ratios are of value and floor of one round. */
 export interface Figure {
@@ -31,23 +37,25 @@ export interface Figure {
   readonly floor?: number;
   readonly ratio?: { readonly min: number; readonly median: number; readonly max: number };
   readonly goal?: Goal;
-  readonly reached?: boolean;
+  readonly isMet?: boolean;
 }
 
 /** What `.bench/<name>.json` holds. */
 export interface Report {
   readonly bench: string;
   readonly finishedAt: string;
+  /** With a `+` where the checkout has other changes than of RESULTS.md. */
+  readonly commit: string;
   readonly isQuick: boolean;
-  readonly machine: {
-    readonly node: string;
-    readonly cores: number;
-    readonly model: string;
-    /** Of the last minute: other work is in it. */
-    readonly load: number;
-  };
+  readonly cores: number;
+  readonly node: string;
+  /** Of the last minute: other work is in it. */
+  readonly load: number;
   readonly figures: readonly Figure[];
 }
+
+/** A change may cost this much more than the checkout that it is compared with: ratios differ by a few hundredths between runs. */
+export const AGAINST_GOAL: Goal = { ratioMax: 1.1 };
 
 /** Two things measured in turn, once in each round. */
 export function compare(name: string, unit: string, rounds: readonly Sample[], goal?: Goal): Figure {
@@ -64,33 +72,45 @@ export function compare(name: string, unit: string, rounds: readonly Sample[], g
 }
 
 /** What has no counterpart: a promise in milliseconds or bytes, or a figure for orientation. */
-export function state(name: string, unit: string, value: number, goal?: { readonly valueMax: number }): Figure {
+export function state(name: string, unit: string, value: number, goal?: Goal): Figure {
   return judge({ name, unit, value, ...(goal === undefined ? {} : { goal }) });
 }
 
-function judge(figure: Omit<Figure, 'reached'>): Figure {
+function judge(figure: Omit<Figure, 'isMet'>): Figure {
   const { goal, value, ratio } = figure;
   if (goal === undefined) return figure;
-  if ('valueMax' in goal) return { ...figure, reached: value <= goal.valueMax };
+  if ('valueMax' in goal) return { ...figure, isMet: value <= goal.valueMax };
+  if ('referenceMin' in goal) return { ...figure, isMet: value >= goal.referenceMin };
   if (ratio === undefined) throw new Error(`${figure.name} has a goal for a ratio and is compared with nothing`);
-  const reached = 'ratioMax' in goal ? ratio.median <= goal.ratioMax : ratio.median >= goal.ratioMin;
-  return { ...figure, reached };
+  const isMet = 'ratioMax' in goal ? ratio.median <= goal.ratioMax : ratio.median >= goal.ratioMin;
+  return { ...figure, isMet };
+}
+
+/** Whether the figure fails `--check`. */
+export function isMissed({ goal, isMet }: Figure): boolean {
+  return isMet === false && goal !== undefined && !('referenceMin' in goal);
 }
 
 /** Ignored by git. */
-export const BENCH_FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
+const BENCH_FOLDER = fileURLToPath(new URL('../../../.bench', import.meta.url));
+const RESULTS = 'test/src/bench/RESULTS.md';
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Writes `.bench/<name>.json` for whoever compares runs. */
-export function writeReport(bench: string, isQuick: boolean, figures: readonly Figure[]): void {
+export function writeReport(bench: string, isQuick: boolean, figures: readonly Figure[]): Report {
   mkdirSync(BENCH_FOLDER, { recursive: true });
-  const machine = {
-    node: process.version,
+  const report: Report = {
+    bench,
+    finishedAt: new Date().toISOString(),
+    commit: readCommit(),
+    isQuick,
     cores: availableParallelism(),
-    model: cpus()[0]?.model ?? '',
+    node: process.version,
     load: round(loadavg()[0] ?? 0, 1),
+    figures,
   };
-  const report: Report = { bench, finishedAt: new Date().toISOString(), isQuick, machine, figures };
   writeFileSync(join(BENCH_FOLDER, `${bench}.json`), `${JSON.stringify(report, null, 2)}\n`);
+  return report;
 }
 
 /** @throws Error where the bench has not been run */
@@ -98,22 +118,62 @@ export function readReport(bench: string): Report {
   return JSON.parse(readFileSync(join(BENCH_FOLDER, `${bench}.json`), 'utf8')) as Report;
 }
 
-/** The figures as a table in Markdown, as README.md has it. */
+function readCommit(): string {
+  const git = (...words: string[]) => execFileSync('git', words, { cwd: ROOT, encoding: 'utf8' }).trim();
+  try {
+    const changes = git('status', '--porcelain', '--', '.', `:!${RESULTS}`);
+    return `${git('rev-parse', '--short', 'HEAD')}${changes === '' ? '' : '+'}`;
+  } catch {
+    // Neither a clone nor a worktree.
+    return '–';
+  }
+}
+
+/** Puts the figures into RESULTS.md, in place of those of the same bench on as many cores. */
+export function recordReport(report: Report): void {
+  const file = join(ROOT, RESULTS);
+  writeFileSync(file, putResults(readFileSync(file, 'utf8'), report));
+}
+
+export function putResults(text: string, { bench, finishedAt, commit, cores, figures }: Report): string {
+  const rows = figures.map((figure) => {
+    const cells = [finishedAt.slice(0, 10), commit, String(cores), bench, figure.name, describe(figure)];
+    return rowOf([...cells, describeGoal(figure), describeJudgement(figure)]);
+  });
+  const lines = text.trimEnd().split('\n');
+  const isReplaced = (line: string) => {
+    const [, , , on, name] = line.split('|').map((cell) => cell.trim());
+    return on === String(cores) && name === bench;
+  };
+  const head = lines.findIndex((line) => /^\|-/.test(line)) + 1;
+  const others = lines.slice(head).filter((line) => !isReplaced(line));
+  return `${[...lines.slice(0, head), ...rows, ...others].join('\n')}\n`;
+}
+
+/** The figures as a table in Markdown. */
 export function formatFigures(figures: readonly Figure[]): string {
-  const rows = figures.map(({ name, unit, value, floor, ratio, goal, reached }) => [
-    name,
-    unit,
-    format(value),
-    floor === undefined ? '' : format(floor),
-    ratio === undefined ? '' : `**${format(ratio.median)}** (${format(ratio.min)}–${format(ratio.max)})`,
-    goal === undefined ? '' : describeGoal(goal),
-    reached === undefined ? '' : reached ? 'yes' : '**no**',
+  const rows = figures.map((figure) => [
+    figure.name,
+    describe(figure),
+    describeGoal(figure),
+    describeJudgement(figure),
   ]);
-  const table = [['figure', 'unit', 'value', 'floor', 'ratio (min–max)', 'goal', 'reached'], ...rows];
+  const table = [['row', 'figure', 'goal', 'met'], ...rows];
   const widths = table[0]?.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0))) ?? [];
-  const lines = table.map((row) => `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`);
-  lines.splice(1, 0, `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`);
+  const lines = table.map((row) => rowOf(row.map((cell, column) => cell.padEnd(widths[column] ?? 0))));
+  lines.splice(1, 0, rowOf(widths.map((width) => '-'.repeat(width))));
   return lines.join('\n');
+}
+
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
+
+/** `**1.49** (1.31–1.60): 150 by 101 µs`, or `5.58 ms`. */
+function describe({ unit, value, floor, ratio }: Figure): string {
+  if (floor === undefined || ratio === undefined) return `${format(value)} ${unit}`;
+  const spread = ratio.min === ratio.max ? '' : ` (${format(ratio.min)}–${format(ratio.max)})`;
+  return `**${format(ratio.median)}**${spread}: ${format(value)} by ${format(floor)} ${unit}`;
 }
 
 /** Three digits that count. */
@@ -122,7 +182,15 @@ function format(value: number): string {
   return round(value, digits).toLocaleString('en');
 }
 
-function describeGoal(goal: Goal): string {
-  if ('valueMax' in goal) return `value ≤ ${goal.valueMax}`;
+function describeGoal({ goal, unit }: Figure): string {
+  if (goal === undefined) return '';
+  const bound = (value: number) => value.toLocaleString('en');
+  if ('valueMax' in goal) return `≤ ${bound(goal.valueMax)} ${unit}`;
+  if ('referenceMin' in goal) return `≥ ${bound(goal.referenceMin)} ${unit}, for reference`;
   return 'ratioMax' in goal ? `≤ ${goal.ratioMax}` : `≥ ${goal.ratioMin}`;
+}
+
+function describeJudgement({ isMet }: Figure): string {
+  if (isMet === undefined) return '';
+  return isMet ? 'met' : '**missed**';
 }

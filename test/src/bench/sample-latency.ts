@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { paths } from '@makerbook/contracts-http';
 import type { Sender } from '../kit/send-requests.js';
-import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
+import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { type Steps, wallMs } from './follow-steps.js';
 import type { Bench } from './open-bench.js';
 
@@ -35,14 +34,14 @@ export async function samplePost(
   maker: MakerKey,
   order = bench.signOrder(maker),
 ): Promise<PostLatency> {
-  const body = bodyOf([order]);
+  const post = postOf([order]);
   const coming = [
     steps.next(`submitted/${order.orderHash}`),
     steps.next(`observed/${maker.address}`),
     steps.next(`ACTIVE/${order.orderHash}`),
   ] as const;
   const sentAtMs = wallMs();
-  const answered = sender.send({ method: 'POST', path: paths.limitOrders, body });
+  const answered = sender.send(post);
   const [submitted, observed, active] = await Promise.all(coming);
   return {
     totalMs: active.readAtMs - sentAtMs,
@@ -95,7 +94,7 @@ export async function openFlip(parts: SampleParts, makers: readonly MakerKey[], 
   for (const maker of makers) {
     const orders = Array.from({ length: ordersEach }, () => bench.signOrder(maker));
     const areActive = Promise.all(orders.map(({ orderHash }) => steps.next(`ACTIVE/${orderHash}`)));
-    await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf(orders) });
+    await sender.send(postOf(orders));
     await areActive;
     opened.push({ maker, orders });
   }
@@ -139,7 +138,7 @@ function latest<K extends string>(passages: readonly Readonly<Record<K, number>>
 async function openOrder({ bench, steps, sender }: SampleParts, maker: MakerKey): Promise<OrderToPost> {
   const order = bench.signOrder(maker);
   const isActive = steps.next(`ACTIVE/${order.orderHash}`);
-  await sender.send({ method: 'POST', path: paths.limitOrders, body: bodyOf([order]) });
+  await sender.send(postOf([order]));
   await isActive;
   return order;
 }

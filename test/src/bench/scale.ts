@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { encodeMakerEvent, topicNames } from '@makerbook/contracts-events';
-import { paths } from '@makerbook/contracts-http';
 import { orderToBody } from '@makerbook/domain';
 import { type Appender, connectLog, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
 import { openLoadGenerator } from '../kit/generate-load.js';
 import { readMemory } from '../kit/read-processes.js';
-import { bodyOf, type MakerKey, type OrderToPost } from '../kit/sign-orders.js';
+import type { PreparedRequest } from '../kit/send-requests.js';
+import { type MakerKey, type OrderToPost, postOf } from '../kit/sign-orders.js';
 import { median } from '../kit/summarise.js';
 import { followSteps } from './follow-steps.js';
 import { type Bench, withBench } from './open-bench.js';
@@ -16,12 +16,15 @@ import { bytesUnder } from './read-disk.js';
 import { type BenchOptions, compare, type Figure, type Goal } from './report.js';
 
 const MAKERS = 1_000;
-const ORDERS_PER_MAKER = [10, 100, 1_000];
+const ORDERS_PER_MAKER = [10, 1_000];
 /** Of the maker that is measured, at each size. */
 const OWN_ORDERS = 100;
 const SAMPLES = 100;
 const REQUESTS_PER_SECOND = 10;
 const IDLE_MS = 10_000;
+const BLOCK_MS = 1_000;
+const STRANGERS_TRANSFERS = 20;
+const STRANGERS = ['0x00000000000000000000000000000000000057a1', '0x00000000000000000000000000000000000057a2'] as const;
 const RECORDS_PER_APPEND = 500;
 const READ_MS_MAX = 1_800_000;
 const PARTITIONS = 12;
@@ -29,11 +32,8 @@ const TIME_GOAL = { ratioMax: 1.2 };
 const START_GOAL = { valueMax: 10 };
 const WATCHER_GOAL = { valueMax: 800 };
 
-/** What was measured at one size, by name. */
-type Measured = ReadonlyMap<
-  string,
-  { readonly unit: string; readonly value: number; readonly goal?: Goal | undefined }
->;
+/** One thing that was measured at one size. */
+type Measured = Pick<Figure, 'name' | 'unit' | 'value'> & { readonly goal?: Goal | undefined };
 
 interface Scaled {
   readonly bench: Bench;
@@ -59,7 +59,7 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
     const scaled = { bench, postgres, appender, own, others };
     try {
       await submit(scaled, [own], OWN_ORDERS);
-      const sizes: { readonly orders: number; readonly measured: Measured }[] = [];
+      const sizes: Size[] = [];
       let before = 0;
       for (const each of ORDERS_PER_MAKER) {
         await submit(scaled, others, each - before);
@@ -75,64 +75,93 @@ export async function benchScale({ isQuick }: BenchOptions): Promise<readonly Fi
   });
 }
 
-function describe(sizes: readonly { readonly orders: number; readonly measured: Measured }[]): Figure[] {
+interface Size {
+  readonly orders: number;
+  readonly measured: readonly Measured[];
+}
+
+function describe(sizes: readonly Size[]): Figure[] {
   const [least, ...more] = sizes;
-  if (least === undefined) return [];
   return more.flatMap(({ orders, measured }) =>
-    [...measured].map(([name, { unit, value, goal }]) => {
-      const floor = least.measured.get(name)?.value ?? Number.NaN;
-      return compare(`${name} with ${orders} orders, by ${least.orders}`, unit, [{ value, floor }], goal);
+    measured.map(({ name, unit, value, goal }) => {
+      const floor = least?.measured.find((each) => each.name === name)?.value ?? Number.NaN;
+      const counts = `${orders.toLocaleString('en')} orders, by ${least?.orders.toLocaleString('en')}`;
+      return compare(`${name} with ${counts}`, unit, [{ value, floor }], goal);
     }),
   );
 }
 
-async function measure(scaled: Scaled): Promise<Measured> {
-  const { bench, own } = scaled;
-  const measured = new Map<
-    string,
-    { readonly unit: string; readonly value: number; readonly goal?: Goal | undefined }
-  >();
-  const note = (name: string, unit: string, value: number, goal?: Goal) => measured.set(name, { unit, value, goal });
-  const load = openLoadGenerator();
-  const pace = { perSecond: REQUESTS_PER_SECOND };
-  const posted = Array.from({ length: SAMPLES }, () => bench.signOrder(own));
-  const posts = posted.map((order) => ({ method: 'POST' as const, path: paths.limitOrders, body: bodyOf([order]) }));
-  note('POST of 1, p50', 'ms', median((await load.send(bench.portOf('ingress'), posts, pace)).latencyMs), TIME_GOAL);
-  const cancels = posted.map((order) => bench.signCancel(own, order));
-  note(
-    'DELETE of 1, p50',
-    'ms',
-    median((await load.send(bench.portOf('ingress'), cancels, pace)).latencyMs),
-    TIME_GOAL,
-  );
-  const lists = Array.from({ length: SAMPLES }, () => bench.signList(own));
-  note(
-    `GET of ${OWN_ORDERS}, p50`,
-    'ms',
-    median((await load.send(bench.portOf('query'), lists, pace)).latencyMs),
-    TIME_GOAL,
-  );
-  load.close();
-  note('block to book, p50', 'ms', await measureBlocks(scaled), TIME_GOAL);
-  const before = bench.cpu();
-  await pause(IDLE_MS);
-  for (const [name, used] of bench.cpu()) {
-    if (name === 'projector' || name === 'chain-watcher') {
-      note(`idle ${name}`, 'ms of CPU per s', (used - (before.get(name) ?? 0)) / IDLE_MS, TIME_GOAL);
-    }
-  }
-  for (const { name, pid } of bench.stack.processes()) {
-    note(`PSS of ${name}`, 'MB', readMemory(pid).pssMb, name === 'chain-watcher' ? WATCHER_GOAL : undefined);
-  }
-  const [row] = await scaled.postgres.query<{ bytes: string }>(
-    'select pg_database_size(current_database())::text as bytes',
-  );
-  note('Postgres on disk', 'MB', Number(row?.bytes) / 1e6);
-  note('Kafka on disk', 'MB', bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log')) / 1e6);
+async function measure(scaled: Scaled): Promise<readonly Measured[]> {
+  const { bench } = scaled;
+  const measured = [
+    ...(await measureRequests(scaled)),
+    { name: 'block to book, p50', unit: 'ms', value: await measureBlocks(scaled), goal: TIME_GOAL },
+    ...(await measureIdle(bench, 'idle', () => pause(IDLE_MS))),
+    ...(await measureIdle(bench, `${STRANGERS_TRANSFERS} transfers of strangers a block`, () => moveStrangers(bench))),
+    ...(await measureStorage(scaled)),
+  ];
   for (const name of ['projector', 'chain-watcher']) {
-    note(`start of ${name}`, 's', await measureStart(bench, name), START_GOAL);
+    measured.push({ name: `start of ${name}`, unit: 's', value: await measureStart(bench, name), goal: START_GOAL });
   }
   return measured;
+}
+
+async function measureRequests({ bench, own }: Scaled): Promise<readonly Measured[]> {
+  const load = openLoadGenerator();
+  const p50 = async (service: string, requests: readonly PreparedRequest[]) =>
+    median((await load.send(bench.portOf(service), requests, { perSecond: REQUESTS_PER_SECOND })).latencyMs);
+  const orders = Array.from({ length: SAMPLES }, () => bench.signOrder(own));
+  const posts = orders.map((order) => postOf([order]));
+  const cancels = orders.map((order) => bench.signCancel(own, order));
+  const times = {
+    'POST of 1, p50': await p50('ingress', posts),
+    'DELETE of 1, p50': await p50('ingress', cancels),
+    // Signed now, for they are good for half a minute.
+    [`GET of ${OWN_ORDERS}, p50`]: await p50(
+      'query',
+      orders.map(() => bench.signList(own)),
+    ),
+  };
+  load.close();
+  return Object.entries(times).map(([name, value]) => ({ name, unit: 'ms', value, goal: TIME_GOAL }));
+}
+
+/** CPU of projector and chain-watcher while nothing happens to any order. */
+async function measureIdle(bench: Bench, what: string, wait: () => Promise<unknown>): Promise<readonly Measured[]> {
+  const [before, startedAtMs] = [bench.cpu(), performance.now()];
+  await wait();
+  const tookMs = performance.now() - startedAtMs;
+  const after = bench.cpu();
+  return ['projector', 'chain-watcher'].map((name) => {
+    const value = ((after.get(name) ?? 0) - (before.get(name) ?? 0)) / tookMs;
+    return { name: `${what}: ${name}`, unit: 'ms of CPU per s', value, goal: TIME_GOAL };
+  });
+}
+
+/** Transfers of the token that all orders sell, between two who have no orders, in each of the blocks of the stack. */
+async function moveStrangers({ chain, token }: Bench): Promise<void> {
+  const [one, other] = STRANGERS;
+  await chain.giveGas(one);
+  await chain.send(one, token, 'mint', one, 10n ** 18n);
+  let last = '';
+  for (let block = 0; block < IDLE_MS / BLOCK_MS; block += 1) {
+    for (let n = 0; n < STRANGERS_TRANSFERS; n += 1) last = await chain.send(one, token, 'transfer', other, 1n);
+    await pause(BLOCK_MS);
+  }
+  await chain.blockOf(last);
+}
+
+async function measureStorage({ bench, postgres }: Scaled): Promise<readonly Measured[]> {
+  const [row] = await postgres.query<{ bytes: string }>('select pg_database_size(current_database())::text as bytes');
+  const logBytes = bytesUnder(join(bench.stack.folder, 'kafka'), (path) => path.endsWith('.log'));
+  return [
+    ...bench.stack.processes().map(({ name, pid }) => {
+      const goal = name === 'chain-watcher' ? WATCHER_GOAL : undefined;
+      return { name: `PSS of ${name}`, unit: 'MB', value: readMemory(pid).pssMb, goal };
+    }),
+    { name: 'Postgres on disk', unit: 'MB', value: Number(row?.bytes) / 1e6 },
+    { name: 'Kafka on disk', unit: 'MB', value: logBytes / 1e6 },
+  ];
 }
 
 /** From the block that takes the maker's tokens, or gives them back, until the book says so of the order posted here. */
@@ -142,8 +171,7 @@ async function measureBlocks({ bench, own }: Scaled): Promise<number> {
   const order = bench.signOrder(own);
   const active = steps.next(`ACTIVE/${order.orderHash}`);
   const load = openLoadGenerator();
-  const post = { method: 'POST' as const, path: paths.limitOrders, body: bodyOf([order]) };
-  await load.send(bench.portOf('ingress'), [post], { atOnce: 1 });
+  await load.send(bench.portOf('ingress'), [postOf([order])], { atOnce: 1 });
   await active;
   const tookMs: number[] = [];
   for (let n = 0; n < SAMPLES / 10; n += 1) {

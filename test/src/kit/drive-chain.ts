@@ -3,7 +3,7 @@ import { erc20Fragments } from '@makerbook/contracts-evm';
 import { Interface, toBeHex } from 'ethers';
 
 /** The tokens of the local chain, which anybody may mint. */
-export const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
+const erc20 = new Interface([...erc20Fragments, 'function mint(address,uint256)']);
 const GAS = toBeHex(300_000);
 const MINED_MS_MAX = 5_000;
 

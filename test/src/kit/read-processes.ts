@@ -29,23 +29,6 @@ export function readBusyMs(): number {
   return cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
 }
 
-/**
- * How long the threads of processes and their descendants could have run since their start and waited for a core, in
- * milliseconds, summed over the threads. What has ended does not count.
- * @throws Error where there is no `/proc`
- */
-export function readCoreWaits(pids: readonly number[]): number[] {
-  const stats = readStats();
-  return pids.map((pid) => {
-    const threads = withDescendants(pid, stats).flatMap((each) => {
-      const folder = `/proc/${each.pid}/task`;
-      return listIfThere(folder).map((thread) => readIfThere(`${folder}/${thread}/schedstat`));
-    });
-    const waitedNs = threads.reduce((sum, thread) => sum + Number(thread?.split(' ')[1] ?? 0), 0);
-    return waitedNs / 1e6;
-  });
-}
-
 /** @throws Error where there is no `/proc`, or the process may not be looked into */
 export function readMemory(pid: number): MemoryUse {
   let [rss, pss, processes] = [0, 0, 0];
@@ -90,17 +73,8 @@ function withDescendants(pid: number, stats: readonly Stat[]): Stat[] {
 
 /** Undefined where the process has ended in the meantime. */
 function readIfThere(file: string): string | undefined {
-  return ifThere(() => readFileSync(file, 'utf8'));
-}
-
-/** Empty where the process has ended in the meantime. */
-function listIfThere(folder: string): string[] {
-  return ifThere(() => readdirSync(folder)) ?? [];
-}
-
-function ifThere<T>(read: () => T): T | undefined {
   try {
-    return read();
+    return readFileSync(file, 'utf8');
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;

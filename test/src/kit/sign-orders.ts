@@ -83,15 +83,15 @@ export function createRequestSigner(domain: SigningDomain) {
       const signatures = orders.map((order) => signCancellation(maker, order));
       return { method: 'DELETE', path: `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}` };
     },
-    /** The same as a POST with a body. */
-    signCancelInBody(maker: MakerKey, ...orders: readonly OrderToPost[]): PreparedRequest {
-      const items = orders.map((order) => ({ orderHash: order.orderHash, signature: signCancellation(maker, order) }));
-      return { method: 'POST', path: paths.cancellations, body: Buffer.from(JSON.stringify(items)) };
-    },
   };
 }
 
-/** The body of a POST (Interface 4.3). */
+/** The POST of these orders (Interface 4.3). */
+export function postOf(orders: readonly OrderToPost[]): PreparedRequest {
+  return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
+}
+
+/** The body of their POST. */
 export function bodyOf(orders: readonly OrderToPost[]): Buffer {
   const items = orders.map(({ order: { making, taking, ...order }, signature }) => ({
     order: {

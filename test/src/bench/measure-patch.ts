@@ -3,10 +3,11 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { createPatchQuote } from '@makerbook/ingress';
 import { addressOfKey, isSignatureRefusal, parseSignature, recoverAddress, signDigest } from '@makerbook/signatures';
 import { createQuoteIssuer } from '../quotes/issue-quotes.js';
-import { type BenchOptions, compare, type Figure } from './report.js';
-import { measureCpu } from './verify-floor.js';
+import { measureCpu } from './measure-verify.js';
+import { compare, type Figure } from './report.js';
 
 const PER_ROUND = 500;
+const WARMING_ROUNDS = 5;
 
 const key: Hex = `0x${'11'.repeat(32)}`;
 const keyBytes = hexToBytes(key);
@@ -61,12 +62,15 @@ function verifyAndSignAll(): void {
 }
 
 /** CPU of patching a quote, against one verification and one signature. */
-export async function benchPatchQuote({ isQuick }: BenchOptions): Promise<readonly Figure[]> {
-  const measureRound = () => ({
-    value: measureCpu(patchAll) / PER_ROUND,
-    floor: measureCpu(verifyAndSignAll) / PER_ROUND,
+export async function measurePatch(rounds: number): Promise<Figure> {
+  const measureRound = async () => ({
+    value: (await measureCpu(patchAll)) / PER_ROUND,
+    floor: (await measureCpu(verifyAndSignAll)) / PER_ROUND,
   });
-  for (let warming = 0; warming < 5; warming += 1) measureRound();
-  const rounds = Array.from({ length: isQuick ? 5 : 40 }, measureRound);
-  return [compare('patch a quote, by one verify and one sign', 'µs of CPU', rounds, { ratioMax: 1.5 })];
+  const samples = [];
+  for (let round = -WARMING_ROUNDS; round < rounds; round += 1) {
+    const sample = await measureRound();
+    if (round >= 0) samples.push(sample);
+  }
+  return compare('PATCH of a quote, by one verify and one sign', 'µs of CPU', samples, { ratioMax: 1.5 });
 }

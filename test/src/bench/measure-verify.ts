@@ -1,0 +1,58 @@
+import { hexToBytes, keccak256, type SigningDomain } from '@makerbook/contracts-evm';
+import { createOrderVerifier, parsePlacements } from '@makerbook/ingress';
+import { isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { bodyOf, type OrderToPost } from '../kit/sign-orders.js';
+import { inGroups } from './place-orders.js';
+
+const PER_REQUEST = 100;
+/** What each of the four hashes of an order is made over: two amounts, the order, the message that is signed. */
+const HASHED_BYTES = [96, 96, 256, 66];
+const atOnce = async () => undefined;
+
+/** Microseconds of CPU of this process for each order. */
+export interface VerifyCost {
+  /** As ingress verifies it. */
+  readonly verify: number;
+  /** One recovery of a signer and four keccaks, which no verification can do without. */
+  readonly recover: number;
+}
+
+/** Makes the function that measures both with these orders. */
+export function createVerifying(domain: SigningDomain, orders: readonly OrderToPost[]): () => Promise<VerifyCost> {
+  const verify = createOrderVerifier(domain);
+  const placements = inGroups(orders, PER_REQUEST).map((some) =>
+    accepted(parsePlacements(JSON.parse(bodyOf(some).toString()), PER_REQUEST)),
+  );
+  const verifyAll = async () => {
+    for (const some of placements) accepted(await verify(some, atOnce));
+  };
+  const proofs = orders.map(({ orderHash, signature: text }) => {
+    const signature = parseSignature(text);
+    if (isSignatureRefusal(signature)) throw new Error(`a signature of the bench is no signature: ${signature.code}`);
+    return { digest: hexToBytes(orderHash), signature };
+  });
+  const inputs = HASHED_BYTES.map((length) => new Uint8Array(length).fill(length));
+  const recoverAll = async () => {
+    for (const { digest, signature } of proofs) {
+      for (const input of inputs) keccak256(input);
+      recoverAddress(digest, signature);
+    }
+  };
+  return async () => ({
+    verify: (await measureCpu(verifyAll)) / orders.length,
+    recover: (await measureCpu(recoverAll)) / orders.length,
+  });
+}
+
+/** CPU of this process, user and system, in microseconds. */
+export async function measureCpu(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
+}
+
+function accepted<T>(result: readonly T[] | { readonly code: string; readonly detail: string }): readonly T[] {
+  if ('code' in result) throw new Error(result.detail);
+  return result;
+}
