@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createClient } from '@makerbook/client';
 import type { Chance } from '@makerbook/parts';
 import { openChain, openMaker, type TestChain } from '../end-to-end/open-maker.js';
+import { beginAtPace } from '../kit/generate-load.js';
 import { type LoadMaker, type LoadState, openRequests } from './ask-service.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
 import type { ChaosBed } from './open-bed.js';
@@ -20,7 +21,7 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-const PAUSE_MS = 60;
+const ACTIONS_PER_SECOND = 16;
 /** A client gives up by then. */
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
@@ -45,20 +46,9 @@ export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chanc
     },
   };
   const actions = { ...openRequests(state), move: (maker: LoadMaker) => moveOnChain(maker, state) };
-  const running = new Set<Promise<void>>();
-  let failure: unknown;
-  let isOn = true;
-  const beginning = (async () => {
-    for (; isOn; await pause(PAUSE_MS)) {
-      const action = actions[chance.pickWeighted(weights)];
-      const one: Promise<void> = action(chance.pickAny(makers) as LoadMaker)
-        .catch((error: unknown) => {
-          failure ??= error;
-        })
-        .finally(() => running.delete(one));
-      running.add(one);
-    }
-  })();
+  const pace = beginAtPace(ACTIONS_PER_SECOND, () =>
+    actions[chance.pickWeighted(weights)](chance.pickAny(makers) as LoadMaker),
+  );
   return {
     orders: state.orders,
     makers,
@@ -66,11 +56,7 @@ export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chanc
     tally,
     answered: (kind) => answered[kind] ?? { beganAtMs: 0, endedAtMs: 0 },
     async stop() {
-      isOn = false;
-      await beginning;
-      await Promise.all(running);
-      chain.stop();
-      if (failure !== undefined) throw failure;
+      await pace.stop().finally(() => chain.stop());
     },
   };
 }
