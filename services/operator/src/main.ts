@@ -27,9 +27,12 @@ async function answer(command: Command | Outcome): Promise<Outcome> {
   const logger = createLogger('operator', settings.LOG_LEVEL === 'info' ? 'warn' : settings.LOG_LEVEL);
   const log = connectLog({ ...kafkaConnection(settings), clientId: 'makerbook-operator', logger });
   const context = { commandId: randomUUID(), nowMs: Date.now(), user: userOfMachine() };
-  const outcome = await runCommand(log, command, settings, context);
-  await log.close();
-  return outcome;
+  try {
+    return await runCommand(log, command, settings, context);
+  } finally {
+    // A connection that stays open would keep the process.
+    await log.close();
+  }
 }
 
 /** In a container the user may have no name. */

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
   decodeMakerEvent,
@@ -250,6 +252,16 @@ describe('the operator', () => {
     });
   });
 });
+
+test('a command that fails ends, also while it is connected to brokers', async () => {
+  const main = fileURLToPath(new URL('./main.js', import.meta.url));
+  const env = { ...process.env, KAFKA_BROKERS: brokers, TOPIC_PREFIX: `${prefix}missing.` };
+  const { promise, resolve } = Promise.withResolvers<readonly unknown[]>();
+  execFile(process.execPath, [main, 'makers', 'add', maker], { env, timeout: 60_000 }, (error, _, said) => {
+    resolve([error?.code, said]);
+  });
+  expect(await promise).toEqual([1, expect.stringMatching(/missing\.\S+ is not known to the cluster/)]);
+}, 120_000);
 
 test('the README has every setting as env.ts has it', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
