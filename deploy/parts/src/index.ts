@@ -28,21 +28,9 @@ export { type Chance, createChance } from './testing/chance.js';
 export { deleteRecords } from './testing/delete-records.js';
 export { type LoadRequest, loadUntilRefused } from './testing/load-until-refused.js';
 export { createRedisUser, type RedisUser } from './testing/redis-user.js';
-export { cutPlan } from './testing/simulation/cut-plan.js';
+export { replaceMethod } from './testing/replace-method.js';
 export { Draws } from './testing/simulation/draws.js';
-export {
-  breakPromise,
-  type Defect,
-  findDefect,
-  keptRunOf,
-  readKeptRuns,
-  replaceMethod,
-  runDefects,
-  runWithDefect,
-  type Simulation,
-} from './testing/simulation/find-defects.js';
 export { Life, VirtualTime } from './testing/simulation/keep-virtual-time.js';
-export { runSeeds, SEED_USAGE, seedOptions } from './testing/simulation/run-seeds.js';
 export {
   type Calm,
   type Fate,

@@ -1,18 +1,15 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { breakPromise, type Defect, replaceMethod, type Simulation } from '@makerbook/parts';
+import { replaceMethod } from '@makerbook/parts';
 import { RowsInMemory } from '@makerbook/projector/testing';
+import { breakPromise, type Defect } from './find-defect.js';
 import { PlacementsInMemory } from './hold-placements.js';
-import { type Plan, type PlanOptions, planRun } from './plan-run.js';
-import { type RunOptions, runPlan } from './simulate-service.js';
+import { projectorDefects } from './projector-defects.js';
+import { watcherDefects } from './watcher-defects.js';
 
-export const service: Simulation<Plan, PlanOptions, RunOptions> = {
-  planRun,
-  runPlan,
-  keptRuns: new URL('../../kept-runs/', import.meta.url),
-};
-
-export const defects: readonly Defect<PlanOptions, RunOptions>[] = [
+export const defects: readonly Defect[] = [
+  ...watcherDefects,
+  ...projectorDefects,
   { name: 'the position is committed before the rows', plant: breakPromise(RowsInMemory, 'splitsCommits') },
   { name: 'an earlier owner publishes', plant: breakPromise(LogInMemory, 'ignoresFence') },
   { name: 'a look-up that answered unknown leaves no note', plant: breakPromise(PlacementsInMemory, 'ignoresNotes') },

@@ -10,6 +10,10 @@ export type Action = { readonly atMs: number } & (
   /** One of the makers cannot be folded, and is released later. */
   | { readonly do: 'quarantine'; readonly maker: number; readonly forMs: number }
   | { readonly do: 'suspend'; readonly maker: number; readonly isRemoved: boolean; readonly forMs: number }
+  /** A message in the log that nobody can read, where facts of the maker are. */
+  | { readonly do: 'garble'; readonly maker: number }
+  /** One of the last facts that makers asked for is in the log once more. */
+  | { readonly do: 'repeat'; readonly draw: number }
   /** A process; `draw` says how slow and faulty what it asks is. */
   | { readonly do: 'start'; readonly kind: Kind; readonly draw: number }
   /** Of those that run, the one that comes first after `which` of them. */
@@ -156,6 +160,8 @@ class Planner {
     const forMs = chance.pick([50, 1000, 6000, 15_000]);
     if (chance.oneIn(14)) this.#actions.push({ atMs, do: 'quarantine', maker, forMs });
     if (chance.oneIn(20)) this.#actions.push({ atMs, do: 'suspend', maker, isRemoved: chance.oneIn(3), forMs });
+    if (chance.oneIn(30)) this.#actions.push({ atMs, do: 'garble', maker });
+    if (chance.oneIn(6)) this.#actions.push({ atMs, do: 'repeat', draw: this.#draw() });
   }
 
   #harm(atMs: number, kind: Kind): void {

@@ -1,29 +1,23 @@
-import {
-  type Chain,
-  drawFaults,
-  GRACE_SECONDS,
-  PROTOCOL,
-  runWatcher,
-  TOPICS,
-  type WatcherWorld,
-} from '@makerbook/chain-watcher/testing';
+import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
 import { createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
-import type { Life } from '@makerbook/parts';
-import { type Calm, Requests, type Send, type VirtualTime } from '@makerbook/parts';
-import { type After, PostgresUnavailable } from '@makerbook/postgres';
-import type { Projector } from '@makerbook/projector/testing';
-import { consumePartition, createTestProjector, type Holder } from '@makerbook/projector/testing';
+import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
+import type { After } from '@makerbook/postgres';
+import { createTestProjector, type Projector } from '@makerbook/projector/testing';
 import { createListRoute, readEnvironment as readQuerySettings } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/redis/testing';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
+import { GRACE_SECONDS, PROTOCOL } from './chain/act-on-chain.js';
+import type { Chain } from './chain/keep-chain.js';
+import { consumePartition, type Holder } from './consume-partition.js';
 import type { StoreInMemory } from './hold-store.js';
 import type { Plan } from './plan-run.js';
 
+export const TOPICS: TopicNames = topicNames();
 export const CHAIN_ID = 8217;
 export const SERVICE_NAME = 'Simulated';
 const REDIS_PREFIX = 'mb:';
@@ -52,7 +46,7 @@ export interface World {
 export type Handle = (method: string, request: ApiRequest) => Promise<Reply>;
 
 /** How one process sees the outside. */
-function connect(life: Life, draw: number, world: World) {
+export function connect(life: Life, draw: number, world: World) {
   const { time, calm, plan, cache, log, redis } = world;
   const requests = new Requests(draw, life, time, calm, plan.hasFaults);
   const within =
@@ -159,7 +153,8 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
     wait: (ms, signal) => life.wait(ms, signal),
   });
   const onParked = ({ partition, offset, headers }: StoredRecord) => {
-    parked.add(`${partition} ${offset} ${headers['parked-maker']}`);
+    const maker = headers['parked-maker'];
+    parked.add(maker === undefined ? `${partition} ${offset}` : `${partition} ${offset} ${maker}`);
   };
   return Array.from({ length: plan.partitions }, (_, partition) => {
     const holder: Holder = { life, isStale: false, isStopping: false };
@@ -167,35 +162,4 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
     void consumePartition(holder, projector, parts).catch(onFatal);
     return holder;
   });
-}
-
-export function startWatcher(life: Life, draw: number, world: World): void {
-  const { time, plan, chain, store, calm, note, onFatal } = world;
-  const { log, requests } = connect(life, draw, world);
-  const seen: WatcherWorld = {
-    chain,
-    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
-    note,
-    onFatal,
-    onTakeOver: () => undefined,
-  };
-  const failure = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
-  runWatcher(
-    life,
-    drawFaults(draw, () => time.nowMs, calm, plan.hasFaults),
-    seen,
-    {
-      log,
-      loadOrders: (onOrders) =>
-        requests.send(
-          'open orders',
-          () => {
-            onOrders(store.openOrders());
-            return store.projected();
-          },
-          failure,
-          { isAway: store.isAway },
-        ),
-    },
-  );
 }

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { keptRunOf, readKeptRuns, runWithDefect } from '@makerbook/parts';
-import { defects, service } from './defects.js';
+import { defects } from './defects.js';
+import { findDefect, runWithDefect } from './find-defect.js';
+import { keptRunOf, readKeptRuns } from './keep-runs.js';
 import { type Plan, planRun } from './plan-run.js';
 import { runPlan } from './simulate-service.js';
 
@@ -11,21 +12,22 @@ async function traceOf(plan: Plan): Promise<string[]> {
 }
 
 test('what was answered, published and stored is what the log says and the chain allows, whatever comes between the steps', async () => {
-  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0 };
+  const sums = { accepted: 0, cancelled: 0, commits: 0, quarantines: 0, held: 0 };
   for (let seed = 1; seed <= 60; seed += 1) {
     const plan = planRun(seed);
     const { wrong, ...report } = await runPlan(plan);
     if (wrong.length > 0) throw new Error([...(await traceOf(plan)), ...wrong, `seed ${seed}`].join('\n'));
-    for (const what of ['accepted', 'cancelled', 'commits', 'quarantines'] as const) sums[what] += report[what];
+    for (const what of ['accepted', 'cancelled', 'commits', 'quarantines', 'held'] as const) sums[what] += report[what];
   }
   expect(sums.accepted).toBeGreaterThan(320);
   expect(sums.cancelled).toBeGreaterThan(120);
   expect(sums.commits).toBeGreaterThan(2_000);
   expect(sums.quarantines).toBeGreaterThan(12);
+  expect(sums.held).toBeGreaterThan(1_000);
 });
 
 /** Written by `npm run simulate:service -- --keep FOLDER` and `npm run simulate:service-defects -- --keep`. */
-const kept = readKeptRuns(service);
+const kept = readKeptRuns();
 
 test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {
   expect((await runPlan(plan)).wrong).toEqual([]);
@@ -38,8 +40,8 @@ test('the same plan does the same again', async () => {
   expect(await traceOf(plan)).toEqual(trace);
 });
 
+const seeds = Array.from({ length: 200 }, (_, index) => index + 1);
 test.each(defects)('a planted defect is found: $name', async (defect) => {
-  const run = kept.find(({ file }) => file === keptRunOf(defect));
-  expect(run).toBeDefined();
-  expect(run && (await runWithDefect(service, defect, run.plan))).toBeDefined();
+  const run = kept.find(({ file }) => file === keptRunOf(defect.name));
+  expect(run ? await runWithDefect(defect, run.plan) : await findDefect(defect, seeds)).toBeDefined();
 });

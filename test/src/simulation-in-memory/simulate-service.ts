@@ -1,15 +1,4 @@
-import {
-  Chain,
-  GRACE_SECONDS,
-  isUnfoldable,
-  judgeLog,
-  type MakersAtWork,
-  nameOf,
-  openMakers,
-  recordOf,
-  TOPICS,
-  unfoldableOf,
-} from '@makerbook/chain-watcher/testing';
+import { isUnfoldable } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { MakerDraft } from '@makerbook/domain';
@@ -17,20 +6,19 @@ import { isRefusal } from '@makerbook/http';
 import type { StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Chance, createChance, Draws, Life, replaceMethod, VirtualTime } from '@makerbook/parts';
-import {
-  type Holder,
-  judgeBook,
-  judgeFeeds,
-  judgeOrder,
-  judgeRows,
-  Replay,
-  type Tables,
-} from '@makerbook/projector/testing';
+import type { Tables } from '@makerbook/projector/testing';
 import { RedisInMemory } from '@makerbook/redis/testing';
+import { GRACE_SECONDS, type MakersAtWork, nameOf, openMakers, recordOf, unfoldableOf } from './chain/act-on-chain.js';
+import { Chain } from './chain/keep-chain.js';
+import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
-import { judgeAnswers } from './judge-answers.js';
+import { judgeAnswers } from './judge/judge-answers.js';
+import { judgeLog } from './judge/judge-log.js';
+import { judgeBook, judgeEnd, judgeFeeds, judgeOrder, judgeRows } from './judge/judge-rows.js';
+import { Replay } from './judge/replay-log.js';
 import type { Action, Kind, Plan } from './plan-run.js';
-import { type Handle, runIngress, runProjector, runQuery, startWatcher, type World } from './run-processes.js';
+import { type Handle, runIngress, runProjector, runQuery, TOPICS, type World } from './run-processes.js';
+import { startWatcher } from './run-watcher.js';
 import { hashOrder, MAKER_ADDRESSES, type Visit, Visits } from './visit-service.js';
 
 /** A build with a mistake, which is mended by the time that a maker is released: the draft to be released is due at 0. */
@@ -62,6 +50,8 @@ export interface RunReport {
   readonly cancelled: number;
   readonly quarantines: number;
   readonly blocks: number;
+  /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
+  readonly held: number;
 }
 
 const START_MS = 1_700_000_000_000;
@@ -112,6 +102,7 @@ class Run {
   #running: Process[] = [];
   #started = 0;
   readonly #quarantined = new Set<Address>();
+  #quietBlock = 0;
 
   constructor(plan: Plan, options: RunOptions) {
     this.#plan = plan;
@@ -154,6 +145,7 @@ class Run {
     for (const action of actions) this.time.after(action.atMs, () => this.#take(action));
     await this.time.wait(quietAtMs);
     this.#note(() => 'from now on nothing fails');
+    this.#quietBlock = this.#world.chain.head.header.number;
     const { calm, cache, store } = this.#world;
     calm.isCalm = true;
     cache.isAway = !this.#plan.hasCache;
@@ -169,7 +161,7 @@ class Run {
   }
 
   judge(): RunReport {
-    const { log, chain, parked } = this.#world;
+    const { log, chain } = this.#world;
     const { partitions: count } = this.#plan;
     const partitions = Array.from({ length: count }, (_, partition) => log.records(TOPICS.makerEvents, partition));
     const replays = partitions.map((records, partition) => new Replay(records, partition, GRACE_SECONDS));
@@ -189,8 +181,10 @@ class Run {
         markedAtMs: this.#world.store.markedAtMs,
       }),
     );
-    const judged = { chain, orders, partitions, isSteady: false, isInOrder: true };
-    wrong.push(...judgeLog({ ...judged, isSwept: this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0 }).wrong);
+    const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
+    const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
+    const verdict = judgeLog({ chain, orders, partitions, steadyTo, isSwept });
+    wrong.push(...verdict.wrong);
     const isAnswered =
       (kind: Visit['kind']) =>
       ({ kind: own, answer }: Visit) =>
@@ -203,8 +197,9 @@ class Run {
       requests: this.#visits.all.length,
       accepted: this.#visits.all.filter(isAnswered('POST')).length,
       cancelled: this.#visits.all.filter(isAnswered('DELETE')).length,
-      quarantines: parked.size,
+      quarantines: this.#quarantined.size,
       blocks: chain.head.header.number,
+      held: verdict.held,
     };
   }
 
@@ -220,7 +215,10 @@ class Run {
     const end = this.#world.log.end(TOPICS.makerEvents, partition);
     if (tables !== undefined && tables.projection.nextOffset < end)
       wrong.push(`the rows of ${partition} are at ${tables.projection.nextOffset}, not at ${end}`);
-    if (wrong.length === 0 && tables !== undefined) wrong.push(...judgeBook(tables, published));
+    if (wrong.length === 0 && tables !== undefined) wrong.push(...judgeBook(tables, published), ...judgeEnd(tables));
+    const parked = [...this.#world.parked].flatMap((place) => place.match(`^${partition} (.*)`)?.[1] ?? []);
+    const [are, must] = [parked, [...replay.parked]].map((places) => places.sort().join(', '));
+    if (are !== must) wrong.push(`parked is ${are}, and must be ${must}`);
     return wrong.map((what) => `partition ${partition}: ${what}`);
   }
 
@@ -286,6 +284,10 @@ class Run {
         return this.#quarantine(action);
       case 'suspend':
         return this.#suspend(action);
+      case 'garble':
+        return this.#garble(action);
+      case 'repeat':
+        return this.#repeat(action);
       case 'flush':
         return redis.flush();
       case 'crash':
@@ -358,6 +360,25 @@ class Run {
     this.time.after(forMs, () => this.#decide('MakerAdmitted', maker));
   }
 
+  #garble({ maker: index }: Extract<Action, { do: 'garble' }>): void {
+    const maker = MAKER_ADDRESSES[index] ?? MAKER_ADDRESSES[0];
+    const fact = { type: 'MakerAdmitted', maker, cause: { kind: 'operator', commandId: 'decision' } } as const;
+    const record = recordOf(TOPICS.makerEvents, this.#plan.partitions, fact);
+    this.#world.log.store([{ ...record, value: Buffer.from('{') }]);
+  }
+
+  #repeat({ draw }: Extract<Action, { do: 'repeat' }>): void {
+    const { log } = this.#world;
+    const chance = createChance(draw);
+    const partition = chance.below(this.#plan.partitions);
+    const asked = log.records(TOPICS.makerEvents, partition).filter((record) => {
+      const fact = decodeMakerEvent(record);
+      return 'cause' in fact && fact.cause.kind === 'request' && !isUnfoldable(fact);
+    });
+    const record = chance.pickAny(asked.slice(-3));
+    if (record !== undefined) log.store([record]);
+  }
+
   /** An order is in the log that the projector cannot fold. An operator releases its maker later. */
   #quarantine({ maker: index, forMs }: Extract<Action, { do: 'quarantine' }>): void {
     const maker = MAKER_ADDRESSES[index] ?? MAKER_ADDRESSES[0];
@@ -367,6 +388,12 @@ class Run {
     this.#world.log.store([recordOf(TOPICS.makerEvents, this.#plan.partitions, order)]);
     this.time.after(forMs, () => this.#decide('QuarantineLifted', maker));
   }
+}
+
+/** One watcher runs, is not harmed, and follows the blocks one by one. */
+function isSteady({ actions, watcher: { CATCH_UP_BLOCKS_MAX, STATE_BLOCKS_MAX } }: Plan): boolean {
+  const ofWatchers = actions.filter((action) => 'kind' in action && action.kind === 'watcher');
+  return ofWatchers.length === 1 && CATCH_UP_BLOCKS_MAX >= 100 && STATE_BLOCKS_MAX >= 50;
 }
 
 function lineOf(record: StoredRecord): string {

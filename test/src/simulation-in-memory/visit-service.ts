@@ -1,15 +1,9 @@
-import {
-  type HashOrder,
-  type MakersAtWork,
-  nameOf,
-  PROTOCOL,
-  type SignedOrder,
-} from '@makerbook/chain-watcher/testing';
 import { bytesToHex, createOrderHasher, createRequestHashers, hexToBytes, type Order } from '@makerbook/contracts-evm';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
 import { addressOfKey, signDigest } from '@makerbook/signatures';
+import { type HashOrder, type MakersAtWork, nameOf, PROTOCOL, type SignedOrder } from './chain/act-on-chain.js';
 import { MAKERS } from './plan-run.js';
 import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 
@@ -114,7 +108,6 @@ export class Visits {
     const body = orders.map((order) => {
       const number = this.#numberOf(order);
       const { making, taking, ...rest } = bodyOf(order, number);
-      order.isPosted = true;
       const amounts = {
         making: { token: making.token, amount: quantity(making.amount) },
         taking: { token: taking.token, amount: quantity(taking.amount) },

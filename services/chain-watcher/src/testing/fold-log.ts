@@ -66,22 +66,8 @@ export class PartitionFold {
     return this.quarantined.has(maker);
   }
 
-  /** Where in the log the quarantine of each maker begins that is in one. */
-  quarantinedFrom(): ReadonlyMap<Address, bigint> {
-    return new Map([...this.quarantined].map(([maker, [first]]) => [maker, first?.offset ?? 0n]));
-  }
-
   openOrders(): readonly OpenOrder[] {
     return [...this.makers.values()].flatMap(({ orders }) => [...orders.values()]);
-  }
-
-  /** The newest block at which anything was read that is still known of a maker; -1 where nothing is. */
-  newestRead(): number {
-    const blocks = [...this.makers.values()].flatMap(({ nonce, funding }) => [
-      nonce?.block ?? -1,
-      ...[...funding.values()].map(({ known }) => known?.block ?? -1),
-    ]);
-    return Math.max(-1, ...blocks);
   }
 
   private change(fact: MakerEvent, offset: bigint): readonly Transition[] {

@@ -1,16 +1,12 @@
-export { isUnfoldable } from './fold-log.js';
-export { drawFaults, type Faults } from './simulation/draw-faults.js';
-export { judgeLog, type Verdict } from './simulation/judge-log.js';
-export { Chain } from './simulation/keep-chain.js';
-export {
-  GRACE_SECONDS,
-  type HashOrder,
-  type MakersAtWork,
-  nameOf,
-  openMakers,
-  PROTOCOL,
-  recordOf,
-  type SignedOrder,
-  unfoldableOf,
-} from './simulation/place-orders.js';
-export { runWatcher, TOPICS, type WatcherWorld } from './simulation/run-watcher.js';
+export { pollBlocks } from '../blocks/poll-blocks.js';
+export { watchHead } from '../blocks/watch-head.js';
+export { Mutex } from '../mutex.js';
+export { ReadingBlocks } from '../observe/choose-block.js';
+export type { WorkSettings } from '../observe/holder-work.js';
+export { retrying } from '../retry.js';
+export { staysWatched } from '../watch/follow-book.js';
+export { FollowedLog } from '../watch/follow-log.js';
+export { Touched } from '../watch/match-logs.js';
+export { WatchedSet } from '../watch/watched-set.js';
+export { Work, type WorkParts } from '../work.js';
+export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';

@@ -78,34 +78,18 @@ export function storedRecord(fact: MakerEvent, place: { partition: number; offse
 }
 
 /** Facts about the makers, one after the other, as a log could hold them: repeats, late values, and blocks out of order. */
-export class FactSource {
+class FactSource {
   readonly #chance: Chance;
   readonly #makers: readonly Hex[];
   readonly #orders: number;
-  readonly #weights: Readonly<Record<Step, number>>;
   #seconds = startSeconds;
   #block = 100;
 
-  /**
-   * @param options the fewer orders each maker has, the more often one is submitted again after it was removed;
-   *   `hasUnfoldable`: some facts are such that no build folds them
-   */
-  constructor(
-    chance: Chance,
-    makers: readonly Hex[],
-    options: { readonly orders: number; readonly hasUnfoldable?: boolean },
-  ) {
+  /** @param orders of each maker: the fewer, the more often one is submitted again after it was removed */
+  constructor(chance: Chance, makers: readonly Hex[], orders: number) {
     this.#chance = chance;
     this.#makers = makers;
-    this.#orders = options.orders;
-    this.#weights = {
-      unfoldable: options.hasUnfoldable ? 1 : 0,
-      block: 8,
-      resigned: 1,
-      order: 20,
-      observed: 24,
-      operator: 4,
-    };
+    this.#orders = orders;
   }
 
   /** The block's time by which the facts are drawn. */
@@ -116,9 +100,7 @@ export class FactSource {
   next(): MakerEvent {
     const chance = this.#chance;
     const maker = chance.pickAny(this.#makers) ?? addressOf(1);
-    switch (chance.pickWeighted(this.#weights)) {
-      case 'unfoldable':
-        return unfoldable(maker);
+    switch (chance.pickWeighted({ block: 8, resigned: 1, order: 20, observed: 24, operator: 4 })) {
       case 'block':
         this.#seconds += chance.oneIn(6) ? 60 : chance.between(-4, 8);
         if (!chance.oneIn(10)) this.#block += 1;
@@ -168,8 +150,6 @@ export class FactSource {
   }
 }
 
-type Step = 'unfoldable' | 'block' | 'resigned' | 'order' | 'observed' | 'operator';
-
 /** So many facts, in the order of the log, with gaps in the place of control records. */
 export function drawStream(
   seed: number,
@@ -178,7 +158,7 @@ export function drawStream(
   size: { readonly facts: number; readonly orders: number },
 ): StoredRecord[] {
   const chance = createChance(seed);
-  const source = new FactSource(chance, makers, size);
+  const source = new FactSource(chance, makers, size.orders);
   let offset = 0n;
   return Array.from({ length: size.facts }, () => {
     const record = storedRecord(source.next(), { partition, offset }, source.seconds * 1000);

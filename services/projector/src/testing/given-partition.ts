@@ -10,7 +10,7 @@ import {
   testPartitions as partitions,
 } from './create-test-projector.js';
 import { makersOf, observedAt, orderOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
-import { RowsInMemory, type Tables } from './simulation/hold-rows.js';
+import { RowsInMemory, type Tables } from './hold-rows.js';
 
 const topics = topicNames();
 const cause = { kind: 'request' as const, requestId: 'request' };

@@ -1,7 +1,9 @@
+export { RowCommitter } from '../commit/commit-rows.js';
+export { DueMakers } from '../fold/due-makers.js';
+export { HeldMakers } from '../fold/hold-makers.js';
+export type { PartitionState } from '../fold/partition-state.js';
+export type { LoggedFact } from '../fold/read-facts.js';
 export type { Projector } from '../own/project-log.js';
 export { createTestProjector } from './create-test-projector.js';
 export { drawStream, makersOf, orderOf } from './generate-facts.js';
-export { type ConsumeParts, consumePartition, type Holder } from './simulation/consume-partition.js';
-export { type InFlight, noTables, RowsInMemory, type Tables } from './simulation/hold-rows.js';
-export { judgeBook, judgeFeeds, judgeOrder, judgeRows } from './simulation/judge-run.js';
-export { Replay } from './simulation/replay-log.js';
+export { type InFlight, mayBeForgotten, noTables, RowsInMemory, type Tables } from './hold-rows.js';

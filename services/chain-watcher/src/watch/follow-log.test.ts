@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import { encodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import type { ProjectedPartition } from '@makerbook/postgres';
+import { silentLogger } from '@makerbook/telemetry';
+import { FollowedLog } from './follow-log.js';
+import { WatchedSet } from './watched-set.js';
+
+const topics = topicNames();
+const maker: Address = `0x${'11'.repeat(20)}`;
+const other: Address = `0x${'12'.repeat(20)}`;
+const hashOf = (n: number): Hex => `0x${n.toString(16).padStart(64, '0')}`;
+
+function submittedOf(n: number, whose: Address): MakerEvent {
+  const terms = { salt: '0x1', nonce: '0x0', expiresAt: '0xffffffff', maker: whose, permittedTaker: maker } as const;
+  const amounts = { making: { token: other, amount: '0x1' }, taking: { token: maker, amount: '0x1' } } as const;
+  const cause = { kind: 'request', requestId: 'test' } as const;
+  const signature: Hex = `0x${'5'.repeat(130)}`;
+  const order = { ...terms, ...amounts };
+  return { type: 'OrderSubmitted', maker: whose, orderHash: hashOf(n), order, signature, acceptedAtMs: 0, cause };
+}
+
+async function openLog(facts: readonly MakerEvent[], start: Partial<ProjectedPartition>) {
+  const log = new LogInMemory({ partitions: 1 });
+  for (const fact of facts) {
+    const message = encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 });
+    log.store([{ topic: topics.makerEvents, partition: 0, ...message, key: maker }]);
+  }
+  const watched = new WatchedSet();
+  const onFatal = (error: Error) => {
+    throw error;
+  };
+  const parts = { log: log.connect(), topics, partitions: 1, watched, logger: silentLogger, nowMs: () => 0, onFatal };
+  const followed = new FollowedLog(parts);
+  const nextOffset = BigInt(facts.length);
+  await followed.start([
+    { partition: 0, nextOffset, block: undefined, newestRead: -1, quarantined: new Map(), ...start },
+  ]);
+  return { watched, followed };
+}
+
+test('what a maker in quarantine has posted is not in the snapshot: it is read from the log', async () => {
+  const facts = [submittedOf(1, maker), submittedOf(2, maker), submittedOf(3, other)];
+  const { watched } = await openLog(facts, { quarantined: new Map([[maker, 1n]]) });
+  expect([1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0)).toEqual([2]);
+});
+
+test('readings of the snapshot may be newer than its block: none goes back behind them', async () => {
+  const block = { number: 7, timestamp: 7 };
+  const { followed } = await openLog([], { block, newestRead: 9 });
+  expect(followed.newestRead()).toBe(9);
+});

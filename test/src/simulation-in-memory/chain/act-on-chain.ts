@@ -1,0 +1,216 @@
+import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
+import {
+  encodeMakerEvent,
+  type MakerFact,
+  type OrderSubmitted,
+  type QuarantineLifted,
+} from '@makerbook/contracts-events';
+import { eventTopics } from '@makerbook/contracts-evm';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
+import { type LogRecord, partitionOf } from '@makerbook/kafka';
+import type { Chance } from '@makerbook/parts';
+import type { Chain } from './keep-chain.js';
+
+/** Before their expiry orders leave the book. */
+export const GRACE_SECONDS = 4;
+export const PROTOCOL: Address = `0x${'ee'.repeat(20)}`;
+/** Its balances change with no log. */
+export const SILENT: Address = addressOf(0x23);
+export const TOKENS: readonly [Address, ...Address[]] = [addressOf(0x21), addressOf(0x22), SILENT];
+const SOMEBODY = addressOf(0x31);
+
+/** An order that was signed, and perhaps posted. */
+export interface SignedOrder {
+  readonly label: string;
+  readonly hash: Hex;
+  readonly maker: Address;
+  readonly token: Address;
+  readonly amount: bigint;
+  readonly nonce: bigint;
+  readonly expiresAt: number;
+  /** It was signed with a nonce that the chain did not hold yet. */
+  readonly wasAhead: boolean;
+}
+
+/** The makers with their orders, and what they do on the chain. */
+export interface MakersAtWork {
+  readonly orders: readonly SignedOrder[];
+  /** One more order. */
+  sign(chance: Chance, nowSeconds: number): SignedOrder;
+  /** Something that the next block does, in words; undefined where it would have reverted. */
+  act(chance: Chance): string | undefined;
+}
+
+/** Names an order by its terms; it is the `number`th. */
+export type HashOrder = (terms: Omit<SignedOrder, 'hash'>, number: number) => Hex;
+
+/** Makers with some balances and allowances in each token. */
+export function openMakers(
+  chain: Chain,
+  first: Chance,
+  makers: readonly [Address, ...Address[]],
+  hashOrder: HashOrder,
+): MakersAtWork {
+  const orders: SignedOrder[] = [];
+  for (const maker of makers) {
+    for (const token of TOKENS) {
+      chain.set(balanceOf(token, maker), BigInt(first.below(14)));
+      chain.set(allowance(token, maker, PROTOCOL), BigInt(first.below(30)));
+    }
+  }
+  return {
+    orders,
+    sign: (chance, nowSeconds) => {
+      const terms = drawTerms(chain, chance, makers, { number: orders.length, nowSeconds });
+      const order = { ...terms, hash: hashOrder(terms, orders.length) };
+      orders.push(order);
+      return order;
+    },
+    act: (chance) => {
+      const acts = actsOf(chain, chance, makers, orders);
+      return acts[chance.pickWeighted({ move: 12, approve: 6, fill: 9, cancel: 5, cancelAll: 1 })]();
+    },
+  };
+}
+
+function actsOf(
+  chain: Chain,
+  chance: Chance,
+  makers: readonly [Address, ...Address[]],
+  orders: readonly SignedOrder[],
+) {
+  const balance = (maker: Address, token: Address) => chain.value(balanceOf(token, maker));
+  const move = (maker: Address, token: Address) => chain.set(balanceOf(token, maker), BigInt(chance.below(14)));
+  /** Mostly a new one. */
+  const pickOrder = () => chance.pickAny(chance.oneIn(3) ? orders : orders.slice(-3));
+  return {
+    move: () => {
+      const maker = chance.pick(makers);
+      const token = chance.pick(TOKENS);
+      move(maker, token);
+      if (token === SILENT) return `${nameOf(maker)} has ${balance(maker, token)} of ${nameOf(token)}, silently`;
+      const other = chance.oneIn(3) ? chance.pick(makers) : SOMEBODY;
+      if (other !== SOMEBODY) move(other, token);
+      const [from, to] = chance.oneIn(2) ? [maker, other] : [other, maker];
+      const topic = chance.oneIn(5) && other === SOMEBODY ? 'deposit' : 'transfer';
+      if (topic === 'deposit') chain.emit(token, eventTopics.deposit, word(maker));
+      else chain.emit(token, eventTopics.transfer, word(from), word(to));
+      return `${topic}: ${nameOf(maker)} has ${balance(maker, token)} of ${nameOf(token)}, ${nameOf(other)} ${balance(other, token)}`;
+    },
+    approve: () => {
+      const maker = chance.pick(makers);
+      const token = chance.pick(TOKENS);
+      chain.set(allowance(token, maker, PROTOCOL), BigInt(chance.below(20)));
+      chain.emit(token, eventTopics.approval, word(maker), word(PROTOCOL));
+      return `${nameOf(maker)} allows ${chain.value(allowance(token, maker, PROTOCOL))} of ${nameOf(token)}`;
+    },
+    fill: () => {
+      const order = pickOrder();
+      if (order === undefined) return undefined;
+      const { maker, token, hash, amount, nonce } = order;
+      const filled = chain.value(filledOf(PROTOCOL, hash));
+      const part = chance.oneIn(2) ? amount - filled : 1n;
+      const allowed = chain.value(allowance(token, maker, PROTOCOL));
+      const isFillable =
+        chain.value(cancelledOf(PROTOCOL, hash)) === 0n && chain.value(nonceOf(PROTOCOL, maker)) === nonce;
+      if (!isFillable || part <= 0n || filled + part > amount) return undefined;
+      if (allowed < part || balance(maker, token) < part) return undefined;
+      chain.set(filledOf(PROTOCOL, hash), filled + part);
+      chain.set(allowance(token, maker, PROTOCOL), allowed - part);
+      chain.set(balanceOf(token, maker), balance(maker, token) - part);
+      if (token !== SILENT) chain.emit(token, eventTopics.transfer, word(maker), word(SOMEBODY));
+      chain.emit(PROTOCOL, eventTopics.orderFilled, word(maker), hash);
+      return `${order.label} is filled by ${part}, of ${nameOf(token)} remain ${balance(maker, token)}, allowed ${allowed - part}`;
+    },
+    cancel: () => {
+      const order = pickOrder();
+      if (order === undefined || chain.value(cancelledOf(PROTOCOL, order.hash)) !== 0n) return undefined;
+      chain.set(cancelledOf(PROTOCOL, order.hash), 1n);
+      chain.emit(PROTOCOL, eventTopics.orderCancelled, word(order.maker), order.hash);
+      return `${order.label} is cancelled`;
+    },
+    cancelAll: () => {
+      const maker = chance.pick(makers);
+      const nonce = chain.value(nonceOf(PROTOCOL, maker)) + 1n;
+      chain.set(nonceOf(PROTOCOL, maker), nonce);
+      chain.emit(PROTOCOL, eventTopics.allOrdersCancelled, word(maker));
+      return `${nameOf(maker)} has the nonce ${nonce}`;
+    },
+  };
+}
+
+function drawTerms(
+  chain: Chain,
+  chance: Chance,
+  makers: readonly [Address, ...Address[]],
+  { number, nowSeconds }: { readonly number: number; readonly nowSeconds: number },
+): Parameters<HashOrder>[0] {
+  const maker = chance.pick(makers);
+  const wasAhead = chance.oneIn(8);
+  return {
+    label: `order ${number} of ${nameOf(maker)}`,
+    maker,
+    token: chance.pick(TOKENS),
+    amount: BigInt(chance.between(1, 9)),
+    nonce: chain.value(nonceOf(PROTOCOL, maker)) + (wasAhead ? 1n : 0n),
+    wasAhead,
+    expiresAt: nowSeconds + (chance.oneIn(6) ? chance.between(8, 30) : 100_000),
+  };
+}
+
+/** The fact by which ingress accepts the order. */
+function submittedBy(order: SignedOrder, nowMs: number): OrderSubmitted {
+  const { maker, hash, token, amount, nonce, expiresAt } = order;
+  return {
+    type: 'OrderSubmitted',
+    maker,
+    orderHash: hash,
+    order: {
+      salt: '0x1',
+      nonce: quantity(nonce),
+      expiresAt: quantity(BigInt(expiresAt)),
+      making: { token, amount: quantity(amount) },
+      taking: { token: SOMEBODY, amount: '0x1' },
+      maker,
+      permittedTaker: `0x${'0'.repeat(40)}`,
+    },
+    signature: `0x${'5'.repeat(130)}`,
+    acceptedAtMs: nowMs,
+    cause: { kind: 'request', requestId: order.label },
+  };
+}
+
+/** An order that ingress should have refused: its maker cannot be folded. */
+export function unfoldableOf(maker: Address, number: number, nowMs: number): OrderSubmitted {
+  return submittedBy(
+    {
+      label: `what cannot be folded of ${nameOf(maker)}`,
+      hash: `0x${number.toString(16).padStart(64, 'f')}`,
+      maker,
+      token: TOKENS[0],
+      amount: 0n,
+      nonce: 0n,
+      expiresAt: Math.floor(nowMs / 1000) + 10,
+      wasAhead: false,
+    },
+    nowMs,
+  );
+}
+
+export function recordOf(topic: string, partitions: number, fact: MakerFact | QuarantineLifted): LogRecord {
+  const { key, value, headers } = encodeMakerEvent(fact, { id: 'request', source: '/ingress', timeMs: 0 });
+  return { topic, partition: partitionOf(fact.maker, partitions), key: key ?? '', value, headers };
+}
+
+/** The last byte is enough to tell them apart. */
+export function nameOf(address: Address): string {
+  return address.slice(-2);
+}
+
+function addressOf(byte: number): Address {
+  return `0x${byte.toString(16).padStart(2, '0').repeat(20)}`;
+}
+
+function word(address: Address): Hex {
+  return `0x${address.slice(2).padStart(64, '0')}`;
+}

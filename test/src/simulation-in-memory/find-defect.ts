@@ -1,0 +1,41 @@
+import { type Plan, planRun } from './plan-run.js';
+import { type RunOptions, runPlan } from './simulate-service.js';
+
+/** A mistake that the simulation must find: one rule is left out. */
+export interface Defect {
+  readonly name: string;
+  readonly options?: RunOptions;
+  /** Leaves the rule out. Returns what puts it in again. */
+  readonly plant: () => () => void;
+}
+
+/** Switches a part in memory to breaking one of its promises. */
+export function breakPromise<Part extends object>(part: Part, promise: keyof Part): Defect['plant'] {
+  return () => {
+    Object.assign(part, { [promise]: true });
+    return () => void Object.assign(part, { [promise]: false });
+  };
+}
+
+/** What is wrong with the run while the defect is planted; undefined where it finds nothing. */
+export async function runWithDefect({ plant, options }: Defect, plan: Plan): Promise<string | undefined> {
+  const takeOut = plant();
+  try {
+    return (await runPlan(plan, options)).wrong[0];
+  } finally {
+    takeOut();
+  }
+}
+
+/** The first seed that finds the defect; undefined where none does. */
+export async function findDefect(
+  defect: Defect,
+  seeds: Iterable<number>,
+): Promise<{ readonly plan: Plan; readonly wrong: string } | undefined> {
+  for (const seed of seeds) {
+    const plan = planRun(seed);
+    const wrong = await runWithDefect(defect, plan);
+    if (wrong !== undefined) return { plan, wrong };
+  }
+  return undefined;
+}

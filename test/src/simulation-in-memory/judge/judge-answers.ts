@@ -1,0 +1,265 @@
+import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { isRefusal } from '@makerbook/http';
+import { partitionOf, type StoredRecord } from '@makerbook/kafka';
+import type { MakersAtWork } from '../chain/act-on-chain.js';
+import type { Visit } from '../visit-service.js';
+import type { Replay } from './replay-log.js';
+
+export interface JudgeAnswersParts {
+  readonly visits: readonly Visit[];
+  readonly orders: MakersAtWork['orders'];
+  /** The log, by partition. */
+  readonly partitions: readonly (readonly StoredRecord[])[];
+  /** The plain fold of each. */
+  readonly replays: readonly Replay[];
+  readonly openOrdersMax: number;
+  /** Hashes whose cancellation Postgres was ever told of: a list does not wait for any other. */
+  readonly markedAtMs: ReadonlyMap<Hex, number>;
+}
+
+interface Told {
+  readonly offset: bigint;
+  readonly timeMs: number;
+  readonly fact: MakerEvent;
+}
+
+/** Where what was answered is not what the log holds. */
+export function judgeAnswers(parts: JudgeAnswersParts): string[] {
+  const judge = new AnswerJudge(parts);
+  return [...parts.visits.flatMap((visit) => judge.judge(visit)), ...judge.judgeLog(), ...judge.judgeLimits()];
+}
+
+class AnswerJudge {
+  readonly #parts: JudgeAnswersParts;
+  readonly #submitted = new Map<Hex, Told[]>();
+  readonly #cancelled = new Map<Hex, Told[]>();
+  readonly #labelOf: ReadonlyMap<Hex, string>;
+  readonly #accepted = new Map<Hex, number>();
+
+  constructor(parts: JudgeAnswersParts) {
+    this.#parts = parts;
+    this.#labelOf = new Map(parts.orders.map(({ hash, label }) => [hash, label]));
+    for (const record of parts.partitions.flat()) {
+      const fact = decodeMakerEvent(record);
+      if ('unreadable' in fact) continue;
+      if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') continue;
+      const told = fact.type === 'OrderSubmitted' ? this.#submitted : this.#cancelled;
+      const { offset, timestampMs: timeMs } = record;
+      told.set(fact.orderHash, [...(told.get(fact.orderHash) ?? []), { offset, timeMs, fact }]);
+    }
+  }
+
+  judge(visit: Visit): string[] {
+    const { kind, answer } = visit;
+    if (answer === undefined) return [];
+    const wrong =
+      kind === 'GET'
+        ? this.#judgeList(visit)
+        : kind === 'POST'
+          ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
+          : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+    return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
+  }
+
+  /** What nobody has sent, and what opened twice. */
+  judgeLog(): string[] {
+    const sent = (kind: Visit['kind']) =>
+      new Set(this.#parts.visits.flatMap((visit) => (visit.kind === kind ? visit.hashes : [])));
+    const [posted, cancelled] = [sent('POST'), sent('DELETE')];
+    const invented = [
+      ...[...this.#submitted.keys()].filter((hash) => this.#labelOf.has(hash) && !posted.has(hash)),
+      ...[...this.#cancelled.keys()].filter((hash) => !cancelled.has(hash)),
+    ].map((hash) => `${this.#name(hash)} is in the log, and nobody has sent it`);
+    const twice = [...this.#submitted.keys()].filter((hash) => this.#lives(hash).length > 1);
+    return [...invented, ...twice.map((hash) => `${this.#name(hash)} opened twice`)];
+  }
+
+  /**
+   * More open orders of a maker than it may have. Those of which no answer came may come late. An order whose cancellation
+   * has been sent takes no place, and neither does one that has expired, even where it expired while its own request waited.
+   */
+  judgeLimits(): string[] {
+    const confirmed = new Set(this.#accepted.keys());
+    return this.#parts.replays.flatMap(({ history }) => {
+      const open = new Map<string, Set<string>>();
+      return history.flatMap((line) => {
+        const [offset, happened, hash = '', , maker = ''] = line.split(' ');
+        const own = open.get(maker) ?? new Set();
+        open.set(maker, own);
+        if (happened === 'REMOVED') own.delete(hash);
+        if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
+        const [first] = this.#submitted.get(hash as Hex) ?? [];
+        const atMs = first?.timeMs ?? 0;
+        own.add(hash);
+        for (const each of own)
+          if (this.#isExpired(each as Hex, atMs, 10_000) || this.#isToGo(each as Hex, atMs)) own.delete(each);
+        return own.size <= this.#parts.openOrdersMax
+          ? []
+          : [`${this.#name(hash as Hex)} opened at ${offset} as one too many`];
+      });
+    });
+  }
+
+  #isCancelledFirst(hash: Hex): boolean {
+    const [[cancel], [submission]] = [this.#cancelled.get(hash) ?? [], this.#submitted.get(hash) ?? []];
+    return cancel !== undefined && submission !== undefined && cancel.offset < submission.offset;
+  }
+
+  /** Whether its cancellation was sent by then. */
+  #isToGo(hash: Hex, atMs: number): boolean {
+    return this.#parts.visits.some(
+      ({ kind, hashes, sentAtMs }) => kind === 'DELETE' && sentAtMs <= atMs && hashes.includes(hash),
+    );
+  }
+
+  #isExpired(hash: Hex, atMs: number, spareMs: number): boolean {
+    const order = this.#parts.orders.find((each) => each.hash === hash);
+    return order !== undefined && order.expiresAt * 1000 <= atMs + spareMs;
+  }
+
+  #judgePlaced({ maker, answer }: Visit, hash: Hex, index: number): string[] {
+    if (answer === undefined) return [];
+    const { reply, at } = answer;
+    const partition = this.#partitionOf(maker, hash);
+    const end = at[partition] ?? 0n;
+    const isBefore = ({ offset }: Told) => offset < end;
+    const submitted = (this.#submitted.get(hash) ?? []).filter(isBefore);
+    const cancelled = (this.#cancelled.get(hash) ?? []).filter(isBefore);
+    if (isRefusal(reply)) {
+      const isKnown = submitted.length > 0 || cancelled.length > 0;
+      if (reply.code !== 'duplicate' || reply['index' as never] !== index || isKnown) return [];
+      return [`${this.#name(hash)} is a duplicate, and is not in the log`];
+    }
+    const times = (this.#accepted.get(hash) ?? 0) + 1;
+    this.#accepted.set(hash, times);
+    if (submitted.length === 0) return [`${this.#name(hash)} was answered with 200, and is not in the log`];
+    if (times > 1) return [`${this.#name(hash)} was accepted twice`];
+    const isOpened = this.#openings(hash).length > 0;
+    return isOpened || this.#isCancelledFirst(hash)
+      ? []
+      : [`${this.#name(hash)} was answered with 200, and never opened`];
+  }
+
+  #judgeCancelled(visit: Visit, hash: Hex, index: number): string[] {
+    const { maker, answer, receivedAtMs } = visit;
+    if (answer === undefined || isRefusal(answer.reply)) return [];
+    const { status } = JSON.parse(String(answer.reply.body))[index];
+    const partition = this.#partitionOf(maker, hash);
+    const end = answer.at[partition] ?? 0n;
+    if (status === 'CANCELLED') {
+      const [first] = this.#cancelled.get(hash) ?? [];
+      if (first === undefined || first.offset >= end)
+        return [`${this.#name(hash)} is CANCELLED, and that is not in the log`];
+      if (this.#lives(hash).some((offset) => offset > first.offset))
+        return [`${this.#name(hash)} opened after it was CANCELLED`];
+      return this.#isOpenAtEnd(hash) ? [`${this.#name(hash)} is CANCELLED, and open in the end`] : [];
+    }
+    // Only an order that is posted anew may be open after that.
+    const later = new Set(
+      this.#parts.visits
+        .filter((other) => other.kind === 'POST' && other.receivedAtMs >= receivedAtMs)
+        .map(({ number }) => `visit ${number}`),
+    );
+    const isOld = ({ fact }: Told) => {
+      const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
+      return !later.has(cause?.requestId ?? '');
+    };
+    const [opening] = this.#lives(hash);
+    const told = (this.#submitted.get(hash) ?? []).find(({ offset }) => offset === opening);
+    if (told === undefined || !isOld(told)) return [];
+    const removal = this.#removals(hash)[0];
+    return removal !== undefined && removal < end
+      ? []
+      : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
+  }
+
+  /** The list is that of a position, and of one behind every write that was answered to the maker before. */
+  #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
+    if (answer === undefined || isRefusal(answer.reply)) return [];
+    const { reply, at, atMs } = answer;
+    const partition = partitionOf(maker, this.#parts.partitions.length);
+    const rows = this.#parts.replays[partition]?.rows;
+    const from = reply.headers?.['X-Read-Lag'] === undefined ? this.#behindWrites(maker, sentAtMs) : 0n;
+    const is = String(reply.body);
+    for (let offset = from; offset <= (at[partition] ?? 0n); offset += 1n) {
+      const expected = rows?.get(offset)?.makers.get(maker);
+      const nowSeconds = Math.floor(atMs / 1000);
+      for (let seconds = nowSeconds - 20; seconds <= nowSeconds; seconds += 1) {
+        if (is === listOf(expected, seconds)) return [];
+      }
+    }
+    return [`the list is\n    ${is}, and at ${from} is\n    ${listOf(rows?.get(from)?.makers.get(maker), 0)}`];
+  }
+
+  /** The position behind the facts of the maker that had been answered with 200 by then. */
+  #behindWrites(maker: Address, atMs: number): bigint {
+    const answered = this.#parts.visits.filter(
+      ({ kind, maker: whose, answer }) =>
+        kind !== 'GET' && whose === maker && answer !== undefined && answer.atMs <= atMs && !isRefusal(answer.reply),
+    );
+    const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
+    const isWritten = ({ fact }: Told) => {
+      const { cause } = fact as { readonly cause?: { readonly requestId?: string } };
+      return 'maker' in fact && fact.maker === maker && numbers.has(cause?.requestId ?? '');
+    };
+    const placed = [...this.#submitted.values()].flatMap((told) => told.filter(isWritten).slice(0, 1));
+    // A cancellation that repeats another, or comes after the order's end, changes nothing. One that Postgres has not marked by
+    // then, because it did not answer, is not counted.
+    const ended = [...this.#cancelled].flatMap(([hash, told]) => {
+      const markedAtMs = this.#parts.markedAtMs.get(hash);
+      if (!told.some(isWritten) || markedAtMs === undefined || markedAtMs > atMs) return [];
+      const [first] = [...told.map(({ offset }) => offset), ...this.#removals(hash)].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
+      return first ?? [];
+    });
+    return [...placed.map(({ offset }) => offset), ...ended].reduce((to, at) => (at >= to ? at + 1n : to), 0n);
+  }
+
+  #openings(hash: Hex): bigint[] {
+    return this.#linesOf(hash, 'OPENED');
+  }
+
+  /** Where it opened and was open then: one that was cancelled before is gone at once. */
+  #lives(hash: Hex): bigint[] {
+    const removals = this.#removals(hash);
+    return this.#openings(hash).filter((offset) => !removals.includes(offset));
+  }
+
+  #removals(hash: Hex): bigint[] {
+    return this.#linesOf(hash, 'REMOVED');
+  }
+
+  #isOpenAtEnd(hash: Hex): boolean {
+    return this.#openings(hash).length > this.#removals(hash).length;
+  }
+
+  #linesOf(hash: Hex, happened: string): bigint[] {
+    return this.#parts.replays.flatMap(({ history }) =>
+      history.filter((line) => line.includes(` ${happened} ${hash} `)).map((line) => BigInt(line.split(' ')[0] ?? 0)),
+    );
+  }
+
+  #partitionOf(maker: Address, hash: Hex): number {
+    const order = this.#parts.orders.find((each) => each.hash === hash);
+    return partitionOf(order?.maker ?? maker, this.#parts.partitions.length);
+  }
+
+  #name(hash: Hex): string {
+    return this.#labelOf.get(hash) ?? hash;
+  }
+}
+
+/** The body of a list, of a maker as a replay describes it. */
+function listOf(described: string | undefined, nowSeconds: number): string {
+  if (described === undefined) return '[]';
+  const orders = JSON.parse(described)[4] as [string, [string, number, number], unknown, [string, string | null]][];
+  const records = orders
+    .filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds)
+    .map(
+      ([start, , , [status, reason]]) =>
+        `${start},"status":"${status}${reason === null ? '"}' : `","reason":"${reason}"}`}`,
+    );
+  return `[${records.join(',')}]`;
+}

@@ -1,0 +1,166 @@
+import { isUnfoldable, PartitionFold } from '@makerbook/chain-watcher/testing';
+import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import type { RemovalReason, Transition } from '@makerbook/domain';
+import type { StoredRecord } from '@makerbook/kafka';
+import { GRACE_SECONDS, SILENT, type SignedOrder } from '../chain/act-on-chain.js';
+import type { Chain } from '../chain/keep-chain.js';
+import { mayEndBy, stateAt, stateOf, whyNotActive } from './judge-order.js';
+
+export interface JudgeOptions {
+  readonly chain: Chain;
+  readonly orders: readonly SignedOrder[];
+  readonly partitions: readonly (readonly StoredRecord[])[];
+  /** Up to this block one watcher followed them one by one: then every state is right after each of them. */
+  readonly steadyTo: number;
+  /** What changes silently is known at the end. */
+  readonly isSwept: boolean;
+}
+
+export interface Verdict {
+  readonly wrong: readonly string[];
+  /** How often an order became ACTIVE, or was so when a block was processed, and it was right. */
+  readonly held: number;
+}
+
+/**
+ * Folds the whole log, as the projector does, and compares all that follows on the way with the chain, by whichever watcher. At
+ * the end, when nothing has happened for long, every order must be what the chain says.
+ */
+export function judgeLog(options: JudgeOptions): Verdict {
+  const tally = { held: 0 };
+  const wrong = options.partitions.flatMap((records) => {
+    const partition = new JudgedPartition(options, tally);
+    for (const record of records) partition.take(record);
+    return partition.end();
+  });
+  return { wrong, ...tally };
+}
+
+class JudgedPartition {
+  private readonly options: JudgeOptions;
+  private readonly tally: { held: number };
+  private readonly signed: ReadonlyMap<Hex, SignedOrder>;
+  private readonly fold: PartitionFold;
+  private readonly wrong: string[] = [];
+  private readonly posted = new Set<Hex>();
+  private readonly deleted = new Set<Hex>();
+  private readonly removed = new Map<Hex, RemovalReason>();
+  /** The newest block that each maker was read at: it may be ahead of the blocks that are processed. */
+  private readonly readAt = new Map<Address, number>();
+  /** Makers whom an operator has suspended or removed. */
+  private readonly barred = new Set<Address>();
+  /** ACTIVE orders in the book, and by which fact. */
+  private readonly active = new Map<Hex, bigint>();
+
+  constructor(options: JudgeOptions, tally: JudgedPartition['tally']) {
+    this.options = options;
+    this.tally = tally;
+    this.fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS });
+    this.signed = new Map(options.orders.map((order) => [order.hash, order]));
+  }
+
+  take(record: StoredRecord): void {
+    const fact = decodeMakerEvent(record);
+    if ('unreadable' in fact) return;
+    if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);
+    if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
+    if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
+    if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
+    const { block: before } = this.fold.clock;
+    if (fact.type === 'MakerObserved' && fact.block.number < before) {
+      this.wrong.push(`the reading at ${record.offset} of block ${fact.block.number} comes after block ${before}`);
+    }
+    if (fact.type === 'MakerObserved') {
+      this.readAt.set(fact.maker, Math.max(fact.block.number, this.readAt.get(fact.maker) ?? 0));
+    }
+    for (const transition of this.fold.apply(fact, record.offset)) this.note(transition, fact);
+    if ('maker' in fact) this.judgeBook(fact.maker, record.offset);
+    if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, record.offset);
+  }
+
+  end(): readonly string[] {
+    const { chain } = this.options;
+    for (const hash of this.posted) {
+      const signed = this.signedBy(hash);
+      const known = this.fold.find(hash);
+      const reason = this.removed.get(hash);
+      const says = known === undefined ? (reason ?? 'nothing') : stateOf(known.order);
+      const expected = this.deleted.has(hash) ? 'deleted' : stateAt(signed, chain.head);
+      const isRightlyGone = reason === 'CANCELLED' ? this.deleted.has(hash) : mayEndBy(signed, reason, chain);
+      const isUnknown = signed.token === SILENT && !this.options.isSwept && !['deleted', 'gone'].includes(expected);
+      if (known === undefined ? !isRightlyGone : says !== expected && !isUnknown) {
+        this.report(hash, `ends as ${says}, but is ${expected}`);
+      }
+      const isDue = known !== undefined && signed.expiresAt - GRACE_SECONDS > this.fold.clock.seconds;
+      if (isDue && !known.order.inBook) this.report(hash, 'is not in the book in the end');
+    }
+    const last = this.fold.clock.block;
+    const head = chain.head.header.number;
+    if (last !== head) this.wrong.push(`the last block is ${last}, not ${head}`);
+    return this.wrong;
+  }
+
+  private note(transition: Transition, fact: MakerEvent): void {
+    if (!('order' in transition)) return;
+    const { orderHash, state } = transition.order;
+    this.active.delete(orderHash);
+    if (transition.kind === 'OrderRemoved') this.removed.set(orderHash, transition.reason);
+    if (transition.kind === 'OrderRemoved' || transition.kind === 'OrderWithheld') return;
+    if (state.status !== 'ACTIVE' || !transition.order.inBook) return;
+    this.active.set(orderHash, transition.offset);
+    const block = Math.max(0, this.fold.clock.block);
+    const why = this.whyNot(orderHash, block, 'block' in fact ? fact.block.number : 0);
+    if (why !== undefined) {
+      this.report(orderHash, `became ACTIVE (${transition.offset}) with block ${block} processed, but ${why}`);
+    }
+  }
+
+  /** No order is in the book of a maker who is suspended or removed by the log. */
+  private judgeBook(maker: Address, offset: bigint): void {
+    if (!this.barred.has(maker)) return;
+    for (const { orderHash, order, inBook } of this.fold.openOrders()) {
+      if (inBook && order.maker === maker)
+        this.report(orderHash, `is in the book at ${offset}, and its maker may not trade`);
+    }
+  }
+
+  /** What is ACTIVE by now is right for this block. */
+  private endBlock(number: number, offset: bigint): void {
+    for (const [hash, since] of this.active) {
+      const why = this.whyNot(hash, number);
+      if (why === undefined) continue;
+      this.report(hash, `was ACTIVE (${since}) with block ${number} processed (${offset}), but ${why}`);
+    }
+    if (number > this.options.steadyTo) return;
+    for (const order of this.fold.openOrders()) {
+      const signed = this.signedBy(order.orderHash);
+      if (order.state.status === 'VALIDATING' || signed.token === SILENT) continue;
+      if (this.fold.isQuarantined(signed.maker)) continue;
+      const block = Math.max(number, this.readAt.get(signed.maker) ?? 0);
+      const expected = stateAt(signed, this.options.chain.at(block));
+      if (stateOf(order) === expected) continue;
+      this.report(order.orderHash, `is ${stateOf(order)} after block ${number} (${offset}), but ${expected}`);
+    }
+  }
+
+  private whyNot(hash: Hex, block: number, readBlock?: number): string | undefined {
+    const known = this.fold.find(hash);
+    if (known === undefined) return 'it is gone';
+    const { chain } = this.options;
+    const given = { chain, block, ...(readBlock === undefined ? {} : { readBlock }) };
+    const why = whyNotActive(this.signedBy(hash), known, given);
+    if (why === undefined) this.tally.held += 1;
+    return why;
+  }
+
+  private report(hash: Hex, text: string): void {
+    this.wrong.push(`${this.signedBy(hash).label} ${text}`);
+  }
+
+  private signedBy(hash: Hex): SignedOrder {
+    const signed = this.signed.get(hash);
+    if (signed === undefined) throw new Error(`nobody has signed ${hash}`);
+    return signed;
+  }
+}

@@ -1,0 +1,298 @@
+import {
+  type BookRecord,
+  bookClockKey,
+  decodeMakerEvent,
+  type MakerEvent,
+  type MakerFact,
+  type OrderSubmitted,
+} from '@makerbook/contracts-events';
+import type { Hex } from '@makerbook/contracts-primitives';
+import {
+  advanceLog,
+  bookEntryOf,
+  expirySeconds,
+  hashKeyText,
+  type LogClock,
+  MakerDraft,
+  makerViewOf,
+  type OpenOrder,
+  recordStart,
+  rememberHashes,
+  routableUntilSeconds,
+  snapshotOf,
+  startOfLog,
+  type Transition,
+  unknownMaker,
+} from '@makerbook/domain';
+import type { StoredRecord } from '@makerbook/kafka';
+import type { HashRow } from '@makerbook/postgres';
+
+/** A message that the feeds must hold, and what for. */
+export interface ExpectedMessage {
+  readonly offset: bigint;
+  readonly id: string;
+  readonly key: string;
+  /** Of a tombstone why the order left. */
+  readonly content: string;
+  readonly maker: Hex | undefined;
+}
+
+/** What the rows must be when all facts before an offset are folded. */
+export interface ExpectedRows {
+  readonly makers: ReadonlyMap<Hex, string>;
+  readonly history: number;
+  /** By hash and maker: also those that may be forgotten. */
+  readonly hashes: ReadonlyMap<string, HashRow>;
+  readonly clock: LogClock;
+  /** When the last fact was appended. */
+  readonly clockMs: number;
+}
+
+interface Replayed {
+  draft: MakerDraft;
+  quarantine: { readonly offset: bigint; readonly clock: LogClock; readonly reason: string } | undefined;
+}
+
+/** The whole log, folded by `shared/domain`, one fact after the other, with nothing in between: what has to come of it. */
+export class Replay {
+  readonly messages: ExpectedMessage[] = [];
+  /** By offset: the rows when all before it is folded. */
+  readonly rows = new Map<bigint, ExpectedRows>();
+  readonly history: string[] = [];
+  readonly parked = new Set<string>();
+  readonly #facts: { readonly offset: bigint; readonly fact: MakerEvent }[] = [];
+  readonly #hashes = rememberHashes();
+  readonly #makers = new Map<Hex, Replayed>();
+  #rowsOf: ReadonlyMap<Hex, string> = new Map();
+  readonly #touched = new Set<Hex>();
+  #hashRows: ReadonlyMap<string, HashRow> = new Map();
+  #clock = startOfLog;
+  #clockMs = 0;
+  readonly #partition: number;
+  readonly #rules: { readonly routingGraceSeconds: number };
+  /** Of the fact at hand. */
+  #index = 0;
+  #offset = 0n;
+
+  constructor(records: readonly StoredRecord[], partition: number, routingGraceSeconds: number) {
+    this.#partition = partition;
+    this.#rules = { routingGraceSeconds };
+    let next = 0n;
+    for (const record of records) {
+      this.#mark(next, record.offset);
+      next = record.offset + 1n;
+      const fact = decodeMakerEvent(record);
+      if ('unreadable' in fact) {
+        this.parked.add(`${record.offset}`);
+        continue;
+      }
+      this.#offset = record.offset;
+      this.#index = 0;
+      this.#facts.push({ offset: record.offset, fact });
+      this.#fold(fact);
+      this.#clockMs = record.timestampMs;
+      const rowsOf = new Map(this.#rowsOf);
+      for (const maker of this.#touched) rowsOf.set(maker, this.#describe(this.#makerOf(maker)));
+      this.#rowsOf = rowsOf;
+      this.#touched.clear();
+    }
+    this.#mark(next, next);
+  }
+
+  #mark(from: bigint, to: bigint): void {
+    const rows = {
+      makers: this.#rowsOf,
+      history: this.history.length,
+      hashes: this.#hashRows,
+      clock: this.#clock,
+      clockMs: this.#clockMs,
+    };
+    for (let offset = from; offset <= to; offset += 1n) this.rows.set(offset, rows);
+  }
+
+  #fold(fact: MakerEvent): void {
+    if (fact.type === 'ServiceModeSet') {
+      const { mode } = fact;
+      return this.#add('service', JSON.stringify({ mode, position: this.#position() }), undefined);
+    }
+    if (fact.type === 'WatcherResigned') return;
+    if (fact.type !== 'BlockProcessed') this.#touched.add(fact.maker);
+    if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
+    if (fact.type !== 'BlockProcessed') {
+      const one = this.#makerOf(fact.maker);
+      this.#change(one, fact);
+      if (one.quarantine !== undefined && fact.type === 'OrderSubmitted') this.#skip(fact);
+      return;
+    }
+    const before = this.#clock;
+    const clock = advanceLog(before, fact);
+    if (clock.block > before.block) {
+      for (const maker of [...this.#makers.keys()].sort()) {
+        const one = this.#makerOf(maker);
+        if (one.draft.dueAtSeconds > clock.seconds) continue;
+        this.#touched.add(maker);
+        if (one.quarantine === undefined) this.#take(one, one.draft.advance(clock, this.#offset));
+      }
+      const position = { partition: this.#partition, offset: String(this.#offset + 1n) };
+      this.#publish(bookClockKey(this.#partition), { type: 'BookClock', block: fact.block, position }, undefined);
+    }
+    this.#clock = clock;
+  }
+
+  #change(one: Replayed, fact: MakerFact): void {
+    if (one.quarantine !== undefined) return;
+    try {
+      this.#take(one, one.draft.apply(fact, { offset: this.#offset, clock: this.#clock }));
+    } catch (error) {
+      one.quarantine = { offset: this.#offset, clock: this.#clock, reason: (error as Error).message };
+      this.parked.add(`${this.#offset} ${fact.maker}`);
+      const inBook = [...one.draft.orders.values()].filter((order) => order.inBook);
+      this.#put(one, (order) => ({ ...order, inBook: false }), Number.POSITIVE_INFINITY);
+      for (const order of inBook) {
+        this.#take(one, [{ kind: 'OrderWithheld', order, reason: 'QUARANTINED', offset: this.#offset }]);
+      }
+    }
+  }
+
+  #lift(maker: Hex): void {
+    const one = this.#makerOf(maker);
+    const { quarantine } = one;
+    if (quarantine === undefined) return;
+    const before = snapshotOf(one.draft);
+    // What is known of hashes is kept only where all of it can be folded.
+    const hashes = rememberHashes(this.#hashes);
+    const draft = new MakerDraft({ ...before, dueAtSeconds: 0 }, { ...this.#rules, ...hashes });
+    const happened: Transition[] = [];
+    let { clock } = quarantine;
+    try {
+      for (const { offset, fact } of this.#facts) {
+        if (offset < quarantine.offset || offset >= this.#offset) continue;
+        const isBlock = fact.type === 'BlockProcessed';
+        if (isBlock) clock = advanceLog(clock, fact);
+        else if (!('maker' in fact) || fact.type === 'QuarantineLifted' || fact.maker !== maker) continue;
+        const transitions = isBlock ? draft.advance(clock, offset) : draft.apply(fact, { offset, clock });
+        hashes.note(transitions);
+        happened.push(...transitions);
+      }
+    } catch {
+      this.parked.add(`${this.#offset} ${maker}`);
+      return;
+    }
+    one.quarantine = undefined;
+    one.draft = draft;
+    for (const transition of happened) this.#happen(transition, maker);
+    const { admission, limits, nonce } = one.draft;
+    const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
+    this.#put(
+      one,
+      (order) => ({ ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) }),
+      0,
+    );
+    if (happened.some(({ kind }) => kind === 'MakerChanged')) {
+      this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, offset: this.#offset }]);
+    }
+    this.#take(one, one.draft.release(this.#offset));
+  }
+
+  #take(one: Replayed, transitions: readonly Transition[]): void {
+    const { maker } = one.draft;
+    for (const transition of transitions) {
+      this.#happen(transition, maker);
+      if (transition.kind === 'MakerChanged') {
+        const { type: _, ...view } = makerViewOf({ ...transition, maker }, this.#position());
+        this.#add(maker, JSON.stringify(view), maker);
+      }
+      if (transition.kind === 'OrderWithheld') this.#withdraw(transition.order.orderHash, transition.reason, maker);
+      if (transition.kind === 'OrderRemoved' && transition.order.inBook) {
+        this.#withdraw(transition.order.orderHash, transition.reason, maker);
+      }
+      if ((transition.kind === 'OrderOpened' || transition.kind === 'OrderChanged') && transition.order.inBook) {
+        const causes = transition.kind === 'OrderOpened' ? (['SUBMITTED'] as const) : transition.causes;
+        const entry = bookEntryOf(transition.order, transition.funding, causes, this.#position(), this.#rules);
+        this.#publish(entry.orderHash, entry, maker);
+      }
+    }
+  }
+
+  #happen(transition: Transition, maker: Hex): void {
+    this.#hashes.note([transition]);
+    if (transition.kind === 'HashCancelled') {
+      const { orderHash, expiresAtSeconds } = transition;
+      this.#remember({ maker, orderHash, state: 'CANCELLED', salt: null, nonce: null, expiresAtSeconds });
+    }
+    if (transition.kind === 'OrderOpened') {
+      const { orderHash, order } = transition.order;
+      const expiresAtSeconds = expirySeconds(transition.order);
+      this.#remember({ maker, orderHash, state: 'ACCEPTED', salt: null, nonce: String(order.nonce), expiresAtSeconds });
+    }
+    if (!('order' in transition) || transition.kind === 'OrderObserved') return;
+    const { kind, order, offset } = transition;
+    this.history.push(`${offset} ${kind.slice(5).toUpperCase()} ${order.orderHash} ${order.remaining} ${maker}`);
+  }
+
+  /** An order of a maker in quarantine waits in the log. */
+  #skip({ maker, orderHash, order }: OrderSubmitted): void {
+    if (this.#hashRows.has(hashKeyText({ orderHash, maker }))) return;
+    const known = { nonce: String(BigInt(order.nonce)), expiresAtSeconds: Number(order.expiresAt) };
+    this.#remember({ maker, orderHash, state: 'UNFOLDED', salt: order.salt, ...known });
+  }
+
+  #remember(row: HashRow): void {
+    this.#hashRows = new Map(this.#hashRows).set(hashKeyText(row), row);
+  }
+
+  #publish(key: string, { type: _, ...record }: BookRecord, maker: Hex | undefined): void {
+    this.#add(key, JSON.stringify(record), maker);
+  }
+
+  #withdraw(orderHash: Hex, removal: string, maker: Hex): void {
+    this.#add(orderHash, removal, maker);
+  }
+
+  #add(key: string, content: string, maker: Hex | undefined): void {
+    const id = `${this.#partition}:${this.#offset}:${this.#index}`;
+    this.messages.push({ offset: this.#offset, id, key, content, maker });
+    this.#index += 1;
+  }
+
+  #position() {
+    return { partition: this.#partition, offset: String(this.#offset) };
+  }
+
+  #makerOf(maker: Hex): Replayed {
+    const known = this.#makers.get(maker);
+    if (known !== undefined) return known;
+    const one: Replayed = {
+      draft: new MakerDraft(unknownMaker(maker), { ...this.#rules, ...this.#hashes }),
+      quarantine: undefined,
+    };
+    this.#makers.set(maker, one);
+    return one;
+  }
+
+  #put(one: Replayed, change: (order: OpenOrder) => OpenOrder, dueAtSeconds: number): void {
+    const orders = new Map([...one.draft.orders].map(([orderHash, order]) => [orderHash, change(order)]));
+    one.draft = new MakerDraft({ ...snapshotOf(one.draft), orders, dueAtSeconds }, { ...this.#rules, ...this.#hashes });
+  }
+
+  #describe({ draft, quarantine }: Replayed): string {
+    const { admission, limits, nonce, dueAtSeconds, listVersion, funding, orders } = draft;
+    return JSON.stringify([
+      [admission, limits, nonce === undefined ? null : [String(nonce.value), nonce.block]],
+      Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
+      quarantine === undefined ? null : [String(quarantine.offset), quarantine.reason, quarantine.clock],
+      [...funding]
+        .map(([token, { known, openOrders }]) => {
+          return [token, openOrders, known && [String(known.balance), String(known.allowance), known.block]];
+        })
+        .sort(),
+      [...orders.values()].map((order) => [
+        recordStart(order),
+        [String(order.acceptedOffset), order.acceptedAtMs, expirySeconds(order)],
+        [String(order.remaining), order.isObserved, order.inBook],
+        [order.state.status, order.state.status === 'INACTIVE' ? order.state.reason : null],
+      ]),
+      [String(listVersion), orders.size],
+    ]);
+  }
+}

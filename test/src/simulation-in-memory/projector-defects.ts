@@ -1,0 +1,137 @@
+import { MakerDraft } from '@makerbook/domain';
+import { LogInMemory } from '@makerbook/kafka/testing';
+import { replaceMethod } from '@makerbook/parts';
+import { DueMakers, HeldMakers, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
+import { breakPromise, type Defect } from './find-defect.js';
+import type { RunOptions } from './simulate-service.js';
+
+const nothing = () => () => undefined;
+
+/** Leaves a rule out of every partition that is taken. */
+function inState(
+  change: (state: { -readonly [Key in keyof PartitionState]: PartitionState[Key] }) => void,
+): RunOptions {
+  return {
+    onTaken: ({ owned }, partition) => {
+      const taken = owned.get(partition)?.taken;
+      if (taken !== undefined) change(taken.state);
+    },
+  };
+}
+
+export const projectorDefects: readonly Defect[] = [
+  { name: 'what the feeds hold is published again after a crash', plant: breakPromise(LogInMemory, 'hidesFeedEnd') },
+  {
+    name: 'rows that are behind the feeds are skipped',
+    options: inState((state) => {
+      const { published } = state.rules;
+      if (published !== undefined && published.offset >= state.nextOffset) {
+        state.nextOffset = published.offset + 1n;
+      }
+    }),
+    plant: nothing,
+  },
+  { name: 'rows are committed before the feeds are published', plant: breakPromise(LogInMemory, 'answersTooEarly') },
+  { name: 'a batch is published in parts', plant: breakPromise(LogInMemory, 'splitsTransactions') },
+  {
+    name: 'a released maker is not replayed',
+    options: inState((state) => {
+      const get = state.quarantined.get.bind(state.quarantined);
+      state.quarantined.get = (maker) => {
+        const quarantine = get(maker);
+        return quarantine && { ...quarantine, offset: state.nextOffset };
+      };
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'a maker in quarantine is folded',
+    options: inState(({ quarantined }) => {
+      quarantined.has = () => false;
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'orders of a suspended maker stay in the book',
+    plant: () =>
+      replaceMethod(
+        MakerDraft.prototype,
+        'withhold',
+        (withhold) =>
+          function (this: MakerDraft, order, reason) {
+            return reason === 'SUSPENDED' ? order : withhold.call(this, order, reason);
+          },
+      ),
+  },
+  {
+    name: 'a quarantine is forgotten where the partition is taken again',
+    options: inState(({ quarantined }) => quarantined.clear()),
+    plant: nothing,
+  },
+  {
+    name: 'the fact that a maker was quarantined for is not parked',
+    options: inState(({ toPark }) => {
+      toPark.push = () => 0;
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'the clock of a block is published before its orders',
+    plant: breakPromise(LogInMemory, 'publishesClocksFirst'),
+  },
+  {
+    name: 'of a block nothing counts as published',
+    options: inState(({ rules }) => {
+      const { published } = rules;
+      if (published?.maker !== undefined) Object.assign(published, { maker: `0x${'00'.repeat(20)}` });
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'of a block all counts as published',
+    options: inState(({ rules }) => {
+      if (rules.published !== undefined) Object.assign(rules.published, { maker: undefined });
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'makers that are due by their rows are not known',
+    options: inState((state) => {
+      state.due = new DueMakers([]);
+    }),
+    plant: nothing,
+  },
+  {
+    name: 'a maker whose changes are not committed is dropped from memory',
+    plant: () =>
+      replaceMethod(
+        HeldMakers.prototype,
+        'evict',
+        (evict) =>
+          function (this: HeldMakers) {
+            return evict.call(this, () => false);
+          },
+      ),
+  },
+  {
+    name: 'a hash is not looked for in what is not committed',
+    plant: () =>
+      replaceMethod(
+        RowCommitter.prototype,
+        'uncommitted',
+        (uncommitted) =>
+          function (this: RowCommitter) {
+            const changes = uncommitted.call(this);
+            return changes.map((one) => Object.assign(Object.create(one), { hashes: new Map() }));
+          },
+      ),
+  },
+  {
+    name: 'rows are believed that this owner has not written',
+    plant: () => replaceMethod(RowCommitter.prototype, 'readRows', () => (read) => read()),
+  },
+  {
+    name: 'the commit does not ask for the position',
+    plant: breakPromise(RowsInMemory, 'ignoresPositions'),
+  },
+];

@@ -1,0 +1,71 @@
+import { pollBlocks, retrying, Work, watchHead } from '@makerbook/chain-watcher/testing';
+import type { Life } from '@makerbook/parts';
+import { PostgresUnavailable } from '@makerbook/postgres';
+import { silentLogger } from '@makerbook/telemetry';
+import { PROTOCOL } from './chain/act-on-chain.js';
+import { answerNode } from './chain/answer-node.js';
+import { drawFaults } from './chain/draw-faults.js';
+import { connect, TOPICS, type World } from './run-processes.js';
+
+/** A watcher as one process, wired as its `run.ts` wires it. */
+export function startWatcher(life: Life, draw: number, world: World): void {
+  const { time, plan, chain, store, calm, note } = world;
+  const { log, requests } = connect(life, draw, world);
+  const { signal } = life;
+  const faults = drawFaults(draw, () => time.nowMs, calm, plan.hasFaults);
+  const nowMs = () => life.nowMs();
+  const wait = (ms: number, until?: AbortSignal) => life.wait(ms, until);
+  const seen = answerNode(chain, life, faults, ({ header }, calls) =>
+    note(() => `${life.name} reads ${calls} values at block ${header.number}`),
+  );
+  const onFatal = (error: Error) => {
+    if (!(life.isOver || signal.aborted)) world.onFatal(error);
+  };
+  const polled = pollBlocks({
+    node: seen.node,
+    withLogs: true,
+    pollIntervalMs: 500,
+    nowMs,
+    wait,
+    silenceMsMax: 3000,
+    onLag: () => undefined,
+    wsUrl: undefined,
+    onSubscriptionBroken: () => undefined,
+  });
+  const unavailable = (fate: string) => new PostgresUnavailable(`postgres: ${fate}`);
+  const work = new Work({
+    log,
+    openPublisher: () => log.createFencedPublisher({ transactionalId: 'chain-watcher' }),
+    topics: TOPICS,
+    node: seen.node,
+    source: watchHead(polled, { node: seen.node, nowMs, wait, signal, onFatal, intervalMs: 500 }),
+    reader: { state: seen.state, protocol: PROTOCOL, onUnreadable: () => undefined },
+    settings: { ...plan.watcher, PARTITIONS: plan.partitions, ORDER_GATHER_MS: 5, BLOCK_AHEAD_SECONDS_MAX: 60 },
+    random: () => faults.random(),
+    loadOrders: (onOrders) => {
+      const read = () => {
+        onOrders(store.openOrders());
+        return store.projected();
+      };
+      return requests.send('open orders', read, unavailable, { isAway: store.isAway });
+    },
+    verifyChain: () => Promise.resolve(),
+    logger: silentLogger,
+    signal,
+    nowMs,
+    unixMs: nowMs,
+    wait,
+    retryFor: (_, until) => (once) =>
+      retrying(once, {
+        signal: until,
+        wait: (ms) => wait(ms, until),
+        onFailure: () => undefined,
+        onSuccess: () => undefined,
+      }),
+    onFatal,
+    onRole: (role) => note(() => `${life.name} is ${role}`),
+    onBlock: ({ number }, facts) => note(() => `${life.name} has processed block ${number}, ${facts} records`),
+    onCatchUp: () => undefined,
+  });
+  work.run().catch(onFatal);
+}
