@@ -6,6 +6,8 @@ export type Spec = Readonly<Record<string, Setting<unknown>>>;
 const exportOf: Readonly<Record<string, string>> = {
   'chain-watcher': 'watcherSettings',
   projector: 'projectorSettings',
+  ingress: 'ingressSettings',
+  query: 'querySettings',
 };
 
 /**

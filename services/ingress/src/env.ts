@@ -6,7 +6,6 @@ import {
   limitSettings,
   opsSettings,
   postgresSettings,
-  readSettings,
   type SettingsOf,
   secret,
   signingSettings,
@@ -16,7 +15,7 @@ import { z } from 'zod';
 import { readKey } from './read-key.js';
 
 /** Every setting of the service. A test compares it with the table in the README. */
-export const settings = {
+export const ingressSettings = {
   ...kafkaSettings,
   ...postgresSettings,
   ...signingSettings,
@@ -54,9 +53,4 @@ export const settings = {
   ...telemetrySettings,
 };
 
-export type IngressSettings = SettingsOf<typeof settings>;
-
-/** Reads the environment. Throws SettingsError naming all that is wrong. */
-export function readEnvironment(environment: Record<string, string | undefined>): IngressSettings {
-  return readSettings(settings, environment);
-}
+export type IngressSettings = SettingsOf<typeof ingressSettings>;

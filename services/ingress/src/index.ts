@@ -1,4 +1,4 @@
-export { type IngressSettings, readEnvironment, settings } from './env.js';
+export { ingressSettings } from './env.js';
 export { keepTrust } from './keep-trust.js';
 export { loadQuoteSigner } from './load-quote-signer.js';
 export { parsePlacements } from './parse-placements.js';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { SettingsError } from '@makerbook/settings';
-import { readEnvironment } from './env.js';
+import { readSettings, SettingsError } from '@makerbook/settings';
+import { ingressSettings } from './env.js';
 import { loadQuoteSigner } from './load-quote-signer.js';
 import { issuer, navigator, serviceKey, serviceSigner } from './testing/sign-test-quotes.js';
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const load = (environment: Record<string, string>) =>
   loadQuoteSigner(
-    readEnvironment({
+    readSettings(ingressSettings, {
       KAFKA_BROKERS: 'k:1',
       DATABASE_URL: 'postgres://u:p@h/d',
       REDIS_URL: 'redis://h:1/0',

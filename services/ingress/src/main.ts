@@ -1,5 +1,6 @@
 import { runService } from '@makerbook/http';
-import { readEnvironment } from './env.js';
+import { readSettings } from '@makerbook/settings';
+import { ingressSettings } from './env.js';
 import { runIngress } from './run.js';
 
-await runService('ingress', () => readEnvironment(process.env), runIngress);
+await runService('ingress', () => readSettings(ingressSettings, process.env), runIngress);

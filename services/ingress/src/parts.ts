@@ -1,5 +1,5 @@
 import { topicNames } from '@makerbook/contracts-events';
-import type { Appender, VerifiedTopics } from '@makerbook/kafka';
+import type { Appender } from '@makerbook/kafka';
 import type { After, PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -19,7 +19,6 @@ export interface Parts {
   readonly logger: Logger;
   readonly metrics: IngressMetrics;
   readonly makers: Makers;
-  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly appender: Appender;
   readonly store: PlacementStore;
   readonly rows: RowsWatch;

@@ -5,8 +5,9 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { connectLog, TopicMismatch } from '@makerbook/kafka';
 import { findFreePorts, openTcpGate, testParts } from '@makerbook/parts';
 import { migrate } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
-import { readEnvironment } from './env.js';
+import { ingressSettings } from './env.js';
 import { type Ingress, runIngress } from './run.js';
 import {
   issuer,
@@ -42,7 +43,7 @@ afterEach(async () => {
 afterAll(() => expect(lines.join('\n')).not.toContain(serviceKey.slice(2)));
 
 async function start(environment: Record<string, string>): Promise<string> {
-  const settings = readEnvironment({
+  const settings = readSettings(ingressSettings, {
     SERVICE_NAME: 'Test',
     LIMIT_ORDER_PROTOCOL_ADDRESS: navigator,
     NAVIGATOR_ADDRESS: navigator,

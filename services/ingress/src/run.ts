@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
-import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
+import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres, openPlacementStore, openReadModel, type ReadModel, startTimer } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
@@ -91,7 +91,8 @@ export function runIngress(
 
 /** What the routes need of the outside. */
 export interface Outside
-  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'topics' | 'store' | 'trust' | 'lag' | 'now' | 'after'> {
+  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'store' | 'trust' | 'lag' | 'now' | 'after'> {
+  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly log: Pick<Log, 'createAppender'>;
   readonly readModel: Pick<ReadModel, 'projectedPositions'>;
 }

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { info } from '@makerbook/contracts-http';
+import { readSettings } from '@makerbook/settings';
 import { describeService } from './describe-service.js';
-import { readEnvironment, settings } from './env.js';
+import { querySettings } from './env.js';
 
 const environment = {
   KAFKA_BROKERS: 'a:1',
@@ -12,7 +13,7 @@ const environment = {
 };
 const moment = { nowSeconds: 1_800_000_000, block: { number: 7, timestamp: 1_799_999_999 } };
 const describe = (given: Record<string, string> = {}) =>
-  describeService(readEnvironment({ ...environment, ...given }), moment);
+  describeService(readSettings(querySettings, { ...environment, ...given }), moment);
 
 test('the info holds to its schema, and names the domain that orders are signed in', () => {
   expect(info.parse(describe())).toEqual(describe());
@@ -49,7 +50,7 @@ test.each([
   ['HEADER_BYTES_MAX', 'headerBytesMax'],
   ['ROUTING_GRACE_SECONDS', 'gracePeriodSeconds'],
 ] as const)('%s is %s of the limits', (name, path) => {
-  const other = Number(settings[name].fallback) + 1;
+  const other = Number(querySettings[name].fallback) + 1;
   expect(describe().limits).toHaveProperty(path, other - 1);
   expect(describe({ [name]: String(other) }).limits).toHaveProperty(path, other);
 });

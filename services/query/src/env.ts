@@ -6,14 +6,13 @@ import {
   limitSettings,
   opsSettings,
   postgresSettings,
-  readSettings,
   redisSettings,
   type SettingsOf,
   signingSettings,
   telemetrySettings,
 } from '@makerbook/settings';
 
-export const settings = {
+export const querySettings = {
   ...opsSettings,
   ...apiSettings,
   ...kafkaSettings,
@@ -29,9 +28,4 @@ export const settings = {
   ...telemetrySettings,
 };
 
-export type QuerySettings = SettingsOf<typeof settings>;
-
-/** @throws SettingsError naming what is missing or wrong */
-export function readEnvironment(environment: Record<string, string | undefined>): QuerySettings {
-  return readSettings(settings, environment);
-}
+export type QuerySettings = SettingsOf<typeof querySettings>;

@@ -1,2 +1,2 @@
-export { readEnvironment } from './env.js';
+export { querySettings } from './env.js';
 export { createListRoute, type ListRouteParts } from './run.js';

@@ -1,5 +1,6 @@
 import { runService } from '@makerbook/http';
-import { readEnvironment } from './env.js';
+import { readSettings } from '@makerbook/settings';
+import { querySettings } from './env.js';
 import { runQuery } from './run.js';
 
-await runService('query', () => readEnvironment(process.env), runQuery);
+await runService('query', () => readSettings(querySettings, process.env), runQuery);

@@ -53,8 +53,8 @@ test('the type strings are those that are hashed', () => {
 test('the limits are those of the settings, and of the example of /info', async () => {
   const fallbacks = new Map<string, string | undefined>();
   for (const [service, name] of [
-    ['ingress', 'settings'],
-    ['query', 'settings'],
+    ['ingress', 'ingressSettings'],
+    ['query', 'querySettings'],
     ['projector', 'projectorSettings'],
   ] as const) {
     const module = (await import(join(root, `services/${service}/dist/env.js`))) as Record<string, unknown>;

@@ -1,9 +1,10 @@
 import { deployArtifacts, hexToBytes, type UnsignedSwapCall } from '@makerbook/contracts-evm';
 import { problemKinds } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { createPatchQuote, loadQuoteSigner, type PatchQuote, readEnvironment, runIngress } from '@makerbook/ingress';
+import { createPatchQuote, ingressSettings, loadQuoteSigner, type PatchQuote, runIngress } from '@makerbook/ingress';
 import { deployContracts } from '@makerbook/local-stack';
 import { type AnvilPart, findFreePorts, startAnvil } from '@makerbook/parts';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { Interface, id } from 'ethers';
 import { createQuoteIssuer } from '../quotes/issue-quotes.js';
@@ -98,7 +99,7 @@ async function openStage({ rpcUrl }: AnvilPart): Promise<Stage> {
   });
   const market = await openMarket({ rpcUrl, ...contracts });
   const [kafka, postgres] = await findFreePorts(2);
-  const settings = readEnvironment({
+  const settings = readSettings(ingressSettings, {
     SERVICE_NAME,
     LIMIT_ORDER_PROTOCOL_ADDRESS: contracts.limitOrderProtocol,
     NAVIGATOR_ADDRESS: contracts.navigator,

@@ -1,14 +1,15 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { createRoutes, keepTrust, readEnvironment as readIngressSettings } from '@makerbook/ingress';
+import { createRoutes, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import type { After } from '@makerbook/postgres';
 import { createTestProjector, type Projector } from '@makerbook/projector/testing';
-import { createListRoute, readEnvironment as readQuerySettings } from '@makerbook/query';
+import { createListRoute, querySettings as querySpec } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/redis/testing';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { GRACE_SECONDS, PROTOCOL } from './chain/act-on-chain.js';
@@ -72,8 +73,8 @@ const common = {
   LIMIT_ORDER_PROTOCOL_ADDRESS: PROTOCOL,
 };
 /** Short: most of a run is over before Postgres would be trusted again. */
-const ingressSettings = readIngressSettings({ ...common, POSTGRES_TIMEOUT_MS: '500', APPEND_TIMEOUT_MS: '1500' });
-const querySettings = readQuerySettings(common);
+const ingressSettings = readSettings(ingressSpec, { ...common, POSTGRES_TIMEOUT_MS: '500', APPEND_TIMEOUT_MS: '1500' });
+const querySettings = readSettings(querySpec, common);
 /** What was called off does nothing. */
 function afterOf(life: Life): After {
   return (ms, work) => {

@@ -11,9 +11,10 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { openTcpGate, type TcpGate, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres } from '@makerbook/postgres';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import type { Wallet } from 'ethers';
-import { readEnvironment } from '../env.js';
+import { ingressSettings } from '../env.js';
 import { type Ingress, runIngress } from '../run.js';
 import { type FakeProjector, startFakeProjector } from './fake-projector.js';
 import { signOrder } from './sign-test-orders.js';
@@ -79,7 +80,7 @@ export async function startTestIngress(
   const { names, log, appender, postgres } = parts;
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
-    runIngress(readEnvironment({ ...parts.environment, ...environment, ...extra }), telemetry);
+    runIngress(readSettings(ingressSettings, { ...parts.environment, ...environment, ...extra }), telemetry);
   let service: Ingress = await start({});
   const urls = { url: '', opsUrl: '' };
   const awaitReady = async () => {

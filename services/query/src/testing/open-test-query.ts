@@ -7,9 +7,10 @@ import { connectLog } from '@makerbook/kafka';
 import { createRedisUser, openTcpGate, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, takeProjection } from '@makerbook/postgres';
 import { connectRedis } from '@makerbook/redis';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
 import { type HDNodeWallet, Wallet } from 'ethers';
-import { readEnvironment } from '../env.js';
+import { querySettings } from '../env.js';
 import { type Query, runQuery } from '../run.js';
 import { domain, FakeProjector, partitions } from './fake-projector.js';
 
@@ -49,7 +50,7 @@ export async function openTestQuery(
   for (let partition = 0; partition < partitions; partition += 1) await takeProjection(postgres, partition);
   await postgres.query('update trust set is_trusted = true');
 
-  const settings = readEnvironment({
+  const settings = readSettings(querySettings, {
     PORT: '0',
     OPS_PORT: '0',
     KAFKA_BROKERS: parts.kafkaBrokers,
