@@ -66,6 +66,7 @@ export class TopicFollower implements Following {
       try {
         const first = await readOffsets(cluster, topic, EARLIEST, ASK_TIMEOUT_MS);
         const ends = await readOffsets(cluster, topic, LATEST, ASK_TIMEOUT_MS);
+        if (tries > 0) logger.info({ topic }, 'the topic can be read now');
         return this.#start(first, ends);
       } catch (error) {
         const reason = (error as Error).message;
