@@ -1,12 +1,4 @@
-import {
-  FollowedLog,
-  Mutex,
-  ReadingBlocks,
-  staysWatched,
-  Touched,
-  WatchedSet,
-  Work,
-} from '@makerbook/chain-watcher/testing';
+import { Mutex, staysWatched, Touched, WatchedSet, Work } from '@makerbook/chain-watcher/testing';
 import { decodeMakerEvent } from '@makerbook/contracts-events';
 import type { LogRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
@@ -82,10 +74,6 @@ export const watcherDefects: readonly Defect[] = [
       ),
   },
   {
-    name: 'readings go back to older blocks',
-    plant: () => replaceMethod(ReadingBlocks.prototype, 'choose', () => (matched) => Promise.resolve(matched)),
-  },
-  {
     name: 'what is read beyond the matched block is not all of a maker',
     plant: () => replaceMethod(Touched.prototype, 'widen', () => () => undefined),
   },
@@ -144,18 +132,6 @@ export const watcherDefects: readonly Defect[] = [
         (expire) =>
           function (this: WatchedSet, nowSeconds: number) {
             return expire.call(this, nowSeconds + 25);
-          },
-      ),
-  },
-  {
-    name: 'a take-over goes on at the newest block of any partition',
-    plant: () =>
-      replaceMethod(
-        FollowedLog.prototype,
-        'oldestBlock',
-        () =>
-          function (this: FollowedLog) {
-            return this.newestBlock();
           },
       ),
   },

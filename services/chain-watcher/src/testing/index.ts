@@ -1,12 +1,9 @@
 export { pollBlocks } from '../blocks/poll-blocks.js';
 export { watchHead } from '../blocks/watch-head.js';
 export { Mutex } from '../mutex.js';
-export { ReadingBlocks } from '../observe/choose-block.js';
-export type { WorkSettings } from '../observe/holder-work.js';
 export { retrying } from '../retry.js';
 export { staysWatched } from '../watch/follow-book.js';
-export { FollowedLog } from '../watch/follow-log.js';
 export { Touched } from '../watch/match-logs.js';
 export { WatchedSet } from '../watch/watched-set.js';
-export { Work, type WorkParts } from '../work.js';
+export { Work } from '../work.js';
 export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';

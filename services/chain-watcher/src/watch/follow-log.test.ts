@@ -21,6 +21,21 @@ function submittedOf(n: number, whose: Address): MakerEvent {
   return { type: 'OrderSubmitted', maker: whose, orderHash: hashOf(n), order, signature, acceptedAtMs: 0, cause };
 }
 
+async function follow(
+  log: LogInMemory,
+  partitions: number,
+  watched: WatchedSet,
+  starts: readonly ProjectedPartition[],
+) {
+  const onFatal = (error: Error) => {
+    throw error;
+  };
+  const parts = { log: log.connect(), topics, partitions, watched, logger: silentLogger, nowMs: () => 0, onFatal };
+  const followed = new FollowedLog(parts);
+  await followed.start(starts);
+  return followed;
+}
+
 async function openLog(facts: readonly MakerEvent[], start: Partial<ProjectedPartition>) {
   const log = new LogInMemory({ partitions: 1 });
   for (const fact of facts) {
@@ -28,15 +43,9 @@ async function openLog(facts: readonly MakerEvent[], start: Partial<ProjectedPar
     log.store([{ topic: topics.makerEvents, partition: 0, ...message, key: maker }]);
   }
   const watched = new WatchedSet();
-  const onFatal = (error: Error) => {
-    throw error;
-  };
-  const parts = { log: log.connect(), topics, partitions: 1, watched, logger: silentLogger, nowMs: () => 0, onFatal };
-  const followed = new FollowedLog(parts);
   const nextOffset = BigInt(facts.length);
-  await followed.start([
-    { partition: 0, nextOffset, block: undefined, newestRead: -1, quarantined: new Map(), ...start },
-  ]);
+  const snapshot = { partition: 0, nextOffset, block: undefined, newestRead: -1, quarantined: new Map(), ...start };
+  const followed = await follow(log, 1, watched, [snapshot]);
   return { watched, followed };
 }
 
@@ -50,4 +59,15 @@ test('readings of the snapshot may be newer than its block: none goes back behin
   const block = { number: 7, timestamp: 7 };
   const { followed } = await openLog([], { block, newestRead: 9 });
   expect(followed.newestRead()).toBe(9);
+});
+
+test('a take-over goes on at the oldest of the newest blocks of all partitions: the others may lack what came after it', async () => {
+  const log = new LogInMemory({ partitions: 3 });
+  for (const [partition, number] of [5, 7].entries()) {
+    const block = { number, hash: hashOf(number), timestamp: number };
+    const message = encodeMakerEvent({ type: 'BlockProcessed', block }, { id: 'test', source: '/test', timeMs: 0 });
+    log.store([{ topic: topics.makerEvents, partition, ...message, key: String(partition) }]);
+  }
+  const followed = await follow(log, 3, new WatchedSet(), []);
+  expect([followed.oldestBlock()?.number, followed.newestBlock()?.number]).toEqual([5, 7]);
 });
