@@ -48,6 +48,8 @@ export interface Plan {
     readonly SWEEP_PAIRS_PER_SECOND: number;
     readonly TAKEOVER_MS: number;
   };
+  /** Records of one record batch in the log: what watchers publish of a block may be stored in part. */
+  readonly batchRecordsMax: number;
   readonly actions: readonly Action[];
   /** From here on nothing happens, and nothing fails. */
   readonly quietAtMs: number;
@@ -96,6 +98,7 @@ export function planRun(seed: number, options: PlanOptions = {}): Plan {
     hasFaults,
     hasCache: cache !== 'missing',
     ...settings,
+    batchRecordsMax: chance.pick([500, 500, 3]),
     actions,
     quietAtMs: endMs + 10_000,
   };

@@ -112,6 +112,7 @@ class Run {
     const note = (line: () => string) => this.#note(line);
     const log = new LogInMemory({
       partitions: plan.partitions,
+      batchRecordsMax: plan.batchRecordsMax,
       nowMs,
       onStored: (records) => note(() => `stored ${records.map(lineOf).join('')}`),
     });
