@@ -18,77 +18,69 @@ export const watcherSettings = {
   ...kafkaSettings,
   ...postgresSettings,
   ...opsSettings,
-  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, the preferred one first')),
-  RPC_WS_URL: secret(
-    '`ws://` or `wss://` of a node that announces new blocks, so that they are seen at once; empty: polling alone',
-    '',
-  ),
+  RPC_URL: hidden(list('JSON-RPC of Kaia nodes, `http://` or `https://`, comma-separated, preferred one first')),
+  RPC_WS_URL: secret('`ws://` or `wss://` of a node that announces new blocks; empty: polling only', ''),
   CHAIN_ID: integer('Chain id that the nodes must have', 8217, { min: 1 }),
   LIMIT_ORDER_PROTOCOL_ADDRESS: signingSettings.LIMIT_ORDER_PROTOCOL_ADDRESS,
   MULTICALL_ADDRESS: address('Multicall3', '0xca11bde05977b3631167028862be2a173976ca11'),
   KAIA_TOPIC: text(
-    'Blocks come from this topic of a Kaia node’s chaindatafetcher, `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1`; empty: from JSON-RPC',
+    'Topic of a Kaia node’s chaindatafetcher to take blocks from, `{env}.klaytn.chaindatafetcher.{resource}.blockgroup.v1`; empty: JSON-RPC',
     '',
   ),
-  KAIA_KAFKA_BROKERS: list(
-    'Kafka brokers of `KAIA_TOPIC`, reached with the same TLS and SASL settings; empty: `KAFKA_BROKERS`',
-    '',
-  ),
+  KAIA_KAFKA_BROKERS: list('Brokers of `KAIA_TOPIC`, with the same TLS and SASL settings; empty: `KAFKA_BROKERS`', ''),
   KAIA_GAP_MS_MAX: integer(
-    'How long a block may be missing in the topic, with a later one there, before JSON-RPC is asked for it',
+    'How long a block may be missing in the topic behind a later one, before JSON-RPC is asked',
     300,
   ),
   KAIA_SILENCE_MS_MAX: integer('How long the topic may give no block at all before JSON-RPC is asked', 3000),
   POLL_INTERVAL_MS: integer('How often the nodes are asked for the next block', 500, { min: 10 }),
   NODE_SILENCE_MS_MAX: integer(
-    'A node that answers but has no new block for so long is compared with the others, and passed over where one is further',
+    'A node without a new block for this long is compared with the others, and passed over if one is further',
     3000,
     { min: 100 },
   ),
-  RPC_TIMEOUT_MS: integer('How long a node may take to answer', 5000, { min: 100 }),
-  MULTICALL_CALLS_MAX: integer('Values that are read with one `eth_call`', 200, { min: 1, max: 2000 }),
+  RPC_TIMEOUT_MS: integer('Time limit for a node to answer', 5000, { min: 100 }),
+  MULTICALL_CALLS_MAX: integer('Values read with one `eth_call`', 200, { min: 1, max: 2000 }),
   SUSPECT_CALLS_MAX: integer(
-    'Failing token calls that are tried again in one reading, each in a call of its own; the others count as zero until then',
+    'Failing token calls that one reading tries again, each by itself; the others count as zero until then',
     8,
     { min: 1, max: 40 },
   ),
   TAKEOVER_MS: integer(
-    'A standby takes over when the newest block of the log has been the same for so long though its own node has newer ones',
+    'A standby takes over when the log has had no new block for this long while its own node has newer ones',
     2000,
     { min: 100 },
   ),
-  ORDER_GATHER_MS: integer('How long after a reading new orders wait for others, to be read together', 5),
+  ORDER_GATHER_MS: integer('How long new orders wait after a reading, to be read together', 5),
   CATCH_UP_BLOCKS_MAX: integer(
-    'A longer gap is caught up by reading all pairs at the head, where that is cheaper than following every block',
+    'A longer gap is caught up by reading all pairs at the head, if that is cheaper than following every block',
     120,
   ),
   STATE_BLOCKS_MAX: integer(
     'Blocks further than this behind the head are read at the head: nodes forget older state (Kaia keeps 128 blocks)',
     100,
   ),
-  SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep for silently changing tokens reads in a second; 0: none', 20, {
+  SWEEP_PAIRS_PER_SECOND: integer('Pairs that the sweep reads in a second; 0: no sweep', 20, {
     max: 10_000,
   }),
-  BLOCK_AHEAD_SECONDS_MAX: integer(
-    'A block whose timestamp is further than this ahead of the machine’s clock halts the watcher',
-    60,
-    { min: 1 },
-  ),
+  BLOCK_AHEAD_SECONDS_MAX: integer('A block further than this ahead of the machine’s clock halts the watcher', 60, {
+    min: 1,
+  }),
   READY_LAG_SECONDS_MAX: integer(
-    'Not ready while the newest published block is older than this by its timestamp. 0: however old it is, for a chain that makes blocks on demand',
+    'Not ready while the newest published block is older than this; 0: no limit, for a chain that makes blocks on demand',
     15,
   ),
   LIVE_SILENCE_MS_MAX: integer(
-    'Not alive when the block loop has not gone on for this long, though Kafka answers',
+    'Not alive when the block loop stands still for this long while Kafka answers',
     300_000,
     { min: 1000 },
   ),
   HALT_LINGER_MS: integer(
-    'How long the process stays after it has halted, so that `/metrics` and `/readyz` are seen: at least two scrapes',
+    'How long a halted process stays, so that `/metrics` and `/readyz` are seen: at least two scrapes',
     45_000,
     { max: 600_000 },
   ),
-  KAFKA_TIMEOUT_MS: integer('How long an append to the log may take before it is tried again', 5000, { min: 100 }),
+  KAFKA_TIMEOUT_MS: integer('An append to the log is tried again after this time', 5000, { min: 100 }),
   ...telemetrySettings,
 };
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { settingsTable } from '@makerbook/settings';
+import { describeSettings } from '@makerbook/settings';
 import { ingressSettings } from './env.js';
 
-test('the README has the table of the settings', () => {
+test('the README has every setting with its default and meaning, and no other', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  expect(readme).toContain(settingsTable(ingressSettings));
+  expect(readme).toContain(`\n${describeSettings(ingressSettings)}\n\n`);
 });

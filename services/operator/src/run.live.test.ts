@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import {
@@ -13,9 +12,9 @@ import {
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog, type Log, partitionOf } from '@makerbook/kafka';
 import { testParts } from '@makerbook/parts';
-import { readSettings, settingsTable } from '@makerbook/settings';
+import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
-import { migrateSettings, type OperatorSettings, settings as spec } from './env.js';
+import { type OperatorSettings, settings as spec } from './env.js';
 import { type CommandContext, readCommand, runCommand } from './run.js';
 
 const prefix = `operator-${randomBytes(4).toString('hex')}.`;
@@ -262,9 +261,3 @@ test('a command that fails ends, also while it is connected to brokers', async (
   });
   expect(await promise).toEqual([1, expect.stringMatching(/missing\.\S+ is not known to the cluster/)]);
 }, 120_000);
-
-test('the README has every setting as env.ts has it', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  expect(readme).toContain(settingsTable(spec));
-  expect(readme).toContain(settingsTable(migrateSettings));
-});

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { readSettings, settingsTable } from '@makerbook/settings';
+import { describeSettings, readSettings } from '@makerbook/settings';
 import { projectorSettings } from './env.js';
 
-test('README.md holds every setting as env.ts has it', () => {
+test('the README has every setting with its default and meaning, and no other', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
-  expect(readme).toContain(settingsTable(projectorSettings));
+  expect(readme).toContain(`\n${describeSettings(projectorSettings)}\n\n`);
 });
 
 test('what is missing is named, and the password in a URL is not printed', () => {

@@ -10,25 +10,25 @@ import {
 
 const foldSettings = {
   ...feedSettings,
-  BATCH_FACTS_MAX: integer('Facts of one partition that are folded and published together', 1000, {
+  BATCH_FACTS_MAX: integer('Facts of one partition in one batch', 1000, {
     min: 1,
     max: 10_000,
   }),
   COMMIT_TRANSITIONS_MAX: integer(
-    'Changes of orders that one commit of rows holds; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
+    'Changes of orders in one commit; the fold waits for the commit before it goes beyond. The orders of one maker are never split',
     5_000,
     { min: 1, max: 10_000 },
   ),
-  COMMIT_FACTS_MAX: integer('Facts that one commit of rows holds, likewise', 10_000, { min: 1, max: 10_000 }),
+  COMMIT_FACTS_MAX: integer('Facts in one commit, likewise', 10_000, { min: 1, max: 10_000 }),
   COMMITS_AT_ONCE_MAX: integer('Statements at once that commit rows; partitions that wait share the next one', 2, {
     min: 1,
     max: 100,
   }),
   QUARANTINED_MAKERS_MAX: integer(
-    'Makers that a process may put into quarantine; with one more it is the build that is broken, and the process stops',
+    'Makers that a process may quarantine; with one more it stops, for then the build is broken',
     20,
   ),
-  HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders that are held in memory, for each partition', 5000),
+  HELD_ORDERS_PER_PARTITION_MAX: integer('Makers and open orders held in memory, for each partition', 5000),
 };
 
 /** Every setting of the projector; README.md holds them as a table. */
@@ -38,18 +38,18 @@ export const projectorSettings = {
   ...opsSettings,
   ...foldSettings,
   POSTGRES_CONNECTIONS_MAX: integer('Connections to Postgres', 10, { min: 2, max: 100 }),
-  STATEMENT_TIMEOUT_MS: integer('A statement in Postgres is given up after this time', 10_000, { min: 100 }),
-  HISTORY_DAYS: integer('Days for which the history of orders is kept in Postgres; the log keeps it for ever', 30, {
+  STATEMENT_TIMEOUT_MS: integer('Time limit for a statement in Postgres', 10_000, { min: 100 }),
+  HISTORY_DAYS: integer('Days for which Postgres keeps the history of orders; the log keeps it for ever', 30, {
     min: 1,
     max: 36_500,
   }),
-  LIVE_SILENCE_MS_MAX: integer('Not alive when no broker has answered the consumer loop for this long', 300_000, {
+  LIVE_SILENCE_MS_MAX: integer('Not alive when no broker answers the consumer loop for this long', 300_000, {
     min: 10_000,
   }),
   ...telemetrySettings,
 };
 
-/** Of the commands that replay the log beside a running projector. */
+/** The settings of the commands that replay the log beside a running projector. */
 export const rebuildSettings = {
   ...kafkaSettings,
   ...postgresSettings,

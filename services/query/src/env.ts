@@ -21,7 +21,7 @@ export const querySettings = {
   ...signingSettings,
   ...limitSettings,
   ...feedSettings,
-  READ_WAIT_MS_MAX: integer("How long a GET waits until the read model has the maker's own writes", 1000, {
+  READ_WAIT_MS_MAX: integer("How long a GET waits for the maker's own writes", 1000, {
     max: 10_000,
   }),
   POSTGRES_POOL_MAX: integer('Connections to Postgres', 10, { min: 1, max: 100 }),

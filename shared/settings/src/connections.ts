@@ -4,14 +4,14 @@ import { SettingsError, type SettingsOf } from './settings.js';
 
 /** Certificates and key as PEM texts. The server's certificate and its host name are always verified. */
 export interface Tls {
-  /** Of the authorities that sign the server's certificate; undefined: the machine's. */
+  /** The authorities that sign the server's certificate; undefined: those of the machine. */
   readonly ca?: string;
-  /** What is shown to the server. */
+  /** The client certificate. */
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** How Kafka is reached: brokers, and where they are set, certificates and credentials. */
+/** The connection to Kafka: brokers, certificates and credentials. */
 export interface KafkaConnection {
   readonly brokers: readonly string[];
   readonly tls?: Tls;
@@ -19,29 +19,29 @@ export interface KafkaConnection {
     | {
         readonly mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512';
         readonly username: string;
-        /** Asked at each connection, so that a renewed secret is taken at the next one. */
+        /** Read at each connection, so that the next one takes a renewed secret. */
         readonly password: () => string;
       }
     | { readonly mechanism: 'OAUTHBEARER'; readonly token: () => string };
 }
 
-/** How Postgres or Redis is reached. */
+/** The connection to Postgres or Redis. */
 export interface ServerConnection {
   readonly url: string;
-  /** Instead of one in the URL; asked at each connection. */
+  /** Replaces a password in the URL; read at each connection. */
   readonly password?: () => string;
   readonly tls?: Tls;
 }
 
-/** How Redis is reached. */
+/** The connection to Redis. */
 export interface RedisServers extends ServerConnection {
-  /** Of the server, or several, comma-separated: of nodes of a cluster, or of Sentinels. Empty: there is no Redis. */
+  /** One server, or several nodes of a cluster or Sentinels, comma-separated. Empty: there is no Redis. */
   readonly url: string;
-  /** What the URLs name. Default `single`. */
+  /** The kind of servers that the URLs name. Default `single`. */
   readonly mode?: 'single' | 'cluster' | 'sentinel';
-  /** The name by which the Sentinels know the primary. */
+  /** The name that the Sentinels give the primary. */
   readonly sentinelMaster?: string;
-  /** Of the Sentinels themselves; user and `password` are those of the servers that they watch. */
+  /** The password of the Sentinels; user and `password` are those of the servers that they watch. */
   readonly sentinelPassword?: () => string;
   /** Put before every key. */
   readonly keyPrefix: string;

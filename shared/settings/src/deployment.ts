@@ -22,15 +22,15 @@ type TlsSettings<P extends string> = Record<`${P}_TLS`, Setting<'off' | 'on'>> &
 function tlsSettings<P extends string>(prefix: P, server: string): TlsSettings<P> {
   return {
     [`${prefix}_TLS`]: choice(
-      `Whether connections to ${server} are encrypted; its certificate and host name are verified then`,
+      `\`on\` encrypts connections to ${server}, and verifies its certificate and host name`,
       ['off', 'on'],
       'off',
     ),
     [`${prefix}_TLS_CA_FILE`]: text(
-      "PEM file of the authorities that sign the server's certificate; empty: the machine's",
+      "PEM file of the authorities that sign the server's certificate; empty: those of the machine",
       '',
     ),
-    [`${prefix}_TLS_CERT_FILE`]: text('PEM file of the certificate that is shown to the server; empty: none', ''),
+    [`${prefix}_TLS_CERT_FILE`]: text('PEM file of the client certificate; empty: none', ''),
     [`${prefix}_TLS_KEY_FILE`]: text('PEM file of its key', ''),
   } as TlsSettings<P>;
 }
@@ -40,20 +40,20 @@ export const kafkaSettings = {
   KAFKA_BROKERS: list('Kafka bootstrap brokers, `host:port`, comma-separated'),
   ...tlsSettings('KAFKA', 'Kafka'),
   KAFKA_SASL_MECHANISM: choice(
-    'How the service authenticates with Kafka: `none`, `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`',
+    '`none`, `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`',
     ['none', 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER'],
     'none',
   ),
   KAFKA_SASL_USERNAME: text('User of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_PASSWORD: credential('Password of `PLAIN` and `SCRAM`', ''),
   KAFKA_SASL_TOKEN: credential('Token of `OAUTHBEARER`', ''),
-  PARTITIONS: integer('Partitions of every topic. Fixed for life: a maker must never move', 12, { min: 1, max: 1024 }),
-  TOPIC_PREFIX: text('Put before every topic, group and transactional id, so that deployments can share a broker', ''),
+  PARTITIONS: integer('Partitions of every topic. Never change it: a maker must not move', 12, { min: 1, max: 1024 }),
+  TOPIC_PREFIX: text('Prefix of every topic, group and transactional id, so that deployments can share a broker', ''),
 };
 
 export const postgresSettings = {
   DATABASE_URL: secret(
-    'Postgres of the read model, `postgres://user:password@host:port/database`',
+    '`postgres://user:password@host:port/database`',
     undefined,
     serverUrl(['postgres:', 'postgresql:'], 'DATABASE_TLS'),
   ),
@@ -63,7 +63,7 @@ export const postgresSettings = {
 
 export const redisSettings = {
   REDIS_URL: secret(
-    'Redis, `redis://user:password@host:port/0`; of a cluster some of its nodes, and of Sentinels some of them, comma-separated. Empty: none',
+    '`redis://user:password@host:port/0`; several nodes of a cluster, or several Sentinels, comma-separated; empty: no Redis',
     '',
     serverUrls(['redis:'], 'REDIS_TLS'),
   ),
@@ -72,11 +72,11 @@ export const redisSettings = {
     ['single', 'cluster', 'sentinel'],
     'single',
   ),
-  REDIS_SENTINEL_MASTER: text('Name by which the Sentinels know the primary', 'mymaster'),
-  REDIS_SENTINEL_PASSWORD: credential('Password of the Sentinels; empty: none', ''),
+  REDIS_SENTINEL_MASTER: text('The name that the Sentinels give the primary', 'mymaster'),
+  REDIS_SENTINEL_PASSWORD: credential('Password of the Sentinels', ''),
   REDIS_PASSWORD: credential('Password, instead of one in the URL', ''),
   ...tlsSettings('REDIS', 'Redis'),
-  REDIS_KEY_PREFIX: text('Put before every Redis key', 'mb:'),
+  REDIS_KEY_PREFIX: text('Prefix of every key', 'mb:'),
 };
 
 export const signingSettings = {
@@ -103,26 +103,26 @@ export const apiSettings = {
   CONNECTIONS_PER_ADDRESS_MAX: integer('Connections of one client address at a time, without a proxy in front', 256, {
     min: 1,
   }),
-  CONCURRENT_REQUESTS_MAX: integer('Requests that are handled at a time; more are refused with 503', 2000, { min: 1 }),
+  CONCURRENT_REQUESTS_MAX: integer('Requests that are handled at once; more are refused with 503', 2000, { min: 1 }),
   CLIENT_WINDOW_SECONDS: integer('Length of the window in which a client address is counted', 60, {
     min: 1,
     max: 3600,
   }),
   TRUSTED_PROXY_HOPS: integer('Proxies in front whose X-Forwarded-For is trusted', 0, { max: 10 }),
   HEADER_BYTES_MAX: integer('Request line and headers together; 100 cancellations need 21 kB', 65_536, { min: 8192 }),
-  REQUEST_TIMEOUT_MS: integer('A request has to arrive whole within this time', 10_000, { min: 100 }),
-  DRAIN_MS: integer('Requests under way have this long to end when the service stops', 10_000, { min: 0 }),
+  REQUEST_TIMEOUT_MS: integer('A request must arrive whole within this time', 10_000, { min: 100 }),
+  DRAIN_MS: integer('Time for requests under way to end when the service stops', 10_000, { min: 0 }),
   CORS_ORIGINS: origins('Origins whose web pages may call the API, comma-separated, or `*` for all; empty: none'),
 };
 
-/** Of services that take bodies, and of the local gateway, which holds a request until it is whole. */
+/** Settings of services that take bodies, and of the local gateway, which holds a request until it is whole. */
 export const bodySettings = {
   BODY_BYTES_MAX: integer('A larger body is refused with 413', 262_144, { min: 1024 }),
 };
 
 /**
- * What the API enforces. Ingress refuses by most of them and query by the rest; query publishes all of them, so both are given
- * the same values.
+ * The limits of the API. Ingress enforces most of them and query the rest. Query publishes all of them, so both need the same
+ * values.
  */
 export const limitSettings = {
   ...bodySettings,
@@ -132,33 +132,37 @@ export const limitSettings = {
     max: 1_000_000,
   }),
   REMEMBERED_HASHES_PER_MAKER_MAX: integer(
-    'Hashes of a maker that are remembered so that none is accepted twice; those that have expired for less than a day are among them',
+    'Remembered hashes of a maker, including those that expired less than a day ago; beyond it POST is refused',
     10_000_000,
     { min: 1000 },
   ),
   MAX_CANCELS_PER_DELETE: integer('Order hashes in one DELETE or POST …/cancellations', 100, { min: 1, max: 500 }),
-  CANCEL_WAIT_SECONDS_MAX: integer('How long a cancelling request may have its answer wait for the feed', 5, {
+  CANCEL_WAIT_SECONDS_MAX: integer('The longest that `Prefer: wait` makes a cancellation wait for the feed', 5, {
     max: 20,
   }),
-  ORDER_BUDGET_PER_SECOND: integer("Orders per second by which a maker's budget fills, likewise", 100, { min: 1 }),
-  ORDER_BUDGET_BURST: integer("Orders that a maker's full budget holds, likewise", 1000, { min: 1 }),
+  ORDER_BUDGET_PER_SECOND: integer(
+    "Orders per second by which a maker's budget fills, without a limit of its own",
+    100,
+    { min: 1 },
+  ),
+  ORDER_BUDGET_BURST: integer("Orders in a maker's full budget, without a limit of its own", 1000, { min: 1 }),
   CANCEL_BUDGET_PER_SECOND: integer("Cancellations per second by which a maker's budget fills", 500, { min: 1 }),
-  CANCEL_BUDGET_BURST: integer("Cancellations that a maker's full budget holds", 5000, { min: 500 }),
+  CANCEL_BUDGET_BURST: integer("Cancellations in a maker's full budget", 5000, { min: 500 }),
   LIST_BUDGET_PER_SECOND: integer("Lists per second by which a maker's budget fills", 50, { min: 1 }),
-  LIST_BUDGET_BURST: integer("Lists that a maker's full budget holds", 500, { min: 1 }),
+  LIST_BUDGET_BURST: integer("Lists in a maker's full budget", 500, { min: 1 }),
   CLIENT_REQUESTS_MAX: integer(
-    'POSTs of one client address in one window, and as many GETs; each 8 KiB of one count as one more',
+    'POSTs of one client address in a window, and as many GETs; each 8 KiB of a request counts as one more',
     6000,
     { min: 1 },
   ),
   CANCEL_REQUESTS_MAX: integer(
-    'DELETEs and POSTs …/cancellations of one client address in one window, counted likewise',
+    'DELETEs and POSTs …/cancellations of one client address in a window, counted likewise',
     12_000,
     { min: 1 },
   ),
-  PATCH_REQUESTS_MAX: integer('Patches of one client address in one window, counted likewise', 3000, { min: 1 }),
+  PATCH_REQUESTS_MAX: integer('PATCHes of one client address in a window, counted likewise', 3000, { min: 1 }),
   REQUEST_TTL_SECONDS: integer('How old a signed GET may be', 30, { min: 1, max: 3600 }),
-  CLOCK_SKEW_SECONDS: integer('How far the `issuedAt` of a signed GET may lie ahead of the clock here', 5, {
+  CLOCK_SKEW_SECONDS: integer("How far the `issuedAt` of a signed GET may be ahead of the server's clock", 5, {
     max: 600,
   }),
 };
@@ -166,7 +170,7 @@ export const limitSettings = {
 /** The router's feed, as the projector publishes it and query describes it. */
 export const feedSettings = {
   ROUTING_GRACE_SECONDS: integer(
-    "The router's feed drops an order this long before it expires; with another value a replay gives another feed",
+    "An order leaves the router's feed this long before it expires. A replay with another value gives another feed",
     60,
   ),
 };
@@ -184,29 +188,32 @@ export const opsSettings = {
 export const telemetrySettings = {
   OTEL_SERVICE_NAME: text('Name of the service in traces and metrics; empty: its own', ''),
   OTEL_RESOURCE_ATTRIBUTES: text('Attributes of the process in traces and metrics: `name=value`, comma-separated', ''),
-  OTEL_EXPORTER_OTLP_ENDPOINT: text('Collector to which spans are sent; empty: none', ''),
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text('The same with its path, for spans alone', ''),
+  OTEL_EXPORTER_OTLP_ENDPOINT: text('Address of the collector for spans; empty: none', ''),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: text('The same with its path, for spans only', ''),
   OTEL_EXPORTER_OTLP_PROTOCOL: choice(
-    'How the collector is spoken to: `http/protobuf`, `http/json` or `grpc`',
+    'Protocol of the collector: `http/protobuf`, `http/json` or `grpc`',
     ['http/protobuf', 'http/json', 'grpc'],
     'http/protobuf',
   ),
   OTEL_EXPORTER_OTLP_HEADERS: secret('Header fields for the collector: `name=value`, comma-separated', ''),
   OTEL_TRACES_EXPORTER: text(
-    'Where spans go: `otlp`, `zipkin`, `console` or `none`; empty: `otlp` where a collector is named, else `none`',
+    '`otlp`, `zipkin`, `console` or `none`; empty: `otlp` if a collector is named, else `none`',
     '',
   ),
   OTEL_TRACES_SAMPLER: text(
-    'Which traces are recorded, by the names of the specification: also `parentbased_always_on`, `traceidratio`',
+    'Which traces are recorded; also `parentbased_always_on`, `traceidratio`',
     'parentbased_traceidratio',
   ),
-  OTEL_TRACES_SAMPLER_ARG: text('Part of the traces that `parentbased_traceidratio` records, from 0 to 1', '0.1'),
-  OTEL_PROPAGATORS: text('How a request brings its trace: also `b3`, `b3multi`, `none`', 'tracecontext,baggage'),
+  OTEL_TRACES_SAMPLER_ARG: text('Share of traces that `parentbased_traceidratio` records, from 0 to 1', '0.1'),
+  OTEL_PROPAGATORS: text(
+    'Headers that carry the trace of a request; also `b3`, `b3multi`, `none`',
+    'tracecontext,baggage',
+  ),
   OTEL_METRICS_EXPORTER: choice(
-    'With `otlp` metrics are sent to the collector too; they are always served on `OPS_PORT`',
+    '`otlp` sends metrics to the collector too; `OPS_PORT` always serves them',
     ['prometheus', 'otlp'],
     'prometheus',
   ),
-  OTEL_METRIC_EXPORT_INTERVAL: integer('Milliseconds from one sending of metrics to the next', 60_000, { min: 100 }),
+  OTEL_METRIC_EXPORT_INTERVAL: integer('Milliseconds between two exports of metrics', 60_000, { min: 100 }),
   OTEL_SDK_DISABLED: text('`true`: no traces and no metrics', 'false'),
 };

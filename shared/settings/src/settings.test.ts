@@ -9,7 +9,6 @@ import {
   readSettings,
   SettingsError,
   secret,
-  settingsTable,
   text,
 } from './settings.js';
 
@@ -44,17 +43,6 @@ describe('settings', () => {
 
   test.each(['1.5', '-1', '1e3', 'x', ' 1'])('%s is no whole number', (value) => {
     expect(() => readSettings(spec, { BROKERS: 'a:1', LIMIT_MS: value })).toThrow(/whole number/);
-  });
-
-  test('the table has one row for each setting', () => {
-    expect(settingsTable(spec).split('\n').slice(2)).toEqual([
-      '| `BROKERS` | required | where |',
-      '| `LIMIT_MS` | `500` | how long |',
-      '| `CONTRACT` | `0x00000000000000000000000000000000000000AA` | which |',
-      '| `LEVEL` | `info` | how loud |',
-      '| `URL` or `URL_FILE` | `postgres://u:p@h/d` | who |',
-      '| `PREFIX` | empty | first |',
-    ]);
   });
 });
 

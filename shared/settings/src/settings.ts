@@ -5,7 +5,7 @@ import { z } from 'zod';
 /** One setting of a service: an environment variable, what it may hold, and what it is for. */
 export interface Setting<T> {
   readonly schema: z.ZodType<T, string | undefined>;
-  /** As it would be in the environment; undefined: the setting must be given. */
+  /** The default, as in the environment; undefined: the setting must be given. */
   readonly fallback: string | undefined;
   readonly description: string;
   /** The value is a secret or may hold one: it is never printed, and `<NAME>_FILE` may name a file that holds it. */
@@ -14,7 +14,8 @@ export interface Setting<T> {
   readonly isRenewed?: boolean;
 }
 
-type Spec = Record<string, Setting<unknown>>;
+/** The settings of a service, or of a group, by name. */
+export type Spec = Readonly<Record<string, Setting<unknown>>>;
 
 /** The typed values of a spec. */
 export type SettingsOf<S extends Spec> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
@@ -103,17 +104,6 @@ function renew(read: () => string): () => string {
   };
 }
 
-/** The settings as the rows of a README's table: `| variable | default | meaning |`. */
-export function settingsTable(spec: Spec): string {
-  const rows = Object.entries(spec).map(([name, setting]) => {
-    const { fallback, description } = setting;
-    const value = fallback === undefined ? 'required' : fallback === '' ? 'empty' : `\`${fallback}\``;
-    const variables = variablesOf(name, setting).map((variable) => `\`${variable}\``);
-    return `| ${variables.join(' or ')} | ${value} | ${description} |`;
-  });
-  return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n');
-}
-
 const setting = <T>(
   schema: z.ZodType<T, string | undefined>,
   description: string,
@@ -136,7 +126,7 @@ export const secret = (
 export const credential = (description: string, fallback?: string): Setting<() => string> => ({
   ...setting(
     z.string().transform((value) => () => value),
-    `${description}; its file is read at each connection`,
+    description,
     fallback,
     true,
   ),
@@ -242,7 +232,7 @@ export const addresses = (description: string): Setting<Hex[]> => {
   return { ...rest, schema: checked.transform((entries) => entries.map((entry) => entry.toLowerCase() as Hex)) };
 };
 
-/** One of some words. */
+/** A setting that is one of some words. */
 export const choice = <const T extends string>(
   description: string,
   options: readonly [T, ...T[]],

@@ -1,0 +1,11 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { describeSettings, sharedSettings } from '@makerbook/settings';
+import { migrateSettings, settings } from './env.js';
+
+test('the README has every setting with its default and meaning, and no other', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  expect(readme).toContain(`\n${describeSettings(settings)}\n\n`);
+  expect(migrateSettings).toEqual(sharedSettings['Postgres']);
+  expect(readme).toContain('[Postgres](../../shared/settings/README.md#postgres)');
+});
