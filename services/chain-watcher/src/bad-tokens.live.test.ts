@@ -48,7 +48,7 @@ const deployToken = async (
 };
 const post = async (token: Address, amount = 100n): Promise<Hex> =>
   stage.submit(await stage.sign(maker, { making: { token, amount } }));
-/** What the sweep found of the token. */
+/** The funds in the token that the sweep published. */
 const sweptFacts = (token: Address) =>
   stage.facts.flatMap(({ fact }) =>
     fact.type === 'MakerObserved' && JSON.stringify(fact.cause).includes('SWEEP')
@@ -188,7 +188,7 @@ describe('a token whose Transfer logs show more than arrives', () => {
     await stage.settled();
     expect(stage.funding(order)).toMatchObject({ balance: 995n });
     expect(stage.state(order)).toEqual({ status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
-    // Of so little there is no fee.
+    // So small a transfer has no fee.
     await transfer(taker, maker, 5n);
     await reaches(order, 'ACTIVE');
     expect(stage.states(order).map(({ status }) => status)).toEqual(['VALIDATING', 'ACTIVE', 'INACTIVE', 'ACTIVE']);

@@ -26,7 +26,7 @@ const messages = messagesOf(
   sourcesIn('services/chain-watcher') + sourcesIn('shared/chain'),
 );
 
-/** What the README quotes, and what to do about it, as patterns: … and single capitals stand for values. */
+/** The messages that the README quotes, as patterns: … and single capitals stand for values. */
 const readEntries = (): RegExp[] => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const section = /\n## When it halts\n([\s\S]*?)\n## /.exec(readme)?.[1] ?? '';

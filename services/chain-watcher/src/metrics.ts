@@ -4,7 +4,7 @@ import type { Signs } from './health.js';
 import type { CatchUpProgress } from './observe/holder-work.js';
 import type { Work } from './work.js';
 
-/** What the gauges are read from, when they are scraped. */
+/** The gauges read these at each scrape. */
 export interface Measured {
   readonly signs: () => Signs;
   readonly work: Pick<Work, 'state' | 'followed' | 'watched'>;

@@ -101,7 +101,7 @@ describe('while a block is being read', () => {
     await openActive();
     await stage.settled();
     const from = await spendUnread();
-    // Of its pair the log still says what was true at the block before.
+    // The log still has its pair as of the block before.
     const fresh = await stage.sign(maker, { making: { token, amount: 10n } });
     await stage.submit(fresh);
     await new Promise((resolve) => setTimeout(resolve, 500));

@@ -139,7 +139,7 @@ describe('a watcher that was away', () => {
     await stage.mine();
     await stage.settled();
     await stopAll();
-    // As a crash between two partitions: only those that already hold the block are left out of the repeat.
+    // Acts like a crash between two partitions: the repeat leaves out only those that already have the block.
     const before = [0, 1, 2].map((partition) => blocksIn(partition).length);
     await stage.mine();
     await stage.publishBlockTo(1);

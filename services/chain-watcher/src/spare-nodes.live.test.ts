@@ -19,9 +19,9 @@ let token: Address;
 let taking: Address;
 let maker: NonceManager;
 let watcher: Watcher | undefined;
-/** Of the one token, by those who sell it. */
+/** The pairs of the one token. */
 const pairs = new Set<string>();
-/** What the node was asked: requests, and the calls in them. */
+/** The requests to the node, and the calls in each. */
 const asked: AskedCall[][] = [];
 /** How the node answers a range of logs of so many blocks, where it does not give them. */
 let refuseRange: (blocks: number) => { readonly code: number; readonly message: string } | undefined = () => undefined;

@@ -20,7 +20,7 @@ let gate: Gate;
 let gateUrl: string;
 let behaviour: Misbehaviour;
 let requests = 0;
-/** What a test has opened. */
+/** The resources that a test has opened. */
 let closing: (() => Promise<void>)[] = [];
 
 const isOpen: Misbehaviour = (calls, forward) => forward(calls);

@@ -25,7 +25,7 @@ interface Scene {
   change(blocks: number): Promise<void>;
   /** So many times, at random: an order is posted, filled in part or in full, cancelled, or an allowance is changed. */
   act(times: number): Promise<void>;
-  /** What the makers hold by the chain, by block; kept here, as a node forgets it. */
+  /** The makers' balances on the chain, by block; kept here, because a node forgets them. */
   readonly held: ReadonlyMap<number, ReadonlyMap<Address, bigint>>;
   /** Settles, and gives the newest block: it is the first one to be looked at. */
   begin(): Promise<number>;
@@ -72,9 +72,9 @@ async function openScene(brokers?: string): Promise<Scene> {
   /** Filled or cancelled, as nothing happens to an order after that; and the first ones, so that the pairs of `held` stay watched. */
   const over = new Set<SignedOrder>(orders);
   const post = async (by: NonceManager, beforehand?: (order: SignedOrder) => Promise<void>) => {
-    // Of either token: some pairs are watched already, others are new.
+    // Sells either token: some pairs are watched already, others are new.
     const [making, taking] = below(2) === 0 ? [token, other] : [other, token];
-    // What the makers hold will do for most, and not for all.
+    // The makers' balances cover most of these amounts, and not all.
     const amount = BigInt(1 + below(below(3) === 0 ? 1200 : 100));
     const order = await stage.sign(by, { making: { token: making, amount }, taking: { token: taking, amount: 1n } });
     await beforehand?.(order);

@@ -19,26 +19,26 @@ import { WatchedSet } from './watch/watched-set.js';
 /** The holder is the one watcher that publishes. */
 export type Role = 'STANDBY' | 'TAKING_OVER' | 'HOLDER';
 
-/** Where the watcher is; read by metrics and health. */
+/** The state of the watcher, for metrics and health. */
 export interface WatcherState {
   /** False until the snapshot and the log are read. */
   hasReadLog: boolean;
   role: Role;
   /** Partitions that are not read up to the own take-over yet. */
   awaited: readonly number[];
-  /** Of the holder; undefined while another watcher is it. */
+  /** The holder's position; undefined while another watcher is the holder. */
   position: Position | undefined;
   readonly sweep: SweepState;
 }
 
-/** What the process provides: log, node, a clock, and what is to be done about failures. */
+/** The parts that the process provides: log, node, clock, and the handling of failures. */
 export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => number;
   /** From 0 to 1. */
   readonly random: () => number;
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
-  /** Under the id of all watchers, with all partitions of the log. */
+  /** Opens the publisher that all watchers share, for all partitions of the log. */
   readonly openPublisher: () => FencedPublisher;
   readonly topics: TopicNames;
   readonly settings: WorkSettings;
@@ -177,7 +177,7 @@ export class Work {
     state.awaited = [];
   }
 
-  /** Until the signal is aborted, or another watcher has published a block. @throws PublisherFenced */
+  /** Ends when the signal is aborted, or another watcher has published a block. @throws PublisherFenced */
   private async publishFacts(publisher: FactPublisher): Promise<void> {
     const { followed, state } = this;
     const over = new AbortController();

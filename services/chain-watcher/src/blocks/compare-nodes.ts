@@ -50,7 +50,7 @@ export function compareNodes({ node, nowMs, onLag, onPassedOver }: CompareOption
       lagging = endpoint;
       onPassedOver();
     } catch (error) {
-      // None has it. One of another chain is found out when it is asked for what counts.
+      // No node has the block. A node of another chain is found when it is asked for values.
       if (!(error instanceof AggregateError)) throw error;
     }
   };

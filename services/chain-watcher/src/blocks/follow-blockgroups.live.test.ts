@@ -15,7 +15,7 @@ import { addressOf, Stage, until } from '../testing/stage-chain.js';
 const ERC20 = deployArtifacts.TestToken.abi;
 const PROTOCOL = deployArtifacts.LimitOrderProtocol.abi;
 const ALL = [...ERC20, ...deployArtifacts.WrappedNative.abi, ...PROTOCOL].filter(({ type }) => type !== 'constructor');
-/** Of maker-events, and of the node's topic. */
+/** Partitions of maker-events, and of the node's topic. */
 const PARTITIONS = 3;
 
 let polling: Stage;
@@ -81,7 +81,7 @@ const formOf = (object: object) =>
     name,
     Array.isArray(value) ? 'list' : String(value).startsWith('0x') ? 'hex' : typeof value,
   ]);
-/** What follows from blocks alone: not the reading of new orders, whose block is a matter of timing. */
+/** Facts that depend on blocks alone, without readings of new orders, whose block depends on timing. */
 const blockFacts = (stage: Stage, from: number, partition: number) =>
   stage.facts
     .filter((stored) => stored.partition === partition)
@@ -279,7 +279,7 @@ describe('blocks of a Kaia node’s topic', () => {
       void watcher.failed.then((failure) => {
         error = failure;
       });
-      // Where the watcher has not come to the topic's end yet, it begins behind what is there.
+      // A watcher that has not reached the end of the topic yet begins after these records, so they are sent again.
       await until('the watcher halts', async () => {
         if (error === undefined) await feed(records);
         return error !== undefined;

@@ -57,7 +57,7 @@ class Blockgroups implements BlockSource {
     this.lastAtMs = nowMs();
     this.following = log.followTopic({
       topic,
-      // What came before is asked of JSON-RPC, the few blocks that are missed: a node's topic may hold days.
+      // The topic may hold days. JSON-RPC gives the few earlier blocks that are missing.
       from: 'end',
       headerEncoding: 'latin1',
       onRecords: (partition, records) => this.read(partition, records),
@@ -124,7 +124,7 @@ class Blockgroups implements BlockSource {
     if (!this.isVerified) this.toVerify = block;
     if ((due !== undefined && number < due) || blocks.has(number)) return;
     blocks.set(number, block);
-    // Before the first question nobody knows what is due: then the newest are kept, later those that are due first.
+    // Before the first question nobody knows which block is due, so the newest are kept; later those that are due first.
     if (blocks.size > blocksMax) {
       blocks.delete(due === undefined ? Math.min(...blocks.keys()) : Math.max(...blocks.keys()));
     }
@@ -168,7 +168,7 @@ class Blockgroups implements BlockSource {
     this.toVerify = undefined;
   }
 
-  /** Whether a block that is not there need not be waited for any longer. */
+  /** True if the missing block need not be waited for any longer. */
   private isOverdue(number: number): boolean {
     const { nowMs, gapMsMax } = this.options;
     const { newest, oldest } = this;

@@ -83,7 +83,7 @@ async function openTopic(
   return { blocks, close: () => log.close() };
 }
 
-/** At the start: nothing is published meanwhile, and JSON-RPC has the blocks. */
+/** Runs at the start, when nothing is published yet and JSON-RPC has the blocks. */
 const KAIA_ANSWER_MS_MAX = 3000;
 /** Held while earlier ones are missing; those beyond are asked of JSON-RPC when they are due. */
 const KAIA_BLOCKS_MAX = 500;

@@ -19,7 +19,7 @@ export function parseBlockgroup(message: Buffer): SourceBlock | { readonly unrea
     if (header === undefined || header.number !== Number(blockNumber)) {
       return { unreadable: `blockNumber ${String(blockNumber)} is not that of its header: ${header?.number}` };
     }
-    // Both lists are always there, if only empty. A block without one must not pass for a block without logs.
+    // Both lists are always there, even if empty. A block that lacks one must not count as a block without logs.
     const transactions = result?.transactions;
     if (!Array.isArray(transactions)) return { unreadable: `block ${header.number} has no list of transactions` };
     const logs: ChainLog[] = [];

@@ -20,7 +20,7 @@ export interface PollOptions {
 }
 
 export interface PolledBlocks extends BlockSource {
-  /** Whether a node announces its blocks now. */
+  /** True while a node announces its blocks. */
   isSubscribed(): boolean;
 }
 
@@ -51,7 +51,7 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
   const subscription: HeadSubscription | undefined =
     wsUrl === undefined ? undefined : subscribeHeads({ url: wsUrl, onHead, onBroken: onSubscriptionBroken });
 
-  /** Whether a node that does not have the block that is due, and has this head, may be the only one. */
+  /** True if a node with this head, and without the block that is due, may lag behind the others. */
   const isDoubtful = (headNumber: number) => {
     const { number, missingSinceMs = nowMs(), announcedAtMs = nowMs() } = due;
     // The block before was seen, on another node then.

@@ -8,7 +8,7 @@ export interface SourceBlock {
   readonly endpoint?: string;
 }
 
-/** Where blocks come from. Whatever the source, the same chain gives the same blocks. */
+/** A source of blocks. Every source gives the same blocks of a chain. */
 export interface BlockSource {
   /** The block with this number; undefined when it is not there yet. Throws RpcUnavailable, RpcRefused or ChainContradiction. */
   next(number: number): Promise<SourceBlock | undefined>;

@@ -27,7 +27,7 @@ export function watchHead(
     while (!signal.aborted) {
       await wait(intervalMs);
       if (signal.aborted || nowMs() - askedAtMs < QUIET_INTERVALS * intervalMs) continue;
-      // Of all endpoints: the one that is asked first may be the one that lags. Where none answers the known head stays.
+      // Asks all endpoints, because the preferred one may lag. If none answers, the known head stays.
       const asked = await Promise.allSettled(node.endpoints().map((each) => readBlock(each, 'latest')));
       const numbers = asked.flatMap((each) => (each.status === 'fulfilled' ? (each.value?.number ?? []) : []));
       await source.verify?.().catch((error) => isRetryable(error) || onFatal(error));

@@ -19,7 +19,7 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
   const { reader, position, signal, publisher, partitions } = work;
   const retry = work.retryFor('blocks');
   const head = await retry(() => readHeadAfter(before, work));
-  // From here on an order that is new in the log is read at the head or later.
+  // An order that is new in the log is now read at the head or later.
   position.matched = head;
   if (reader !== undefined) {
     const changed = await matchMissedLogs(before.number + 1, head, reader, work);
@@ -143,6 +143,6 @@ async function readRange(
   }
 }
 
-/** Of what is read because blocks, or their readings, were missed. */
+/** The cause of readings after missed blocks. */
 export const CATCH_UP: Cause = { kind: 'read', occasion: 'CATCH_UP' };
 const VALUES_MAX = 500;

@@ -32,7 +32,7 @@ export interface CatchUpProgress {
   readonly total: number;
 }
 
-/** Where the sweep is, for metrics. */
+/** The progress of the sweep, for metrics. */
 export interface SweepState {
   /** When the last sweep over all pairs ended, and how long it took; undefined before the first. */
   endedAtMs: number | undefined;
@@ -79,6 +79,6 @@ export interface HolderWork {
   readonly retryFor: (worker: Worker) => <T>(work: () => Promise<T>) => Promise<T>;
   /** @param tookMs from the moment the block was seen to the acknowledgement of its facts; undefined after a catch-up */
   readonly onBlock: (block: BlockRef, facts: number, tookMs: number | undefined) => void;
-  /** Before each request for missed logs, and after each page of makers. */
+  /** Called before each request for missed logs, and after each page of makers. */
   readonly onCatchUp: (progress: CatchUpProgress) => void;
 }

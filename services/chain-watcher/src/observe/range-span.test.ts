@@ -34,7 +34,7 @@ test('after an outage it is soon what it was', () => {
   ask(span, 30, 0);
   expect(span.blocks).toBe(1);
   expect(ask(span, 14, 5000).at(-1)).toBe(5000);
-  // Where many blocks are too many, up to that.
+  // The span grows up to the number of blocks that is too many.
   ask(span, 30, 0);
   expect(Math.max(...ask(span, 13, 200).slice(-4))).toBe(128);
 });

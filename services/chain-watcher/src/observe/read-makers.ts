@@ -14,7 +14,7 @@ import { type Address, quantity } from '@makerbook/contracts-primitives';
 import type { Observed } from '../publish/publish-observed.js';
 import type { MakerToRead } from '../watch/match-logs.js';
 
-/** What it takes to read a maker's state on the chain. */
+/** The parts that read a maker's state on the chain. */
 export interface MakerReader {
   readonly state: StateReader;
   readonly protocol: Address;
@@ -59,7 +59,7 @@ function partsOf(toRead: MakerToRead): MakerToRead[] {
   });
 }
 
-/** In the order in which `observe` takes the values. */
+/** The calls, in the order in which `observe` takes their values. */
 function callsOf({ maker, nonce, tokens, orders }: MakerToRead, protocol: Address): StateCall[] {
   return [
     ...(nonce ? [nonceOf(protocol, maker)] : []),

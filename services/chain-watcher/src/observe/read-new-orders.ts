@@ -18,7 +18,7 @@ import { readMakers } from './read-makers.js';
 export async function readNewOrders(work: HolderWork): Promise<void> {
   const { signal, wait, settings, retryFor, followed, nowMs } = work;
   const retry = retryFor('orders');
-  /** By the order's slot: where its reading is in the log. It is not read again before the log was read up to there. */
+  /** The place of each order's reading in the log, by slot. The order is not read again until the log is read up to there. */
   const appended = new Map<number, Appended>();
   let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
@@ -65,7 +65,7 @@ function makerOf(order: number, watched: WatchedSet): Address {
   return watched.makerAddress(watched.makerOf(watched.pairOf(order)));
 }
 
-/** For the span of a reading: it belongs to the traces of the requests that submitted the orders. */
+/** Links the span of a reading to the traces of the requests that submitted the orders. */
 function describeReading({ watched, topics }: HolderWork, orders: readonly number[], at: BlockHeader): Batch<number> {
   return {
     topic: topics.makerEvents,
@@ -94,5 +94,5 @@ function waitingOrders({ watched, followed }: HolderWork, appended: Map<number, 
 
 const CAUSE: Cause = { kind: 'read', occasion: 'ORDER' };
 const ORDERS_MAX = 500;
-/** How often orders are looked for whose reading does not count in the log. */
+/** The pause between two searches for orders whose reading does not count in the log. */
 const IDLE_MS = 500;

@@ -75,7 +75,7 @@ async function startAtHead(work: HolderWork): Promise<BlockHeader> {
   return head;
 }
 
-/** In a trace of its own, which goes on in the facts of the block and in what they lead to. */
+/** Works in a new trace, which goes on in the facts of the block and in their consequences. */
 function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
   const { number, hash } = block.header;
   const attributes = { 'makerbook.block': number, 'makerbook.block_hash': hash };
@@ -104,7 +104,7 @@ async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Pr
   });
 }
 
-/** What was touched is read at exactly this block, or all of the makers at a newer one. */
+/** Reads the touched values at exactly this block, or the makers in full at a newer one. */
 async function readTouched(
   touched: Touched,
   header: BlockHeader,
@@ -151,7 +151,7 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
   );
 }
 
-/** In calls: two for each block that is followed, and about three for each pair that is read, a hundred in one. */
+/** Counts calls: two for each followed block, and about three for each pair, a hundred in one. */
 function isRereadCheaper(gap: number, watched: WatchedSet): boolean {
   return watched.sizes().pairs * 3 < gap * 2 * 100;
 }

@@ -10,7 +10,7 @@ import {
 import { type FencedPublisher, type LogRecord, partitionOf } from '@makerbook/kafka';
 import { carryOn, inSendSpan } from '@makerbook/telemetry';
 
-/** What was read of a maker, with the trace of the request that led to it; none where a block did. */
+/** A reading of a maker, with the trace of the request that led to it; without a trace if a block led to it. */
 export interface Observed {
   readonly fact: MakerObserved;
   readonly trace: TraceHeaders | undefined;
@@ -45,12 +45,12 @@ export class FactPublisher {
     this.appendedTo = new Array<bigint | undefined>(options.partitions).fill(-1n);
   }
 
-  /** Whether all that this holder has appended to the partition is before the offset; false where that is not known. */
+  /** True if everything that this holder appended to the partition is before the offset; false if that is unknown. */
   isBefore(partition: number, offset: bigint): boolean {
     return (this.appendedTo[partition] ?? offset) < offset;
   }
 
-  /** What was read of makers, alone. */
+  /** Appends readings without a block. */
   async publish(observed: readonly Observed[]): Promise<AppendedTo> {
     const [first] = observed;
     if (first === undefined) return new Map();
@@ -59,8 +59,8 @@ export class FactPublisher {
   }
 
   /**
-   * What was read of makers at a block, and then the block's `BlockProcessed`, to each of the partitions: in one record
-   * batch, so that a partition has all of it or nothing. What is beyond a batch goes before, in whole records.
+   * Appends the readings of a block and its `BlockProcessed` to each of the partitions, as one record batch, so that a
+   * partition has all of it or nothing. Readings that do not fit go before it, in whole records.
    */
   async publishBlock(observed: readonly Observed[], block: BlockRef, to: readonly number[]): Promise<void> {
     await this.options.assertTimely(block);

@@ -30,7 +30,7 @@ export async function readBlockgroup(provider: JsonRpcProvider, number: number):
   return Buffer.from(JSON.stringify({ blockNumber: number, result: encodeBlock(block, transactions) }));
 }
 
-/** What anvil has no counterpart for is filled in. */
+/** Fills in the fields that anvil does not have. */
 function encodeBlock(block: Raw, transactions: readonly Raw[]): Raw {
   const { miner, number, hash, parentHash, timestamp } = block;
   return {

@@ -98,8 +98,7 @@ export class PartitionFold {
   }
 
   /**
-   * What was missed is folded, unseen by readers of the book but for what is gone, and all orders that are open come back to
-   * be read anew.
+   * Folds the missed facts, of which readers of the book see only the removals. All open orders come back and are read again.
    */
   private release(maker: Address, offset: bigint): readonly Transition[] {
     const draft = this.makers.get(maker);

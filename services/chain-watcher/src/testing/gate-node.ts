@@ -23,7 +23,7 @@ interface RpcAnswer {
 /** How a node answers a request: with a status, or call by call. */
 export type Misbehaviour = (
   calls: readonly AskedCall[],
-  /** What the real node says to these calls. */
+  /** Asks the real node these calls. */
   forward: (calls: readonly AskedCall[]) => Promise<readonly RpcAnswer[]>,
 ) => Promise<{ readonly status: number } | readonly RpcAnswer[]>;
 
@@ -45,10 +45,10 @@ export async function startMisbehavingNode(nodeUrl: string, answer: Misbehaviour
       if ('status' in said) response.writeHead(said.status).end('away');
       else response.end(JSON.stringify(Array.isArray(asked) ? said : said[0]));
     };
-    // Where the node behind is gone, so is this one.
+    // If the node behind is gone, this one is too.
     request.on('end', () => respond().catch(() => response.destroy()));
   });
-  // Not to be closed at the very moment at which it is used again.
+  // Keeps a connection from being closed at the moment at which it is used again.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

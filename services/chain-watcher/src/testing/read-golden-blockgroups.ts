@@ -9,7 +9,7 @@ export interface GoldenBlockgroup {
   readonly records: readonly SegmentRecord[];
   /** The block out of the node's own objects, with those of its logs that can touch anybody. */
   readonly expected: SourceBlock;
-  /** What the node's JSON-RPC says of the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
+  /** The node's JSON-RPC answers for the same block: `eth_getBlockByNumber`, and all logs in the form of `eth_getLogs`. */
   readonly rpc: { readonly block: unknown; readonly logs: unknown };
 }
 

@@ -32,7 +32,7 @@ import { startExactNode } from './exact-node.js';
 import { PartitionFold } from './fold-log.js';
 import type { Gate } from './gate-node.js';
 
-/** What the fold of the log says of an order: its status, or why it is gone. */
+/** An order in the fold of the log: its status, or why it is gone. */
 export type FoldedOrder = OrderStatus | { readonly status: 'REMOVED'; readonly reason: string } | undefined;
 
 export interface StoredFact {
@@ -285,7 +285,7 @@ export class Stage {
     return runWatcher(readSettings(watcherSettings, environment), telemetry);
   }
 
-  /** What the fold says of the order now. */
+  /** The order's current state in the fold. */
   state(orderHash: Hex): FoldedOrder {
     const order = this.find(orderHash)?.order;
     if (order !== undefined) return order.state;
@@ -298,12 +298,12 @@ export class Stage {
     return this.statuses.get(orderHash) ?? [];
   }
 
-  /** What is left to fill of an open order, as the fold says. */
+  /** The remaining amount of an open order in the fold. */
   remaining(orderHash: Hex): bigint | undefined {
     return this.find(orderHash)?.order.remaining;
   }
 
-  /** What the fold knows of the funds that an open order depends on; undefined where it knows none. */
+  /** The funds of an open order in the fold; undefined if unknown. */
   funding(orderHash: Hex): KnownFunds | undefined {
     return this.find(orderHash)?.funding?.known;
   }

@@ -10,13 +10,13 @@ export interface FollowBookOptions {
   readonly topics: Pick<TopicNames, 'book'>;
   readonly watched: WatchedSet;
   readonly followed: FollowedLog;
-  /** Where the book ended before the snapshot was made. */
+  /** The end of each partition of the book before the snapshot. */
   readonly ends: readonly bigint[];
   readonly signal: AbortSignal;
   readonly onFatal: (error: Error) => void;
 }
 
-/** An order that is only withheld from routers is watched until it expires: it may come back, and then as it is on the chain. */
+/** A withheld order is watched until it expires, because it may come back with the state that it has on the chain. */
 export const staysWatched = new Set<string>(['GRACE_PERIOD', 'QUARANTINED', 'SUSPENDED'] satisfies WithholdingReason[]);
 /** The book is ahead of the rows of which the snapshot is made: read again from so many records before its end. */
 const TAIL_RECORDS = 5000n;

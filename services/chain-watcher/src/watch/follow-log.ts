@@ -28,7 +28,7 @@ export interface LogBlock {
   readonly timestamp: number;
 }
 
-/** What the log holds of one partition, as far as it was read. */
+/** A partition of the log, as far as it was read. */
 export interface PartitionView {
   /** The newest block. */
   block: LogBlock | undefined;
@@ -58,7 +58,7 @@ export class FollowedLog {
   readonly partitions: readonly PartitionView[];
   private readonly options: FollowLogOptions;
   private readonly waiters = new Set<() => void>();
-  /** How far each partition was folded when the snapshot was made; those that are not there were not. */
+  /** The position of each partition in the snapshot; a missing partition was not folded. */
   private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
   private following: Following | undefined;
   private newestReadBlock = -1;
@@ -189,7 +189,7 @@ export class FollowedLog {
     this.wake();
   }
 
-  /** Up to where facts about its maker are in the snapshot. */
+  /** The position up to which facts about the maker are in the snapshot. */
   private knownTo(partition: number, fact: MakerEvent): bigint {
     const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
     return ('maker' in fact ? quarantined?.get(fact.maker) : undefined) ?? nextOffset;
@@ -215,7 +215,7 @@ export class FollowedLog {
         if (!isKnown) watched.noteObserved(fact);
         return;
       case 'QuarantineLifted':
-        // What was read before counts no more.
+        // Earlier readings do not count any more.
         if (!isKnown) watched.markUnread(fact.maker, unread);
         return;
       case 'BlockProcessed':

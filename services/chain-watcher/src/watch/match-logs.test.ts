@@ -41,7 +41,7 @@ const approval = (of: Address, owner: Address, spender: Address) =>
   log(of, [eventTopics.approval, word(owner), word(spender)]);
 
 const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, watched, protocol);
-/** What is to be read of whom, without the causes. */
+/** The values to read of each maker, without the causes. */
 const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   pairs: [...makers.values()].flatMap((each) => [...each.tokens].map((of) => [each.maker, of])),
   makers: [...makers.values()].filter(({ nonce }) => nonce).map((each) => each.maker),

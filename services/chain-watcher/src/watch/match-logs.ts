@@ -4,14 +4,14 @@ import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { WatchedSet } from './watched-set.js';
 
-/** What is to be read of one maker, and why. Addresses and hashes, as slots may be used again. */
+/** The values of one maker to read, and the cause. It has addresses and hashes, because slots may be used again. */
 export interface MakerToRead {
   readonly maker: Address;
   readonly cause: Cause;
   nonce: boolean;
   readonly tokens: Set<Address>;
   readonly orders: Set<Hex>;
-  /** Of the request that led to the reading. */
+  /** The trace of the request that led to the reading. */
   readonly trace?: TraceHeaders | undefined;
 }
 
@@ -44,7 +44,7 @@ export class Touched {
     return toRead;
   }
 
-  /** Nothing where the slot is -1. */
+  /** Does nothing if the slot is -1. */
   nonce(makerSlot: number, cause: Cause): void {
     if (makerSlot >= 0) this.maker(makerSlot, cause).nonce = true;
   }

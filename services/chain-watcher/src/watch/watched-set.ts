@@ -2,7 +2,7 @@ import type { MakerObserved, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { KeyIndex, readWords } from './key-index.js';
 
-/** What the watcher must know of an order to watch it. */
+/** The fields of an order that the watcher needs. */
 export interface WatchedOrder {
   readonly orderHash: Hex;
   readonly maker: Address;
@@ -13,19 +13,19 @@ export interface WatchedOrder {
 /** An order that no reading in the log names yet. */
 export interface UnreadOrder {
   readonly sinceMs: number;
-  /** Of the request that submitted it. */
+  /** The trace of the request that submitted it. */
   readonly trace: TraceHeaders | undefined;
 }
 
 const NONE = -1;
-/** What is watched for longer is harmless. */
+/** Expired orders are dropped this often; until then they are watched without harm. */
 const EXPIRY_PAUSE_SECONDS = 60;
 
 /**
- * Who is watched: orders, their makers and their pairs (maker, making token). A map, not a fold: an order enters with its
- * `OrderSubmitted` and leaves with the feed's tombstone or its expiry, so too much is watched for a while, and never too
- * little. Orders, pairs and makers are named by slots, small integers that are used again; all values are in columns by
- * slot, so that a million orders cost some 200 MB.
+ * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with `OrderSubmitted`
+ * and leaves with the feed's tombstone or its expiry. So it has too much for a while, and never too little. Slots, small
+ * integers that are used again, name orders, pairs and makers. All values are in columns by slot, so that a million orders
+ * cost some 200 MB.
  */
 export class WatchedSet {
   private readonly orders = new KeyIndex(8);
@@ -36,7 +36,7 @@ export class WatchedSet {
   private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
   private readonly unreadOrders = new Map<number, UnreadOrder>();
 
-  /** By token and maker slot. */
+  /** The pairs, by token and maker slot. */
   private readonly pairs = new KeyIndex(6);
   private readonly pairOrders: number[] = [];
   private readonly balances: (bigint | undefined)[] = [];
@@ -105,7 +105,7 @@ export class WatchedSet {
     }
   }
 
-  /** Whether the reading names an order, or a value that the log does not hold as its newest. */
+  /** True if the reading names an order, or has a value that differs from the newest one in the log. */
   isNews({ maker, nonce, funds, orders }: MakerObserved): boolean {
     if (orders.length > 0) return true;
     const slot = this.findMaker(maker);
