@@ -358,7 +358,7 @@ describe('while Postgres is away', () => {
       const problem = await refused(mixed);
       expect(problem).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
       expect(problem['detail']).toMatch(/the 1 other orders were cancelled\. With the order's salt/);
-      // Who is no maker signs for nobody.
+      // A signature by a stranger cancels nothing.
       const stranger = newWallet();
       const foreign = cancelling(stranger, order);
       expect(await refused(await remove([foreign], `&salt=${order.order.salt}`))).toMatchObject({

@@ -163,7 +163,7 @@ function refuseUnsure(unsure: readonly Hex[], cancelled: number): Refusal {
   );
 }
 
-/** Without Postgres no budget is charged: a maker can always cancel. */
+/** Charges no budget while Postgres is away: a maker can always cancel. */
 async function charge(
   { settings, store, now }: Parts,
   toCancel: ToCancel,

@@ -13,9 +13,9 @@ const POLL_MS = 50;
 export type TrustKeeper = ReturnType<typeof keepTrust>;
 
 /**
- * Postgres forgets in a crash, a failover or a restore what was in flight, and rows that were committed last. It is trusted
- * again once every append that was in flight has ended and the rows have reached the end that the log had after that: all
- * that was forgotten is in the rows by then, or was never stored. All processes share the result.
+ * A crash, a failover or a restore makes Postgres forget what was in flight and the last committed rows. It is trusted again
+ * once every append that was in flight has ended and the rows have reached the end that the log had after that. By then
+ * everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
 export function keepTrust({ settings, store, log, readModel, logger, now, after }: TrustParts) {
   const wait = (ms: number) => new Promise<void>((done) => after(ms, done));
@@ -29,7 +29,7 @@ export function keepTrust({ settings, store, log, readModel, logger, now, after 
     const { sinceMs } = trust;
     if (sinceMs > 0) {
       logger.warn({ sinceMs }, 'Postgres may have lost rows: no order is placed until the log is folded');
-      // In full, for `sinceMs` may be of another process's clock.
+      // Waits the full time, because `sinceMs` may come from another process's clock.
       await wait(appendMsMaxOf(settings));
     }
     const ends = await log.endOffsets(makerEventsTopicOf(settings));
@@ -70,7 +70,7 @@ export function keepTrust({ settings, store, log, readModel, logger, now, after 
 
   start();
   return {
-    /** Whether Postgres was trusted when it was asked last. */
+    /** True if Postgres was trusted when it was last asked. */
     isTrusted: (): boolean => isTrusted,
     /** A statement has found that Postgres is not trusted. */
     noteLoss: start,

@@ -5,7 +5,7 @@ const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 
-/** What the service counts and times. Requests by route and code are counted by `@makerbook/http`. */
+/** Counters and timers of the service. `@makerbook/http` counts requests by route and code. */
 export function createMetrics({ lag, makers }: Pick<Parts, 'lag' | 'makers'>) {
   const meter = metrics.getMeter('ingress');
   const accepted = meter.createCounter('ingress_orders_accepted_total', {

@@ -29,7 +29,7 @@ export function countUnknownNotes({ settings, store, now }: NoteParts) {
   }
 
   return {
-    /** Whether so many more may be noted for the client. */
+    /** True if so many more may be noted for the client. */
     mayNote(client: string, count: number): boolean {
       turn();
       const ofClient = (clients.get(client) ?? 0) + count;

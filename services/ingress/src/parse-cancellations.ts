@@ -12,7 +12,7 @@ export interface AskedCancellation {
 }
 
 export interface AskedCancellations {
-  /** In the order of the request; a hash may be repeated. */
+  /** The cancellations in the order of the request; a hash may be repeated. */
   readonly cancellations: readonly AskedCancellation[];
   /** The JSON pointer to a signature of the request. */
   readonly signatureAt: (index: number) => string;

@@ -13,7 +13,7 @@ import type { CancellationVerifier } from './verify-cancellations.js';
 import type { VerifyOrders } from './verify-orders.js';
 import type { ProjectionLag } from './watch-projection-lag.js';
 
-/** What requests are answered with. */
+/** The parts that answer requests. */
 export interface Parts {
   readonly settings: IngressSettings;
   readonly logger: Logger;

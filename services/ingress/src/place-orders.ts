@@ -33,7 +33,7 @@ import { unavailable } from './refusal.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
-/** What is in flight ends within seconds. */
+/** An append in flight ends within seconds. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 const POLL_MS = 20;
 const POLL_MS_MAX = 200;

@@ -16,7 +16,7 @@ const PLAIN_MAX = 15;
 let ingress: TestIngress;
 let maker: Wallet;
 let orders: SignedOrder[];
-/** Of a request that is refused for its one signature. */
+/** A request that is refused for its one signature. */
 let plain: Sent;
 let signatureMs = 0;
 
@@ -88,7 +88,7 @@ async function send({ method, query = '', body, packed }: Sent): Promise<number>
   return response.status;
 }
 
-/** What is sent, the status that answers it, and how many signatures in it are valid. */
+/** Each kind of request, the status of its answer, and the number of valid signatures in it. */
 const kinds: Readonly<Record<string, () => readonly [Sent, status: number, valid?: number]>> = {
   'a packed body': () => [{ ...post([]), body: brotliCompressSync('['.repeat(520_000)), packed: true }, 415],
   'a deep body': () => [postText('['.repeat(262_144)), 400],

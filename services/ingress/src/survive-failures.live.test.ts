@@ -65,7 +65,7 @@ describe('a process that is killed', () => {
     await isStoredOnce(ingress, ...answered.map((answer) => answer.sent.order));
   });
 
-  /** What the process has done in Postgres by the time it dies. */
+  /** Does in Postgres what the process has done there when it dies. */
   const placeAndDie = (order: SignedOrder, settledMs: number) => placeTestOrder(ingress, maker, order, settledMs);
 
   test('between placing and appending: a retry is told to wait, then succeeds, and the order is in the log once', async () => {
@@ -104,7 +104,7 @@ describe('a process that is killed', () => {
     ingress.pauseProjection();
     const answers = orders.map((order) => answerOf(ingress, [order]));
     await sleep(5);
-    // As a crash leaves them.
+    // A crash leaves these tables empty.
     for (const table of ['trust', 'in_flight', 'cancelling', 'budgets']) {
       await ingress.postgres.query(`delete from ${table}`);
     }

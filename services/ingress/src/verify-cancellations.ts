@@ -22,7 +22,7 @@ export function createCancellationVerifier(domain: SigningDomain) {
     for (const type of saltTypes) yield recoverAddress(hashCancellation(request, type), signature);
   }
   return {
-    /** What is wrong with the signature, in a domain with this salt; undefined where it is the maker's. */
+    /** Says what is wrong with the signature in a domain with this salt; undefined if it is the maker's. */
     findFault(cancellation: AskedCancellation, maker: Address, salt: Hex): string | undefined {
       const others: (Address | undefined)[] = [];
       for (const signer of signersOf(cancellation, salt)) {
@@ -33,7 +33,7 @@ export function createCancellationVerifier(domain: SigningDomain) {
       // The maker is not named: who asks need not be the one to know it.
       return `it recovers to ${others[0]} with the salt typed uint256, and to ${others[1]} with bytes32`;
     },
-    /** Who may have signed, one for each type of the salt. */
+    /** The possible signers, one for each type of the salt. */
     recover: (cancellation: AskedCancellation, salt: Hex): readonly Address[] =>
       [...signersOf(cancellation, salt)].flatMap((signer) => signer ?? []),
   };

@@ -4,7 +4,7 @@ import type { ReadModel } from '@makerbook/postgres';
 /** How often the rows are compared with what was appended. */
 const INTERVAL_MS = 1_000;
 
-/** How long the rows have been behind what this process has appended. */
+/** Measures how long the rows have been behind what this process has appended. */
 export type ProjectionLag = ReturnType<typeof watchProjectionLag>;
 
 /**
@@ -12,7 +12,7 @@ export type ProjectionLag = ReturnType<typeof watchProjectionLag>;
  * count as unchanged. A projector that is away, or fails at each start, shows as a growing lag.
  */
 export function watchProjectionLag(rows: Pick<ReadModel, 'projectedPositions'>) {
-  /** By partition the first fact that is not in the rows, as far as is known. */
+  /** The first fact of each partition that is not known to be in the rows. */
   const awaited = new Map<number, { readonly offset: bigint; readonly sinceMs: number }>();
   let isComparing = false;
   const compare = async () => {
@@ -37,7 +37,7 @@ export function watchProjectionLag(rows: Pick<ReadModel, 'projectedPositions'>) 
         if (!awaited.has(partition)) awaited.set(partition, { offset, sinceMs: performance.now() });
       }
     },
-    /** For how many seconds an acknowledged fact has not been in the rows; of several the longest, else 0. */
+    /** The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0. */
     seconds(): number {
       const oldest = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
       return awaited.size === 0 ? 0 : Math.max(0, (performance.now() - oldest) / 1000);

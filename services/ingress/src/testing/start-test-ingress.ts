@@ -187,7 +187,7 @@ async function showMode(appender: Appender, topic: string, mode: ServiceMode): P
   await appender.append([{ topic, partition: 0, key: key ?? '', ...message }]);
 }
 
-/** Whether it has read the whitelist, and places orders. */
+/** True once it has read the whitelist, and places orders. */
 async function isReady(opsUrl: string): Promise<boolean> {
   const ready = await fetch(`${opsUrl}/readyz`);
   const { checks } = (await ready.json()) as { checks: Record<string, string> };
