@@ -16,7 +16,7 @@ export interface DecisionOptions {
   readonly partitions: number;
   /** Names the command in the facts that it leads to. */
   readonly commandId: string;
-  /** Who decides. */
+  /** The person who decides. */
   readonly by: string;
   readonly reason: string | undefined;
   readonly nowMs: number;
@@ -32,7 +32,7 @@ export interface DecisionOptions {
 export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Outcome> {
   switch (decision.do) {
     case 'release': {
-      // Nothing shows it: the projector logs that the maker is folded again.
+      // No feed shows it; the projector logs that the maker is folded again.
       await appendFacts(log, eachOf(decision.makers, { type: 'QuarantineLifted' }, options), options);
       return { lines: decision.makers.map((maker) => `${maker}: release written to the log`), exitCode: 0 };
     }

@@ -2,14 +2,14 @@ import { decodeMakersRecord, type MakersRecord, type MakerView, topicNames } fro
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Following, Log } from '@makerbook/kafka';
 
-/** What `limit-orders.makers.v1` shows. */
+/** The content of `limit-orders.makers.v1`. */
 export interface ShownMakers {
   /** Every maker with a record, by address. */
   readonly makers: ReadonlyMap<Hex, MakerView>;
   readonly isCancelOnly: boolean;
 }
 
-/** What ingress and query know now. */
+/** The makers as ingress and query know them now. */
 export async function readMakers(log: Log, prefix: string): Promise<ShownMakers> {
   const shown = new Shown();
   const following = follow(log, prefix, (record) => shown.take(record));

@@ -1,7 +1,7 @@
 import { topicNames } from '@makerbook/contracts-events';
 import { type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
 
-/** What an operator decided about a parked message. */
+/** An operator's decision about a parked message. */
 export type Resolution = 'replayed' | 'discarded';
 
 /** A message that was set aside, as `limit-orders.parked.v1` shows it. */
@@ -17,7 +17,7 @@ export interface ParkedMessage {
   readonly key: string;
   /** UTF-8; null where the message had no value, or one that was too large to be kept. */
   readonly value: string | null;
-  /** Those that the message itself had. */
+  /** The headers of the message itself. */
   readonly headers: Readonly<Record<string, string>>;
   readonly parkedAtMs: number;
   /** Why it cannot be replayed. */
@@ -36,7 +36,7 @@ export interface ResolveOptions {
   readonly commandId: string;
 }
 
-/** What became of one message that a command named. */
+/** The outcome for one message that a command named. */
 export type Resolved =
   | { readonly id: string; readonly outcome: Resolution }
   | { readonly id: string; readonly outcome: 'refused'; readonly reason: string };

@@ -4,20 +4,20 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { describeUnknown, parseWords } from '@makerbook/settings';
 import { z } from 'zod';
 
-/** What an operator asks for. */
+/** A command of an operator. */
 export type Command =
   | { readonly do: 'migrate' }
   | { readonly do: 'topics' }
   | ParkedCommand
   | Decision
   | { readonly do: 'list'; readonly isJson: boolean }
-  /** Without a maker: what was decided about the whole service. */
+  /** Undefined: the decisions about the whole service. */
   | { readonly do: 'history'; readonly maker: Hex | undefined; readonly isJson: boolean };
 
 export interface ParkedCommand {
   readonly do: 'parked';
   readonly verb: 'list' | 'show' | 'replay' | 'discard';
-  /** None of `list`, one at least of the others. */
+  /** Empty for `list`; at least one for the others. */
   readonly ids: readonly string[];
   readonly isJson: boolean;
 }
@@ -34,7 +34,7 @@ export type Decision =
     } & Justified)
   | ({ readonly do: 'cancel-only'; readonly mode: ServiceMode } & Justified);
 
-/** Who decides, where it is not the user of the machine, and why. */
+/** The person who decides, if not the user of the machine, and the reason. */
 export interface Justified {
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
@@ -145,7 +145,7 @@ function readAddresses(words: readonly string[]): readonly Hex[] | NoCommand {
   return wrong.length > 0 ? { wrong } : [...new Set(words.map((word) => word.toLowerCase() as Hex))];
 }
 
-/** Whether the case of the letters is the checksum of the address (EIP-55), or there is none: all letters have one case. */
+/** True if the case of the letters is the checksum of the address (EIP-55), or all letters have one case. */
 function hasChecksum(address: string): boolean {
   const digits = address.slice(2);
   const lowercase = digits.toLowerCase();
