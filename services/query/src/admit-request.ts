@@ -9,7 +9,7 @@ export interface AdmissionRules {
   readonly hashers: RequestHashers;
   readonly requestTtlSeconds: number;
   readonly clockSkewSeconds: number;
-  /** Whether the maker is on the whitelist, or once was. */
+  /** True if the maker is, or once was, on the whitelist. */
   readonly isKnown: (maker: Hex) => boolean;
 }
 

@@ -8,7 +8,7 @@ import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;
 
-/** What changes while the service runs: its clock, and the newest block of the read model where that is known. */
+/** The values that change while the service runs: its clock, and the newest block of the rows if known. */
 export interface Moment {
   readonly nowSeconds: number;
   readonly block: Info['block'];

@@ -8,7 +8,7 @@ export interface Found {
   readonly source: 'memory' | 'redis' | 'postgres';
 }
 
-/** Where lists are found. What is away finds nothing: only a bug throws. */
+/** Finds lists. A source that is away finds nothing; only a bug throws. */
 export interface ListFinder {
   /** The maker's list of this version, or a newer one: from memory, else from Redis, else from Postgres. */
   find(maker: Hex, version: bigint): Promise<Found | undefined>;
@@ -25,7 +25,7 @@ export interface ListFinderParts {
 }
 
 export function createListFinder({ held, cache, rows, filled }: ListFinderParts): ListFinder {
-  /** By maker and version: many requests that miss the same list at once read it once. */
+  /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
   async function load(maker: Hex, version: bigint): Promise<Found | undefined> {

@@ -18,7 +18,7 @@ import type { Page } from './take-page.js';
 
 export interface ListOrdersParts {
   readonly rules: AdmissionRules;
-  /** Whether the whitelist was read: until then no maker can be refused by it. */
+  /** True once the whitelist was read: until then it cannot refuse a maker. */
   readonly isWhitelistKnown: () => boolean;
   readonly replays: ReplayGuard;
   /** Lists of one maker. */
@@ -84,7 +84,7 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
   });
 }
 
-/** Nothing is known of a budget while Redis is away. */
+/** Returns no headers while Redis is away, because the budget is unknown. */
 function describeBudget(budget: Budget, maker: Hex, taken: Exclude<Taken, { kind: 'used' }>): ReplyHeaders {
   if (taken.kind === 'takenLocally') return {};
   const retryAfterMs = taken.kind === 'rate_limited' ? taken.retryAfterMs : undefined;

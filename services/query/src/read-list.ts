@@ -11,10 +11,10 @@ export interface Listing {
   readonly body: Buffer;
   /** A hash of the body: the same list has the same, from whichever source and instance it comes. */
   readonly etag: string;
-  /** Of the next page, where there is one. */
+  /** The cursor of the next page, if there is one. */
   readonly nextCursor: string | undefined;
   readonly source: Found['source'];
-  /** How many of the maker's own writes it does not show yet; undefined where that is not known. */
+  /** The number of the maker's own writes that it does not show yet; undefined if unknown. */
   readonly lag: number | undefined;
 }
 
@@ -56,9 +56,9 @@ function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {
   return unexpired.length === list.records.length ? list : joinRecords(list.version, unexpired);
 }
 
-/** Of the bodies that are held in memory. */
+/** The ETags of the bodies in memory. */
 const etags = new WeakMap<Buffer, string>();
-// No cryptographic hash: of 1,000 orders that takes longer than sending them. Who could forge a list answers for it alone.
+// A cryptographic hash of 1,000 orders would take longer than sending them, and only the maker could forge its list.
 const hasher = await createXXHash128();
 
 /** Weak: the packed forms of the body have the same. */

@@ -1,18 +1,18 @@
 /** Which part of a list is asked for. */
 export interface Page {
-  /** Where the page before ended: the offset of an acceptance. */
+  /** The end of the page before: the offset of an acceptance. */
   readonly after: number | undefined;
   readonly ordersMax: number | undefined;
 }
 
-/** What a list holds is in the order of acceptance; acceptances have different offsets. */
+/** The records of a list are in the order of acceptance, and no two have the same offset. */
 interface Accepted {
   readonly acceptedOffset: number | bigint;
 }
 
 /**
  * The page of a list, and the cursor of the next page where there is one. A cursor is a place in the order of acceptance:
- * orders that come are behind all cursors, and those that go move none. So no order is passed over or listed twice.
+ * new orders come after all cursors, and removed ones move none. So no order is skipped or listed twice.
  */
 export function takePage<T extends Accepted>(
   records: readonly T[],

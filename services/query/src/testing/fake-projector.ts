@@ -31,7 +31,7 @@ export interface Placed {
   readonly order: Order;
 }
 
-/** What `project` will fold. */
+/** The facts that `project` will fold. */
 interface Fact {
   readonly maker: Hex;
   readonly orderHash: Hex;
