@@ -3,11 +3,11 @@ import type { Changes } from './commit/gather-changes.js';
 import type { LoggedFact } from './fold/read-facts.js';
 import type { Projector } from './own/project-log.js';
 
-/** What the work on partitions is measured by. */
+/** The measurements of the work on partitions. */
 export interface ProjectionMeters {
   readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
   readonly published: (messages: number, tookMs: number) => void;
-  /** What the facts led to has been published for the first time. */
+  /** The messages of the facts have been published for the first time. */
   readonly fed: (facts: readonly LoggedFact[]) => void;
   /** A partition was taken: assigned, or taken again after a failure. */
   readonly taken: () => void;
@@ -44,7 +44,7 @@ export function createMetrics(nowMs: () => number): ProjectorMeters {
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
-  /** Of a time by a clock that may be ahead of this one. */
+  /** The time may come from a clock that is ahead of this one. */
   const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
   for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
 

@@ -13,7 +13,7 @@ import type { ProjectionMeters } from '../metrics.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
 
-/** Where a test may stop the process; whatever it throws is thrown there. */
+/** A step at which a test may stop the process by throwing. */
 export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
 
 export interface CommitParts {
@@ -24,7 +24,7 @@ export interface CommitParts {
   readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
 }
 
-/** Of the log's clock: how often it is looked for what ingress has written for appends that have ended. */
+/** The time, by the log's clock, between two deletions of ingress's rows for appends that have ended. */
 const FORGET_INTERVAL_MS = 1_000;
 
 /**
@@ -49,22 +49,21 @@ export class RowCommitter {
     this.#committed = projection;
   }
 
-  /** What is folded and perhaps not in Postgres, oldest first. */
+  /** The changes that are folded and perhaps not in Postgres, oldest first. */
   uncommitted(): readonly Changes[] {
     return this.#underWay === undefined ? [this.#state.gathered] : [this.#underWay.changes, this.#state.gathered];
   }
 
-  /** Where the rows are. */
   get committed(): RowsPosition {
     return this.#committed;
   }
 
-  /** Whether changes of the maker are not committed. */
+  /** True while changes of the maker are not committed. */
   isPinned(maker: Address): boolean {
     return this.uncommitted().some(({ makers }) => makers.has(maker));
   }
 
-  /** To be called when what was folded is published: a commit takes it, at once or after the one under way. */
+  /** Call it when what was folded is published: a commit takes it, at once or after the one under way. */
   begin(): void {
     const state = this.#state;
     const isPublished = state.unpublished.length === 0 && state.toPark.length === 0;
@@ -154,7 +153,7 @@ export class RowCommitter {
     await onStep?.('after commit', rules.partition);
   }
 
-  /** Where a try of which no answer came has committed after all, the next one finds the rows moved, and fails. */
+  /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */
   async #save(rows: ChangedRows, to: Projection): Promise<void> {
     const { store, wait } = this.#parts;
     const { partition } = this.#state.rules;
@@ -177,7 +176,7 @@ export class RowCommitter {
   }
 }
 
-/** Whether one position was left before another one was reached. */
+/** True if the one position is before the other. */
 export function isBehind(one: RowsPosition, other: RowsPosition): boolean {
   return one.nextOffset === other.nextOffset ? one.blockParts < other.blockParts : one.nextOffset < other.nextOffset;
 }

@@ -5,7 +5,7 @@ import type { HeldMakers } from '../fold/hold-makers.js';
 import type { Changes } from './gather-changes.js';
 
 /**
- * What has to be written so that the rows become what has been folded.
+ * The rows to write, so that Postgres has what was folded.
  * @param held all makers that the changes are about
  */
 export function describeRows(

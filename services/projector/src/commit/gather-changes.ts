@@ -4,30 +4,30 @@ import { boundedSeconds, expirySeconds, hashKeyText, type OpenOrder, type Transi
 import type { HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
 import type { LoggedFact } from '../fold/read-facts.js';
 
-/** What became of an order since the commit before. */
+/** An order that has changed since the commit before. */
 export interface TouchedOrder {
   /** It was accepted since. */
   readonly isNew: boolean;
   readonly isOpen: boolean;
-  /** As it is now, or was last. */
+  /** Its newest state, or its last one if it is removed. */
   readonly order: OpenOrder;
 }
 
 /**
- * What has been folded since the commit before, by order and by maker: however often one changed, its row is written once.
+ * The changes since the commit before, by order and by maker: the row of each is written once, however often it changed.
  * The history has a row for each change.
  */
 export class Changes {
   readonly makers = new Set<Address>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
-  /** What is to be remembered of hashes, by `hashKeyText`. */
+  /** The hashes to remember, by `hashKeyText`. */
   readonly hashes = new Map<string, HashRow>();
   /** Orders that the log holds. */
   readonly submitted: HashKey[] = [];
   /** Cancellations that the log holds, and orders that were removed. */
   readonly settled: HashKey[] = [];
-  /** For metrics. */
+  /** Counts for metrics. */
   readonly kinds = new Map<Transition['kind'], number>();
   readonly types = new Map<string, number>();
   newestFactMs: number | undefined;
@@ -66,7 +66,7 @@ export class Changes {
     }
     const { order, kind } = transition;
     const { orderHash } = order;
-    // One that comes again when its nonce was passed, and is removed at once, may have been open when the commit began.
+    // An order that comes again after its nonce was passed is removed at once, but may have been open when the commit began.
     const isNew = this.orders.get(orderHash)?.isNew ?? kind === 'OrderOpened';
     this.orders.set(orderHash, { isNew, isOpen: kind !== 'OrderRemoved', order });
     if (kind === 'OrderOpened') {

@@ -12,7 +12,7 @@ export interface PruneParts {
   /** The partitions that this process owns now. */
   readonly owned: () => Iterable<number>;
   readonly historyDays: number;
-  /** From one round to the next. */
+  /** The pause between two rounds. */
   readonly intervalMs: number;
   readonly nowMs: () => number;
   readonly pruned: (rows: number) => void;
@@ -63,7 +63,7 @@ export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: 
     }
   };
   for (const partition of owned()) {
-    // Without a younger record all of the log is older.
+    // If there is no younger record, the whole log is older.
     const before = kept[partition] ?? OFFSET_MAX;
     await untilDone(() => pruneHistory(postgres, partition, before));
     if (withHashes) await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));

@@ -27,8 +27,8 @@ export interface MessagePlace {
 /** The last message on the feeds of a partition. */
 export interface FeedEnd extends MessagePlace {
   /**
-   * Of a tombstone: whose order has left the book; undefined where an older build has written it. Other messages do not need it:
-   * a block leads to tombstones and its clock alone.
+   * The maker of a tombstone; undefined if an older build wrote it. Other messages do not need it, because a block leads only
+   * to tombstones and its clock.
    */
   readonly maker: Address | undefined;
 }
@@ -42,9 +42,9 @@ export interface FeedRules {
 }
 
 /**
- * Whether the feeds held what a fact leads to for a maker, or for none, when the partition was taken. All messages of a fact
- * that is no block are published together. Those of a block may be published in parts: whole makers, by address, the clock
- * with the last part.
+ * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The messages of
+ * a fact are published together. Those of a block may be published in parts: whole makers, by address, the clock with the
+ * last part.
  */
 export function isPublished(
   { published }: Pick<FeedRules, 'published'>,
@@ -61,7 +61,7 @@ export function isPublished(
  * is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its fact.
  */
 export class FactFeed {
-  /** Of the next message. */
+  /** The number of the next message. */
   #index: number;
   readonly #fact: LoggedFact;
   readonly #rules: FeedRules;
@@ -77,7 +77,7 @@ export class FactFeed {
     this.#position = { partition: rules.partition, offset: String(fact.offset) };
   }
 
-  /** Adds what a reader of the feeds can see of the transitions. Throws where they cannot be described; none is added then. */
+  /** Adds the messages of the transitions. Throws if one cannot be described, and then adds none. */
   transitions(transitions: readonly Transition[], maker: Address): void {
     const before = { index: this.#index, messages: this.#out.length };
     try {
@@ -89,7 +89,7 @@ export class FactFeed {
     }
   }
 
-  /** An order that is out of the book changes unseen. */
+  /** A change of an order that is out of the book has no message. */
   #transition(transition: Transition, maker: Address): void {
     switch (transition.kind) {
       case 'OrderOpened':
@@ -120,7 +120,7 @@ export class FactFeed {
     });
   }
 
-  /** What the whole service does from here on. */
+  /** Publishes the mode of the whole service. */
   mode(mode: ServiceMode): void {
     const view = { type: 'ServiceView', mode, position: this.#position } as const;
     this.#add(this.#rules.topics.makers, serviceKey, undefined, (context) => encodeMakersRecord(view, context));

@@ -8,14 +8,14 @@ const groupMakersMax = 256;
 /** When each maker of the partition with open orders is due, whether it is held in memory or not. */
 export class DueMakers {
   readonly #makers = new Map<Address, DueMaker>();
-  /** None is due before; a lower bound. */
+  /** No maker is due before this second; a lower bound. */
   #nextSeconds = Number.POSITIVE_INFINITY;
 
   constructor(due: readonly DueMaker[]) {
     for (const one of due) this.#put(one);
   }
 
-  /** To be called after each change of a maker. */
+  /** Call it after each change of a maker. */
   set({ maker, dueAtSeconds, orders }: Maker): void {
     if (Number.isFinite(dueAtSeconds)) this.#put({ maker, dueAtSeconds, openOrders: orders.size });
     else this.delete(maker);

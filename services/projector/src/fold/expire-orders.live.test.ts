@@ -44,7 +44,7 @@ afterEach(async () => {
   await here.stop();
 });
 
-/** What one commit for each block leaves behind. */
+/** The outcome with one commit for each block. */
 async function undisturbed(stream: readonly StoredRecord[]) {
   const there = await deploy();
   await projectAll(there, there.projector({ commitTransitionsMax: 1_000_000 }), stream);
@@ -76,7 +76,7 @@ describe('a block at which many orders expire', () => {
     const [grace, expiry] = [beforeBlocks, beforeBlocks + 1n];
     expect(seen).toEqual([
       ...[1, 2, 3].map((parts) => [grace, parts, -1]),
-      // What is left of the one block, and the first part of the other, whose removals no reader sees.
+      // The rest of the one block, and the first part of the other, whose removals no reader sees.
       ...[1, 2, 3, 4].map((parts) => [expiry, parts, 1]),
       [expiry + 1n, 0, 2],
     ]);
@@ -150,7 +150,7 @@ describe('4,000 orders that expire in one block', () => {
     const hashes = makers.flatMap((maker) =>
       Array.from({ length: ordersOfMaker }, (_, n) => orderOf(maker, n).orderHash),
     );
-    // By the address of their makers, and of one maker as they were accepted.
+    // The tombstones come by the makers' addresses, and those of one maker in the order of acceptance.
     expect(outcome.book.filter(({ value }) => value === null).map(({ key }) => key)).toEqual(hashes);
     expect(outcome).toEqual(await undisturbed(stream));
   }, 420_000);

@@ -83,7 +83,7 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
   hashes.note(transitions);
 }
 
-/** Whether the fact is about one maker whom it changes. */
+/** True if the fact is about one maker and changes it. */
 export function isMakerFact(logged: LoggedFact): logged is Logged<MakerFact> {
   const { fact } = logged;
   return 'maker' in fact && fact.type !== 'QuarantineLifted';

@@ -45,7 +45,7 @@ export class HeldMakers {
     this.touch(held);
   }
 
-  /** To be called after each change: it is the one that was used last. */
+  /** Call it after each change: the maker counts as the last used one. */
   touch(held: HeldMaker): void {
     this.forget(held.draft.maker);
     this.#put(held);

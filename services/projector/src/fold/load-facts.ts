@@ -39,14 +39,14 @@ export async function readStored(
   return makersFromRows(makers, rows);
 }
 
-/** Whether a fact about the maker can be folded without reading. */
+/** True if a fact about the maker can be folded without reading rows. */
 export function isLoaded(state: PartitionState, maker: Address): boolean {
   return state.makers.get(maker) !== undefined || state.quarantined.has(maker);
 }
 
 /**
- * Adds what became before of the hashes that the facts submit, and of those that they cancel and that are not open: in
- * Postgres, or since the last commit.
+ * Loads what is remembered, in Postgres or since the last commit, of the hashes that the facts submit, and of those that they
+ * cancel and that are not open.
  */
 export async function loadHashes(
   { hashes, makers, rules: { partition } }: PartitionState,
@@ -60,7 +60,7 @@ export async function loadHashes(
     return fact.type === 'OrderCancelled' && isOpen ? [] : [{ orderHash, maker }];
   });
   if (keys.length === 0) return;
-  // Before Postgres is asked: what is committed meanwhile is found at one of the two places.
+  // Looks here before Postgres is asked: a hash that is committed meanwhile is then found in one of the two places.
   const uncommitted = committer.uncommitted();
   const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
   const { hashes: stored } = await committer.readRows(() => store.findKnownHashes(partition, keys));

@@ -42,7 +42,7 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
   const maker: Maker = {
     maker: row.maker,
     admission: row.admission as Maker['admission'],
-    // Its keys come back in the order of the fact: the feed has the same bytes again.
+    // Keeps the keys in the order of the fact, so that the feed has the same bytes again.
     limits: makerLimits.parse(row.limits),
     nonce: nonce === null || nonceBlock === null ? undefined : { value: BigInt(nonce), block: nonceBlock },
     funding: new Map(funding.map((one) => [one.token, fundingFromRow(one)])),

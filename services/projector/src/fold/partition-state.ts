@@ -7,35 +7,35 @@ import type { FeedRules } from './describe-feeds.js';
 import { DueMakers } from './due-makers.js';
 import { HeldMakers } from './hold-makers.js';
 
-/** A record that is to be set aside, for one maker alone. */
+/** A record to park, because one maker cannot be folded. */
 export interface ParkedFact {
   readonly record: StoredRecord;
   readonly reason: string;
 }
 
 /**
- * One partition as it is folded. All of it can be read again from Postgres and the log: after any failure it is dropped.
+ * The state of a partition's fold. All of it can be read again from Postgres and the log, so any failure drops it.
  */
 export interface PartitionState {
   readonly rules: FeedRules;
   readonly makers: HeldMakers;
   readonly due: DueMakers;
   readonly quarantined: Map<Address, Quarantine>;
-  /** What became of the hashes that the facts at hand are about. */
+  /** The remembered hashes that the facts of the batch are about. */
   readonly hashes: HashMemory;
   /** Throws a FatalError where more makers are quarantined than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
-  /** What is before it is done. */
+  /** All facts before it are folded. */
   nextOffset: bigint;
-  /** Some makers of the block at `nextOffset` are done. */
+  /** Some makers of the block at `nextOffset` are folded. */
   isBlockBegun: boolean;
-  /** As of the last fact that is wholly done. */
+  /** The clock after the last fact that is wholly folded. */
   clock: LogClock;
-  /** When the last fact that is wholly done was appended, in milliseconds since 1970. */
+  /** When the last fact that is wholly folded was appended, in milliseconds since 1970. */
   clockMs: number;
-  /** Since the last commit began. */
+  /** The changes since the last commit began. */
   gathered: Changes;
-  /** Not empty: what was folded is not published, and is not committed. */
+  /** While it is not empty, nothing is committed. */
   readonly unpublished: LogRecord[];
   readonly toPark: ParkedFact[];
 }

@@ -270,7 +270,7 @@ describe('a quarantine that is lifted', () => {
       admission: 'ADMITTED',
     });
     expect(view).toBeDefined();
-    // As ever from here on.
+    // From now on the maker is folded as usual.
     const later = [
       ...facts,
       observedAt(bad, [1, 2, 7], { number: 7, timestamp: startSeconds + 3 }),

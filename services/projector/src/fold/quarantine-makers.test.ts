@@ -118,7 +118,7 @@ describe('what a maker in quarantine sends', () => {
 });
 
 describe('a quarantine that is lifted', () => {
-  /** By a build with a mistake from offset 2 on, and one without. */
+  /** Folds with a mistake from offset 2 on, and then without it. */
   async function mended(): Promise<GivenPartition> {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0), observed(maker, [0]));

@@ -44,7 +44,7 @@ export async function releaseMaker(
     try {
       const { stored, draft, transitions } = await foldAgain(state, maker, quarantine, logged.offset, parts);
       const orders = routableOrders(state, draft);
-      // What the quarantine has withheld is due for the book's sake again.
+      // Orders that the quarantine withheld must be looked at again with the next block.
       const back = new MakerDraft({ ...snapshotOf(draft), orders, dueAtSeconds: 0 }, draft.rules);
       const { admission, limits, nonce } = draft;
       const isNews = transitions.some(({ kind }) => kind === 'MakerChanged');
@@ -118,7 +118,7 @@ function attempt<T>(what: string, work: () => T): T {
   }
 }
 
-/** As they belong into the book, or not. */
+/** The orders, each marked as in the book or not. */
 function routableOrders({ clock, rules }: PartitionState, { admission, orders }: Maker): Maker['orders'] {
   return new Map(
     [...orders].map(([orderHash, order]): [OpenOrder['orderHash'], OpenOrder] => {

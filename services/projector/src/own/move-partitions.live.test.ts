@@ -90,7 +90,7 @@ test('the partitions of a process that is killed, frozen or stopped are served b
     await until(async () => (await first.owns()) === 2 && (await other.owns()) === 2);
     const ownedAtMs = performance.now();
     await until(async () => [...movedAtMs.values()].every((at) => at > ownedAtMs));
-    // What has moved last is served by its new owner by then.
+    // By then the new owner serves the partition that moved last.
     await pause(1_000);
   };
 

@@ -97,7 +97,7 @@ async function outcome() {
   return { feeds: await feeds(), hash: await here.hash(), position: await here.position() };
 }
 
-/** What is left where nothing ever failed. */
+/** The outcome if nothing ever fails. */
 async function undisturbed(records: readonly StoredRecord[]) {
   const kept = here;
   here = await deploy();
@@ -239,7 +239,7 @@ describe('a running projector', () => {
     await restore();
     await appendAll(here, [...stream, block(6n)]);
     await until(async () => (await here.readFeed(here.topics.book)).some(({ id }) => id === `${partition}:6:0`));
-    // As the next block does in a second: a commit that has failed is noticed with it.
+    // The next block, which comes within a second, shows that the commit has failed.
     await appendAll(here, [...stream, block(6n), block(7n)]);
     expect((await running?.failed)?.message).toMatch(/the database was replaced while services ran.*Stop the services/);
     await running?.stop();

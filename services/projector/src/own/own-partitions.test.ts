@@ -10,12 +10,12 @@ const claims = (owned: readonly number[], surplus: readonly number[] = []): Clai
   surplus: new Set(surplus),
 });
 const opened: Ownership[] = [];
-/** What the claims say when they are looked at. */
+/** Answers each look at the claims. */
 let answer: (asked: Asked) => Claims;
 let asked: Asked[];
 let steps: string[];
 let fatals: Error[];
-/** What the work on a partition waits for before it ends. */
+/** The work on a partition waits for this before it ends. */
 let ending: Promise<void>;
 
 afterEach(async () => {

@@ -66,14 +66,14 @@ export class Ownership {
     while (!this.#isLeaving || this.#owned.size + this.#ending.size + this.#ended.size > 0) {
       this.#waiting = new AbortController();
       const isAnswered = await this.#tryToLook();
-      // Without an answer others take what was ended once this process has not been seen for a while.
+      // If there is no answer, others take the ended partitions once this process has not been seen for a while.
       if (!isAnswered && this.#isLeaving && this.#ending.size === 0) return;
       if (isAnswered && this.#ended.size > 0) continue;
       await pause(LOOK_INTERVAL_MS, undefined, { signal: this.#waiting.signal }).catch(() => undefined);
     }
   }
 
-  /** Whether the look was answered. */
+  /** Returns true if the look was answered. */
   async #tryToLook(): Promise<boolean> {
     const { logger } = this.#parts;
     const asked = this.#toConfirm;

@@ -38,12 +38,12 @@ export interface Projector {
 }
 
 /**
- * Folds the log into the feeds, and into the read model behind them. After any failure nothing in memory is believed: the
- * partition is taken again, and folded from where its rows are; what the feeds hold by then is not published again.
+ * Folds the log into the feeds, and then into the rows. After any failure the memory is dropped: the partition is taken again
+ * and folded from its rows; what is on the feeds by then is not published again.
  */
 export function createProjector(parts: ProjectorParts): Projector {
   const owned = new Map<number, PartitionProjection>();
-  /** Where each partition was left, and on which server. */
+  /** The position at which each partition was left, and on which server. */
   const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
   const quarantined = new Set<Address>();
   const projectionParts: ProjectionParts = {
@@ -76,7 +76,7 @@ export function createProjector(parts: ProjectorParts): Projector {
     left.set(partition, { rows: committer.committed, serverStartedAt });
   }
 
-  /** Where a server was started since, it may have lost the last commits: they are folded again. */
+  /** A server that was started since may have lost the last commits: they are folded again. */
   function assertNotReplaced(partition: number, { committer, serverStartedAt }: TakenPartition): void {
     const before = left.get(partition);
     if (before === undefined || before.serverStartedAt !== serverStartedAt) return;
@@ -108,7 +108,7 @@ export function createProjector(parts: ProjectorParts): Projector {
   };
 }
 
-/** What a failure means for the consumer loop: wait and try again, or stop. */
+/** Translates a failure for the consumer loop: retry, or stop. */
 async function translated<T>(partition: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

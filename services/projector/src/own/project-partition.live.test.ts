@@ -104,7 +104,7 @@ const copy = (from: string, to: string) =>
   });
 const empty = () => postgres.query(`truncate ${tables.join(', ')}`);
 
-/** What one batch and one commit leave behind. */
+/** The outcome of one batch and one commit. */
 async function undisturbed(stream: readonly StoredRecord[]) {
   await empty();
   const log = logOf(stream);
@@ -116,7 +116,7 @@ async function undisturbed(stream: readonly StoredRecord[]) {
 interface Crash {
   readonly step: Step;
   readonly after: number;
-  /** What Postgres holds when the next owner begins. */
+  /** The rows in Postgres when the next owner begins. */
   readonly rows: 'kept' | 'saved' | 'older' | 'lost';
 }
 

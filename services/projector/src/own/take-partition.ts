@@ -49,7 +49,7 @@ export async function takePartition(partition: number, parts: OwningParts): Prom
     const taken = await store.takeProjection(partition);
     const { projection, serverStartedAt } = taken;
     const published = await readFeedEnd(partition, { log, topics });
-    // After the rows and the feeds: a later owner may be at work by now, and they are never ahead of the log.
+    // Reads the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work by now.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     const rules = { partition, topics, routingGraceSeconds, published };

@@ -5,7 +5,7 @@ import { placeOfMessage } from '../fold/describe-feeds.js';
 import { readRange } from '../own/read-range.js';
 
 interface Newest {
-  /** Of the fact that led to the message. */
+  /** The offset of the fact that led to the message. */
   readonly offset: bigint;
   /** Undefined: a tombstone. */
   readonly state: string | undefined;

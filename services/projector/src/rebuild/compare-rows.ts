@@ -10,14 +10,14 @@ export const readModelTables = {
   hashes: 'order_hash, maker',
 } as const;
 
-/** Which rows count, where some may be pruned: on both sides those that the live one must still have. */
+/** Compares only the rows that the live tables must still have, as some may be pruned. */
 const unpruned: Readonly<Partial<Record<string, string>>> = {
   order_history: 'log_offset >= history_from',
   hashes: `expires_at_seconds > block_timestamp - ${HASH_MEMORY_SECONDS} and not exists (
     select from makers where makers.maker = t.maker and t.nonce < makers.nonce)`,
 };
 
-/** Of these a column is left out: how many hashes are remembered depends on what is pruned. */
+/** Leaves out a column: the number of remembered hashes depends on what is pruned. */
 const compared: Readonly<Partial<Record<string, string>>> = { makers: "to_jsonb(t) - 'remembered'" };
 
 const ROWS_PER_FETCH = 5_000;
@@ -42,7 +42,7 @@ export async function compareRows(live: Query, replayed: Postgres): Promise<stri
   return differences;
 }
 
-/** By partition the time, and from where on the live history is kept: the same for both, for a cursor takes no parameters. */
+/** The time and the beginning of the live history of each partition, as SQL, because a cursor takes no parameters. */
 async function readClocks(live: Query): Promise<string> {
   const rows = await live<{ line: string }>(
     `select format('(%s, %s::bigint, %s::bigint)', partition, history_from, block_timestamp) as line from projections`,

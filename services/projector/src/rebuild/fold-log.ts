@@ -7,10 +7,10 @@ import type { RebuildSettings } from '../env.js';
 import { foldBounds } from '../own/fold-bounds.js';
 import { createProjector, type Projector } from '../own/project-log.js';
 
-/** What a fold of the log into rows of its own needs. */
+/** The parts of a fold of the log into its own rows. */
 export interface FoldParts {
   readonly log: Log;
-  /** Where the rows go; nobody else writes there. */
+  /** Takes the rows; nobody else writes there. */
   readonly postgres: Postgres;
   readonly topics: TopicNames;
   readonly settings: RebuildSettings;
@@ -34,7 +34,7 @@ export async function foldLog(
   const hold = { assertOwned: () => undefined, park: async () => undefined };
   const turns = createSemaphore(PARTITIONS_AT_ONCE);
   const fold = async (to: bigint, partition: number) => {
-    // What is between the rows and the offset a projector reads from the log itself.
+    // The projector itself reads the log from the rows to the offset.
     await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
     await projector.onRevoked(partition);
   };

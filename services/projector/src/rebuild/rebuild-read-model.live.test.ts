@@ -145,7 +145,7 @@ describe('pruned rows', () => {
       pruning(async (topic, timestampMs) => {
         rounds += 1;
         if (rounds === 1) throw new Error('no answer');
-        // What was appended a moment ago is a day old for the third round.
+        // The third round counts records of a moment ago as a day old.
         return here.log.offsetsAt(topic, timestampMs + (rounds === 2 ? 0 : 2 * 86_400_000));
       }),
     );

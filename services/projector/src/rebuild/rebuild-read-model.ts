@@ -19,7 +19,7 @@ export interface RebuildOptions {
 
 interface Rebuild extends RebuildOptions {
   readonly live: Postgres;
-  /** Where the replayed rows are. */
+  /** Has the replayed rows. */
   readonly postgres: Postgres;
   readonly topics: TopicNames;
 }
@@ -34,8 +34,8 @@ const SNAPSHOT_RETRY_MS = 50;
 const SWAP_TRIES = 10;
 
 /**
- * Replays the log beside the live read model, and compares rows and the router's book with what comes of it, at one position
- * of each partition. Services run on meanwhile.
+ * Replays the log beside the live rows, and compares these and the router's book with the replay, at one position of each
+ * partition. Services run on meanwhile.
  * @returns the first difference of each table and of each partition of the book; none where all agree
  */
 export function verifyReadModel(options: RebuildOptions): Promise<string[]> {
@@ -154,7 +154,7 @@ async function swap(rebuild: Rebuild): Promise<void> {
   }
 }
 
-/** By partition; undefined in the middle of a block: there the rows are what no fold of whole facts leads to. */
+/** The position of each partition; undefined in the middle of a block, where no fold of whole facts has the same rows. */
 async function readPositions(query: Query): Promise<bigint[] | undefined> {
   const rows = await query<{ partition: number; next_offset: bigint; block_parts: number }>(
     'select partition, next_offset, block_parts from projections',

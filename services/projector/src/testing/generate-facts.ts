@@ -185,7 +185,7 @@ export function unfoldable(maker: Hex): MakerEvent {
   return { type: 'OrderSubmitted', maker, orderHash, order: nothing, signature, acceptedAtMs: 0, cause };
 }
 
-/** What an operator decides: mostly that a maker is admitted, or else nearly all orders would be out of the book. */
+/** An operator's decision: mostly an admission, or else nearly all orders would be out of the book. */
 function decision(maker: Hex, chance: Chance): MakerEvent {
   const cause = { kind: 'operator' as const, commandId: 'command' };
   const type = chance.pickWeighted({
@@ -216,7 +216,7 @@ export function blockAt(number: number, timestamp: number): MakerEvent {
   return { type: 'BlockProcessed', block: blockRef(number, timestamp) };
 }
 
-/** What a watcher reads of new orders of a maker: nothing filled, nothing cancelled, funds for all of them. */
+/** A reading of new orders of a maker: nothing filled, nothing cancelled, funds for all of them. */
 export function observedAt(
   maker: Hex,
   numbers: readonly number[],

@@ -40,7 +40,7 @@ export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'Qua
 /** One partition with its log, feeds and rows in memory, and nothing that fails. */
 export class GivenPartition {
   readonly rows = new RowsInMemory(() => undefined);
-  /** As `offset maker reason`. */
+  /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
   readonly #log = new LogInMemory({ partitions });
   #projector: Projector | undefined;

@@ -16,7 +16,7 @@ import { runProjector } from '../run.js';
 import { blockAt, makersOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
 
 /**
- * What it costs when many orders expire at once, on real parts of its own and with the projector as a process of its own:
+ * Measures what it costs when many orders expire at once, with its own real parts and the projector as its own process:
  * `node measure-expiry.js --orders 50000 --makers 50 --partitions 1`. All orders expire in the same second. One block takes
  * them out of the router's feed, a second one removes them. Settings of the projector are taken from the environment.
  */
@@ -30,7 +30,7 @@ const { values } = parseArgs({
 
 const expiresAt = startSeconds + 10_000;
 
-/** What the projector's process says of itself since it was asked to begin anew. */
+/** The figures of the projector's process since they were last reset. */
 interface Figures {
   readonly commits: number;
   readonly longestCommitMs: number;
@@ -68,7 +68,7 @@ async function measure(): Promise<void> {
     projector = await startProjector(environment);
     await projected(log, topics, postgres);
     report('caught up', catchUpAt, await ask(projector, 'report'));
-    // What is measured begins as a restart does: nothing is held in memory.
+    // The measurement begins after a restart, with nothing in memory.
     await stopProjector(projector);
     projector = await startProjector(environment);
 

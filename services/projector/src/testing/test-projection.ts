@@ -73,7 +73,7 @@ export async function deploy(): Promise<TestDeployment> {
     projector: (overrides = {}) =>
       createTestProjector({
         store: openProjectionStore(postgres, 2),
-        // By hand nothing is tried again.
+        // A test that runs it by hand retries nothing.
         createFencedPublisher: (options) => log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS }),
         log,
         topics,

@@ -133,7 +133,7 @@ function report(differences: readonly string[]): void {
   if (differences.length > 0) throw new Error(differences.join('\n'));
 }
 
-/** Of the segments of the log. */
+/** The bytes of the log's segments. */
 function bytesIn(under: string): number {
   const files = readdirSync(join(folder, under), { recursive: true, encoding: 'utf8' });
   return files
