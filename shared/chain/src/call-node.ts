@@ -8,7 +8,7 @@ export interface RpcRequest {
   readonly params: readonly unknown[];
 }
 
-/** What one call of several came to: its result, or the failure of the execution itself (RpcRefused.isOfExecution). */
+/** The outcome of one call of several: its result, or a failed execution (RpcRefused.isOfExecution). */
 export type RpcOutcome = { readonly result: unknown } | { readonly failure: RpcRefused };
 
 /**
@@ -25,7 +25,7 @@ export interface RpcCounts {
   readonly requests: number;
   /** HTTP requests without an answer in time, or without one that makes sense. */
   readonly failures: number;
-  /** Of the failures, how many each endpoint has. */
+  /** The failures of each endpoint. */
   readonly failuresByEndpoint: ReadonlyMap<string, number>;
   /** Calls answered with a JSON-RPC error. */
   readonly refusals: number;
@@ -33,7 +33,7 @@ export interface RpcCounts {
   readonly failovers: number;
 }
 
-/** What answers several calls at once, all of them by one endpoint. */
+/** Answers several calls at once, all by one endpoint. */
 export interface Answering {
   /**
    * All in one HTTP request, so by one endpoint; at most 50. Throws RpcUnavailable, RpcRefused where a call
@@ -46,7 +46,7 @@ export interface Answering {
 export interface Endpoint extends Answering {
   /** Its host. The rest of its URL is never shown: it may hold a key. */
   readonly name: string;
-  /** Whether it is not asked for now, because it failed. */
+  /** True while it is not asked, because it failed. */
   isResting(): boolean;
 }
 
@@ -54,7 +54,7 @@ export interface Endpoint extends Answering {
 export interface Node extends Answering {
   /** One call, as in `callAll`. */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** As `callAll`, but a failed execution is an outcome. All other refusals are thrown. */
+  /** The same as `callAll`, but a failed execution is an outcome. All other refusals are thrown. */
   callEach<T>(requests: readonly RpcRequest[], read: ReadAnswers<RpcOutcome, T>): Promise<T>;
   /** All of them, the preferred one first, each to be asked alone. */
   endpoints(): readonly Endpoint[];
@@ -71,7 +71,7 @@ export interface NodeOptions {
   readonly nowMs: () => number;
   /** The chain id that every endpoint must have (CHAIN_ID). Each is asked for it first, and again after it was away. */
   readonly chainId?: number;
-  /** For one HTTP request. Default 5000. */
+  /** The time limit of one HTTP request. Default 5000. */
   readonly timeoutMs?: number;
   /** How long an endpoint that failed is left alone; doubles up to 30 s. Default 500. */
   readonly restMs?: number;
@@ -89,7 +89,7 @@ export function createNode(options: NodeOptions): Node {
   return new NodeInTurn(options);
 }
 
-/** One endpoint with what is known of it. */
+/** One endpoint with its state. */
 interface Asked {
   readonly name: string;
   readonly hideSecrets: (text: string) => string;
@@ -166,7 +166,7 @@ class NodeInTurn implements Node {
     for (const { poster } of this.all) poster.close();
   }
 
-  /** Those that do not rest, in order of preference; when all rest, the one that has rested longest first. */
+  /** The endpoints that do not rest, in order of preference; if all rest, the longest-resting one first. */
   private inTurn(): Asked[] {
     const now = this.options.nowMs();
     const awake = this.all.filter(({ restsUntilMs }) => restsUntilMs <= now);
@@ -228,7 +228,7 @@ class NodeInTurn implements Node {
   }
 }
 
-/** What to throw where no endpoint answered: a refusal of one is more useful than the silence of another. */
+/** The error to throw if no endpoint answered: a refusal is more useful than silence. */
 function sumUp(failures: readonly (RpcRefused | RpcUnavailable)[], endpoints: number): Error {
   const refusals = failures.filter((failure) => failure instanceof RpcRefused);
   const [refusal] = refusals;
@@ -290,5 +290,5 @@ function nameByHost(urls: readonly string[]): string[] {
 
 const REST_MS_MAX = 30_000;
 const PASSED_OVER_MS = 5000;
-/** In one HTTP request. */
+/** Sends the calls in one HTTP request. */
 const BATCH_CALLS_MAX = 50;

@@ -58,7 +58,7 @@ export function encodeAggregate3(calls: readonly StateCall[]): Hex {
   return `0x82ad56cb${numberWord(32)}${numberWord(calls.length)}${heads.join('')}${tails.join('')}`;
 }
 
-/** What one of the aggregated calls did. `data` are the returned bytes as hex digits without 0x. */
+/** The outcome of one of the aggregated calls. `data` are the returned bytes as hex digits without 0x. */
 export interface CallOutcome {
   readonly succeeded: boolean;
   readonly data: string;

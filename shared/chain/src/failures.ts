@@ -50,8 +50,8 @@ export class ChainContradiction extends Error {
 const EXECUTION_REVERTED = 3;
 
 /**
- * As geth, Kaia and anvil write them. Not among them: the messages of a node that gave up ("execution aborted
- * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded").
+ * The messages of geth, Kaia and anvil for a failed execution. The messages of a node that gave up ("execution aborted
+ * (timeout = 5s)", "request timed out"), lags ("header not found") or has a limit ("limit exceeded") are not among them.
  */
 const EXECUTION_FAILURES = new RegExp(
   [

@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { keccak256, randomBytes, toBeHex } from 'ethers';
 import { bloomHolds } from './match-bloom.js';
 
-/** Of a block with one log, as a Kaia node made it. */
+/** The bloom of a block with one log, made by a Kaia node. */
 const KAIA_BLOOM = [
   '0x00000000000000000000000000008000000000000000000000000000000000000000000000000000000000000000000000',
   '0000000000000000000000000000000000004000000000000000080004000000020000000000000000000000000000000000',

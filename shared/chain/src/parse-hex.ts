@@ -11,7 +11,7 @@ export function numberOf(value: unknown, what: string, by: string): number {
   throw new RpcUnavailable(`${by} gave a ${what} that is no number: ${String(value)}`);
 }
 
-/** So many bytes in hex, in lowercase; any number of them for undefined. Throws RpcUnavailable when it is none. */
+/** Reads so many bytes of hex, as lowercase; undefined: any number. Throws RpcUnavailable if the value is no such hex. */
 export function bytesOf(value: unknown, length: number | undefined, what: string, by: string): Hex {
   if (
     typeof value === 'string' &&

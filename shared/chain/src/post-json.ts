@@ -11,7 +11,7 @@ export interface JsonPoster {
 
 export interface PosterOptions {
   readonly url: string;
-  /** From the start of the request to the last byte of the answer. */
+  /** The time limit from the start of the request to the last byte of the answer. */
   readonly timeoutMs: number;
   /** A longer answer is refused. */
   readonly responseBytesMax: number;
@@ -86,7 +86,7 @@ export function createJsonPoster({ url, timeoutMs, responseBytesMax }: PosterOpt
 
 const CONNECTIONS_MAX = 8;
 
-/** Whether the server did not process the calls, whatever its body: it lets nobody in, limits the rate, or fails. */
+/** True if the server did not process the calls: it denies access, limits the rate, or fails. */
 function isAway(status: number): boolean {
   return status >= 500 || [401, 403, 408, 429].includes(status);
 }

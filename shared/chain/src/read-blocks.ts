@@ -4,7 +4,7 @@ import { RpcRefused, RpcUnavailable } from './failures.js';
 import { bloomHolds } from './match-bloom.js';
 import { bytesOf, numberOf } from './parse-hex.js';
 
-/** What the service needs of a block's header. */
+/** The fields of a block's header that the service needs. */
 export interface BlockHeader {
   readonly number: number;
   readonly hash: Hex;
@@ -40,7 +40,7 @@ export interface BlockAndHead {
   readonly endpoint: string;
 }
 
-/** What is known of a block whose logs are asked for. Without a bloom, or with one of zeros, any logs are believed. */
+/** A block whose logs are asked for. Without a bloom, or with one of zeros, any logs are believed. */
 export interface LoggingBlock {
   readonly number: number;
   readonly hash: Hex;
@@ -154,7 +154,7 @@ export function readChainId(node: Answering): Promise<number> {
   );
 }
 
-/** Whether there is code at the address, after exactly this block, or after the node's newest one. */
+/** True if the address has code after exactly this block, or after the node's newest one. */
 export function isContract(node: Answering, address: Address, blockHash?: Hex): Promise<boolean> {
   const params = [address, blockHash === undefined ? 'latest' : { blockHash }];
   return node.callAll(
@@ -178,7 +178,7 @@ export function headerOf(raw: unknown, by = 'the node'): BlockHeader | undefined
   };
 }
 
-/** One in another form is none. */
+/** A bloom of another form counts as none. */
 function bloomOf(raw: unknown): Hex | undefined {
   const { logsBloom } = (raw ?? {}) as { logsBloom?: unknown };
   return typeof logsBloom === 'string' && /^0x[0-9a-f]{512}$/i.test(logsBloom) ? (logsBloom as Hex) : undefined;
@@ -215,5 +215,5 @@ function hexOf(value: number): Hex {
   return `0x${value.toString(16)}`;
 }
 
-/** Before the only endpoint is asked again. */
+/** The pause before the only endpoint is asked again. */
 const DOUBTED_MS = 250;

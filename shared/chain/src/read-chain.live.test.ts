@@ -87,7 +87,7 @@ const head = async (): Promise<Hex> => {
   return block.hash;
 };
 type Answer = { status: number; body: string };
-/** What the real node answers. */
+/** The answer of the real node. */
 const forward = async (body: string, to = anvil.rpcUrl): Promise<Answer> => {
   const answer = await fetch(to, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   return { status: answer.status, body: await answer.text() };
@@ -103,7 +103,7 @@ const serve = async (answer: (body: string) => Promise<Answer> | Answer | undefi
       const said = await answer(body);
       if (said !== undefined) response.writeHead(said.status).end(said.body);
     };
-    // Where the node behind does not answer, nor does this one.
+    // If the node behind does not answer, this one does not either.
     request.on('end', () => respond().catch(() => response.destroy()));
   });
   // Not to be closed at the very moment at which it is used again.

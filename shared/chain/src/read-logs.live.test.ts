@@ -24,7 +24,7 @@ import {
 } from './index.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
-/** What takes the place of the node's own result. */
+/** Replaces the node's own result. */
 type Forge = (method: string, result: unknown, times: number) => unknown;
 
 const filter = { topics: [eventTopics.transfer] };
@@ -68,7 +68,7 @@ const forging = async (forge: Forge): Promise<{ readonly url: string; readonly a
     response.end(JSON.stringify(forged.length === 1 ? forged[0] : forged));
   };
   const server = createServer((request, response) => {
-    // Where the node behind does not answer, nor does this one.
+    // If the node behind does not answer, this one does not either.
     respond(request, response).catch(() => response.destroy());
   });
   // Not to be closed at the very moment at which it is used again.

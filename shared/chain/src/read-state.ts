@@ -29,11 +29,11 @@ export interface StateReaderOptions {
 
 /** Gas of a batch: for each call, and beside that for all. A node caps it at some 50 million. */
 const BATCH_GAS = { perCall: 150_000, beside: 100_000, max: 50_000_000 };
-/** For a call that failed in a batch, and is asked alone. */
+/** The gas of a call that failed in a batch and is asked alone. */
 const SINGLE_GAS = 400_000;
-/** For a call that failed alone: the most that any call gets. */
+/** The gas of a call that failed alone: the most that any call gets. */
 const SUSPECT_GAS = 3_000_000;
-/** What returns more is not asked in a batch again; our own Multicall3 takes it for a failure. */
+/** A call that returns more is kept out of batches; our own Multicall3 treats it as a failure. */
 const RETURN_BYTES_MAX = 4096;
 /** `eth_call`s under way at once. */
 const CONCURRENCY_MAX = 4;
@@ -66,7 +66,7 @@ class MulticallReader implements StateReader {
   private readonly callsMax: number;
   private readonly suspectCallsMax: number;
   private readonly suspected = new Map<string, StateCall>();
-  /** What was found to have code. */
+  /** The addresses that have code. */
   private readonly contracts = new Set<Address>();
 
   constructor(options: StateReaderOptions) {
@@ -135,8 +135,8 @@ class MulticallReader implements StateReader {
   }
 
   /**
-   * What is refused twice (behind a balancer, the second node may know what the first one does not) may be too much at
-   * once, for whatever reason: then nothing is known of any of them.
+   * A batch that is refused twice may be too large; then all its values are unknown. The second try is for a balancer, whose
+   * second node may know what the first does not.
    */
   private async readTogether(blockHash: Hex, calls: readonly StateCall[]): Promise<Values> {
     const { perCall, beside, max } = BATCH_GAS;
@@ -173,7 +173,7 @@ class MulticallReader implements StateReader {
     return { method: 'eth_call', params: [call, { blockHash }] };
   }
 
-  /** What the calls did. Throws RpcUnavailable where what was returned is no result of them. */
+  /** The outcomes of the calls. Throws RpcUnavailable if the result does not fit them. */
   private outcomesOf(result: unknown, count: number, by: string): readonly CallOutcome[] {
     const outcomes = typeof result === 'string' ? decodeAggregate3(result as Hex, count) : undefined;
     if (outcomes !== undefined) return outcomes;
@@ -195,7 +195,7 @@ class MulticallReader implements StateReader {
     for (const [name, call] of this.suspected) if (functions.has(functionOf(call))) this.suspected.delete(name);
   }
 
-  /** Of suspects among the calls, those that have waited longest. */
+  /** The suspects among the calls that have waited longest. */
   private chooseSuspects(calls: readonly StateCall[], suspected: readonly number[]): readonly number[] {
     if (suspected.length <= this.suspectCallsMax) return suspected;
     const places = new Map([...this.suspected.keys()].map((name, place) => [name, place]));
