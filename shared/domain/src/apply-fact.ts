@@ -15,7 +15,7 @@ import { orderFromBody } from './order.js';
 import { expirySeconds, isForgotten } from './order-times.js';
 import type { RememberedHash } from './remember-hashes.js';
 
-/** What a fact does to its maker. `MakerDraft.apply` calls it, and takes back what it did where it throws. */
+/** Applies a fact to its maker. `MakerDraft.apply` calls it, and takes everything back if it throws. */
 export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, offset: bigint): void {
   switch (fact.type) {
     case 'OrderSubmitted':
@@ -40,11 +40,11 @@ export function applyFact(draft: MakerDraft, fact: MakerFact, clock: LogClock, o
 function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: bigint): void {
   const { orderHash } = fact;
   const order = orderFromBody(fact.order);
-  // Ingress has refused such an order: this is a bug's.
+  // Ingress refuses such an order, so this is a bug.
   if (order.making.amount === 0n) throw new Error('the order makes an amount of zero');
   if (order.expiresAt === 0n) throw new Error('the order expires at 0');
   if (isForgotten(expirySeconds({ order }), clock) || draft.orders.has(orderHash)) return;
-  // Once the nonce has passed it, its hash need not be remembered: the order is removed at once, and no reader sees it.
+  // If the nonce has passed it, the hash need not be remembered: the order is removed at once, and no reader sees it.
   const isPassed = draft.hasPassed(order.nonce);
   const known = isPassed ? undefined : recall(draft, orderHash, clock);
   if (known === 'ACCEPTED') return;
@@ -66,7 +66,7 @@ function open(draft: MakerDraft, fact: OrderSubmitted, clock: LogClock, offset: 
   else if (clock.seconds >= expirySeconds(opened)) draft.remove(opened, 'EXPIRED');
 }
 
-/** A cancellation counts wherever it is: before its order it is remembered, so that the order is never open. */
+/** A cancellation counts wherever it is. One before its order is remembered, so that the order never opens. */
 function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancelled, clock: LogClock): void {
   const order = draft.orders.get(orderHash);
   if (order !== undefined) return draft.remove(order, 'CANCELLED');
@@ -75,8 +75,8 @@ function cancel(draft: MakerDraft, { orderHash, expiresAtSeconds }: OrderCancell
 }
 
 /**
- * What became of a hash of the maker before. What may be forgotten counts as forgotten, remembered or not: so the fold does not
- * depend on when it is.
+ * Returns what is remembered of a hash of the maker. A hash that may be forgotten counts as forgotten, so that the fold does
+ * not depend on when it is pruned.
  */
 function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedHash['state'] | undefined {
   const hash = draft.rules.recallHash({ orderHash, maker: draft.maker });
@@ -85,8 +85,8 @@ function recall(draft: MakerDraft, orderHash: Hex, clock: LogClock): RememberedH
 }
 
 /**
- * What was read of the maker at one block, judged as one: the orders' own state first, then the nonce, then the funds.
- * What is older than the last processed block does not count: what changed since is earlier in the log.
+ * Judges a reading of the maker at one block as one: the orders' own state first, then the nonce, then the funds. A reading
+ * older than the last processed block does not count, because later changes are earlier in the log.
  */
 function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void {
   if (fact.block.number < clock.block) return;
@@ -95,7 +95,7 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
   const isNonceNews = observeNonce(draft, fact);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
-  // Where funds and nonce are the same, only orders that are named can change: a reading of one does not cost all of them.
+  // If funds and nonce are unchanged, only the named orders can change, so a reading of one order does not cost all.
   const isForAll = isNonceNews || changedFunds.size > 0;
   for (const order of isForAll ? draft.orders.values() : openOrders(draft, seen.keys())) {
     const own = seen.get(order.orderHash);
@@ -113,7 +113,7 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
   if (fact.nonce !== undefined && fact.block.timestamp >= draft.dueAtSeconds) removeAhead(draft, fact.block.timestamp);
 }
 
-/** Those of the hashes that are open, oldest acceptance first. */
+/** The open orders with these hashes, oldest acceptance first. */
 function openOrders(draft: MakerDraft, hashes: Iterable<Hex>): OpenOrder[] {
   const open = [...hashes].flatMap((orderHash) => draft.orders.get(orderHash) ?? []);
   return open.sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
@@ -126,7 +126,7 @@ function removeDone(draft: MakerDraft, { orderHash, filled, cancelled }: Observe
   else if (BigInt(filled) >= order.order.making.amount) draft.remove(order, 'FILLED');
 }
 
-/** What is filled never becomes less: an old reading may lower what is left, and cannot raise it. */
+/** A fill is never undone: a reading may lower the remaining amount, and cannot raise it. */
 function remainingOf(order: OpenOrder, own: ObservedOrder | undefined): bigint {
   if (own === undefined) return order.remaining;
   const left = order.order.making.amount - BigInt(own.filled);

@@ -54,7 +54,7 @@ export function bookEntryOf(
   }
 }
 
-/** What ingress and query must know of a maker: one record of `limit-orders.makers.v1`. */
+/** The record of a maker in `limit-orders.makers.v1`, for ingress and query. */
 export function makerViewOf(
   { maker, admission, limits, nonce }: Pick<Maker, 'maker' | 'admission' | 'limits' | 'nonce'>,
   position: LogPosition,

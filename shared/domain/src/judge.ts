@@ -22,8 +22,8 @@ export function judge(
 }
 
 /**
- * Whether an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, and it has
- * time left before its expiry (Interface 2.4, routing grace period). Of a maker who was never admitted ingress takes no order.
+ * True if an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, and it has
+ * time left before its expiry (Interface 2.4, routing grace period). Ingress takes no order of a maker that was never admitted.
  */
 export function isRoutable(
   order: Pick<OpenOrder, 'order'>,

@@ -1,6 +1,6 @@
 import type { BlockProcessed } from '@makerbook/contracts-events';
 
-/** How far a partition of the log has come: the clock by which its facts are judged. */
+/** The clock of a partition of the log, by which its facts are judged. */
 export interface LogClock {
   /** The newest processed block; -1 before the first. */
   readonly block: number;

@@ -228,7 +228,7 @@ describe('for any stream of facts', () => {
         const book = bookOf(transitions);
         for (const order of state.orders.values()) {
           expect(order.inBook).toBe(!isBarred && expirySeconds(order) - 60 > clock.seconds);
-          // What a reader of the messages has is the order as it is.
+          // A reader of the messages has the order as it is.
           expect(book.get(order.orderHash)).toEqual(order.inBook ? [order.state, order.remaining] : undefined);
         }
         expect([...book.keys()].filter((orderHash) => !state.orders.has(orderHash))).toEqual([]);
@@ -386,7 +386,7 @@ describe('for any stream of facts', () => {
   });
 });
 
-/** What a reader of the router's feed holds of each order. */
+/** The book of a reader of the router's feed. */
 function bookOf(transitions: readonly Transition[]): ReadonlyMap<Hex, unknown> {
   const book = new Map<Hex, unknown>();
   for (const transition of transitions) {

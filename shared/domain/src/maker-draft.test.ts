@@ -29,11 +29,11 @@ interface Reading {
   balance?: bigint;
   allowance?: bigint;
   token?: Hex;
-  /** What is filled of an order, or that it is cancelled. */
+  /** The filled amount of an order, or that it is cancelled. */
   orders?: readonly (readonly [Hex, bigint | 'cancelled'])[];
 }
 
-/** What a watcher reads of the maker at a block; funds of 100 and nonce 0, if nothing else is given. */
+/** A reading of the maker at a block, by default with funds of 100 and nonce 0. */
 const observed = (reading: Reading = {}): MakerObserved => {
   const { at = 1, nonce = 0n, balance = 100n, allowance = 100n, token = usd, orders = [] } = reading;
   return {

@@ -19,22 +19,22 @@ import { expirySeconds, routableUntilSeconds } from './order-times.js';
 import type { HashRules } from './remember-hashes.js';
 
 /**
- * What the fold needs beside the facts: the grace period, and what became of hashes earlier. The caller notes each
- * transition (`HashMemory`) before the next fact.
+ * The inputs of the fold besides the facts: the grace period and the remembered hashes. The caller notes each transition
+ * (`HashMemory`) before the next fact.
  */
 export interface Rules extends HashRules {
   /** The router's feed drops an order this long before it expires. */
   readonly routingGraceSeconds: number;
 }
 
-/** Where a fact is in the log. */
+/** The place of a fact in the log. */
 export interface FactPoint {
   readonly offset: bigint;
   /** The partition's clock before the fact. */
   readonly clock: LogClock;
 }
 
-/** Takes what a change leads to. What it throws takes the change back. */
+/** Takes the transitions of a change. If it throws, the change is taken back. */
 export type Accept = (transitions: readonly Transition[]) => void;
 
 /** One write that can be taken back. */
@@ -43,8 +43,8 @@ type Undo =
   | { readonly funding: Address; readonly before: Funding | undefined };
 
 /**
- * One maker in memory, changed fact by fact in the order of its partition. It changes nothing but itself: the same facts lead to
- * the same transitions. `apply`, `advance` and `release` do all or nothing: where one throws, the maker is as it was before.
+ * One maker in memory, changed fact by fact in the order of its partition. It changes only itself: the same facts lead to the
+ * same transitions. `apply`, `advance` and `release` do all or nothing: if one throws, the maker is as it was before.
  */
 export class MakerDraft implements Maker {
   readonly maker: Address;
@@ -81,14 +81,14 @@ export class MakerDraft implements Maker {
     return this.#funding;
   }
 
-  /** What a fact about this maker does. Throws where an invariant of the maker is broken. */
+  /** Applies a fact about this maker. Throws if an invariant of the maker is broken. */
   apply(fact: MakerFact, { offset, clock }: FactPoint, accept?: Accept): readonly Transition[] {
     return this.#change(offset, accept, () => applyFact(this, fact, clock, offset));
   }
 
   /**
-   * What a block's time does: orders expire, leave the router's feed, or are removed because the chain's nonce has not
-   * reached theirs. Nothing of it happens before `dueAtSeconds`: earlier blocks may be left out.
+   * Applies a block's time: orders expire, leave the router's feed, or are removed because the chain's nonce has not
+   * reached theirs. Nothing happens before `dueAtSeconds`, so earlier blocks may be left out.
    * @param clock of the partition, with the block
    * @param offset of its `BlockProcessed`
    */
@@ -109,8 +109,8 @@ export class MakerDraft implements Maker {
   }
 
   /**
-   * All open orders are to be read on the chain again: what happened meanwhile is not known. The list is another one from
-   * here on, whichever facts have changed it: until now nobody has seen it so.
+   * Makes all open orders unread, because nobody knows what happened meanwhile. The list gets a new version, because nobody
+   * has seen it as it is now.
    */
   release(offset: bigint, accept?: Accept): readonly Transition[] {
     return this.#change(offset, accept, () => {
@@ -128,17 +128,17 @@ export class MakerDraft implements Maker {
     });
   }
 
-  /** Whether the order's nonce is above the chain's. Known only once the order was read. */
+  /** True if the order's nonce is above the chain's. Known only once the order was read. */
   isAhead(order: Pick<OpenOrder, 'order' | 'isObserved'>): boolean {
     return order.isObserved && this.nonce !== undefined && order.order.nonce > this.nonce.value;
   }
 
-  /** Whether the chain's nonce has passed the nonce: an order with it can never be filled any more. */
+  /** True if the chain's nonce has passed the nonce: an order with it can never be filled any more. */
   hasPassed(nonce: bigint): boolean {
     return this.nonce !== undefined && nonce < this.nonce.value;
   }
 
-  /** Whether the order's state is what nonce and funds, as they are known now, make of it. */
+  /** True if the order's state agrees with the known nonce and funds. */
   isJudged(order: OpenOrder): boolean {
     return sameState(order.state, judge(order, this.nonce?.value, this.#fundingOf(order).known));
   }

@@ -8,7 +8,7 @@ export type { MakerLimits };
 /** Why an INACTIVE order cannot be filled (Interface 2.3). */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
 
-/** What an open order is: only an INACTIVE one has a reason (Interface 3). */
+/** The status of an open order: only an INACTIVE one has a reason (Interface 3). */
 export type OrderStatus =
   | { readonly status: 'VALIDATING' }
   | { readonly status: 'ACTIVE' }
@@ -28,9 +28,9 @@ export interface OpenOrder {
   readonly acceptedAtMs: number;
   /** The offset of its `OrderSubmitted`: orders are listed by it, oldest first. */
   readonly acceptedOffset: bigint;
-  /** What is left to fill of `order.making.amount`; always above zero. */
+  /** The unfilled part of `order.making.amount`; always above zero. */
   readonly remaining: bigint;
-  /** Whether it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
+  /** True once it was read on the chain, with its maker's nonce and funds: until then it is VALIDATING. */
   readonly isObserved: boolean;
   readonly state: OrderStatus;
   /** False while it is withheld: still listed, and not in the router's feed. */
@@ -60,19 +60,19 @@ export interface Funding {
   readonly openOrders: number;
 }
 
-/** Whether an operator lets the maker use the limit order endpoints. `UNKNOWN`: no operator ever decided. */
+/** An operator's decision about the maker. `UNKNOWN`: no operator ever decided. */
 export type Admission = 'UNKNOWN' | 'ADMITTED' | 'SUSPENDED' | 'REMOVED';
 
-/** Everything that is true of one maker at one position of the log. */
+/** The state of one maker at one position of the log. */
 export interface Maker {
   readonly maker: Address;
   readonly admission: Admission;
-  /** Its own, in place of the service's. */
+  /** The maker's own limits, which replace the service's. */
   readonly limits: MakerLimits;
   /** The highest cancel-all counter that the chain was seen to hold; it never goes down. */
   readonly nonce: ObservedNonce | undefined;
   readonly funding: ReadonlyMap<Address, Funding>;
-  /** By hash, in the order of acceptance. */
+  /** The open orders by hash, in the order of acceptance. */
   readonly orders: ReadonlyMap<Hex, OpenOrder>;
   /** The offset of the fact that last changed the list: an order was opened, changed its state, or was removed. */
   readonly listVersion: bigint;
@@ -80,7 +80,7 @@ export interface Maker {
   readonly dueAtSeconds: number;
 }
 
-/** What a fact did to a maker. A fact that changes nothing leads to none. */
+/** A change of a maker by a fact. A fact that changes nothing leads to none. */
 export type Change =
   /** The order is open now, and VALIDATING: it was not read on the chain yet. */
   | { readonly kind: 'OrderOpened'; readonly order: OpenOrder; readonly funding: Funding }

@@ -11,10 +11,10 @@ export function routableUntilSeconds(
   return Math.max(0, expirySeconds(order) - rules.routingGraceSeconds);
 }
 
-/** A hash is remembered so long after its order has expired. What comes later is not folded, and the memory of it can go. */
+/** A hash is remembered for this long after its order has expired. An order that comes later is not folded. */
 export const HASH_MEMORY_SECONDS = 24 * 60 * 60;
 
-/** Whether an order that expires then may be forgotten, whatever became of it. */
+/** True if an order that expires then may be forgotten, whatever became of it. */
 export function isForgotten(expiresAtSeconds: number, { seconds }: Pick<LogClock, 'seconds'>): boolean {
   return seconds >= expiresAtSeconds + HASH_MEMORY_SECONDS;
 }

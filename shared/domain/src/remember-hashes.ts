@@ -2,21 +2,21 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { Change } from './maker.js';
 import { expirySeconds } from './order-times.js';
 
-/** A hash, and whose it is: anybody may cancel a hash of another maker, which counts for nobody's order but its own. */
+/** A hash and its maker. Anybody may cancel a hash of another maker, so it counts only for its own maker's order. */
 export interface HashKey {
   readonly orderHash: Hex;
   readonly maker: Address;
 }
 
-/** What became of a hash before: its order was accepted, open or not; or it was cancelled before that. */
+/** A remembered hash: its order was accepted, open or not, or it was cancelled before that. */
 export interface RememberedHash {
   readonly state: 'ACCEPTED' | 'CANCELLED';
-  /** Unknown of one that was cancelled before its order came. */
+  /** Undefined if it was cancelled before its order came. */
   readonly nonce: bigint | undefined;
   readonly expiresAtSeconds: number;
 }
 
-/** What the fold must know of hashes that are not open. */
+/** Tells the fold what is remembered of hashes that are not open. */
 export interface HashRules {
   readonly recallHash: (key: HashKey) => RememberedHash | undefined;
 }
