@@ -1,4 +1,4 @@
-/** What a JSON text may hold. */
+/** The bounds of a JSON text. */
 export interface JsonBounds {
   /** Arrays and objects within one another. */
   readonly depthMax: number;
@@ -56,7 +56,7 @@ export function findExcess(bytes: Buffer, { depthMax, membersMax, valuesMax }: J
   return undefined;
 }
 
-/** Where the string that begins at `start` ends; -1 where it does not. */
+/** The end of the string that begins at `start`; -1 if it has none. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(QUOTE, start + 1); end >= 0; end = bytes.indexOf(QUOTE, end + 1)) {
     let first = end;

@@ -18,7 +18,7 @@ interface Connection {
   readonly exchanges: Exchange[];
   /** The last request that was answered; the rest of its body may still be on its way. */
   answered: IncomingMessage | undefined;
-  /** What follows the exchanges cannot be read: the connection is closed behind them. */
+  /** The bytes after the exchanges cannot be read, so the connection is closed after them. */
   isBroken: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface FollowOptions {
 /**
  * Hands the requests of a server to a listener, one of each connection at a time: those that a client pipelines wait for
  * the answers before them. A connection beyond `connectionsPerAddressMax` is refused and none of its requests is handled.
- * What the HTTP parser refuses gets its problem on the socket, unless an answer is there or under way.
+ * A request that the HTTP parser refuses gets its problem on the socket, unless an answer is sent or under way.
  * @returns a function from whose call on each answer ends its connection: its client is told so, and sends nothing more that
  * would be lost
  */
@@ -99,7 +99,7 @@ export function followConnections(
     }
   }
 
-  // Before all other listeners: the first request may be there in the same moment.
+  // Must come before all other listeners: the first request may be there at the same moment.
   server.prependListener('connection', (socket: Socket) => {
     connections.set(socket, { exchanges: [], answered: undefined, isBroken: false });
     socket.once('close', () => connections.delete(socket));

@@ -53,7 +53,7 @@ export function addressOf(request: Request): string {
   return ipKeyGenerator(request.ip ?? '');
 }
 
-/** What a request costs. */
+/** The cost of a request. */
 export function unitsOf({ headers, url = '' }: IncomingMessage, bodyBytesMax: number): number {
   const declared = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : bodyBytesMax;
   return 1 + Math.floor((url.length + Math.min(declared, bodyBytesMax)) / BYTES_PER_UNIT);

@@ -1,6 +1,6 @@
 import type { Logger } from '@makerbook/telemetry';
 
-/** What a line says of an answer. */
+/** The fields of a line about an answer. */
 export interface Answered {
   /** The same as in the answer. */
   readonly requestId: string;

@@ -1,13 +1,13 @@
 import { beginSpan, metrics, SpanKind, SpanStatusCode, traceOfRequest, withSpan } from '@makerbook/telemetry';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-/** What is known of a request besides itself; in `response.locals`. */
+/** Notes about a request, in `response.locals`. */
 export interface RequestNotes {
   requestId: string;
   receivedAtMs: number;
   /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
-  /** Who placed, cancelled or listed: where the signature was not proved, whom the request names. */
+  /** The maker; if the signature was not verified, the one that the request names. */
   maker?: string;
 }
 

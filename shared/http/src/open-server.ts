@@ -49,7 +49,7 @@ export async function openServer(listener: RequestListener, options: ServerOptio
     // Both bound the time of a request from its first byte, and not the time between two.
     keepAliveTimeout: IDLE_MS_MAX,
     connectionsCheckingInterval: 1000,
-    // What it would answer is no problem document.
+    // Node.js would not answer with a problem document.
     requireHostHeader: false,
   });
   server.setTimeout(SILENCE_MS_MAX);
@@ -66,7 +66,7 @@ export async function openServer(listener: RequestListener, options: ServerOptio
 /** Takes no connections; ends each with the next answer, idle ones a moment later, and what is left after `drainMs`. */
 async function stopServer(server: Server, closeAfterAnswers: () => void, drainMs: number): Promise<void> {
   closeAfterAnswers();
-  // That of HTTP would cut idle connections at once.
+  // The close of the HTTP server would cut idle connections at once.
   const closed = new Promise<void>((resolve) => TcpServer.prototype.close.call(server, () => resolve()));
   let idleSweep: NodeJS.Timeout | undefined;
   const idleEnd = setTimeout(

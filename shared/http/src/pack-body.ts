@@ -23,7 +23,7 @@ export type Encoding = keyof typeof packers;
 /** Packed forms by body: one that is answered again is packed once. */
 const packed: Readonly<Record<Encoding, WeakMap<Buffer, Promise<Buffer>>>> = { br: new WeakMap(), gzip: new WeakMap() };
 
-/** Whether a body depends on what the request accepts. */
+/** True if a body depends on what the request accepts. */
 export function isPackable(body: string | Buffer): body is Buffer {
   return typeof body !== 'string' && body.length >= PACK_BYTES_MIN;
 }

@@ -30,7 +30,7 @@ export function rateHeaders(
   };
 }
 
-/** Of nine bytes. */
+/** The base64 of nine bytes. */
 const OWNER_CHARACTERS = 12;
 
 function ownerOf(maker: string): string {

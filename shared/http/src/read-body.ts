@@ -36,7 +36,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
   }
 }
 
-/** Whether a request comes with a body. */
+/** True if a request has a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -7,7 +7,7 @@ export const FIELD_PROBLEMS_MAX = 20;
 /** Characters of a field's name that are named. */
 const NAME_CHARACTERS_MAX = 100;
 
-/** What is wrong at one place of a request: an issue as zod reports it. */
+/** An error at one place of a request: an issue as zod reports it. */
 export interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Problem, type ProblemCode, type ProblemText, problemBody, problemKinds } from '@makerbook/contracts-http';
 
-/** What a route is given of a request. */
+/** A request as a route gets it. */
 export interface ApiRequest {
-  /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request where it is well-formed there. */
+  /** Also in the answer's `X-Request-Id` and in every problem. Taken from the request if it has a well-formed one. */
   readonly requestId: string;
   /** When the head of the request was here, in milliseconds since 1970. */
   readonly receivedAtMs: number;
@@ -13,7 +13,7 @@ export interface ApiRequest {
   readonly headers: IncomingHttpHeaders;
   /** The parsed JSON; undefined on a route without a body. */
   readonly body: unknown;
-  /** Notes of whom and of how many orders the request is, for its span and its line in the log. */
+  /** Notes the maker and the number of orders of the request, for its span and its line in the log. */
   readonly describe: (subject: { readonly maker?: string | undefined; readonly orders?: number }) => void;
 }
 
@@ -31,7 +31,7 @@ export interface Success {
 export interface Refusal extends ProblemText {
   readonly code: ProblemCode;
   readonly headers?: ReplyHeaders;
-  /** What metrics and spans have in place of the code, where it does not tell an intended refusal from a failure. */
+  /** Replaces the code in metrics and spans, if the code does not tell an intended refusal from a failure. */
   readonly measuredAs?: string;
 }
 

@@ -11,7 +11,7 @@ export interface Running {
   readonly failed: Promise<Error>;
 }
 
-/** What the start of a service reports to. */
+/** Takes the reports of a starting service. */
 export interface Starting {
   /** Calls `close` when the service stops, or when its start fails: the last one first. */
   readonly onStop: (close: () => unknown) => void;

@@ -46,8 +46,8 @@ export function send(request: Request, response: Response, reply: Reply, request
 }
 
 /**
- * Whether the client has this very answer (RFC 9110, 13.1.2). Express would not say so where the request has `Cache-Control:
- * no-cache`, which is what `fetch` adds to each request that names an ETag.
+ * True if the client has this very answer (RFC 9110, 13.1.2). Express says no if the request has `Cache-Control: no-cache`,
+ * which `fetch` adds to each request that names an ETag.
  */
 function isKnown({ method, headers }: Request, response: Response): boolean {
   const asked = headers['if-none-match'];
@@ -73,7 +73,7 @@ function stopReading(request: IncomingMessage): void {
   // Otherwise the server reads an unused body to its end.
   request.read(0);
   request.pause();
-  // What the server calls after the answer. At once, with bytes unread, it could take the answer away from the client.
+  // The server calls this after the answer. An immediate close with unread bytes could take the answer from the client.
   request.socket.destroySoon = () => closeSoon(request.socket);
 }
 

@@ -399,7 +399,7 @@ describe('the HTTP server', () => {
       const { answer, megabytes } = await sendEndless(head);
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status}`));
       expect(answer).toMatch(/connection: close/i);
-      // What the system's own buffers take.
+      // The system's own buffers take this much.
       expect(megabytes).toBeLessThan(30);
     });
 

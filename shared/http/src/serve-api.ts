@@ -20,7 +20,7 @@ type NamedLimit = Pick<ClientLimit, 'units'> & { readonly name: string };
 export interface Route {
   readonly method: Method;
   readonly path: string;
-  /** Whether the request carries a JSON body. */
+  /** True if the request has a JSON body. */
   readonly takesJson: boolean;
   /** A limit instead of the one that the others share; routes with one name share theirs. Judged before the body is read. */
   readonly clientLimit?: NamedLimit;

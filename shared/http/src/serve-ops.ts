@@ -9,7 +9,7 @@ const bounds = { headerBytesMax: 16 * 1024, requestTimeoutMs: 10_000, drainMs: 1
 export interface Health {
   readonly isOk: boolean;
   readonly checks: Readonly<Record<string, string>>;
-  /** For whoever asks; nothing is judged by it. */
+  /** Information only; health does not depend on it. */
   readonly notes?: Readonly<Record<string, string>>;
 }
 
@@ -53,7 +53,7 @@ export function healthOf(checks: Readonly<Record<string, string>>): Health {
   return { isOk: Object.values(checks).every((check) => check === 'ok'), checks };
 }
 
-/** What `/readyz` would answer, at each scrape. */
+/** Shows the answer of `/readyz` at each scrape. */
 function observeReadiness(judge: Ops['ready']): () => void {
   const meter = metrics.getMeter('ops');
   const ready = meter.createObservableGauge('service_ready', { description: '1 while /readyz says ok, else 0' });
