@@ -35,7 +35,7 @@ export function createWriteWatch(options: WriteWatchOptions): WriteWatch {
   async function poll(maker: Hex, waiters: Set<Waiter>): Promise<void> {
     while (waiters.size > 0) {
       await new Promise<void>((done) => after(pollMs, done));
-      // Not those who come during the read: it may be of a moment before their own.
+      // Leaves out those who come during the read, because the read may be older than their writes.
       const waiting = [...waiters];
       try {
         const state = await readState(maker);

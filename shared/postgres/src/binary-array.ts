@@ -5,7 +5,7 @@
 export type Kind = 'bytea' | 'bigint' | 'number' | 'integer' | 'numeric' | 'text' | 'boolean' | 'jsonb';
 
 interface Encoding {
-  /** What the elements are sent as. */
+  /** The type of the elements. */
   readonly type: string;
   readonly oid: number;
   /** @returns how many bytes were written */

@@ -52,7 +52,7 @@ function assertShared(...claimants: readonly Claimant[]): void {
   expect(all).toEqual([...Array(PARTITIONS).keys()]);
 }
 
-/** As much time passes as a process may be silent. */
+/** Lets as much time pass as a process may be silent. */
 const expire = async (...holders: readonly string[]) => {
   await postgres.query("update claimants set seen_at = seen_at - interval '3 seconds' where holder = any($1)", [
     holders,

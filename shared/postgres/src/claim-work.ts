@@ -1,10 +1,10 @@
 import type { Postgres } from './connect-postgres.js';
 
-/** What one process says of itself, and asks for, in one look at the claims. */
+/** The state and the wish of one process, in one look at the claims. */
 export interface ClaimRequest {
   /** The process; another one after each start. */
   readonly holder: string;
-  /** How many partitions there are. */
+  /** The number of partitions. */
   readonly partitions: number;
   /** Partitions that the process works on: those that it has, and those that it is ending. */
   readonly busy: readonly number[];
@@ -17,7 +17,7 @@ export interface ClaimRequest {
 export interface Claims {
   /** All that the process has after this look. What it works on and is not in here is lost. */
   readonly owned: ReadonlySet<number>;
-  /** Those of them that it is to end and to give back: others have less than their share. */
+  /** Those that it must end and give back, because others have less than their share. */
   readonly surplus: ReadonlySet<number>;
 }
 
@@ -25,12 +25,12 @@ export interface Claims {
 const EXPIRY = "interval '2 seconds'";
 
 /**
- * Says that the process is there, gives back what it has ended, and takes what is free, up to its share: the partitions divided
- * by the processes that are there, rounded up. Of two that take the same, one gets it.
+ * Shows that the process is there, gives back what it has ended, and takes what is free, up to its share: partitions divided by
+ * processes, rounded up. If two take the same partition, one gets it.
  *
- * What was given back, and what a process has left behind, is taken at once. A partition that nobody has ever had is not taken
- * in a process's first look: the table may have been emptied by a crash of Postgres, and whoever works on a partition
- * claims it again in its next look.
+ * A partition that was given back or left behind is taken at once. A partition that nobody ever had is not taken in a process's
+ * first look: a crash of Postgres may have emptied the table, and whoever works on a partition claims it again in its next
+ * look.
  *
  * All times are those of Postgres's clock.
  */

@@ -12,13 +12,13 @@ export interface PostgresOptions extends ServerConnection {
   readonly statementTimeoutMs?: number;
   /** How long to wait for a connection, new or from the pool. Default 1500. */
   readonly connectTimeoutMs?: number;
-  /** What Postgres shows as the name of the connections. */
+  /** The name that Postgres shows for the connections. */
   readonly applicationName?: string;
   /** The schema that holds the tables. Default `public`. */
   readonly schema?: string;
   /** `off`: a commit is answered before it is on disk, so that a crash of Postgres takes back the last ones. Default `on`. */
   readonly synchronousCommit?: 'on' | 'off';
-  /** Whether each statement finds its rows by an index. It is planned once then, which costs more than a look-up itself. */
+  /** True if each statement finds its rows by an index. It is then planned once, because planning costs more than a look-up. */
   readonly looksUpOnly?: boolean;
   /** An idle connection was lost. The next call opens another one; nothing has to be done. */
   readonly onConnectionLost?: (error: Error) => void;
@@ -100,7 +100,7 @@ export function connectionOf(options: PostgresOptions): pg.ClientConfig {
 
 /** A plan that was made while a table was small would read all of it when it has grown. */
 const planSettings = ['-c plan_cache_mode=force_custom_plan'];
-/** So it must not choose to read all of it, nor be compiled because that seems dear. */
+/** Keeps a generic plan from reading whole tables. */
 const lookUpSettings = ['-c plan_cache_mode=force_generic_plan', '-c enable_seqscan=off'];
 
 /** The parts of a URL. As a `connectionString` they would count more than the options beside it. */
@@ -122,7 +122,7 @@ export function byteaOf(hex: Hex): string {
 }
 
 async function check(pool: pg.Pool, timeoutMs: number): Promise<void> {
-  // Of one query too; the types have it for all alone.
+  // The time limit works for one query too; the types have it only for all.
   const query: pg.QueryConfig & pg.ClientConfig = { text: 'select 1', query_timeout: timeoutMs };
   await pool.query(query).catch((error: unknown) => {
     throw classify(error);

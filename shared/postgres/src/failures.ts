@@ -41,7 +41,7 @@ export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** What `pg` threw, as one of the three classes above. */
+/** Turns what `pg` threw into one of the three classes above. */
 export function classify(error: unknown): PostgresUnavailable | InvariantBroken | PostgresRefused {
   if (error instanceof PostgresUnavailable || error instanceof InvariantBroken || error instanceof PostgresRefused) {
     return error;

@@ -9,7 +9,7 @@ export interface GatherOptions<Item, Result> {
   readonly compare: (a: Item, b: Item) => number;
   /** One statement. @returns a result for each item, in their order */
   readonly decide: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** Whether one of the items alone may be what failed: each is decided once more, alone. */
+  /** True if a single item may have caused the error: then each is decided once more, alone. */
   readonly isOfOne: (error: unknown) => boolean;
 }
 
@@ -20,8 +20,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * What arrives while statements run shares the next one: a transaction costs several times what one more item does. Where
- * Postgres is away, those that wait for the next statement are told at once.
+ * Lets items that arrive while statements run share the next one: a transaction costs several times what one more item does.
+ * If Postgres is away, the items that wait for the next statement fail at once.
  */
 export function gatherCalls<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
   const { atOnceMax, count, compare, decide, isOfOne } = options;

@@ -32,17 +32,17 @@ export interface DueMaker {
   readonly openOrders: number;
 }
 
-/** What the owner of a partition begins with, as it was at one moment. */
+/** The state that the owner of a partition begins with, read at one moment. */
 export interface TakenProjection {
   readonly projection: Projection;
-  /** When the server was started: another one may have lost its last commits. */
+  /** When the server was started: a restarted one may have lost its last commits. */
   readonly serverStartedAt: bigint;
   /** All makers with open orders that are not quarantined. */
   readonly due: readonly DueMaker[];
   readonly quarantined: ReadonlyMap<Hex, Quarantine>;
 }
 
-/** What was read of a partition's rows, and where these were in each statement that read them. */
+/** Rows of a partition, with their position in each statement that read them. */
 export interface Positioned {
   readonly positions: readonly RowsPosition[];
 }
@@ -55,7 +55,7 @@ export interface MakerRows extends Positioned {
   readonly orders: readonly OrderRow[];
 }
 
-/** What the fold remembers of some hashes. */
+/** The remembered hashes among some. */
 export interface KnownHashes extends Positioned {
   readonly hashes: readonly HashRow[];
 }
@@ -140,7 +140,7 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
   });
 }
 
-/** What is stored of makers of the partition. A maker of whom nothing is known has no row. */
+/** Reads the rows of makers of the partition. An unknown maker has none. */
 export async function readMakers(postgres: Postgres, partition: number, makers: readonly Hex[]): Promise<MakerRows> {
   const values = [makers.map(byteaOf)];
   const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
@@ -157,7 +157,7 @@ export async function readMakers(postgres: Postgres, partition: number, makers: 
   };
 }
 
-/** What is remembered of hashes of the partition. What is unfolded is not known to the fold. */
+/** Reads what is remembered of hashes of the partition, without the UNFOLDED ones. */
 export async function findKnownHashes(
   postgres: Postgres,
   partition: number,

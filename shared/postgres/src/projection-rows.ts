@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { RowShape } from './row-shape.js';
 
-/** How far the partition's clock has come. */
+/** The partition's clock. */
 export interface PartitionClock {
   /** The newest processed block; -1 before the first. */
   readonly block: number;
@@ -9,11 +9,11 @@ export interface PartitionClock {
   readonly seconds: number;
 }
 
-/** Where the rows of a partition are. Each commit moves it on. */
+/** The position of the rows of a partition. Each commit moves it on. */
 export interface RowsPosition {
-  /** Of the next fact to be folded. */
+  /** The offset of the next fact to fold. */
   readonly nextOffset: bigint;
-  /** How many parts of the next fact are committed, which is a block then: some of its makers are done. 0 where none is. */
+  /** The number of committed parts of the next fact, which is then a block with some makers folded; else 0. */
   readonly blockParts: number;
 }
 
@@ -34,7 +34,7 @@ export interface MovedPosition {
   readonly blockNumber: number | null;
   readonly blockTimestamp: number;
   readonly clockMs: number;
-  /** What ingress has written for appends that ended before goes; null: nothing does. */
+  /** Deletes ingress's rows for appends that ended before; null: deletes none. */
   readonly forgetsBeforeMs: number | null;
 }
 
@@ -109,11 +109,11 @@ export interface HashKey {
   readonly maker: Hex;
 }
 
-/** What is remembered of a hash. */
+/** A remembered hash. */
 export interface HashRow extends HashKey {
   /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */
   readonly state: 'ACCEPTED' | 'CANCELLED' | 'UNFOLDED';
-  /** With UNFOLDED only. */
+  /** Only for UNFOLDED. */
   readonly salt: string | null;
   /** Decimal; null where the order is not known. */
   readonly nonce: string | null;

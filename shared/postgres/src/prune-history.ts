@@ -1,6 +1,6 @@
 import type { Postgres } from './connect-postgres.js';
 
-/** What was deleted, and whether more is left: one statement deletes a bounded part, so that no commit waits for it. */
+/** The number of deleted rows, and whether none is left. One statement deletes a bounded part, so that no commit waits for it. */
 export interface Pruned {
   readonly rows: number;
   readonly isDone: boolean;

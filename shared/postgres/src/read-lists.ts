@@ -1,7 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
-/** What there is to know of a maker's list before it is read. */
+/** The state of a maker's list, known before the list is read. */
 export interface ListState {
   /** The offset of the fact that changed the list last; 0n before the first. A maker and a version name one list for ever. */
   readonly version: bigint;

@@ -2,13 +2,13 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres, Query } from './connect-postgres.js';
 import { RowShape } from './row-shape.js';
 
-/** What a watcher of the chain must know of an open order. */
+/** The fields of an open order that a chain-watcher needs. */
 export interface OpenOrderRow {
   readonly orderHash: Hex;
   readonly maker: Hex;
   readonly makingToken: Hex;
   readonly expiresAtSeconds: number;
-  /** Whether a `MakerObserved` in the log names it. */
+  /** True if a `MakerObserved` in the log names it. */
   readonly isObserved: boolean;
 }
 

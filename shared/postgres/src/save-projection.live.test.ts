@@ -284,7 +284,7 @@ describe('hashes', () => {
         `select concat_ws(' ', right(order_hash::text, 1), state, salt, nonce) as line from hashes order by order_hash, maker`,
       )
     ).map(({ line }) => line);
-  /** As it is stored, and as it is by the rows. */
+  /** The stored number, and the number of rows. */
   async function remembered(of: Hex) {
     const [row] = await postgres.query<{ stored: bigint; counted: bigint }>(
       `select remembered as stored, (select count(*) from hashes where hashes.maker = makers.maker) as counted

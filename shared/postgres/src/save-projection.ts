@@ -24,20 +24,20 @@ export interface ChangedRows {
   readonly changed: readonly OrderStateRow[];
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
-  /** An UNFOLDED one is written only where nothing is known of the hash. */
+  /** An UNFOLDED one is written only if the hash is unknown. */
   readonly hashes: readonly HashRow[];
-  /** Orders that the log holds, whatever became of them: they are not in flight any more. May name one several times. */
+  /** Orders that the log has, whatever became of them: they are not in flight any more. May name one several times. */
   readonly submitted: readonly HashKey[];
-  /** Cancellations that the log holds, and orders that are removed: nothing of it is on its way any more. Likewise. */
+  /** Cancellations that the log has, and removed orders: none of them is in flight any more. Likewise. */
   readonly settled: readonly HashKey[];
 }
 
-/** What a part of the log did, to be committed with the position behind it. */
+/** The changes by a part of the log, with the position after it. */
 export interface ProjectionCommit extends ChangedRows {
   readonly partition: number;
   readonly from: RowsPosition;
   readonly to: Projection;
-  /** Whether what ingress has written for an append that ended before `to.clockMs` goes: the log holds it by now, or never will. */
+  /** True deletes ingress's rows for appends that ended before `to.clockMs`: the log has their facts by now, or never will. */
   readonly forgetsEnded: boolean;
 }
 
@@ -47,7 +47,7 @@ export class PositionTaken extends Error {
 }
 
 /**
- * Commits what a part of the log did, and the position behind it. Of two that fold the same part one commits; the other gets
+ * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the other gets
  * PositionTaken and has written nothing.
  * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
  */
@@ -57,10 +57,10 @@ export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: 
 }
 
 /**
- * Commits parts of the log in some partitions, each with the position behind it: one statement, and so one transaction in one
- * round trip.
+ * Commits parts of the log in some partitions, each with the position after it, in one statement: one transaction, one round
+ * trip.
  * @param commits in the order of their partitions, at most one of each: so two statements never wait for each other
- * @returns for each commit why it has written nothing; undefined where it has
+ * @returns for each commit why it has written nothing; undefined if it has written
  * @throws PostgresUnavailable (nothing is known), InvariantBroken: none has written anything
  */
 export async function saveProjections(
@@ -112,7 +112,7 @@ const movePositionsSql = (given: string) => `
 
 const hasMoved = 'given.partition in (select partition from moved)';
 
-/** One kind of change. None reads what another one writes, but by its name: all of them see the tables as they were. */
+/** One kind of change. All of them see the tables as they were, so one uses another's result only by its name. */
 interface Write {
   readonly arrays: readonly Buffer[];
   /** @param first the number of the first array among the values */

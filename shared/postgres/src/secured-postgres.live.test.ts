@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** As a service connects: from its settings. */
+/** Connects as a service does, from its settings. */
 const connectionBy = (environment: Record<string, string>) =>
   postgresConnection(
     readSettings(postgresSettings, {
