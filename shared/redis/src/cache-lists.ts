@@ -4,7 +4,7 @@ import { decodeList, encodeList, type JoinedList } from './list-value.js';
 
 /** The lists of makers in Redis: one value for each maker, which says of which version it is. */
 export interface ListCache {
-  /** What was stored last, of whatever version; undefined also where Redis is away. */
+  /** The list that was stored last, of any version; undefined also if Redis is away. */
   readList(maker: Hex): Promise<JoinedList | undefined>;
   storeList(maker: Hex, list: JoinedList): Promise<'filled' | 'tooLarge' | 'failed'>;
 }

@@ -37,7 +37,7 @@ const logger = {
 };
 const SLOW = { logger, commandTimeoutMs: 60_000, connectTimeoutMs: 60_000 };
 
-/** As a service connects: from its settings. */
+/** Connects as a service does, from its settings. */
 async function withRedis(
   environment: Record<string, string>,
   work: (redis: RedisConnection) => Promise<void>,
@@ -146,7 +146,7 @@ test('a user is let in by a password out of a file, and a renewed one counts fro
   }
 });
 
-/** What the services use Redis for, with all keys of one prefix. */
+/** Uses Redis as the services do, with all keys of one prefix. */
 async function expectItWorks(redis: RedisConnection): Promise<void> {
   const cache = createListCache(redis);
   const budget = { ratePerSecond: 1, burst: 5 };

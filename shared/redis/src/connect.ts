@@ -43,7 +43,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   if (options.url === '') client.disconnect();
   else {
     logOutages(client, options.logger);
-    // What fails is tried again, and reported as an event.
+    // A failed connection is tried again, and reported as an event.
     client.connect().catch(() => undefined);
   }
 

@@ -3,9 +3,11 @@ import type { Budget } from '@makerbook/domain';
 import { type RedisConnection, RedisUnavailable } from './connect.js';
 
 /**
- * What became of a request. `taken`: it is the first of its salt, and was charged; `remaining` lists are left of the signer's
- * budget. `takenLocally`: Redis is away or full, so only this process knows of it, and nothing was charged. `used`: a replay. `rate_limited`:
- * the budget is spent; the salt is not.
+ * The outcome of a request.
+ * - `taken`: it is the first with its salt, and was charged; `remaining` lists are left in the signer's budget.
+ * - `takenLocally`: Redis is away or full, so only this process knows the salt, and nothing was charged.
+ * - `used`: a replay.
+ * - `rate_limited`: the budget is spent; the salt is not.
  */
 export type Taken =
   | { readonly kind: 'taken'; readonly remaining: number }

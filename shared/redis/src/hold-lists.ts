@@ -8,7 +8,7 @@ export interface HeldLists {
   keep(maker: string, list: JoinedList): void;
 }
 
-/** What each list costs beside its bytes. */
+/** The cost of a list besides its bytes. */
 const LIST_OVERHEAD_BYTES = 500;
 const RECORD_OVERHEAD_BYTES = 150;
 

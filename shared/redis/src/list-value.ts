@@ -1,9 +1,9 @@
-/** One record of a list, and what it is paged and hidden by. */
+/** One record of a list, with the numbers by which it is paged and hidden. */
 export interface ListRecord {
   readonly acceptedOffset: number;
   /** The second from which it is expired. */
   readonly expiresAtSeconds: number;
-  /** As it is listed (Interface 2.3). */
+  /** The listed record (Interface 2.3). */
   readonly json: Buffer;
 }
 

@@ -35,7 +35,7 @@ function open(redis: RedisConnection): Side {
   };
 }
 
-/** What the next step does; it is the same on both sides. */
+/** The next step, the same on both sides. */
 function drawStep(chance: Chance, nowMs: number): (side: Side) => Promise<unknown> {
   const maker = chance.pick(makers);
   const which = chance.below(2);

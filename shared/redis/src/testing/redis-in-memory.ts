@@ -44,7 +44,7 @@ export class RedisInMemory {
     };
     return {
       keys: redisKeys(keyPrefix),
-      // What this package does not use of a client is not there.
+      // Only the commands that this package uses are there.
       client: client as never,
       attempt: (commands) => commands(client as never),
       isThere: async () => true,
