@@ -25,7 +25,7 @@ function recover(digest: Uint8Array, hex: string): string {
   return isSignatureRefusal(parsed) ? parsed.code : (recoverAddress(digest, parsed) ?? 'no_address');
 }
 
-/** What ethers makes of it, under the rules that ethers does not have: four values of v, and low s only. */
+/** The result of ethers, with the rules that ethers does not have: four values of v, and only a low s. */
 function oracle(digest: Uint8Array, bytes: Uint8Array): string | undefined {
   try {
     let hex = bytesToHex(bytes);

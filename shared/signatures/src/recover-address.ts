@@ -6,12 +6,12 @@ import { loadLibrary } from './load-library.js';
 import type { Signature } from './parse-signature.js';
 import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
 
-/** What recovers addresses in this process: a current libsecp256k1, or the slower npm package and why. */
+/** The library that recovers addresses in this process: a current libsecp256k1, or the slower npm package and why. */
 export type RecoveryLibrary =
   | { readonly name: 'libsecp256k1'; readonly file: string }
   | { readonly name: 'secp256k1 (npm)'; readonly reason: string };
 
-/** Where a current libsecp256k1 lies, if anywhere: commands that need Maven fetch it, images are built with it. */
+/** The path of a current libsecp256k1, which may be missing: commands that need Maven fetch it, images are built with it. */
 const LIBRARY_FILE = join(import.meta.dirname, '..', 'target', 'libsecp256k1.so');
 
 // One buffer for the process: it is filled and read within one call.
@@ -20,7 +20,7 @@ const point = publicKey.subarray(1);
 
 const { recoverKey, library } = await chooseRecovery(LIBRARY_FILE);
 
-/** What `recoverAddress` uses, for a line in the log of a service. */
+/** The library of `recoverAddress`, for a line in the log of a service. */
 export const recoveryLibrary: RecoveryLibrary = library;
 
 /** The library of the file, or else the package, which every platform has. */

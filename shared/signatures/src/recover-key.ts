@@ -8,7 +8,7 @@ import type { Signature } from './parse-signature.js';
  */
 export type RecoverKey = (digest: Uint8Array, signature: Signature, publicKey: Uint8Array) => boolean;
 
-/** By the npm package `secp256k1`, which compiles a libsecp256k1 of 2019: it runs wherever the services do. */
+/** Uses the npm package `secp256k1`, which compiles a libsecp256k1 of 2019 and runs wherever the services do. */
 export const recoverKeyByPackage: RecoverKey = (digest, { compact, recovery }, publicKey) => {
   try {
     secp256k1.ecdsaRecover(compact, recovery, digest, false, publicKey);
