@@ -2,7 +2,7 @@ import { metrics } from '@opentelemetry/api';
 
 type System = 'postgresql' | 'redis';
 
-/** What a pool has, now. */
+/** The current state of a pool. */
 export interface PoolCounts {
   readonly idle: number;
   readonly used: number;

@@ -14,7 +14,7 @@ import {
 } from '@opentelemetry/api';
 import { type TraceHeaders, traceOfMessage } from './carry-trace.js';
 
-/** What the SDK takes by default (`OTEL_SPAN_LINK_COUNT_LIMIT`). */
+/** The SDK's default limit (`OTEL_SPAN_LINK_COUNT_LIMIT`). */
 const LINKS_MAX = 128;
 
 /** Begins a span that is not active. Whoever begins it ends it. */
@@ -52,13 +52,13 @@ export async function inSendSpan<T>(
   return within(`send ${topic}`, { kind: SpanKind.PRODUCER, attributes: all }, context.active(), work);
 }
 
-/** What a batch is made of: from a topic, each part with its own trace. */
+/** A batch of parts from a topic, each with its own trace. */
 export interface Batch<T> {
   readonly topic: string;
   readonly parts: Iterable<T>;
   readonly attributes: Attributes;
   readonly traceOf: (part: T) => TraceHeaders | undefined;
-  /** Of the link to the part. */
+  /** The attributes of the link to the part. */
   readonly describe: (part: T) => Attributes;
 }
 

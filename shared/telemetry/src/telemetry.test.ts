@@ -21,7 +21,7 @@ beforeAll(() => sdk.start());
 beforeEach(() => exporter.reset());
 afterAll(() => sdk.shutdown());
 
-/** What a server does with a request. */
+/** Handles a request as a server does. */
 function serve<T>(headers: TraceHeaders, work: () => T): T {
   const parent = traceOfRequest(headers);
   const span = beginSpan('POST', { kind: SpanKind.SERVER }, parent);
