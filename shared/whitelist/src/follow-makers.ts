@@ -4,18 +4,18 @@ import type { Admission, Maker } from '@makerbook/domain';
 import type { Following, Log, StoredRecord } from '@makerbook/kafka';
 import type { Logger } from '@makerbook/telemetry';
 
-/** What the service knows of all makers, in memory: the compacted feed `limit-orders.makers.v1`. */
+/** All makers in memory, from the compacted feed `limit-orders.makers.v1`. */
 export interface Makers {
   admissionOf(maker: Address): Admission;
   /** The maker's own limits, in place of the service's. */
   limitsOf(maker: Address): Maker['limits'];
   /** The maker's nonce as last seen on the chain; undefined where it was never read. */
   nonceOf(maker: Address): bigint | undefined;
-  /** Whether an operator has the service take no new orders. */
+  /** True while an operator has the service take no new orders. */
   isCancelOnly(): boolean;
   /** How many makers may use the service. */
   admittedCount(): number;
-  /** Whether the feed was read up to its end at the start: before that no maker can be refused or admitted. */
+  /** True once the feed was read up to its end: before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
   /** How long the brokers have not answered; Infinity before the first time. */
   silenceMs(): number;
