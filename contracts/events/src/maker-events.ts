@@ -13,7 +13,7 @@ import {
   signature,
 } from './primitives.js';
 
-/** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of Interface 4.3. */
+/** `OrderSubmitted`: a maker's order was accepted by ingress. Written once the order has passed every check of POST. */
 export const orderSubmitted = z.object({
   type: z.literal('OrderSubmitted'),
   maker: address,
@@ -25,7 +25,7 @@ export const orderSubmitted = z.object({
 });
 
 /**
- * `OrderCancelled`: the maker cancelled one order through DELETE (Interface 4.4). It may come before the order's
+ * `OrderCancelled`: the maker cancelled one order through DELETE. It may come before the order's
  * `OrderSubmitted`, or without one: such an order is never open.
  */
 export const orderCancelled = z.object({

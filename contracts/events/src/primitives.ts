@@ -35,7 +35,7 @@ export const tokenAmount = z
   .object({ token: address, amount: quantity })
   .describe("an amount of one token, in the token's smallest unit");
 
-/** An order as the maker signed it, in the normal form of responses (Interface 2.2). */
+/** An order as the maker signed it, in the normal form of responses. */
 export const order = z
   .object({
     salt: quantity,

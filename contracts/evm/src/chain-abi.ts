@@ -1,4 +1,4 @@
-/** Human-readable fragments of LimitOrderProtocol, as ethers' Interface and Contract take them (Interface 4.5). */
+/** Human-readable fragments of LimitOrderProtocol, as ethers' Interface and Contract take them. */
 export const limitOrderProtocolFragments = [
   'function nonce(address maker) view returns (uint256)',
   'function filled(bytes32 orderHash) view returns (uint256)',

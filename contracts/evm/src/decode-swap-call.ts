@@ -23,7 +23,7 @@ export function isSwapCallRefusal(result: SwapCall | SwapCallRefusal): result is
 }
 
 /**
- * Reads the calldata of a swap call (Interface 4.1), and nothing but the one encoding that `encodeSwapCall` writes: no
+ * Reads the calldata of a swap call, and nothing but the one encoding that `encodeSwapCall` writes: no
  * trailing bytes, no other offsets, no dirty padding. So what is patched and encoded again differs in the patched words
  * alone. Anything over `SWAP_CALL_MAX_BYTES` is refused unread, so the cost is that of a kilobyte at most.
  */

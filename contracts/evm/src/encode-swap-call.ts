@@ -32,7 +32,7 @@ export interface SwapCallV1 extends SwapCallCommon {
 /** All of a swap call that its signature covers. */
 export type UnsignedSwapCall = Omit<SwapCallV0, 'signature'> | Omit<SwapCallV1, 'signature'>;
 
-/** The content of `quote.tx.data` (Interface 2.1): a call of the Navigator. */
+/** The content of `quote.tx.data`: a call of the Navigator. */
 export type SwapCall = SwapCallV0 | SwapCallV1;
 
 export const ROUTE_POOLS_MAX = 8;

@@ -15,7 +15,7 @@ export interface OrderHasher {
   /** The domain's struct hash, 32 bytes. */
   readonly domainSeparator: Uint8Array;
   /**
-   * The order's hash (Interface 2.3, 5.3): the EIP-712 digest that the maker signs and the contract emits; 32 new bytes.
+   * The order's hash: the EIP-712 digest that the maker signs and the contract emits; 32 new bytes.
    * Throws a RangeError or TypeError for what is no uint256 or address: orders are parsed before they come here.
    */
   hashOrder(order: Order): Uint8Array;
@@ -55,7 +55,7 @@ export function createOrderHasher(domain: SigningDomain): OrderHasher {
   };
 }
 
-/** The struct hash of a domain without a salt, 32 bytes (Interface 5.3). `name` defaults to the order protocol's. */
+/** The struct hash of a domain without a salt, 32 bytes. `name` defaults to the order protocol's. */
 export function hashDomain(domain: SigningDomain, name: string = domainName(domain.serviceName)): Uint8Array {
   const words = createWordBuffer(5);
   words.bytes.set(keccak256OfText(typeString(domainTypes)));

@@ -14,12 +14,12 @@ import { createWordBuffer, putAddress, putBytesLeftPadded, putUint256, type Word
 
 export interface RequestHashers {
   /**
-   * Digest of a list request (Interface 5.1): 32 new bytes. `issuedAt` in Unix seconds; `salt` at most 32 bytes,
+   * Digest of a list request: 32 new bytes. `issuedAt` in Unix seconds; `salt` at most 32 bytes,
    * padded with zeros on the left.
    */
   hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /**
-   * Digest of one cancellation (Interface 5.2): 32 new bytes. `orderHash` has 32 bytes, `salt` at most 32, big-endian.
+   * Digest of one cancellation: 32 new bytes. `orderHash` has 32 bytes, `salt` at most 32, big-endian.
    * Both types of a salt pad to the same word: they differ in the domain's type alone.
    */
   hashCancellation(

@@ -15,7 +15,7 @@ import { createWordBuffer, putUint256 } from './word-buffer.js';
 export interface SwapCallHasher {
   /** The Navigator's domain, hashed; 32 bytes. */
   readonly domainSeparator: Uint8Array;
-  /** The digest over everything in the call but its signature (Interface 5.4): 32 new bytes. */
+  /** The digest over everything in the call but its signature: 32 new bytes. */
   hashSwapCall(call: UnsignedSwapCall): Uint8Array;
 }
 

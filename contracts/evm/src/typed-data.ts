@@ -6,7 +6,7 @@ export interface TokenAmount {
   readonly amount: bigint;
 }
 
-/** The order that a maker signs (Interface 2.2). `expiresAt` in Unix seconds. Quantities are uint256. */
+/** The order that a maker signs. `expiresAt` in Unix seconds. Quantities are uint256. */
 export interface Order {
   readonly salt: bigint;
   readonly nonce: bigint;
@@ -17,7 +17,7 @@ export interface Order {
   readonly permittedTaker: Address;
 }
 
-/** The values that bind signatures to one deployment (Interface 5). */
+/** The values that bind signatures to one deployment. */
 export interface SigningDomain {
   readonly serviceName: string;
   readonly chainId: bigint | number;
@@ -35,12 +35,12 @@ export interface TypedField {
 
 export const DOMAIN_VERSION = 'v0';
 
-/** The domain's name: `<SERVICE_NAME> Limit Order Protocol` (Interface 5.1). */
+/** The domain's name: `<SERVICE_NAME> Limit Order Protocol`. */
 export function domainName(serviceName: string): string {
   return `${serviceName} Limit Order Protocol`;
 }
 
-/** The Navigator's own domain name: `<SERVICE_NAME> Navigator` (Interface 5.4). */
+/** The Navigator's own domain name: `<SERVICE_NAME> Navigator`. */
 export function navigatorDomainName(serviceName: string): string {
   return `${serviceName} Navigator`;
 }
@@ -63,7 +63,7 @@ export function typedDataDomain(
   };
 }
 
-/** Types of the order schema (Interface 5.3). */
+/** Types of the order schema. */
 export const orderTypes: Record<'Order' | 'TokenAmount', TypedField[]> = {
   Order: [
     { name: 'salt', type: 'uint256' },
@@ -80,17 +80,17 @@ export const orderTypes: Record<'Order' | 'TokenAmount', TypedField[]> = {
   ],
 };
 
-/** Types of the list request (Interface 5.1); its domain carries a bytes32 salt. */
+/** Types of the list request; its domain carries a bytes32 salt. */
 export const getLimitOrdersRequestTypes: Record<'GetLimitOrdersRequest', TypedField[]> = {
   GetLimitOrdersRequest: [{ name: 'issuedAt', type: 'uint256' }],
 };
 
-/** Types of the cancellation (Interface 5.2); its domain carries a salt, see `saltedDomainTypes`. */
+/** Types of the cancellation; its domain carries a salt, see `saltedDomainTypes`. */
 export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],
 };
 
-/** Types of what a quote signer signs of a swap call of quote version v0 (Interface 5.4). */
+/** Types of what a quote signer signs of a swap call of quote version v0. */
 export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   QuoteV0: [
     { name: 'tokenIn', type: 'address' },
@@ -102,7 +102,7 @@ export const quoteV0Types: Record<'QuoteV0', TypedField[]> = {
   ],
 };
 
-/** Types of what a quote signer signs of a swap call of quote version v1 (Interface 5.4). */
+/** Types of what a quote signer signs of a swap call of quote version v1. */
 export const quoteV1Types: Record<'QuoteV1', TypedField[]> = {
   QuoteV1: [
     { name: 'quoteId', type: 'uint256' },

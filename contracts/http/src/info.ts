@@ -65,7 +65,7 @@ const limits = z
   })
   .describe('As they are configured');
 
-/** The answer to GET …/info: what a maker needs to sign and call, as this service is configured (Interface 4.6). */
+/** The answer to GET …/info: what a maker needs to sign and call, as this service is configured. */
 export const info = z
   .object({
     serviceName: z.string().describe('The first word of the name of the signing domains'),

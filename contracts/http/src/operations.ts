@@ -413,7 +413,7 @@ function document(path: string, type: Content['type'], summary: string): Operati
   };
 }
 
-/** Every operation of the HTTP interface, by the id that OpenAPI has for it (Interface 4). */
+/** Every operation of the HTTP interface, by the id that OpenAPI has for it. */
 export const operations = {
   placeOrders: place,
   listOrders: list,

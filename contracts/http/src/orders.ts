@@ -17,7 +17,7 @@ export const orderHashInput = hex(/^0x[0-9a-fA-F]{64}$/, 'a 32-byte hex hash');
 
 /**
  * Hex bytes of a signature as a client may write them. Verification decides whether they are a signature: a
- * wrong length or v is `invalid_signature`, not a shape error (Interface 4.3).
+ * wrong length or v is `invalid_signature`, not a shape error.
  */
 export const signatureInput = hex(/^0x([0-9a-fA-F]{2}){0,1024}$/, 'hex bytes');
 
@@ -40,12 +40,12 @@ const tokenAmountInput = z
   .strictObject({ token: addressInput, amount: quantityInput })
   .meta({ id: 'TokenAmountInput', description: 'An amount of an ERC-20 token, in its smallest unit' });
 
-/** An order as a maker posts it (Interface 2.2). Unknown fields are not allowed: they would not be signed. */
+/** An order as a maker posts it. Unknown fields are not allowed: they would not be signed. */
 export const orderInput = z
   .strictObject(orderShape(quantityInput, addressInput, tokenAmountInput))
   .meta({ id: 'OrderInput', description: `The order as its maker signed it. ${amounts}` });
 
-/** One item of a POST (Interface 4.3). */
+/** One item of a POST. */
 export const placementInput = z
   .strictObject({
     order: orderInput,
@@ -56,7 +56,7 @@ export const placementInput = z
 /** The body of a POST. How many items it may have is a setting, and answered with `too_many_orders`. */
 export const placementInputs = z.array(placementInput).min(1);
 
-/** One item of the body of POST …/cancellations (Interface 4.4). */
+/** One item of the body of POST …/cancellations. */
 export const cancellationInput = z
   .strictObject({
     orderHash: orderHashInput.describe('The order to cancel: its hash, in hex'),
@@ -93,10 +93,10 @@ const validatingRecord = z
   .object({ ...recordBase, status: z.literal('VALIDATING').describe('Accepted, and not read on the chain yet') })
   .meta({ id: 'ValidatingOrder' });
 
-/** The answer to POST: every order that was stored begins as VALIDATING (Interface 4.3). */
+/** The answer to POST: every order that was stored begins as VALIDATING. */
 export const validatingRecords = z.array(validatingRecord);
 
-/** One item of the answer to POST and GET (Interface 2.3). Only an INACTIVE order has a reason. */
+/** One item of the answer to POST and GET. Only an INACTIVE order has a reason. */
 export const limitOrderRecord = z
   .discriminatedUnion('status', [
     validatingRecord,

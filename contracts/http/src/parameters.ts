@@ -11,7 +11,7 @@ const digits = (pattern: RegExp, error: string, examples: readonly number[] = []
 /** Orders of one page of a list. */
 const PAGE_ORDERS_MAX = 1000;
 
-/** The query of GET (Interface 4.2). */
+/** The query of GET. */
 export const listQuery = z.object({
   issuedAt: digits(/^[0-9]{1,78}$/, 'must be an integer of Unix seconds', [examples.listQuery.issuedAt])
     .transform(BigInt)
@@ -45,7 +45,7 @@ export const listQuery = z.object({
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
 });
 
-/** The headers of GET that mean something (Interface 4.2). */
+/** The headers of GET that mean something. */
 export const listHeaders = z.object({
   'If-None-Match': z
     .string()
@@ -53,7 +53,7 @@ export const listHeaders = z.object({
     .meta({ description: 'The `ETag` of a list: 304 is answered where it is the same' }),
 });
 
-/** The query of DELETE (Interface 4.4). */
+/** The query of DELETE. */
 export const cancelQuery = z.object({
   orderHashes: z
     .array(orderHashInput)
@@ -73,10 +73,10 @@ export const cancelQuery = z.object({
   }),
 });
 
-/** The query of POST …/cancellations (Interface 4.4). */
+/** The query of POST …/cancellations. */
 export const cancellationsQuery = cancelQuery.pick({ salt: true });
 
-/** The headers of DELETE and POST …/cancellations that mean something (Interface 4.4). */
+/** The headers of DELETE and POST …/cancellations that mean something. */
 export const cancelHeaders = z.object({
   Prefer: z
     .string()
@@ -88,7 +88,7 @@ export const cancelHeaders = z.object({
     }),
 });
 
-/** The headers of POST that mean something (Interface 4.3). */
+/** The headers of POST that mean something. */
 export const placeHeaders = z.object({
   'Valid-Until': digits(/^[0-9]{1,12}$/, 'must be Unix seconds, given once', [examples.listQuery.issuedAt])
     .transform(Number)

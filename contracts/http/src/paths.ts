@@ -1,4 +1,4 @@
-/** The paths of the interface (Interface 4), and those of its documents. */
+/** The paths of the interface, and those of its documents. */
 export const paths = {
   quoteData: '/v0/quote/data',
   limitOrders: '/v0alpha/limit-orders',

@@ -9,7 +9,7 @@ interface Kind {
 
 const kind = (status: number, title: string, retryable = false): Kind => ({ status, title, retryable });
 
-/** Every error code of the interface (Interface 7), with its HTTP status. The code is the contract; the title is for people. */
+/** Every error code of the interface, with its HTTP status. The code is the contract; the title is for people. */
 export const problemKinds = {
   invalid_request: kind(400, 'The request is not well-formed'),
   too_many_orders: kind(400, 'More orders than allowed'),

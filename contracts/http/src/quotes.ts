@@ -17,7 +17,7 @@ const unlessObject = (error: string) => (issue: { readonly code: string }) =>
   issue.code === 'invalid_type' ? error : undefined;
 
 /**
- * Body of PATCH /v0/quote/data (Interface 4.1). Whether `data` is a swap call is not a matter of shape: the service
+ * Body of PATCH /v0/quote/data. Whether `data` is a swap call is not a matter of shape: the service
  * answers `invalid_date` for what is not.
  */
 export const quotePatchInput = z.strictObject(

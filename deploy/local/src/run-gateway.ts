@@ -34,7 +34,7 @@ export type Gateway = {
 /**
  * The one base URL: passes each request to the service that its method and path belong to, unchanged, once it has arrived
  * whole: a slow client holds its own socket and nothing else. Answers `/livez` and `/readyz` for the stack. Errors
- * of its own are `application/problem+json` (Interface 7).
+ * of its own are `application/problem+json`.
  * @param log takes a line about each request that a service did not answer
  * @param local answers what is about this stack alone
  * @throws where the port cannot be had

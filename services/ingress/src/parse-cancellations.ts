@@ -21,7 +21,7 @@ export interface AskedCancellations {
 type Asking = Pick<ApiRequest, 'body' | 'query'>;
 
 /**
- * Parses the query of a DELETE (Interface 4.4): two lists of one length, the n-th signature belongs to the n-th hash.
+ * Parses the query of a DELETE: two lists of one length, the n-th signature belongs to the n-th hash.
  * A text that is not a signature is refused here with `invalid_signature`.
  */
 export function parseCancellationQuery({ query }: Asking, hashesMax: number): AskedCancellations | Refusal {

@@ -10,7 +10,7 @@ export interface Placement {
 }
 
 /**
- * Parses the body of a POST (Interface 4.3): hex of any case, leading zeros allowed, nothing that the maker did not
+ * Parses the body of a POST: hex of any case, leading zeros allowed, nothing that the maker did not
  * sign. Amounts are bigint and hex is lowercase from here on. 4 µs per order, of which the schema takes three quarters.
  */
 export function parsePlacements(body: unknown, ordersMax: number): readonly Placement[] | Refusal {

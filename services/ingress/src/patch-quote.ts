@@ -25,7 +25,7 @@ export interface PatchQuoteParts {
 export type PatchQuote = (body: unknown, nowSeconds: number) => Reply;
 
 /**
- * PATCH /v0/quote/data (Interface 4.1, 5.4): writes another guaranteed minimum into the calldata of a quote's swap call
+ * PATCH /v0/quote/data: writes another guaranteed minimum into the calldata of a quote's swap call
  * and signs it anew; every other byte stays. In this order: shape (`invalid_request`), no change asked for
  * (`no_changes`), data that the Navigator would not take, past its deadline too (`invalid_date`), a signature that no
  * accepted signer made (`invalid_signature`), no minimum in the data (`field_not_exists`), the same minimum

@@ -5,7 +5,7 @@ import type { Parts } from './parts.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
 
 /**
- * The route of PATCH /v0/quote/data (Interface 4.1). It needs no other part of the system. Without a configured key
+ * The route of PATCH /v0/quote/data. It needs no other part of the system. Without a configured key
  * it logs so once, at the start, and answers each request with 503 `unavailable`.
  */
 export function servePatches(

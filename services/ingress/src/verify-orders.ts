@@ -15,7 +15,7 @@ export type VerifyOrders = (
 ) => Promise<readonly ProvenOrder[] | Refusal>;
 
 /**
- * Hashes each order and recovers its signer (Interface 5.3), up to the first that is not the maker: 403
+ * Hashes each order and recovers its signer, up to the first that is not the maker: 403
  * `invalid_signature`. CPU alone: libsecp256k1's recover is nearly all of it.
  */
 export function createOrderVerifier(domain: SigningDomain): VerifyOrders {

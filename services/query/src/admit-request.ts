@@ -19,7 +19,7 @@ const SECONDS_PER_YEAR = 31_536_000n;
 export type Admission = { readonly maker: Hex } | Refusal;
 
 /**
- * Checks a list request at `nowSeconds`: time window, signature, whitelist, in this order (Interface 4.2, 5.1). The maker
+ * Checks a list request at `nowSeconds`: time window, signature, whitelist, in this order. The maker
  * is the signer: the request names nobody. The check for a replay comes afterwards, because it stores the salt.
  */
 export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSeconds: number): Admission {

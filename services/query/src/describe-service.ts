@@ -45,7 +45,7 @@ export function createDocumentRoutes(settings: QuerySettings): Route[] {
   }));
 }
 
-/** The answer to GET …/info (Interface 4.6): what a maker needs to sign and to call, out of the settings. */
+/** The answer to GET …/info: what a maker needs to sign and to call, out of the settings. */
 export function describeService(settings: QuerySettings, { nowSeconds, block }: Moment): Info {
   const { serviceName, chainId, verifyingContract } = signingDomain(settings);
   const domain = { ...typedDataDomain(signingDomain(settings)), chainId };

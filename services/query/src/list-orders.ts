@@ -42,7 +42,7 @@ export interface ListOrdersMetrics {
 }
 
 /**
- * GET of a maker's limit orders (Interface 4.2). Checks in order: shape, time window, signature, whitelist, replay, the
+ * GET of a maker's limit orders. Checks in order: shape, time window, signature, whitelist, replay, the
  * maker's budget; then the list. A request that was refused for its budget, or could not be answered, may be sent again
  * unchanged.
  */

@@ -3,7 +3,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { isRefusal, type Refusal, readQuery } from '@makerbook/http';
 import type { Page } from './take-page.js';
 
-/** A list request, parsed from the query (Interface 4.2). */
+/** A list request, parsed from the query. */
 export interface ListRequest {
   /** Unix seconds; any uint256. */
   readonly issuedAt: bigint;

@@ -7,7 +7,7 @@ import { type Page, takePage } from './take-page.js';
 
 /** A list as it is served. */
 export interface Listing {
-  /** A JSON array of records (Interface 2.3), oldest acceptance first. */
+  /** A JSON array of records, oldest acceptance first. */
   readonly body: Buffer;
   /** A hash of the body: the same list has the same, from whichever source and instance it comes. */
   readonly etag: string;

@@ -37,7 +37,7 @@ const REDIS_START_MS_MAX = 2_000;
 const STATEMENT_MS_MAX = 2_000;
 
 /**
- * Starts the service that answers GET (Interface 4.2). Resolves when it listens; it is ready once it has read the
+ * Starts the service that answers GET. Resolves when it listens; it is ready once it has read the
  * whitelist. Redis and Postgres may be away.
  * @throws TopicMismatch when a topic is missing or has another number of partitions
  */

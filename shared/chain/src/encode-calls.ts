@@ -25,7 +25,7 @@ export function accountIn({ data }: StateCall): Address | undefined {
   return `0x${firstWord.slice(-40)}`;
 }
 
-/** `nonce(maker)` of the LimitOrderProtocol: the maker's cancel-all counter (Interface 4.5). */
+/** `nonce(maker)` of the LimitOrderProtocol: the maker's cancel-all counter. */
 export const nonceOf = (protocol: Address, maker: Address): StateCall => ({
   to: protocol,
   data: `0x70ae92d2${addressWord(maker)}`,

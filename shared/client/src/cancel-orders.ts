@@ -25,7 +25,7 @@ export interface CancelParts {
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/** POST …/cancellations (Interface 4.4). With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
+/** POST …/cancellations. With `waitSeconds` above 0 the answer waits for the feed, and the call for the answer. */
 export function createCancel({ signing, calling, again }: CancelParts) {
   return async (orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations> => {
     const body = await Promise.all(

@@ -13,7 +13,7 @@ export interface ClientOptions {
   readonly baseUrl: string;
   /** The maker: a signer of ethers, or a private key. */
   readonly signer: Signer | Hex;
-  /** These three make the EIP-712 domain (Interface 5): ask the operator. */
+  /** These three make the EIP-712 domain: ask the operator. */
   readonly chainId: number | bigint;
   readonly serviceName: string;
   readonly limitOrderProtocol: string;
@@ -63,18 +63,18 @@ export interface MakerbookClient {
   maker(): Promise<Address>;
   /** @throws RangeError where `expiresAt` is in milliseconds */
   signOrder(draft: OrderDraft): Promise<SignedOrder>;
-  /** POST (Interface 4.3): all of them are stored, or none. */
+  /** POST: all of them are stored, or none. */
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
-  /** GET (Interface 4.2): the maker's open orders, oldest first. */
+  /** GET: the maker's open orders, oldest first. */
   listOrders(): Promise<OrderList>;
   /**
-   * POST …/cancellations (Interface 4.4): takes orders from the service; they stay valid on the chain. `salt` is the
+   * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.
    */
   cancelOrders(orders: readonly OrderToCancel[]): Promise<Cancellation[]>;
   /** The same, answered when the orders are out of the router's feed, or after so many seconds. */
   cancelOrdersAndWait(orders: readonly OrderToCancel[], waitSeconds: number): Promise<AwaitedCancellations>;
-  /** PATCH (Interface 4.1): the transaction data with another minimum output. */
+  /** PATCH: the transaction data with another minimum output. */
   patchQuote(request: { readonly data: string; readonly minOutput: string | bigint }): Promise<Hex>;
 }
 

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '@makerbook/contracts-http/problems';
 
 /**
- * Why a call failed: a code of the service (Interface 7), or one of the client's own.
+ * Why a call failed: a code of the service, or one of the client's own.
  * `unreachable`: no answer came, in time or at all. `unreadable`: what came is no answer of the service. A newer service may
  * answer other codes.
  */

@@ -13,7 +13,7 @@ import {
 import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import { BaseWallet, concat, isHexString, keccak256, type Signer, TypedDataEncoder } from 'ethers';
 
-/** An order and its signature, as POST takes them (Interface 4.3), with the hash that names it. */
+/** An order and its signature, as POST takes them, with the hash that names it. */
 export interface SignedOrder {
   readonly order: {
     readonly salt: Hex;
@@ -36,7 +36,7 @@ export interface TypedData {
   readonly message: Readonly<Record<string, unknown>>;
 }
 
-/** Signs what the service wants signed (Interface 5). */
+/** Signs what the service wants signed. */
 export interface RequestSigner {
   signOrder(order: Order): Promise<SignedOrder>;
   /** The signature of a GET. `salt`: 32 bytes. */

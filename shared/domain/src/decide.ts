@@ -43,7 +43,7 @@ export function checkTerms(orders: readonly Order[]): PlacementRefusal | undefin
   });
 }
 
-/** Only an admitted maker places orders (Interface 4.3, whitelist). */
+/** Only an admitted maker places orders. */
 export function checkAdmission(
   orders: readonly Order[],
   admissionOf: (maker: Address) => Admission,
@@ -58,7 +58,7 @@ export function checkAdmission(
 }
 
 /**
- * An order must not be dead on arrival (Interface 2.4): expired, or cancelled by a nonce that has moved on.
+ * An order must not be dead on arrival: expired, or cancelled by a nonce that has moved on.
  * @param nowSeconds the server's clock
  * @param nonceOf the maker's nonce as last seen on the chain, undefined where it was never read
  */
@@ -106,7 +106,7 @@ export function placeOrders(orders: readonly ProvenOrder[], acceptedAtMs: number
 }
 
 /**
- * The fact that a maker cancelled an order through the service (Interface 4.4).
+ * The fact that a maker cancelled an order through the service.
  * @param expiresAtSeconds when the order expires, as `boundedSeconds` has it
  */
 export function cancelOrder(maker: Address, orderHash: Hex, expiresAtSeconds: number, cause: Cause): OrderCancelled {

@@ -6,7 +6,7 @@ import { orderToBody } from './order.js';
 import { routableUntilSeconds } from './order-times.js';
 
 /**
- * The part of a listed record that never changes (Interface 2.3), serialised once:
+ * The part of a listed record that never changes, serialised once:
  * `{"order":{…},"orderHash":"0x…","signature":"0x…"`, to be closed by `recordEnd`.
  */
 export function recordStart({

@@ -4,7 +4,7 @@ import type { Rules } from './maker-draft.js';
 import { routableUntilSeconds } from './order-times.js';
 
 /**
- * The state of an open order, judged alone (Interface 2.4 and 3): VALIDATING until it was read on the chain, for it may have
+ * The state of an open order, judged alone: VALIDATING until it was read on the chain, for it may have
  * been cancelled or filled there before it was posted, and its nonce is the maker's; then by the funds for what is left to
  * fill, allowance first.
  * @param nonce the maker's nonce as read last
@@ -23,7 +23,7 @@ export function judge(
 
 /**
  * True if an open order belongs into the router's book, whatever its state: its maker is not suspended or removed, and it has
- * time left before its expiry (Interface 2.4, routing grace period). Ingress takes no order of a maker that was never admitted.
+ * time left before its expiry. Ingress takes no order of a maker that was never admitted.
  */
 export function isRoutable(
   order: Pick<OpenOrder, 'order'>,

@@ -5,10 +5,10 @@ import type { HashKey } from './remember-hashes.js';
 
 export type { MakerLimits };
 
-/** Why an INACTIVE order cannot be filled (Interface 2.3). */
+/** Why an INACTIVE order cannot be filled. */
 export type InactiveReason = 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE';
 
-/** The status of an open order: only an INACTIVE one has a reason (Interface 3). */
+/** The status of an open order: only an INACTIVE one has a reason. */
 export type OrderStatus =
   | { readonly status: 'VALIDATING' }
   | { readonly status: 'ACTIVE' }

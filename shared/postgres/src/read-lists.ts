@@ -44,7 +44,7 @@ export interface ListedOrder {
   readonly acceptedOffset: bigint;
   /** From this second on the order is expired. */
   readonly expiresAtSeconds: number;
-  /** The record as a response holds it (Interface 2.3). */
+  /** The record as a response holds it. */
   readonly json: string;
 }
 
@@ -55,7 +55,7 @@ export interface MakerList {
   readonly records: readonly ListedOrder[];
 }
 
-/** A maker's list (Interface 4.2) and its version, in one snapshot. */
+/** A maker's list and its version, in one snapshot. */
 export async function readMakerList(postgres: Postgres, maker: Hex): Promise<MakerList> {
   const rows = await postgres.query<ListRow>(readMakerListSql, [byteaOf(maker)], 'read maker list');
   const records: ListedOrder[] = [];

@@ -34,7 +34,7 @@ export interface ReplayGuardOptions {
 }
 
 /**
- * Detects the replay of a signed request (Interface 4.2), and charges the signer's budget of lists. All instances
+ * Detects the replay of a signed request, and charges the signer's budget of lists. All instances
  * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {

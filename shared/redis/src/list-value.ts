@@ -3,7 +3,7 @@ export interface ListRecord {
   readonly acceptedOffset: number;
   /** The second from which it is expired. */
   readonly expiresAtSeconds: number;
-  /** The listed record (Interface 2.3). */
+  /** The listed record. */
   readonly json: Buffer;
 }
 

@@ -748,7 +748,7 @@ const roads: readonly ErrorRow[] = [
   ),
 ];
 
-/** Each refusal of each operation (Interface 7). */
+/** Each refusal of each operation. */
 export const errorRows: readonly ErrorRow[] = [
   ...placing,
   ...listingRows,

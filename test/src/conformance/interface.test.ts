@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import {
@@ -15,26 +15,6 @@ import { findRoot } from './find-root.js';
 
 const root = findRoot();
 const text = readFileSync(join(root, 'contracts/http/README.md'), 'utf8');
-
-/** Code and documents that people write, by path. */
-const sources = ['contracts', 'shared', 'services', 'deploy', 'test'].flatMap((layer) =>
-  readdirSync(join(root, layer), { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /\.(ts|mjs|md|sol)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !/\/(node_modules|dist)\//.test(path)),
-);
-
-test('every reference to a section of the interface has its heading', () => {
-  const headings = new Set([...text.matchAll(/^##+ (\d(?:\.\d+)?)/gm)].map(([, number]) => number));
-  // `Interface 4.3, 4.4 and 5.2` refers to three sections.
-  const references = sources.flatMap((path) =>
-    [...readFileSync(path, 'utf8').matchAll(/Interface (\d(?:\.\d+)?(?:(?:, | and )\d\.\d+)*)/g)].flatMap(
-      ([, sections = '']) => sections.split(/, | and /).map((section) => ({ path, section })),
-    ),
-  );
-  expect(references.length).toBeGreaterThan(80);
-  expect(references.filter(({ section }) => !headings.has(section))).toEqual([]);
-});
 
 test('the type strings are those that are hashed', () => {
   const types = [

@@ -14,7 +14,7 @@ export interface QuoteChapter {
 const AMOUNT_IN = 10n ** 15n;
 
 /**
- * A swap quote, patched (Interface 4.1): its guaranteed minimum is raised through the service and the swap executes; a
+ * A swap quote, patched: its guaranteed minimum is raised through the service and the swap executes; a
  * minimum that the pools cannot give makes the transaction revert. Is skipped, and says so, on a chain without pools.
  * @throws Error that says in a sentence what was not as promised
  */

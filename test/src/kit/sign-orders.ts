@@ -63,7 +63,7 @@ export function createOrderSigner(
   };
 }
 
-/** Signs what lists and cancels (Interface 5.1, 5.2). */
+/** Signs what lists and cancels. */
 export function createRequestSigner(domain: SigningDomain) {
   const hashers = createRequestHashers(domain);
   const signCancellation = ({ key }: MakerKey, { order, orderHash }: OrderToPost) => {
@@ -86,7 +86,7 @@ export function createRequestSigner(domain: SigningDomain) {
   };
 }
 
-/** The POST of these orders (Interface 4.3). */
+/** The POST of these orders. */
 export function postOf(orders: readonly OrderToPost[]): PreparedRequest {
   return { method: 'POST', path: paths.limitOrders, body: bodyOf(orders) };
 }

@@ -10,7 +10,7 @@ import {
   zeroPadValue,
 } from 'ethers';
 
-/** What an order says (Interface 2.2), as JSON has it. */
+/** What an order says, as JSON has it. */
 export interface OrderTerms {
   readonly salt: string;
   readonly nonce: string;
@@ -42,7 +42,7 @@ const orderTypes = {
 const orderEncoder = TypedDataEncoder.from(orderTypes);
 const abi = AbiCoder.defaultAbiCoder();
 
-/** Signs what makers send, from the interface's words alone (Interface 5): with ethers, and with nothing of the service's own. */
+/** Signs what makers send, from the interface's words alone: with ethers, and with nothing of the service's own. */
 export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: SigningPlace) {
   const domain = {
     name: `${serviceName} Limit Order Protocol`,

@@ -11,7 +11,7 @@ import { addressOfKey, signDigest } from '@makerbook/signatures';
 /** The key of `TEST_QUOTE_SIGNER` of the local stack: account 9 of anvil's well-known test accounts. */
 export const TEST_QUOTE_SIGNER_KEY: Hex = '0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6';
 
-/** Stands in for the quote interface, which makes `quote.tx.data` and signs it (Interface 2.1, 5.4). */
+/** Stands in for the quote interface, which makes `quote.tx.data` and signs it. */
 export interface QuoteIssuer {
   readonly address: Address;
   /** `quote.tx.data` of a quote of version v0 or v1; without an assertion where `minOutput` is undefined. */

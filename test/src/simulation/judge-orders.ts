@@ -100,7 +100,7 @@ export async function readChain(
   };
 }
 
-/** The order's state by the rules of Interface 2.4 and 3, from the chain and what the maker asked of the service. */
+/** The order's state by the rules of the interface, from the chain and what the maker asked of the service. */
 export function judgeOrder(order: TrackedOrder, state: ChainState): Verdict {
   const { signed, maker, token, amount, expiresAt } = order;
   const { timestamp } = state.head;

@@ -1,7 +1,7 @@
 import { Interface } from 'ethers';
 import type { Chain } from './drive-chain.js';
 
-/** What the contracts say at a block. A token that does not answer with a word counts as zero (Interface 2.4). */
+/** What the contracts say at a block. A token that does not answer with a word counts as zero. */
 export interface Contracts {
   nonce(maker: string, block: number): Promise<bigint>;
   filled(orderHash: string, block: number): Promise<bigint>;
