@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { PostgresUnavailable } from '@makerbook/postgres';
-import { holdLists, type JoinedList, joinRecords } from '@makerbook/redis';
+import { type JoinedList, joinRecords } from '@makerbook/redis';
 import { createListFinder } from './find-lists.js';
+import { holdLists } from './hold-lists.js';
 
 const maker = `0x${'a1'.repeat(20)}` as const;
 const listOf = (version: bigint) =>

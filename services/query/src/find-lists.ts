@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ReadModel, unlessAway } from '@makerbook/postgres';
-import { type HeldLists, type JoinedList, joinRecords, type ListCache } from '@makerbook/redis';
+import { type JoinedList, joinRecords, type ListCache } from '@makerbook/redis';
+import type { HeldLists } from './hold-lists.js';
 
 /** A list, and where it comes from. */
 export interface Found {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ListState } from '@makerbook/postgres';
-import { holdLists, joinRecords } from '@makerbook/redis';
+import { joinRecords } from '@makerbook/redis';
 import type { Found } from './find-lists.js';
+import { holdLists } from './hold-lists.js';
 import { readList } from './read-list.js';
 import type { Page } from './take-page.js';
 

@@ -1,8 +1,9 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { ListState, WriteWatch } from '@makerbook/postgres';
-import { type HeldLists, type JoinedList, joinRecords } from '@makerbook/redis';
+import { type JoinedList, joinRecords } from '@makerbook/redis';
 import { createXXHash128 } from 'hash-wasm';
 import type { Found, ListFinder } from './find-lists.js';
+import type { HeldLists } from './hold-lists.js';
 import { type Page, takePage } from './take-page.js';
 
 /** A list as it is served. */

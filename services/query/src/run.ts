@@ -13,7 +13,7 @@ import {
   unlessAway,
   type WriteWatchOptions,
 } from '@makerbook/postgres';
-import { connectRedis, createListCache, createReplayGuard, holdLists, type RedisConnection } from '@makerbook/redis';
+import { connectRedis, createListCache, createReplayGuard, type RedisConnection } from '@makerbook/redis';
 import { kafkaConnection, postgresConnection, redisConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
@@ -22,6 +22,7 @@ import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
 import { judgeReadiness } from './health.js';
+import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
 import { readList } from './read-list.js';

@@ -11,6 +11,5 @@ export {
   type ReplayGuardOptions,
   type Taken,
 } from './guard-replays.js';
-export * from './hold-lists.js';
 export * from './keys.js';
 export * from './list-value.js';

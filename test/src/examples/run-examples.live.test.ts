@@ -140,7 +140,7 @@ test.each([...makers, ...routers].filter((command) => lackOf(command) === undefi
   async (command) => {
     const nowhere = { ...environment, MAKERBOOK_DATA: join(folder, 'nowhere') };
     await expect(outputOf(command, nowhere)).rejects.toThrow(
-      /there is no .*stack\.json: start the stack first, with `npm start`/,
+      /no stack runs here \(.*stack\.json is missing\): start it with `npm start`/,
     );
   },
 );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { joinRecords } from '@makerbook/redis';
 import { holdLists } from './hold-lists.js';
-import { joinRecords } from './list-value.js';
 
 const listOf = (bytes = 10, version = 1n) =>
   joinRecords(version, [{ acceptedOffset: 0, expiresAtSeconds: 100, json: Buffer.alloc(bytes) }]);

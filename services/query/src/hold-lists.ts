@@ -1,23 +1,20 @@
+import type { JoinedList } from '@makerbook/redis';
 import { LRUCache } from 'lru-cache';
-import type { JoinedList } from './list-value.js';
 
 /** The lists that this process holds, one of a maker. */
-export interface HeldLists {
-  find(maker: string): JoinedList | undefined;
-  /** Keeps the list unless a newer one of the maker is held. Drops those that were not used for longest where there is no room. */
-  keep(maker: string, list: JoinedList): void;
-}
+export type HeldLists = ReturnType<typeof holdLists>;
 
 /** The cost of a list besides its bytes. */
 const LIST_OVERHEAD_BYTES = 500;
 const RECORD_OVERHEAD_BYTES = 150;
 
 /** Holds lists in memory up to `bytesMax`. A single list larger than that is not held. */
-export function holdLists(bytesMax = 64 * 1024 * 1024): HeldLists {
+export function holdLists(bytesMax = 64 * 1024 * 1024) {
   const lists = new LRUCache<string, JoinedList>({ maxSize: bytesMax, sizeCalculation: bytesOf });
   return {
-    find: (maker) => lists.get(maker),
-    keep(maker, list) {
+    find: (maker: string): JoinedList | undefined => lists.get(maker),
+    /** Keeps the list unless a newer one of the maker is held. Drops the least recently used ones where there is no room. */
+    keep(maker: string, list: JoinedList): void {
       const held = lists.peek(maker);
       if (held === undefined || held.version <= list.version) lists.set(maker, list);
     },
