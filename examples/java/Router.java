@@ -27,7 +27,7 @@ class Router {
   public static void main(String[] args) throws Exception {
     var environment = System.getenv();
     var file = new File(environment.getOrDefault("MAKERBOOK_DATA", ".local"), "stack.json");
-    if (!file.exists()) throw new Exception("there is no " + file + ": start the stack first, with `npm start`");
+    if (!file.exists()) throw new Exception("no stack runs here (" + file + " is missing): start it with `npm start`");
     var stack = JSON.readTree(file);
     var topic = environment.getOrDefault("TOPIC_PREFIX", "") + "limit-orders.book.v1";
     // Without read_committed, records of a transaction that was given up would be seen.

@@ -17,7 +17,7 @@ KEY = os.environ.get("MAKER_KEY", "0x59c6995e998f97a5a0044966f0945389dc9e86dae88
 MAKER = Account.from_key(KEY).address
 STACK_FILE = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
 if not os.path.exists(STACK_FILE):
-    raise SystemExit(f"there is no {STACK_FILE}: start the stack first, with `npm start`")
+    raise SystemExit(f"no stack runs here ({STACK_FILE} is missing): start it with `npm start`")
 STACK = json.load(open(STACK_FILE, encoding="utf-8"))
 USDT, WETH = (token["address"] for token in STACK["tokens"][:2])
 DOMAIN = {"name": f"{STACK['serviceName']} Limit Order Protocol", "version": "v0"}

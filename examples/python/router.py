@@ -67,7 +67,7 @@ def follow(consumer):
 
 stack_file = os.environ.get("MAKERBOOK_DATA", ".local") + "/stack.json"
 if not os.path.exists(stack_file):
-    raise SystemExit(f"there is no {stack_file}: start the stack first, with `npm start`")
+    raise SystemExit(f"no stack runs here ({stack_file} is missing): start it with `npm start`")
 with open(stack_file, encoding="utf-8") as file:
     brokers = json.load(file)["kafkaBrokers"]
 # Without read_committed, records of a transaction that was given up would be seen. No group: nothing is committed.
