@@ -11,7 +11,8 @@ import { checkOrders } from './check-orders.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
 import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
-const MAKERS = 4;
+/** Enough that the broker that hangs does not lead the partitions of all: then nothing would come to the log. */
+const MAKERS = 8;
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-cluster-'));
 let cluster: KafkaCluster;
 let stack: OpenStack;
