@@ -34,7 +34,10 @@ consumer.on(consumer.events.GROUP_JOIN, () => {
   if (isJoined) fail(new Error('the consumer was away for too long: start again'));
   isJoined = true;
 });
-consumer.on(consumer.events.CRASH, ({ payload }) => fail(payload.error));
+consumer.on(consumer.events.CRASH, ({ payload }) => {
+  // Else kafkajs joins again by itself.
+  if (!payload.restart) fail(payload.error);
+});
 // Also after markers of transactions, which no handler is given.
 consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload: { partition, lastOffset } }) => {
   if (BigInt(lastOffset) + 1n >= (missing.get(partition) ?? 0n)) missing.delete(partition);
