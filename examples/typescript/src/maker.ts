@@ -16,10 +16,9 @@ interface Stack {
   readonly tokens: readonly [{ readonly address: string }, { readonly address: string }];
 }
 
-const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
-if (!existsSync(stackFile))
-  throw new Error(`no stack runs here (${stackFile} is missing): start it with \`npm start\``);
-const stack: Stack = JSON.parse(readFileSync(stackFile, 'utf8'));
+const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
+const stack: Stack = JSON.parse(readFileSync(file, 'utf8'));
 // Account 1 of anvil: everyone has its key. `npm start` puts it on the whitelist, with tokens and their approval.
 const key = process.env['MAKER_KEY'] ?? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d';
 

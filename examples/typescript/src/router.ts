@@ -9,10 +9,9 @@ import { Kafka, logLevel } from 'kafkajs';
 
 const STALE_SECONDS_MAX = 5;
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`;
-const stackFile = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
-if (!existsSync(stackFile))
-  throw new Error(`no stack runs here (${stackFile} is missing): start it with \`npm start\``);
-const { kafkaBrokers } = JSON.parse(readFileSync(stackFile, 'utf8'));
+const file = `${process.env['MAKERBOOK_DATA'] ?? '.local'}/stack.json`;
+if (!existsSync(file)) throw new Error(`no stack runs here (${file} is missing): start it with \`npm start\``);
+const { kafkaBrokers } = JSON.parse(readFileSync(file, 'utf8'));
 const topic = `${process.env['TOPIC_PREFIX'] ?? ''}limit-orders.book.v1`;
 const kafka = new Kafka({ clientId: 'example-router', brokers: kafkaBrokers.split(','), logLevel: logLevel.NOTHING });
 
