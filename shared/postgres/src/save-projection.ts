@@ -121,65 +121,38 @@ interface Write {
 }
 
 function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
-  const all = <Row extends object>(rowsOf: (commit: ProjectionCommit) => readonly Row[]) =>
-    commits.flatMap((commit) => rowsOf(commit).map((row) => ({ ...row, partition: commit.partition })));
+  const all = <Field extends keyof RowsOfTables>(field: Field) =>
+    commits.flatMap(({ partition, ...commit }) => {
+      const rows: readonly RowsOfTables[Field][number][] = commit[field];
+      return rows.map((row) => ({ ...row, partition }));
+    });
   const { order, orderState, orderHash, funding, fundingKey, history, hashKey } = shapes;
-  const makers = all((commit) => commit.makers);
-  const hashRows = all((commit) => commit.hashes);
+  const makers = all('makers');
+  const hashRows = all('hashes');
   const hashes = writeHashes(hashRows);
   // The others have no row among those of the commits.
   const hasUnfolded = hashRows.some(({ state }) => state === 'UNFOLDED');
-  const removed = all((commit) => commit.removed.map((hash) => ({ orderHash: hash })));
+  const removed = commits.flatMap(({ partition, removed }) => removed.map((hash) => ({ orderHash: hash, partition })));
   const forgetsEnded = commits.some((commit) => commit.forgetsEnded);
   return [
     remove('orders', orderHash, removed, ['order_hash']),
-    insert(
-      'orders',
-      order,
-      all((commit) => commit.opened),
-    ),
-    update(
-      'orders',
-      orderState,
-      all((commit) => commit.changed),
-      ['order_hash'],
-    ),
-    remove(
-      'funding',
-      fundingKey,
-      all((commit) => commit.fundingDropped),
-      ['maker', 'token'],
-    ),
-    insert(
-      'funding',
-      funding,
-      all((commit) => commit.funding),
-      ['maker', 'token'],
-    ),
+    insert('orders', order, all('opened')),
+    update('orders', orderState, all('changed'), ['order_hash']),
+    remove('funding', fundingKey, all('fundingDropped'), ['maker', 'token']),
+    insert('funding', funding, all('funding'), ['maker', 'token']),
     hashes,
     hashes && { as: 'remembered', arrays: [], sql: () => countHashesSql },
     writeMakers(makers, hashes !== undefined),
     hasUnfolded ? countForOthers(makers) : undefined,
-    insert(
-      'order_history',
-      history,
-      all((commit) => commit.history),
-    ),
-    remove(
-      'in_flight',
-      hashKey,
-      all((commit) => commit.submitted),
-      ['order_hash', 'maker'],
-    ),
-    remove(
-      'cancelling',
-      hashKey,
-      all((commit) => commit.settled),
-      ['order_hash', 'maker'],
-    ),
+    insert('order_history', history, all('history')),
+    remove('in_flight', hashKey, all('submitted'), ['order_hash', 'maker']),
+    remove('cancelling', hashKey, all('settled'), ['order_hash', 'maker']),
     ...['in_flight', 'cancelling'].map((table) => (forgetsEnded ? forgetEnded(table) : undefined)),
   ];
 }
+
+/** The changes that are rows; removed orders are bare hashes. */
+type RowsOfTables = Omit<ChangedRows, 'removed'>;
 
 function forgetEnded(table: string): Write {
   const sql = `delete from ${table} using moved where ${table}.partition = moved.partition and until_ms < forgets_before_ms`;
