@@ -30,6 +30,7 @@ export {
   navigatorDomainName,
   type Order,
   orderCancellationRequestTypes,
+  orderToBody,
   orderTypes,
   quoteV0Types,
   quoteV1Types,

@@ -1,4 +1,4 @@
-import type { Address } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 
 /** A token amount as the contract and the typed data know it; `amount` in the token's smallest unit. */
 export interface TokenAmount {
@@ -15,6 +15,30 @@ export interface Order {
   readonly taking: TokenAmount;
   readonly maker: Address;
   readonly permittedTaker: Address;
+}
+
+/** An order as JSON has it: quantities in minimal hex. */
+export interface OrderInHex {
+  readonly salt: Hex;
+  readonly nonce: Hex;
+  readonly expiresAt: Hex;
+  readonly making: { readonly token: Address; readonly amount: Hex };
+  readonly taking: { readonly token: Address; readonly amount: Hex };
+  readonly maker: Address;
+  readonly permittedTaker: Address;
+}
+
+/** The normal form of an order whose addresses are in lowercase. The keys are always in this order. */
+export function orderToBody(order: Order): OrderInHex {
+  return {
+    salt: quantity(order.salt),
+    nonce: quantity(order.nonce),
+    expiresAt: quantity(order.expiresAt),
+    making: { token: order.making.token, amount: quantity(order.making.amount) },
+    taking: { token: order.taking.token, amount: quantity(order.taking.amount) },
+    maker: order.maker,
+    permittedTaker: order.permittedTaker,
+  };
 }
 
 /** The values that bind signatures to one deployment. */

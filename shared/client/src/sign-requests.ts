@@ -2,7 +2,9 @@ import {
   domainTypes,
   getLimitOrdersRequestTypes,
   type Order,
+  type OrderInHex,
   orderCancellationRequestTypes,
+  orderToBody,
   orderTypes,
   type SaltType,
   type SigningDomain,
@@ -10,20 +12,12 @@ import {
   type TypedField,
   typedDataDomain,
 } from '@makerbook/contracts-evm/typed-data';
-import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
+import type { Hex } from '@makerbook/contracts-primitives';
 import { BaseWallet, concat, isHexString, keccak256, type Signer, TypedDataEncoder } from 'ethers';
 
 /** An order and its signature, as POST takes them, with the hash that names it. */
 export interface SignedOrder {
-  readonly order: {
-    readonly salt: Hex;
-    readonly nonce: Hex;
-    readonly expiresAt: Hex;
-    readonly making: { readonly token: Address; readonly amount: Hex };
-    readonly taking: { readonly token: Address; readonly amount: Hex };
-    readonly maker: Address;
-    readonly permittedTaker: Address;
-  };
+  readonly order: OrderInHex;
   readonly orderHash: Hex;
   readonly signature: Hex;
 }
@@ -69,17 +63,9 @@ export function createRequestSigner(
 
   return {
     async signOrder(given) {
-      const order = {
-        salt: quantity(given.salt),
-        nonce: quantity(given.nonce),
-        expiresAt: quantity(given.expiresAt),
-        making: { token: given.making.token, amount: quantity(given.making.amount) },
-        taking: { token: given.taking.token, amount: quantity(given.taking.amount) },
-        maker: given.maker,
-        permittedTaker: given.permittedTaker,
-      };
+      const order = orderToBody(given);
       const types = { ...domainTypes, ...orderTypes };
-      const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: order });
+      const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: { ...order } });
       return { order, orderHash: digest, signature };
     },
     async signList({ issuedAt, salt }) {

@@ -1,7 +1,7 @@
 import type { OrderBody } from '@makerbook/contracts-events';
 import type { Order, TokenAmount } from '@makerbook/contracts-evm';
-import { quantity } from '@makerbook/contracts-primitives';
 
+export { orderToBody } from '@makerbook/contracts-evm';
 export type { Order, TokenAmount };
 
 /** The order of a fact or a response, from its normal form. The caller has checked the shape. */
@@ -14,19 +14,6 @@ export function orderFromBody(body: OrderBody): Order {
     taking: { token: body.taking.token, amount: BigInt(body.taking.amount) },
     maker: body.maker,
     permittedTaker: body.permittedTaker,
-  };
-}
-
-/** The normal form of an order: addresses in lowercase, quantities in minimal hex. The keys are always in this order. */
-export function orderToBody(order: Order): OrderBody {
-  return {
-    salt: quantity(order.salt),
-    nonce: quantity(order.nonce),
-    expiresAt: quantity(order.expiresAt),
-    making: { token: order.making.token, amount: quantity(order.making.amount) },
-    taking: { token: order.taking.token, amount: quantity(order.taking.amount) },
-    maker: order.maker,
-    permittedTaker: order.permittedTaker,
   };
 }
 
