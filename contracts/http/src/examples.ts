@@ -60,7 +60,13 @@ export const examples = {
   },
   listed: [
     { ...placement, orderHash, status: 'ACTIVE' },
-    { ...otherPlacement, orderHash: otherHash, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
+    {
+      ...otherPlacement,
+      orderHash: otherHash,
+      status: 'INACTIVE',
+      reason: 'INSUFFICIENT_BALANCE',
+      remainingMakingAmount: '0x190',
+    },
   ],
   cancelQuery: {
     orderHashes: [orderHash, otherHash],

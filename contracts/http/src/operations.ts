@@ -217,6 +217,11 @@ const list: Operation = {
         z.string().optional(),
         'There when the list goes on behind this page: the `cursor` of the next one',
       ),
+      'X-List-Version': header(
+        'X-List-Version',
+        z.string().regex(/^[0-9]+$/),
+        "Where in the maker's partition of the log the list changed last. A list of the maker with a higher version is newer",
+      ),
       'X-Read-Lag': header(
         'X-Read-Lag',
         z

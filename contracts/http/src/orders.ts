@@ -87,7 +87,14 @@ const order = z
   .object(orderShape(sentQuantity, sentAddress, tokenAmount))
   .meta({ id: 'Order', description: `The order as it was posted. Partial fills do not change it. ${amounts}` });
 
-const recordBase = { order, orderHash, signature };
+const recordBase = {
+  order,
+  orderHash,
+  signature,
+  remainingMakingAmount: sentQuantity
+    .optional()
+    .describe('What is left to be filled of the making amount; not there while nothing of the order is filled'),
+};
 
 const validatingRecord = z
   .object({ ...recordBase, status: z.literal('VALIDATING').describe('Accepted, and not read on the chain yet') })

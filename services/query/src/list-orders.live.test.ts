@@ -179,7 +179,8 @@ describe('a maker’s list', () => {
     await admit();
     await running.projector.place(wallet, { count: 2 });
     await running.projector.project();
-    const etag = (await getSigned()).headers.get('etag') ?? '';
+    const first = await getSigned();
+    const etag = first.headers.get('etag') ?? '';
     const ask = async () =>
       fetch(`${running.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`, {
         headers: { 'if-none-match': etag },
@@ -192,6 +193,8 @@ describe('a maker’s list', () => {
     await running.projector.project();
     const changed = await ask();
     expect(changed.headers.get('etag')).not.toBe(etag);
+    const version = ({ headers }: Response) => Number(headers.get('x-list-version'));
+    expect(version(changed)).toBeGreaterThan(version(first));
     expect(await hashesOf(changed)).toHaveLength(3);
   });
 

@@ -74,11 +74,12 @@ export async function listOrders({ query, describe }: ApiRequest, parts: ListOrd
     return unavailable('the store of orders does not answer, and the list is not known without it; try again');
   }
   parts.metrics.listed(listing);
-  const { body, etag, nextCursor, lag } = listing;
+  const { body, etag, version, nextCursor, lag } = listing;
   return okJson(body, {
     ...limits,
     'Cache-Control': 'private, no-store',
     ETag: etag,
+    'X-List-Version': String(version),
     ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
     ...(lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) }),
   });

@@ -12,6 +12,8 @@ export interface Listing {
   readonly body: Buffer;
   /** A hash of the body: the same list has the same, from whichever source and instance it comes. */
   readonly etag: string;
+  /** The offset of the fact that changed the list last; 0n before the first. */
+  readonly version: bigint;
   /** The cursor of the next page, if there is one. */
   readonly nextCursor: string | undefined;
   readonly source: Found['source'];
@@ -49,7 +51,7 @@ export async function readList(
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
   const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
   const lag = isKnown ? state.unsettled.length + state.unfolded : undefined;
-  return { body, etag: etagOf(body), nextCursor, source: found.source, lag };
+  return { body, etag: etagOf(body), version: list.version, nextCursor, source: found.source, lag };
 }
 
 function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {

@@ -1,8 +1,14 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { SignedOrder } from './sign-requests.js';
 
+interface FilledInPart {
+  /** What is left to be filled of the making amount, in hex; not there while nothing of the order is filled. */
+  readonly remainingMakingAmount?: Hex | undefined;
+}
+
 /** An order as the service answers it. */
 export type LimitOrderRecord = SignedOrder &
+  FilledInPart &
   (
     | { readonly status: 'VALIDATING' | 'ACTIVE' }
     | { readonly status: 'INACTIVE'; readonly reason: 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE' }

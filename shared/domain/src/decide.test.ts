@@ -110,6 +110,12 @@ describe('describing an order', () => {
     expect(JSON.parse(recordStart(open) + recordEnd({ status: 'ACTIVE' }))).not.toHaveProperty('reason');
   });
 
+  test('a listed record says what remains of an order that is filled in part', () => {
+    const record = JSON.parse(recordStart(open) + recordEnd(open.state, open.remaining)) as object;
+    expect(Object.keys(record).at(-1)).toBe('remainingMakingAmount');
+    expect(record).toMatchObject({ status: 'INACTIVE', remainingMakingAmount: '0x28' });
+  });
+
   test('a book entry says what remains, until when, and by which funds', () => {
     expect(bookEntryOf(open, funding, causes, position, { routingGraceSeconds: 60 })).toMatchObject({
       status: 'INACTIVE',

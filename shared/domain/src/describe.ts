@@ -17,11 +17,14 @@ export function recordStart({
   return JSON.stringify({ order: orderToBody(order), orderHash, signature }).slice(0, -1);
 }
 
-/** The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}`. */
-export function recordEnd(state: OrderStatus): string {
-  return state.status === 'INACTIVE'
-    ? `,"status":"${state.status}","reason":"${state.reason}"}`
-    : `,"status":"${state.status}"}`;
+/**
+ * The part of a listed record that follows the chain: `,"status":"INACTIVE","reason":"INSUFFICIENT_BALANCE"}`.
+ * @param remaining of the making amount; left out while nothing of the order is filled
+ */
+export function recordEnd(state: OrderStatus, remaining?: bigint): string {
+  const reason = state.status === 'INACTIVE' ? `,"reason":"${state.reason}"` : '';
+  const rest = remaining === undefined ? '' : `,"remainingMakingAmount":"${quantity(remaining)}"`;
+  return `,"status":"${state.status}"${reason}${rest}}`;
 }
 
 /** The router's view of an open order: one record of `limit-orders.book.v1`. */

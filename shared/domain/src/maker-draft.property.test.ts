@@ -363,7 +363,13 @@ describe('for any stream of facts', () => {
       fc.property(stream, (events) => {
         const current = startFold(unknownMaker(maker));
         const listed = () =>
-          JSON.stringify([...current.draft.orders.values()].map(({ orderHash, state }) => [orderHash, state]));
+          JSON.stringify(
+            [...current.draft.orders.values()].map(({ orderHash, state, remaining }) => [
+              orderHash,
+              state,
+              String(remaining),
+            ]),
+          );
         for (const [index, fact] of events.entries()) {
           const before = listed();
           foldFacts(current, [fact]);

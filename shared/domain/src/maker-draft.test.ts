@@ -265,11 +265,15 @@ describe('the version of the list', () => {
     expect(versionAfter(...active, mined(1), cancelled(first))).toBe(3n);
   });
 
+  test('is that of a fill, which the list shows', () => {
+    const active = [submitted(first), observed({ orders: [[first, 0n]] })];
+    expect(versionAfter(...active, observed({ at: 2, orders: [[first, 10n]] }))).toBe(2n);
+  });
+
   test('is not changed by what the list does not show', () => {
     const active = [submitted(first), observed({ orders: [[first, 0n]] })];
-    const filled = observed({ at: 2, orders: [[first, 10n]] });
     const suspended: MakerEvent = { type: 'MakerSuspended', maker, cause: { kind: 'operator', commandId: 'c' } };
-    expect(versionAfter(...active, filled, suspended, mined(940), cancelled(second))).toBe(1n);
+    expect(versionAfter(...active, suspended, mined(940), cancelled(second))).toBe(1n);
   });
 
   test('is that of the release, whatever has changed the list before it', () => {

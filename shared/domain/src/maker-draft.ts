@@ -240,7 +240,11 @@ export class MakerDraft implements Maker {
   #setOrder(orderHash: Hex, order: OpenOrder | undefined): void {
     const before = this.#orders.get(orderHash);
     this.#undo.push({ orders: orderHash, before });
-    const isListedAlike = before !== undefined && order !== undefined && sameState(before.state, order.state);
+    const isListedAlike =
+      before !== undefined &&
+      order !== undefined &&
+      before.remaining === order.remaining &&
+      sameState(before.state, order.state);
     if (!isListedAlike) this.listVersion = this.#offset;
     put(this.#orders, orderHash, order);
     if (order !== undefined) this.dueAtSeconds = Math.min(this.dueAtSeconds, this.#dueAt(order));

@@ -125,6 +125,14 @@ describe('a list', () => {
     });
   });
 
+  test('says what remains of an order that is filled in part', async () => {
+    await addMaker(maker, 12n);
+    await addOrder(maker, 8);
+    await postgres.query('update orders set making_amount = 100, remaining = 40');
+    const { records } = await readMakerList(postgres, maker);
+    expect(records[0]?.json).toBe('{"n":8,"status":"ACTIVE","remainingMakingAmount":"0x28"}');
+  });
+
   test('is empty without orders, and without a maker', async () => {
     await addMaker(maker, 12n);
     expect(await readMakerList(postgres, maker)).toEqual({ version: 12n, records: [] });

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { type OrderStatus, recordEnd } from '@makerbook/domain';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
 /** The state of a maker's list, known before the list is read. */
@@ -61,17 +62,20 @@ export async function readMakerList(postgres: Postgres, maker: Hex): Promise<Mak
   const records: ListedOrder[] = [];
   for (const row of rows) {
     if (row.order_hash === null) continue;
-    const { order_hash: orderHash, accepted_offset: acceptedOffset, json } = row;
+    const { order_hash: orderHash, accepted_offset: acceptedOffset } = row;
+    // Postgres holds a status and its reason to what an `OrderStatus` is.
+    const state = { status: row.status, reason: row.reason } as OrderStatus;
+    const remaining = row.remaining === null ? undefined : BigInt(row.remaining);
+    const json = row.record_start + recordEnd(state, remaining);
     records.push({ orderHash, acceptedOffset, expiresAtSeconds: Number(row.expires_at_seconds), json });
   }
   return { version: rows[0]?.list_version ?? 0n, records };
 }
 
-// One statement is one snapshot. The record's end is the one that the fold describes, see `recordEnd`.
+// One statement is one snapshot.
 const readMakerListSql = `
-  select m.list_version, o.order_hash, o.accepted_offset, o.expires_at_seconds,
-    o.record_start || ',"status":"' || o.status
-      || case when o.reason is null then '"}' else '","reason":"' || o.reason || '"}' end as json
+  select m.list_version, o.order_hash, o.accepted_offset, o.expires_at_seconds, o.record_start,
+    o.status, o.reason, case when o.remaining < o.making_amount then o.remaining end as remaining
   from makers m left join orders o on o.maker = m.maker
   where m.maker = $1
   order by o.accepted_offset`;
@@ -82,6 +86,10 @@ type ListRow = { readonly list_version: bigint } & (
       readonly order_hash: Hex;
       readonly accepted_offset: bigint;
       readonly expires_at_seconds: bigint;
-      readonly json: string;
+      readonly record_start: string;
+      readonly status: string;
+      readonly reason: string | null;
+      /** Decimal; null while nothing of the order is filled. */
+      readonly remaining: string | null;
     }
 );

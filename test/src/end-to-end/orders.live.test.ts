@@ -131,6 +131,8 @@ describe('an order, from POST to the router', () => {
     const filling = await maker.fill(first, 60n);
     // Of the first one 40 are left to fill, for which the allowance of 90 does.
     await check.both(maker, orders, ['ACTIVE', noAllowance]);
+    const { records } = await maker.client.listOrders();
+    expect(records.map(({ remainingMakingAmount }) => remainingMakingAmount)).toEqual(['0x28', undefined]);
     const receipt = await chain.provider.getTransactionReceipt(filling);
     expect(receipt?.logs.map(({ topics }) => topics[0])).not.toContain(eventTopics.approval);
     const rest = await maker.fill(first, 40n);

@@ -1,4 +1,5 @@
 import type { Hex } from '@makerbook/contracts-primitives';
+import { type OrderStatus, recordEnd } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
   type PlacementStore,
@@ -112,10 +113,25 @@ export class StoreInMemory {
           const own = all.flatMap(({ orders }) => [...orders.values()]).filter((order) => order.maker === maker);
           const records = own
             .sort((a, b) => Number(a.acceptedOffset - b.acceptedOffset))
-            .map(({ orderHash, acceptedOffset, expiresAtSeconds, recordStart, status, reason }) => {
-              const end = reason === null ? '"}' : `","reason":"${reason}"}`;
-              return { orderHash, acceptedOffset, expiresAtSeconds, json: `${recordStart},"status":"${status}${end}` };
-            });
+            .map(
+              ({
+                orderHash,
+                acceptedOffset,
+                expiresAtSeconds,
+                recordStart,
+                status,
+                reason,
+                remaining,
+                makingAmount,
+              }) => {
+                const isFilledInPart = BigInt(remaining) < BigInt(makingAmount);
+                const end = recordEnd(
+                  { status, reason } as OrderStatus,
+                  isFilledInPart ? BigInt(remaining) : undefined,
+                );
+                return { orderHash, acceptedOffset, expiresAtSeconds, json: recordStart + end };
+              },
+            );
           return { version: versionOf(all, maker), records };
         }),
     };

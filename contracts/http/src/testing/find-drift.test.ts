@@ -25,6 +25,7 @@ const get: Exchange = {
   url: url(queryOf(examples.listQuery)),
   requestHeaders: new Headers(),
   requestBody: undefined,
+  answerHeaders: answerHeaders({ 'X-List-Version': '7' }),
   answerBody: JSON.stringify(examples.listed),
 };
 const remove: Exchange = {
@@ -71,9 +72,15 @@ describe('an exchange', () => {
       'an answer without its request id',
       { ...get, answerHeaders: new Headers({ 'Content-Type': 'application/json' }) },
     ],
-    ['an answer of another type', { ...get, answerHeaders: answerHeaders({ 'Content-Type': 'text/html' }) }],
+    [
+      'an answer of another type',
+      { ...get, answerHeaders: answerHeaders({ 'X-List-Version': '7', 'Content-Type': 'text/html' }) },
+    ],
     ['an answer that is no JSON', { ...get, answerBody: '[' }],
-    ['a header of another form', { ...get, answerHeaders: answerHeaders({ 'X-Read-Lag': '-1' }) }],
+    [
+      'a header of another form',
+      { ...get, answerHeaders: answerHeaders({ 'X-List-Version': '7', 'X-Read-Lag': '-1' }) },
+    ],
     ['a field less', { ...get, answerBody: JSON.stringify([{ ...examples.listed[0], orderHash: undefined }]) }],
     ['a status that POST does not answer', { ...post, answerBody: JSON.stringify(examples.listed) }],
     ['another form of hex', { ...get, answerBody: JSON.stringify(examples.listed).toUpperCase() }],

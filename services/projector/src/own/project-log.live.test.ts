@@ -197,7 +197,11 @@ describe('a projection', () => {
     ];
     await projectAll(here, projector, facts);
     const orders = projector.owned.get(partition)?.taken.state.makers.get(maker)?.draft.orders.values() ?? [];
-    const described = [...orders].map((order) => recordStart(order) + recordEnd(order.state));
+    const described = [...orders].map(
+      (order) =>
+        recordStart(order) +
+        recordEnd(order.state, order.remaining < order.order.making.amount ? order.remaining : undefined),
+    );
     const { records } = await readMakerList(here.postgres, maker);
     expect(records.map(({ json }) => json)).toEqual(described);
     expect(records.map(({ json }) => JSON.parse(json).status)).toEqual(['ACTIVE', 'VALIDATING', 'INACTIVE']);
