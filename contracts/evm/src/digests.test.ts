@@ -6,6 +6,7 @@ import {
   bytesToHex,
   createOrderHasher,
   createRequestHashers,
+  getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   hexToBytes,
   keccak256,
@@ -131,6 +132,21 @@ describe('the digest of a list request', () => {
   test('refuses a salt over 32 bytes', () => {
     const { hashGetRequest } = createRequestHashers(kaia);
     expect(() => hashGetRequest({ issuedAt: 0n, salt: new Uint8Array(33) })).toThrow(RangeError);
+  });
+});
+
+describe('the digest of a request for one order', () => {
+  test('is the digest of ethers', () => {
+    fc.assert(
+      fc.property(domain, bytes(32), uint256, bytes(32), (where, orderHash, issuedAt, salt) => {
+        expect(bytesToHex(createRequestHashers(where).hashOrderRequest({ orderHash, issuedAt, salt }))).toBe(
+          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: bytesToHex(salt) }, getLimitOrderRequestTypes, {
+            orderHash,
+            issuedAt,
+          }),
+        );
+      }),
+    );
   });
 });
 

@@ -3,6 +3,7 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import {
   DOMAIN_VERSION,
   domainName,
+  getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   orderCancellationRequestTypes,
   type SaltType,
@@ -18,6 +19,12 @@ export interface RequestHashers {
    * padded with zeros on the left.
    */
   hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
+  /** Digest of a request for one order: 32 new bytes. `orderHash` has 32 bytes; the rest is as in a list request. */
+  hashOrderRequest(request: {
+    readonly orderHash: Uint8Array;
+    readonly issuedAt: bigint;
+    readonly salt: Uint8Array;
+  }): Uint8Array;
   /**
    * Digest of one cancellation: 32 new bytes. `orderHash` has 32 bytes, `salt` at most 32, big-endian.
    * Both types of a salt pad to the same word: they differ in the domain's type alone.
@@ -29,7 +36,7 @@ export interface RequestHashers {
 }
 
 /**
- * Hashes the two kinds of request whose domain carries a salt of their own. All of the domain but the salt is laid
+ * Hashes the kinds of request whose domain carries a salt of their own. All of the domain but the salt is laid
  * out beforehand. Throws a RangeError for a salt over 32 bytes or an order hash that is not 32.
  */
 export function createRequestHashers(domain: SigningDomain): RequestHashers {
@@ -40,6 +47,8 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
   const message = createSigningMessage(new Uint8Array(32));
   const getWords = createWordBuffer(2);
   getWords.bytes.set(keccak256OfText(typeString(getLimitOrdersRequestTypes)));
+  const orderRequestWords = createWordBuffer(3);
+  orderRequestWords.bytes.set(keccak256OfText(typeString(getLimitOrderRequestTypes)));
   const cancellationWords = createWordBuffer(2);
   cancellationWords.bytes.set(keccak256OfText(typeString(orderCancellationRequestTypes)));
 
@@ -55,12 +64,21 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
       putUint256(getWords, 1, issuedAt);
       return hashInDomain(domainWords.bytes32, salt, getWords.bytes);
     },
+    hashOrderRequest({ orderHash, issuedAt, salt }) {
+      putOrderHash(orderRequestWords, orderHash);
+      putUint256(orderRequestWords, 2, issuedAt);
+      return hashInDomain(domainWords.bytes32, salt, orderRequestWords.bytes);
+    },
     hashCancellation({ orderHash, salt }, saltType) {
-      if (orderHash.length !== 32) throw new RangeError('an order hash has 32 bytes');
-      cancellationWords.bytes.set(orderHash, 32);
+      putOrderHash(cancellationWords, orderHash);
       return hashInDomain(domainWords[saltType], salt, cancellationWords.bytes);
     },
   };
+}
+
+function putOrderHash(words: WordBuffer, orderHash: Uint8Array): void {
+  if (orderHash.length !== 32) throw new RangeError('an order hash has 32 bytes');
+  words.bytes.set(orderHash, 32);
 }
 
 function createSaltedDomain(domain: SigningDomain, saltType: SaltType): WordBuffer {

@@ -26,6 +26,7 @@ export {
   DOMAIN_VERSION,
   domainName,
   domainTypes,
+  getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   navigatorDomainName,
   type Order,

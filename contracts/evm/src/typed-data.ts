@@ -109,6 +109,14 @@ export const getLimitOrdersRequestTypes: Record<'GetLimitOrdersRequest', TypedFi
   GetLimitOrdersRequest: [{ name: 'issuedAt', type: 'uint256' }],
 };
 
+/** Types of the request for one order; its domain carries a bytes32 salt. */
+export const getLimitOrderRequestTypes: Record<'GetLimitOrderRequest', TypedField[]> = {
+  GetLimitOrderRequest: [
+    { name: 'orderHash', type: 'bytes32' },
+    { name: 'issuedAt', type: 'uint256' },
+  ],
+};
+
 /** Types of the cancellation; its domain carries a salt, see `saltedDomainTypes`. */
 export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],

@@ -40,6 +40,13 @@ describe('an example is signed as section 5 of the interface has it', () => {
     expect(verifyTypedData({ ...domain, salt }, types, { issuedAt }, signature)).toBe(maker);
   });
 
+  test('request for one order', () => {
+    const { issuedAt, salt, signature } = examples.orderQuery;
+    const types = { GetLimitOrderRequest: [{ name: 'orderHash', type: 'bytes32' }, ...uint256s('issuedAt')] };
+    const message = { orderHash: examples.reported.orderHash, issuedAt };
+    expect(verifyTypedData({ ...domain, salt }, types, message, signature)).toBe(maker);
+  });
+
   test.each(examples.cancellations)("cancellation of $orderHash, with the order's salt as uint256", (cancellation) => {
     const { orderHash, signature } = cancellation;
     const salt = examples.placed.find((placed) => placed.orderHash === orderHash)?.order.salt;

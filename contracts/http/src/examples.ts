@@ -68,6 +68,46 @@ export const examples = {
       remainingMakingAmount: '0x190',
     },
   ],
+  orderQuery: {
+    issuedAt: 1800000000,
+    salt: '0x5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a',
+    signature:
+      '0x7c8b8bc1e2fb0aa87179455903930013c537ffa936530e93906c185e0df6b9b97c0d0ec7958dbfe8f1061f2a3d6781af975657f2e4ae2387674296aef14208451b',
+  },
+  reported: {
+    ...placement,
+    orderHash,
+    status: 'FILLED',
+    remainingMakingAmount: '0x0',
+    filledMakingAmount: '0x64',
+    acceptedAtMs: 1800000000123,
+    timeline: [
+      {
+        position: '3:1204',
+        loggedAtMs: 1800000000123,
+        happened: 'OPENED',
+        status: 'VALIDATING',
+        remainingMakingAmount: '0x64',
+        cause: { kind: 'request', requestId: '3e1f6f0c-6a53-4f52-9be0-2f3a0a6f8f1e' },
+      },
+      {
+        position: '3:1205',
+        loggedAtMs: 1800000000131,
+        happened: 'CHANGED',
+        status: 'ACTIVE',
+        remainingMakingAmount: '0x64',
+        cause: { kind: 'read', occasion: 'ORDER', block: block(200000000) },
+      },
+      {
+        position: '3:1377',
+        loggedAtMs: 1800000007204,
+        happened: 'REMOVED',
+        status: 'FILLED',
+        remainingMakingAmount: '0x0',
+        cause: { kind: 'log', transactionHash: `0x${'9a'.repeat(32)}`, logIndex: 4, block: block(200000007) },
+      },
+    ],
+  },
   cancelQuery: {
     orderHashes: [orderHash, otherHash],
     signatures: [cancelSignature, otherCancelSignature],
@@ -111,6 +151,10 @@ export const examples = {
     block: { number: 200000000, timestamp: 1800000000 },
   },
 };
+
+function block(number: number) {
+  return { number, hash: `0x${number.toString(16).padStart(64, '0')}`, timestamp: 1600000000 + number };
+}
 
 function domain() {
   return {

@@ -1,6 +1,7 @@
 export * from './examples.js';
 export * from './info.js';
 export * from './operations.js';
+export * from './order-report.js';
 export * from './orders.js';
 export * from './parameters.js';
 export * from './paths.js';

@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { examples } from './examples.js';
 import { info } from './info.js';
+import { orderReport } from './order-report.js';
 import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
-import { cancelHeaders, cancellationsQuery, cancelQuery, listHeaders, listQuery, placeHeaders } from './parameters.js';
+import {
+  cancelHeaders,
+  cancellationsQuery,
+  cancelQuery,
+  listHeaders,
+  listQuery,
+  orderParams,
+  orderQuery,
+  placeHeaders,
+} from './parameters.js';
 import { paths } from './paths.js';
 import type { ProblemCode } from './problems.js';
 import { quotePatchAnswer, quotePatchInput } from './quotes.js';
@@ -35,6 +45,8 @@ export interface Operation {
   readonly tag: 'Limit orders' | 'Quotes' | 'Documents';
   readonly summary: string;
   readonly description: string;
+  /** The `{names}` of the path. */
+  readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly headers?: z.ZodObject;
   readonly body?: Content;
@@ -185,13 +197,45 @@ const place: Operation = {
     duplicate: {
       cause: 'The hash is twice in the request, or was accepted before.',
       remedy:
-        'After an unknown outcome: it was stored, and the list tells whether it is open. Else sign with another salt.',
+        'After an unknown outcome: it was stored, and GET …/{orderHash} tells what became of it. Else sign with another salt.',
     },
     unavailable: {
       cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, or ${stopped}.`,
       remedy: 'Send the same request again: `duplicate` then says that the first was stored.',
     },
     internal,
+  },
+};
+
+/** A header of answers that are read for a maker. */
+const lagHeaders = z.object({
+  'X-Read-Lag': header(
+    'X-Read-Lag',
+    z
+      .string()
+      .regex(/^([1-9][0-9]*|unknown)$/)
+      .optional(),
+    "There when the answer does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell. A DELETE that was answered during an outage of the database may not be counted",
+  ),
+});
+
+/** Errors of the requests whose signer is the maker. */
+const signedReadErrors: ErrorCases = {
+  request_expired: {
+    cause: '`issuedAt` is more than `requestTtlSeconds` ago, or more than `clockSkewSeconds` ahead.',
+    remedy: 'Sign anew; take 1 or 2 seconds off a clock that is ahead.',
+  },
+  invalid_signature: {
+    cause: 'No address recovers from the signature, or it has high `s` or another form.',
+    remedy: 'Use a form of Interface 5.',
+  },
+  maker_not_whitelisted: {
+    cause: 'The recovered signer was never on the whitelist; a wrongly signed request recovers to a stranger.',
+    remedy: `If \`detail\` names another address than the maker's, the signed data differs. ${whitelist}`,
+  },
+  request_replayed: {
+    cause: 'The signer has used this salt already.',
+    remedy: 'Sign each request with a fresh random salt.',
   },
 };
 
@@ -211,52 +255,71 @@ const list: Operation = {
     example: examples.listed,
     description: 'The open orders in the order of their acceptance, oldest first',
     notModified: 'The list is the one that `If-None-Match` names',
-    headers: cacheHeaders.extend({
-      'X-Next-Cursor': header(
-        'X-Next-Cursor',
-        z.string().optional(),
-        'There when the list goes on behind this page: the `cursor` of the next one',
-      ),
-      'X-List-Version': header(
-        'X-List-Version',
-        z.string().regex(/^[0-9]+$/),
-        "Where in the maker's partition of the log the list changed last. A list of the maker with a higher version is newer",
-      ),
-      'X-Read-Lag': header(
-        'X-Read-Lag',
-        z
-          .string()
-          .regex(/^([1-9][0-9]*|unknown)$/)
-          .optional(),
-        "There when the list does not show every one of the maker's own POSTs and DELETEs yet: how many it does not show, or `unknown` where the service cannot tell. A DELETE that was answered during an outage of the database may not be counted",
-      ),
-    }),
+    headers: cacheHeaders
+      .extend({
+        'X-Next-Cursor': header(
+          'X-Next-Cursor',
+          z.string().optional(),
+          'There when the list goes on behind this page: the `cursor` of the next one',
+        ),
+        'X-List-Version': header(
+          'X-List-Version',
+          z.string().regex(/^[0-9]+$/),
+          "Where in the maker's partition of the log the list changed last. A list of the maker with a higher version is newer",
+        ),
+      })
+      .extend(lagHeaders.shape),
   },
   errors: {
     invalid_request: {
       cause: 'A parameter is missing, given twice, unknown or malformed.',
       remedy: 'Fix the places that `errors` names.',
     },
-    request_expired: {
-      cause: '`issuedAt` is more than `requestTtlSeconds` ago, or more than `clockSkewSeconds` ahead.',
-      remedy: 'Sign anew; take 1 or 2 seconds off a clock that is ahead.',
-    },
-    invalid_signature: {
-      cause: 'No address recovers from the signature, or it has high `s` or another form.',
-      remedy: 'Use a form of Interface 5.',
-    },
-    maker_not_whitelisted: {
-      cause: 'The recovered signer was never on the whitelist; a wrongly signed request recovers to a stranger.',
-      remedy: `If \`detail\` names another address than the maker's, the signed data differs. ${whitelist}`,
-    },
-    request_replayed: {
-      cause: 'The signer has used this salt already.',
-      remedy: 'Sign each request with a fresh random salt.',
-    },
+    ...signedReadErrors,
     rate_limited: makerLimited,
     unavailable: {
       cause: `No store of orders answers, the whitelist is still being read, or ${stopped}.`,
       remedy: 'Send a newly signed request.',
+    },
+    internal,
+  },
+};
+
+const findOrder: Operation = {
+  method: 'GET',
+  path: paths.limitOrder,
+  section: '4.8',
+  tag: 'Limit orders',
+  summary: 'What became of one order',
+  description:
+    "The maker is who signed the request. Any order of the maker that was ever accepted: its status or how it ended, what is left and what was filled of it, and its timeline, each entry with its place in the log and its cause. An order that POST has answered is found at once. It is charged to the maker's budget of lists.",
+  params: orderParams,
+  query: orderQuery,
+  answer: {
+    type: 'application/json',
+    schema: orderReport,
+    example: examples.reported,
+    description: 'The order and its timeline',
+    headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
+  },
+  errors: {
+    invalid_request: {
+      cause: 'The path has no hash, or a parameter is missing, given twice, unknown or malformed.',
+      remedy: 'Fix the places that `errors` names.',
+    },
+    ...signedReadErrors,
+    not_found: {
+      cause: 'The service knows no order of the signer with this hash.',
+      remedy: 'Compare the hash, and the signer: orders of other makers are not found.',
+    },
+    gone: {
+      cause: 'The order was accepted, and its history is not kept any more.',
+      remedy: 'Ask the operator, who has the log.',
+    },
+    rate_limited: makerLimited,
+    unavailable: {
+      cause: `The store of orders or the log does not answer, the order is still on its way, the whitelist is still being read, or ${stopped}.`,
+      remedy: 'Send the request again.',
     },
     internal,
   },
@@ -422,6 +485,7 @@ function document(path: string, type: Content['type'], summary: string): Operati
 export const operations = {
   placeOrders: place,
   listOrders: list,
+  findOrder,
   cancelOrders: cancel,
   cancelOrdersByPost: cancelByPost,
   describeService,

@@ -87,10 +87,11 @@ const order = z
   .object(orderShape(sentQuantity, sentAddress, tokenAmount))
   .meta({ id: 'Order', description: `The order as it was posted. Partial fills do not change it. ${amounts}` });
 
+/** An order, its name and its signature. */
+export const orderRecord = { order, orderHash, signature };
+
 const recordBase = {
-  order,
-  orderHash,
-  signature,
+  ...orderRecord,
   remainingMakingAmount: sentQuantity
     .optional()
     .describe('What is left to be filled of the making amount; not there while nothing of the order is filled'),

@@ -45,6 +45,22 @@ export const listQuery = z.object({
     .meta({ description: 'The `X-Next-Cursor` of the page before. Not signed, as `limit` is not' }),
 });
 
+/** The query of GET …/{orderHash}. */
+export const orderQuery = listQuery.pick({ issuedAt: true, salt: true }).extend({
+  signature: signatureInput.meta({
+    description: 'Over `GetLimitOrderRequest`, in the domain that has `salt`',
+    examples: [examples.orderQuery.signature],
+  }),
+});
+
+/** The path of GET …/{orderHash}. */
+export const orderParams = z.object({
+  orderHash: orderHashInput.meta({
+    description: 'The order that is asked for',
+    examples: [examples.reported.orderHash],
+  }),
+});
+
 /** The headers of GET that mean something. */
 export const listHeaders = z.object({
   'If-None-Match': z

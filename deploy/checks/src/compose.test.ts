@@ -99,7 +99,7 @@ test('the gateway routes by method and path as deploy/routes.json says', () => {
   // The rules, and the lines that say the same. nginx takes an exact location before a pattern.
   expect(routes).toEqual([
     { path: '/v0alpha/limit-orders/info', match: 'exact', service: 'query' },
-    { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'exact', service: 'query' },
+    { methods: ['GET', 'HEAD'], path: '/v0alpha/limit-orders', match: 'prefix', service: 'query' },
     { path: '/v0alpha', match: 'prefix', service: 'ingress' },
     { path: '/v0', match: 'prefix', service: 'ingress' },
     { path: '/', match: 'exact', service: 'query' },
@@ -111,6 +111,6 @@ test('the gateway routes by method and path as deploy/routes.json says', () => {
   expect(conf).toContain('location = / { proxy_pass http://query; }');
   expect(conf).toContain('location ~ ^/(docs(/|$)|(openapi|asyncapi)\\.json$) { proxy_pass http://query; }');
   expect(conf).toContain('map $request_method $orders { GET query; HEAD query; default ingress; }');
-  expect(conf).toContain('location = /v0alpha/limit-orders { proxy_pass http://$orders; }');
+  expect(conf).toContain('location ~ ^/v0alpha/limit-orders(/|$) { proxy_pass http://$orders; }');
   expect(conf).toContain('location ~ ^/v0(alpha)?(/|$) { proxy_pass http://ingress; }');
 });

@@ -1,12 +1,21 @@
-import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Refusal } from '@makerbook/http';
 import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
-import type { ListRequest } from './parse-list-request.js';
 
-/** The rules for list requests. */
+/** A request that its maker has signed. */
+export interface SignedRequest {
+  /** Unix seconds; any uint256. */
+  readonly issuedAt: bigint;
+  /** The domain's salt, padded to 32 bytes on the left; 64 hex digits after 0x, lowercase. */
+  readonly salt: Hex;
+  /** Hex bytes; whether they are a signature is checked later. */
+  readonly signature: string;
+  /** The EIP-712 digest that was signed: 32 bytes. */
+  readonly digest: () => Uint8Array;
+}
+
+/** The rules for signed requests. */
 export interface AdmissionRules {
-  readonly hashers: RequestHashers;
   readonly requestTtlSeconds: number;
   readonly clockSkewSeconds: number;
   /** True if the maker is, or once was, on the whitelist. */
@@ -19,10 +28,10 @@ const SECONDS_PER_YEAR = 31_536_000n;
 export type Admission = { readonly maker: Hex } | Refusal;
 
 /**
- * Checks a list request at `nowSeconds`: time window, signature, whitelist, in this order. The maker
+ * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker
  * is the signer: the request names nobody. The check for a replay comes afterwards, because it stores the salt.
  */
-export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSeconds: number): Admission {
+export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowSeconds: number): Admission {
   const ageSeconds = BigInt(nowSeconds) - request.issuedAt;
   if (ageSeconds > BigInt(rules.requestTtlSeconds)) {
     const detail = `issuedAt is more than ${rules.requestTtlSeconds} s ago by the clock here (${nowSeconds})`;
@@ -36,8 +45,7 @@ export function admitRequest(request: ListRequest, rules: AdmissionRules, nowSec
   }
   const signature = parseSignature(request.signature);
   if (isSignatureRefusal(signature)) return invalidSignature(describeSignatureRefusal(signature));
-  const digest = rules.hashers.hashGetRequest({ issuedAt: request.issuedAt, salt: hexToBytes(request.salt) });
-  const maker = recoverAddress(digest, signature);
+  const maker = recoverAddress(request.digest(), signature);
   if (maker === undefined) return invalidSignature('no key can have made it');
   if (!rules.isKnown(maker)) {
     const detail = `the request was signed by ${maker}, which is not on the whitelist`;

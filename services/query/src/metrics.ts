@@ -1,12 +1,12 @@
 import { metrics } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { ListFinderParts } from './find-lists.js';
-import type { ListOrdersMetrics } from './list-orders.js';
+import type { ListOrdersParts } from './list-orders.js';
 
 /** The service's own metrics; those of HTTP are in `@makerbook/http`. */
 export function createMetrics(
   makers: Pick<Makers, 'admittedCount'>,
-): ListOrdersMetrics & Pick<ListFinderParts, 'filled'> {
+): Pick<ListOrdersParts, 'listed' | 'checkedLocally'> & Pick<ListFinderParts, 'filled'> {
   const meter = metrics.getMeter('query');
   const lists = meter.createCounter('query_lists_total', {
     description: 'Lists served, by source and by whether they were current, behind, or of unknown age',

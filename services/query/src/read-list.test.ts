@@ -31,16 +31,11 @@ interface Given {
 async function read(given: Given, held = holdLists()) {
   const { found = current, page = whole, nowSeconds = 0 } = given;
   const begun = 'begun' in given ? given.begun : state();
-  return readList(
-    maker,
-    begun,
-    { page, nowSeconds },
-    {
-      held,
-      watch: { awaitSettled: async (_, was) => ('waited' in given ? given.waited : was) },
-      finder: { find: async () => ('found' in given ? given.found : found), findNewest: async () => given.newest },
-    },
-  );
+  return readList({ maker, state: begun, nowSeconds }, page, {
+    held,
+    watch: { awaitSettled: async (_, was) => ('waited' in given ? given.waited : was) },
+    finder: { find: async () => ('found' in given ? given.found : found), findNewest: async () => given.newest },
+  });
 }
 
 describe('a list', () => {

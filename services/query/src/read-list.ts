@@ -1,7 +1,7 @@
-import type { Hex } from '@makerbook/contracts-primitives';
 import type { ListState, WriteWatch } from '@makerbook/postgres';
 import { type JoinedList, joinRecords } from '@makerbook/redis';
 import { createXXHash128 } from 'hash-wasm';
+import type { Asker } from './answer-signed.js';
 import type { Found, ListFinder } from './find-lists.js';
 import type { HeldLists } from './hold-lists.js';
 import { type Page, takePage } from './take-page.js';
@@ -28,15 +28,13 @@ export interface ReadListParts {
 }
 
 /**
- * The maker's list with everything in it that was answered to the maker before `begun` was read: it waits until the read model
+ * The maker's list with everything in it that was answered to the maker before its state was read: it waits until the read model
  * has that, and counts what is missing after the longest wait. While Postgres is away it is the newest list that is known here.
  * Undefined when there is none.
- * @param begun undefined where Postgres is away
  */
 export async function readList(
-  maker: Hex,
-  begun: ListState | undefined,
-  { page, nowSeconds }: { readonly page: Page; readonly nowSeconds: number },
+  { maker, state: begun, nowSeconds }: Asker,
+  page: Page,
   { watch, finder, held }: ReadListParts,
 ): Promise<Listing | undefined> {
   const state = begun && (await watch.awaitSettled(maker, begun));
@@ -50,8 +48,13 @@ export async function readList(
   // After a crash of Postgres the rows can be older than they were when their state was read.
   const isOlder = current !== undefined && state !== undefined && current.list.version < state.version;
   const isKnown = state !== undefined && current !== undefined && !state.isUnsure && !isOlder;
-  const lag = isKnown ? state.unsettled.length + state.unfolded : undefined;
+  const lag = isKnown ? lagOf(state) : undefined;
   return { body, etag: etagOf(body), version: list.version, nextCursor, source: found.source, lag };
+}
+
+/** The maker's own writes that the rows do not show. */
+export function lagOf({ unsettled, unfolded }: ListState): number {
+  return unsettled.length + unfolded;
 }
 
 function hideExpired(list: JoinedList, nowSeconds: number): JoinedList {

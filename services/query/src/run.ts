@@ -3,7 +3,7 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
-import { awaitTopics, connectLog } from '@makerbook/kafka';
+import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
 import {
   connectPostgres,
   createWriteWatch,
@@ -21,11 +21,13 @@ import { followMakers, type Makers } from '@makerbook/whitelist';
 import { createDocumentRoutes, createInfoRoute } from './describe-service.js';
 import type { QuerySettings } from './env.js';
 import { createListFinder } from './find-lists.js';
+import { type FindOrderParts, findOrder } from './find-order.js';
 import { judgeReadiness } from './health.js';
 import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
 import { readList } from './read-list.js';
+import { readOrderFrom } from './read-order.js';
 
 /** The query service as it runs: the API listens on `port`. */
 export interface Query extends Running {
@@ -50,7 +52,8 @@ export function runQuery(
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });
     onStop(log.close);
-    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => name === names.makers);
+    const read = [names.makers, names.makerEvents];
+    const specs = topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name));
     const topics = awaitTopics(log, { specs, logger, onFatal: fail });
     onStop(topics.stop);
     await topics.firstTry;
@@ -77,7 +80,7 @@ export function runQuery(
     const monotonicMs = () => performance.now();
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
     const routes = [
-      createListRoute(settings, { redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
+      ...createMakerRoutes(settings, { log, redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
       createInfoRoute(settings, { readBlock, nowMs }),
       ...createDocumentRoutes(settings),
     ];
@@ -88,27 +91,25 @@ export function runQuery(
   });
 }
 
-/** What the lists are read from, and the clocks. */
-export interface ListRouteParts extends Pick<WriteWatchOptions, 'after'> {
+/** What makers' requests are answered from, and the clocks. */
+export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
+  readonly log: Pick<Log, 'readRecords'>;
   readonly redis: RedisConnection;
-  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList'>;
+  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList' | 'readOrderHistory'>;
   readonly makers: Makers;
   readonly nowMs: () => number;
   /** Milliseconds that never go back. */
   readonly monotonicMs: () => number;
 }
 
-/** The flow of a GET, on whatever it is connected to. */
-export function createListRoute(settings: QuerySettings, parts: ListRouteParts): Route {
-  const { redis, rows, makers, nowMs, monotonicMs, after } = parts;
+/** The flow of a maker's GET, on whatever it is connected to. */
+export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
+  const { log, redis, rows, makers, nowMs, monotonicMs, after } = parts;
   const metrics = createMetrics(makers);
   const held = holdLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
-  const listParts = {
-    held,
-    watch: createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) }),
-    finder: createListFinder({ held, cache: createListCache(redis), rows, filled: metrics.filled }),
-  };
+  const watch = createWriteWatch({ readState, waitMsMax: settings.READ_WAIT_MS_MAX, ...(after && { after }) });
+  const finder = createListFinder({ held, cache: createListCache(redis), rows, filled: metrics.filled });
   const budget = { ratePerSecond: settings.LIST_BUDGET_PER_SECOND, burst: settings.LIST_BUDGET_BURST };
   const replays = createReplayGuard(redis, {
     budget,
@@ -116,26 +117,37 @@ export function createListRoute(settings: QuerySettings, parts: ListRouteParts):
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
     monotonicMs,
   });
-  const listOrdersParts: ListOrdersParts = {
+  const signed = {
+    hashers: createRequestHashers(signingDomain(settings)),
     rules: {
-      hashers: createRequestHashers(signingDomain(settings)),
       requestTtlSeconds: settings.REQUEST_TTL_SECONDS,
       clockSkewSeconds: settings.CLOCK_SKEW_SECONDS,
       // A maker who was suspended or removed still sees what is open, and can cancel it.
-      isKnown: (maker) => makers.admissionOf(maker) !== 'UNKNOWN',
+      isKnown: (maker: Hex) => makers.admissionOf(maker) !== 'UNKNOWN',
     },
     isWhitelistKnown: makers.isCaughtUp,
     replays,
     budget,
     nowMs,
-    metrics,
     readState,
-    readList: (maker, state, asked) => readList(maker, state, asked, listParts),
+    checkedLocally: metrics.checkedLocally,
   };
-  return {
-    method: 'GET',
-    path: paths.limitOrders,
-    takesJson: false,
-    handle: (request) => listOrders(request, listOrdersParts),
+  const listParts: ListOrdersParts = {
+    ...signed,
+    readList: (asker, page) => readList(asker, page, { held, watch, finder }),
+    listed: metrics.listed,
   };
+  const orderParts: FindOrderParts = {
+    ...signed,
+    readOrder: readOrderFrom({ watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents }),
+  };
+  return [
+    {
+      method: 'GET',
+      path: paths.limitOrders,
+      takesJson: false,
+      handle: (request) => listOrders(request, listParts),
+    },
+    { method: 'GET', path: paths.limitOrder, takesJson: false, handle: (request) => findOrder(request, orderParts) },
+  ];
 }

@@ -5,28 +5,44 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { admitRequest } from './admit-request.js';
-import { parseListRequest } from './parse-list-request.js';
+import { parseListRequest, parseOrderRequest } from './parse-requests.js';
 
 const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   readonly keys: { readonly maker: { readonly address: Address } };
   readonly domain: { readonly chainId: number; readonly verifyingContract: Address };
-  readonly lists: readonly {
-    readonly title: string;
-    readonly request: { readonly issuedAt: number; readonly salt: string; readonly signature: string };
-    readonly expected: { readonly maker?: Address; readonly code?: string };
-  }[];
+  readonly lists: readonly Vector[];
+  readonly orderRequests: readonly Vector[];
 };
+
+interface Vector {
+  readonly title: string;
+  readonly request: {
+    readonly orderHash?: string;
+    readonly issuedAt: number;
+    readonly salt: string;
+    readonly signature: string;
+  };
+  readonly expected: { readonly maker?: Address; readonly code?: string };
+}
+
+const hashers = createRequestHashers({ ...vectors.domain, serviceName: 'Makerbook' });
 const rules = {
-  hashers: createRequestHashers({ ...vectors.domain, serviceName: 'Makerbook' }),
   requestTtlSeconds: 30,
   clockSkewSeconds: 5,
   isKnown: (maker: string) => maker === vectors.keys.maker.address,
 };
 
-test.each(vectors.lists)('a published vector of a list request: $title', ({ request, expected }) => {
-  const { issuedAt, salt, signature } = request;
-  const asked = parseListRequest(new URLSearchParams({ issuedAt: String(issuedAt), salt, signature }));
+test.each([
+  ...vectors.lists.map((vector) => ['a list', vector.title, vector] as const),
+  ...vectors.orderRequests.map((vector) => ['one order', vector.title, vector] as const),
+])('a published vector of a request for %s: %s', (_kind, _title, { request, expected }) => {
+  const { orderHash, issuedAt, salt, signature } = request;
+  const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+  const asked =
+    orderHash === undefined
+      ? parseListRequest(query, hashers)
+      : parseOrderRequest({ params: { orderHash }, query }, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
   const admission = admitRequest(asked, rules, issuedAt);
   expect(isRefusal(admission) ? { code: admission.code } : { maker: admission.maker }).toEqual(expected);

@@ -49,8 +49,19 @@ export async function callService(call: Call, { baseUrl, timeoutMs, fetch }: Cal
 export function readList<T>(text: string): T[] {
   const list = parseJson(text);
   if (Array.isArray(list)) return list;
-  const detail = 'the answer is no list, as the service sends it';
-  throw new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false });
+  throw unreadable('no list');
+}
+
+/** The object that is the answer. @throws MakerbookError `unreadable` for anything else */
+export function readObject<T extends object>(text: string): T {
+  const object = parseJson(text);
+  if (typeof object === 'object' && object !== null && !Array.isArray(object)) return object as T;
+  throw unreadable('no object');
+}
+
+function unreadable(what: string): MakerbookError {
+  const detail = `the answer is ${what}, as the service sends it`;
+  return new MakerbookError({ code: 'unreadable', status: 200, detail, retryable: false });
 }
 
 function errorOf(response: Response, text: string): MakerbookError {

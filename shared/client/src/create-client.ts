@@ -4,7 +4,8 @@ import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { callService, readList } from './call-service.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
-import type { Cancellation, LimitOrderRecord } from './records.js';
+import { createReads, type OrderList } from './read-orders.js';
+import type { Cancellation, LimitOrderRecord, OrderReport } from './records.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 
@@ -51,12 +52,6 @@ export interface PlaceOptions {
   readonly duplicateCountsAsStored?: boolean;
 }
 
-/** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
-export interface OrderList {
-  readonly records: LimitOrderRecord[];
-  readonly readLag: number | 'unknown';
-}
-
 /** The service, for one maker. Every call throws MakerbookError. */
 export interface MakerbookClient {
   /** The maker's address, lowercase. */
@@ -67,6 +62,8 @@ export interface MakerbookClient {
   placeOrders(orders: readonly SignedOrder[], options?: PlaceOptions): Promise<LimitOrderRecord[]>;
   /** GET: the maker's open orders, oldest first. */
   listOrders(): Promise<OrderList>;
+  /** GET …/{orderHash}: what became of an order that was ever accepted. */
+  findOrder(orderHash: string): Promise<OrderReport>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.
@@ -130,21 +127,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       });
     },
 
-    async listOrders() {
-      return again(async () => {
-        // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
-        const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
-        const salt = hexlify(randomSalt()) as Hex;
-        const signature = await signing.signList({ issuedAt, salt });
-        const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
-        const { text, headers } = await callService({ method: 'GET', path: paths.limitOrders, query }, calling);
-        const lag = headers.get('x-read-lag');
-        return {
-          records: readList(text),
-          readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag),
-        };
-      });
-    },
+    ...createReads({ signing, calling, again, now, randomSalt }),
 
     cancelOrders: async (orders) => (await cancel(orders, 0)).cancellations,
 

@@ -1,6 +1,7 @@
 export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
 export * from './create-client.js';
 export { type Failure, type FieldProblem, MakerbookError, type MakerbookErrorCode } from './errors.js';
-export type { Cancellation, LimitOrderRecord } from './records.js';
+export type { OrderList } from './read-orders.js';
+export type { Cancellation, FactCause, LimitOrderRecord, OrderReport, TimelineEntry } from './records.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';

@@ -1,14 +1,15 @@
 import { expect, test } from '@jest/globals';
 import type * as contracts from '@makerbook/contracts-http';
-import type { Cancellation, LimitOrderRecord } from './records.js';
+import type { Cancellation, LimitOrderRecord, OrderReport } from './records.js';
 
 /** Compiles only where each type can stand for the other. */
 type Same<A, B> = [A, B] extends [B, A] ? true : never;
 
-test('records and cancellations have the types of the interface', () => {
-  const same: [Same<LimitOrderRecord, contracts.LimitOrderRecord>, Same<Cancellation, contracts.Cancellation>] = [
-    true,
-    true,
-  ];
-  expect(same).toEqual([true, true]);
+test('records, reports and cancellations have the types of the interface', () => {
+  const same: [
+    Same<LimitOrderRecord, contracts.LimitOrderRecord>,
+    Same<OrderReport, contracts.OrderReport>,
+    Same<Cancellation, contracts.Cancellation>,
+  ] = [true, true, true];
+  expect(same).toEqual([true, true, true]);
 });

@@ -20,3 +20,56 @@ export interface Cancellation {
   /** `NOT_FOUND`: no open order has the hash, and none can come to have it. */
   readonly status: 'CANCELLED' | 'NOT_FOUND';
 }
+
+export interface Block {
+  readonly number: number;
+  readonly hash: string;
+  /** Unix seconds. */
+  readonly timestamp: number;
+}
+
+/** What led to a fact: a request of the maker, a log of a transaction, a reading, the time of a block, or an operator. */
+export type FactCause =
+  | { readonly kind: 'request'; readonly requestId: string }
+  | { readonly kind: 'log'; readonly block: Block; readonly transactionHash: string; readonly logIndex: number }
+  | { readonly kind: 'read'; readonly block: Block; readonly occasion: 'ORDER' | 'CATCH_UP' | 'SWEEP' }
+  | { readonly kind: 'block'; readonly block: Block }
+  | { readonly kind: 'operator' };
+
+interface OrderState {
+  /** The status of an open order, or how the order ended. */
+  readonly status:
+    | 'VALIDATING'
+    | 'ACTIVE'
+    | 'INACTIVE'
+    | 'CANCELLED'
+    | 'CANCELLED_ONCHAIN'
+    | 'NONCE_CHANGED'
+    | 'FILLED'
+    | 'EXPIRED';
+  /** There when the order is `INACTIVE`. */
+  readonly reason?: 'INSUFFICIENT_ALLOWANCE' | 'INSUFFICIENT_BALANCE' | undefined;
+  /** In hex. */
+  readonly remainingMakingAmount: Hex;
+}
+
+/** One thing that happened to an order. */
+export interface TimelineEntry extends OrderState {
+  /** Where the fact is in the log: `<partition>:<offset>`. */
+  readonly position: string;
+  /** Milliseconds since 1970. */
+  readonly loggedAtMs: number;
+  /** `WITHHELD`: routers no longer get the order. */
+  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
+  readonly cause: FactCause;
+}
+
+/** What became of an order. */
+export interface OrderReport extends SignedOrder, OrderState {
+  /** In hex. */
+  readonly filledMakingAmount: Hex;
+  /** Milliseconds since 1970. */
+  readonly acceptedAtMs: number;
+  /** Oldest first: the first entry and the newest ones. */
+  readonly timeline: TimelineEntry[];
+}

@@ -1,5 +1,6 @@
 import {
   domainTypes,
+  getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   type Order,
   type OrderInHex,
@@ -35,6 +36,8 @@ export interface RequestSigner {
   signOrder(order: Order): Promise<SignedOrder>;
   /** The signature of a GET. `salt`: 32 bytes. */
   signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
+  /** The signature of a GET of one order. `salt`: 32 bytes. */
+  signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
   signCancellation(request: { readonly orderHash: Hex; readonly salt: bigint }): Promise<Hex>;
 }
@@ -72,6 +75,12 @@ export function createRequestSigner(
       const types = { ...saltedDomainTypes('bytes32'), ...getLimitOrdersRequestTypes };
       const message = { issuedAt: issuedAt.toString() };
       const data = { types, primaryType: 'GetLimitOrdersRequest', domain: { ...domain, salt }, message };
+      return (await sign(data)).signature;
+    },
+    async signOrderRequest({ orderHash, issuedAt, salt }) {
+      const types = { ...saltedDomainTypes('bytes32'), ...getLimitOrderRequestTypes };
+      const message = { orderHash, issuedAt: issuedAt.toString() };
+      const data = { types, primaryType: 'GetLimitOrderRequest', domain: { ...domain, salt }, message };
       return (await sign(data)).signature;
     },
     async signCancellation({ orderHash, salt }) {

@@ -22,7 +22,16 @@ const own = (path: string) => join(import.meta.dirname, '..', path);
 const published = (name: string, file: string) => join(dirname(resolve(name)), '..', file);
 const read = (path: string) => readFileSync(path, 'utf8');
 
-const client = ['index', 'call-service', 'cancel-orders', 'create-client', 'errors', 'retry-calls', 'sign-requests'];
+const client = [
+  'index',
+  'call-service',
+  'cancel-orders',
+  'create-client',
+  'errors',
+  'read-orders',
+  'retry-calls',
+  'sign-requests',
+];
 /** The modules that the page loads: their address below /docs, and their file. */
 const modules: Readonly<Record<string, string>> = {
   'browser/page.js': own('dist/browser/page.js'),

@@ -9,6 +9,8 @@ export interface ApiRequest {
   readonly receivedAtMs: number;
   /** The client's address, as its limits have it. */
   readonly client: string;
+  /** The values of the path's `{names}`. */
+  readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   /** The parsed JSON; undefined on a route without a body. */

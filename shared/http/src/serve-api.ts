@@ -19,6 +19,7 @@ type NamedLimit = Pick<ClientLimit, 'units'> & { readonly name: string };
 /** One method at one path; a GET answers HEAD too. A thrown error is a bug: it is logged and answered with 500. */
 export interface Route {
   readonly method: Method;
+  /** As OpenAPI has it: a segment may be a `{name}`. */
   readonly path: string;
   /** True if the request has a JSON body. */
   readonly takesJson: boolean;
@@ -64,6 +65,11 @@ export async function serveApi(settings: ApiSettings, api: Api): Promise<OpenSer
   });
 }
 
+/** The path as Express has it. */
+function patternOf(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
 type Answer = (request: Request, response: Response, reply: Reply) => void;
 
 function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Express {
@@ -88,7 +94,9 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
   };
   const shared = limit({ name: 'client', units: settings.CLIENT_REQUESTS_MAX });
   const serve = serveRoutes(logger, settings.CONCURRENT_REQUESTS_MAX, answer);
-  for (const path of new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])) {
+  const paths = [...new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])];
+  // A path without names comes first: Express takes the first that fits.
+  for (const path of paths.sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))) {
     const here = routes.filter((route) => route.path === path);
     for (const route of here) {
       const before = [
@@ -96,10 +104,10 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
         ...(route.takesJson ? [readJson(settings.BODY_BYTES_MAX)] : []),
       ];
       // Express takes a HEAD for a GET; the answer is the same without its body.
-      app[route.method.toLowerCase() as Lowercase<Method>](path, before, serve(route));
+      app[route.method.toLowerCase() as Lowercase<Method>](patternOf(path), before, serve(route));
     }
     const methods = methodsAt[path] ?? here.map((route) => route.method);
-    app.all(path, ...shared, refuseMethod(path, methods, answer));
+    app.all(patternOf(path), ...shared, refuseMethod(path, methods, answer));
   }
   app.use(...shared, (request: Request, response: Response) =>
     answer(request, response, { code: 'not_found', detail: `there is nothing at ${request.path}` }),
@@ -157,6 +165,7 @@ function describeRequest(request: Request, notes: RequestNotes, route: Route): A
     requestId: notes.requestId,
     receivedAtMs: notes.receivedAtMs,
     client: addressOf(request),
+    params: request.params as Record<string, string>,
     query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt)),
     headers: request.headers,
     body: route.takesJson ? request.body : undefined,

@@ -10,9 +10,11 @@ import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
 import { LATEST, readOffsets } from './topics/read-offsets.js';
+import { readRecords } from './topics/read-records.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
 const OFFSETS_AT_TIMEOUT_MS = 10_000;
+const READ_RECORDS_TIMEOUT_MS = 2_000;
 /** Publishers share their connections. */
 const PUBLISHING_CLUSTERS = 4;
 
@@ -51,6 +53,8 @@ export function connectLog(options: ConnectOptions): Log {
       return found.map((offset) => (offset < 0n ? undefined : offset));
     },
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
+    readRecords: (place, offsets, { timeoutMs = READ_RECORDS_TIMEOUT_MS } = {}) =>
+      readRecords(reading, place, offsets, timeoutMs),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
       const parts = { cluster: open(), transactions: nextPublishing(), transactionalId };

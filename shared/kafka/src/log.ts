@@ -221,6 +221,15 @@ export interface Log {
    * Throws LogUnavailable after ten seconds.
    */
   readLastRecords(topic: string, partition: number): Promise<readonly StoredRecord[]>;
+  /**
+   * The records at these offsets of a partition, by offset; one that is not stored, or cannot be decoded, is left out. A fetch
+   * for each that the ones before have not brought. Throws LogUnavailable after `timeoutMs` (default 2000).
+   */
+  readRecords(
+    place: TopicPartition,
+    offsets: readonly bigint[],
+    options?: { readonly timeoutMs?: number },
+  ): Promise<ReadonlyMap<bigint, StoredRecord>>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads a topic for this process alone. */

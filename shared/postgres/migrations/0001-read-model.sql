@@ -97,10 +97,13 @@ create table order_history (
   -- Why it is INACTIVE, or why it was removed.
   reason text,
   remaining numeric(78, 0) not null check (remaining > 0),
-  -- One fact does the same thing to an order once.
-  primary key (partition, log_offset, order_hash, happened),
+  -- One fact does the same thing to an order once. A maker asks for the history of one order.
+  primary key (order_hash, log_offset, happened),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))
 );
+
+-- Pruning goes by it.
+create index order_history_of_fact on order_history (partition, log_offset);
 
 -- Every hash that the fold has seen, until a day after its order has expired, or until the maker's nonce on the chain has
 -- passed the order's. A hash that has a row is not accepted again.

@@ -22,4 +22,5 @@ export { type Pruned, pruneHashes, pruneHistory } from './prune-history.js';
 export * from './read-lists.js';
 export { openReadModel, type ReadModel } from './read-model.js';
 export * from './read-open-orders.js';
+export * from './read-order.js';
 export * from './save-projection.js';

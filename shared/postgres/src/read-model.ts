@@ -2,6 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 import { projectedPositions } from './projected-positions.js';
 import { readListState, readMakerList } from './read-lists.js';
+import { readOrderHistory } from './read-order.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;
@@ -11,5 +12,7 @@ export function openReadModel(postgres: Postgres) {
     projectedPositions: () => projectedPositions(postgres),
     readListState: (maker: Hex) => readListState(postgres, maker),
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
+    readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
+      readOrderHistory(postgres, maker, orderHash, entriesMax),
   };
 }

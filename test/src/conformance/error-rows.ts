@@ -440,6 +440,47 @@ const listingRows: readonly ErrorRow[] = [
   get('payload_too_large', 'the query is too large', listWith({ padding: 'x'.repeat(70_000) })),
 ];
 
+const find = rowsOf('findOrder');
+const someHash = toBeHex(1, 32);
+const finding =
+  (change: Record<string, string>, path = someHash): ErrorRow['ask'] =>
+  ({ make, makers }) => {
+    const { method, target } = make.find(makers.maker, someHash);
+    const query = { ...Object.fromEntries(new URLSearchParams(target.split('?')[1])), ...change };
+    return { method, target: `${ORDERS_PATH}/${path}?${new URLSearchParams(query)}` };
+  };
+
+const findingRows: readonly ErrorRow[] = [
+  find('invalid_request', 'the path has no hash', finding({}, '0x12'), { pointers: ['/orderHash'] }),
+  find('invalid_request', 'a parameter is unknown', finding({ limit: '1' }), { pointers: ['/limit'] }),
+  find('request_expired', 'it was issued too long ago', ({ make, makers }) =>
+    make.find(makers.maker, someHash, nowSeconds() - 40),
+  ),
+  find('invalid_signature', 'the signature has 66 bytes', finding({ signature: `0x${'11'.repeat(66)}` })),
+  find('maker_not_whitelisted', 'the signer is unknown', ({ make, makers }) => make.find(makers.stranger, someHash)),
+  find('maker_not_whitelisted', 'another hash was signed', ({ make, makers }) => {
+    const { method, target } = make.find(makers.maker, someHash);
+    return { method, target: target.replace(someHash, toBeHex(2, 32)) };
+  }),
+  find('request_replayed', 'the same request was answered before', async (bed) => {
+    const asked = bed.make.find(bed.makers.maker, someHash);
+    await bed.send(asked);
+    return asked;
+  }),
+  find('not_found', 'nobody has placed the hash', ({ make, makers }) => make.find(makers.maker, someHash)),
+  find('not_found', 'the order is of another maker', async ({ make, makers, send }) => {
+    const item = make.order(makers.spender);
+    await send(make.post([item]));
+    return make.find(makers.maker, item.orderHash);
+  }),
+  find(
+    'rate_limited',
+    'the limit of the client address is spent',
+    spending(`${others}12`, finding({ limit: '1' }) as (bed: Bed) => Asked),
+    { client: `${others}12`, headers: retryAfter },
+  ),
+];
+
 const remove = rowsOf('cancelOrders');
 const hash = (n: number) => toBeHex(n, 32);
 const someSignature = `0x${'11'.repeat(64)}1b`;
@@ -627,6 +668,7 @@ const reading = Object.entries(documents).map(([operation, target], n) =>
 export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = {
   placeOrders: ({ make, makers }) => make.post([make.order(makers.maker)]),
   listOrders: ({ make, makers }) => make.list(makers.maker),
+  findOrder: ({ make, makers }) => make.find(makers.maker, someHash),
   cancelOrders: ({ make, makers }) => make.cancel([make.order(makers.maker)], makers.maker),
   cancelOrdersByPost: () => removing([someItem]),
   patchQuote: ({ make }) => make.patch(make.quote(), '2'),
@@ -728,7 +770,7 @@ const roads: readonly ErrorRow[] = [
   anywhere('not_found', 'the path ends with a slash', at('GET', `${ORDERS_PATH}/`)),
   anywhere('not_found', 'the path of a POST ends with a slash', at('POST', `${ORDERS_PATH}/`)),
   anywhere('not_found', 'the path is in capitals', at('GET', ORDERS_PATH.toUpperCase())),
-  anywhere('not_found', 'the path goes on', at('DELETE', `${ORDERS_PATH}/${ZeroAddress}`)),
+  anywhere('not_found', 'the path goes on', at('DELETE', `${ORDERS_PATH}/${ZeroAddress}/more`)),
   anywhere('not_found', 'the path is another version', at('GET', '/v1/limit-orders')),
   anywhere('not_found', 'the metrics are asked for', at('GET', '/metrics')),
   anywhere(
@@ -752,6 +794,7 @@ const roads: readonly ErrorRow[] = [
 export const errorRows: readonly ErrorRow[] = [
   ...placing,
   ...listingRows,
+  ...findingRows,
   ...cancellingRows,
   ...cancellingByPost,
   ...reading,
@@ -762,6 +805,7 @@ export const errorRows: readonly ErrorRow[] = [
 /** Where a part has to break first, or the one connection more. By file and title of the test. */
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
+  'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

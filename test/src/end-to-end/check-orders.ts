@@ -1,4 +1,4 @@
-import type { SignedOrder } from '@makerbook/client';
+import type { FactCause, SignedOrder } from '@makerbook/client';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 import { eventually } from '../kit/eventually.js';
 import type { FollowedOrders } from './follow-orders.js';
@@ -16,6 +16,8 @@ export interface OrderChecks {
   both(maker: TestMaker, orders: readonly SignedOrder[], expected: string[], inFeed?: string[]): Promise<void>;
   /** These are all messages about the order, each with the fact that it names. */
   story(order: SignedOrder | undefined, ...expected: ExpectedStep[]): Promise<void>;
+  /** The maker is told this of the order: each status that it had, and the cause. */
+  told(maker: TestMaker, order: SignedOrder, ...expected: (readonly [status: string, cause: string])[]): Promise<void>;
   /** The history says why each was removed, by a fact that can be the reason; `open` for one that was not. */
   remembered(orders: readonly SignedOrder[], expected: string[]): Promise<void>;
 }
@@ -62,6 +64,28 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
         });
       await eventually<unknown>(ask, expected);
     },
+    async told(maker, { orderHash }, ...expected) {
+      const ask = async () => {
+        const { timeline, ...last } = await maker.client.findOrder(orderHash);
+        const [first] = timeline;
+        const offsets = timeline.map(({ position }) => BigInt(position.split(':')[1] ?? ''));
+        const isInOrder = offsets.every((offset, n) => n === 0 || offset >= (offsets[n - 1] ?? 0n));
+        if (first?.happened !== 'OPENED' || !isInOrder) throw new Error(`${orderHash}: ${offsets.join(' ')}`);
+        const newest = timeline.at(-1);
+        if (newest?.remainingMakingAmount !== last.remainingMakingAmount || newest.status !== last.status)
+          throw new Error(`${orderHash} is ${last.status}, and last became ${newest?.status}`);
+        return timeline.map(({ status, reason, cause }) => [
+          reason === undefined ? status : `${status} ${reason}`,
+          causeOf(cause),
+        ]);
+      };
+      await eventually<unknown>(ask, expected);
+    },
     remembered: (orders, expected) => eventually(() => removalsOf(orders), expected),
   };
+}
+
+function causeOf(cause: FactCause): string {
+  if (cause.kind === 'log') return cause.transactionHash;
+  return cause.kind === 'read' ? cause.occasion : cause.kind;
 }

@@ -121,6 +121,11 @@ describe('an order, from POST to the router', () => {
     await check.story(first, ...inCommon, ['gone CANCELLED', 'OrderCancelled', 'request']);
     await check.story(second, ...inCommon, ['gone CANCELLED_ONCHAIN', 'MakerObserved', cancel]);
     await check.story(third, submitted, found(noAllowance), [noBalance, 'ALLOWANCE_CHANGED 101', raising]);
+    const told = inCommon.map(([status, , cause]) => [status, cause] as const);
+    await check.told(maker, first, ...told, ['CANCELLED', 'request']);
+    await check.told(maker, second, ...told, ['CANCELLED_ONCHAIN', cancel]);
+    await check.told(maker, third, ['VALIDATING', 'request'], [noAllowance, 'ORDER'], [noBalance, raising]);
+    expect(await codeOf((await openMaker(stack, chain)).client.findOrder(first.orderHash))).toBe('not_found');
   });
 
   test('loses its allowance by the fill of another order of its maker, of which no Approval tells', async () => {
@@ -135,8 +140,17 @@ describe('an order, from POST to the router', () => {
     expect(records.map(({ remainingMakingAmount }) => remainingMakingAmount)).toEqual(['0x28', undefined]);
     const receipt = await chain.provider.getTransactionReceipt(filling);
     expect(receipt?.logs.map(({ topics }) => topics[0])).not.toContain(eventTopics.approval);
+    expect(await maker.client.findOrder(first.orderHash)).toMatchObject({
+      status: 'ACTIVE',
+      filledMakingAmount: '0x3c',
+    });
     const rest = await maker.fill(first, 40n);
     await check.both(maker, orders, ['gone', noAllowance], ['gone FILLED', noAllowance]);
+    expect(await maker.client.findOrder(first.orderHash)).toMatchObject({
+      status: 'FILLED',
+      filledMakingAmount: '0x64',
+      remainingMakingAmount: '0x0',
+    });
     const approval = await maker.approve(100n);
     await check.both(maker, [second], ['ACTIVE']);
     await check.story(
@@ -293,12 +307,14 @@ describe('an order, from POST to the router', () => {
     const part = await maker.fill(order, 60n);
     await eventually(async () => entry()?.remainingMakingAmount, '0x28');
     await check.both(maker, orders, ['ACTIVE']);
-    expect((await maker.client.listOrders()).records).toEqual([{ ...record, status: 'ACTIVE' }]);
+    expect((await maker.client.listOrders()).records).toEqual([
+      { ...record, status: 'ACTIVE', remainingMakingAmount: '0x28' },
+    ]);
     expect(entry()).toMatchObject(record);
     const spending = await maker.spend(1n);
     await check.both(maker, orders, [noBalance]);
     expect((await maker.client.listOrders()).records).toEqual([
-      { ...record, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' },
+      { ...record, status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE', remainingMakingAmount: '0x28' },
     ]);
     const minting = await maker.mint(1n);
     await check.both(maker, orders, ['ACTIVE']);

@@ -54,6 +54,7 @@ export interface RequestMaker {
   /** @param signer signs instead of the maker */
   cancel(items: readonly SignedItem[], signer: BaseWallet): Asked;
   list(maker: BaseWallet, issuedAt?: number): Asked;
+  find(maker: BaseWallet, orderHash: string, issuedAt?: number): Asked;
   patch(data: string, amount: unknown): Asked;
   /** `quote.tx.data` of a quote of version v0. */
   quote(change?: Partial<QuoteTerms>): string;
@@ -90,6 +91,12 @@ export function requestMaker(stack: StackFile): RequestMaker {
     list(maker, issuedAt = nowSeconds() - 1) {
       const salt = hexlify(randomBytes(32));
       return listing({ issuedAt: String(issuedAt), salt, signature: sign.signList(maker, issuedAt, salt) });
+    },
+    find(maker, orderHash, issuedAt = nowSeconds() - 1) {
+      const salt = hexlify(randomBytes(32));
+      const signature = sign.signOrderRequest(maker, orderHash, issuedAt, salt);
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+      return { method: 'GET', target: `${ORDERS_PATH}/${orderHash}?${query}` };
     },
     patch: (data, amount) => ({
       method: 'PATCH',

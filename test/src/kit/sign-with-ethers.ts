@@ -75,6 +75,11 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
       const struct = abi.encode(['bytes32', 'bytes32'], [id('OrderCancellationRequest(bytes32 orderHash)'), orderHash]);
       return sign(wallet, digestOf(saltedDomain(salt, saltType), keccak256(struct)));
     },
+    signOrderRequest(wallet: BaseWallet, orderHash: string, issuedAt: number | bigint, salt: string) {
+      const type = id('GetLimitOrderRequest(bytes32 orderHash,uint256 issuedAt)');
+      const struct = abi.encode(['bytes32', 'bytes32', 'uint256'], [type, orderHash, issuedAt]);
+      return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));
+    },
     signList(wallet: BaseWallet, issuedAt: number | bigint, salt: string) {
       const struct = abi.encode(['bytes32', 'uint256'], [id('GetLimitOrdersRequest(uint256 issuedAt)'), issuedAt]);
       return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));

@@ -1,7 +1,8 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type OrderStatus, recordEnd } from '@makerbook/domain';
+import { hashKeyText, type OrderStatus, recordEnd } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
+  type HistoryEntry,
   type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
@@ -133,6 +134,18 @@ export class StoreInMemory {
               },
             );
           return { version: versionOf(all, maker), records };
+        }),
+      readOrderHistory: (maker, orderHash) =>
+        ask((all) => {
+          const key = hashKeyText({ maker, orderHash });
+          const entries = all.flatMap(({ history }, partition) =>
+            history
+              .filter((row) => row.maker === maker && row.orderHash === orderHash)
+              .map(({ remaining, ...row }) => ({ ...row, partition, remaining: BigInt(remaining) }) as HistoryEntry),
+          );
+          const states = all.flatMap(({ hashes }) => hashes.get(key)?.state ?? []);
+          const isPlaced = states.includes('UNFOLDED') || all.some(({ inFlight }) => inFlight.has(key));
+          return { entries, hash: isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN' };
         }),
     };
   }

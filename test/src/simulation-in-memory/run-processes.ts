@@ -7,7 +7,7 @@ import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
 import type { After } from '@makerbook/postgres';
 import { createTestProjector, type Projector } from '@makerbook/projector/testing';
-import { createListRoute, querySettings as querySpec } from '@makerbook/query';
+import { createMakerRoutes, querySettings as querySpec } from '@makerbook/query';
 import type { RedisInMemory } from '@makerbook/redis/testing';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger } from '@makerbook/telemetry';
@@ -120,9 +120,10 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
 export function runQuery(life: Life, draw: number, world: World): Handle {
   const { plan, store, onFatal } = world;
   const { log, redis, requests } = connect(life, draw, world);
-  const route = createListRoute(
+  const [listing] = createMakerRoutes(
     { ...querySettings, PARTITIONS: plan.partitions },
     {
+      log,
       redis,
       rows: store.openReadModel(requests.sender),
       makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
@@ -131,7 +132,8 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
       after: afterOf(life),
     },
   );
-  return (_, request) => route.handle(request);
+  if (listing === undefined) throw new Error('there is no GET');
+  return (_, request) => listing.handle(request);
 }
 
 /** @returns a holder for each partition */

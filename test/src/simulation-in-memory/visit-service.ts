@@ -180,6 +180,7 @@ export class Visits {
       requestId: `visit ${number}`,
       receivedAtMs: nowMs(),
       client: maker,
+      params: {},
       query: new URLSearchParams(query),
       headers: {},
       body,

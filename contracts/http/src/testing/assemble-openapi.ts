@@ -77,9 +77,10 @@ export function assembleOpenApi(): ReturnType<typeof createDocument> {
 }
 
 function describeOperation(operation: Operation): ZodOpenApiOperationObject {
-  const { tag, summary, section, query, headers, body, answer } = operation;
+  const { tag, summary, section, params, query, headers, body, answer } = operation;
   const lines = [operation.description, `Interface ${section}.`].filter((line) => line !== '');
   const requestParams = {
+    ...(params === undefined ? {} : { path: params }),
     ...(query === undefined ? {} : { query }),
     ...(headers === undefined ? {} : { header: headers }),
   };

@@ -14,7 +14,7 @@ export interface Exchange {
 }
 
 interface Parameter {
-  readonly in: 'query' | 'header';
+  readonly in: 'path' | 'query' | 'header';
   readonly name: string;
   readonly required?: boolean;
   readonly schema: { readonly type?: string };
@@ -56,8 +56,9 @@ export function findDrift(exchange: Exchange): string[] {
   if (method === 'OPTIONS') return [];
   // A HEAD is answered as a GET is, without the body.
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const operation = document.paths[url.pathname]?.[name];
-  const pointer = `#/paths/${url.pathname.replaceAll('/', '~1')}/${name}`;
+  const path = pathOf(url);
+  const operation = document.paths[path]?.[name];
+  const pointer = `#/paths/${path.replaceAll('/', '~1')}/${name}`;
   if (operation === undefined) return findAnswerDrift(exchange, '#/components/responses/AnyRequest');
   const key = operation.responses[status] === undefined ? 'default' : status;
   const answer = operation.responses[key]?.$ref ?? `${pointer}/responses/${key}`;
@@ -67,11 +68,22 @@ export function findDrift(exchange: Exchange): string[] {
   ];
 }
 
+/** The path of the document that the URL belongs to: a `{name}` in it stands for the last segment. */
+function pathOf({ pathname }: URL): string {
+  if (document.paths[pathname] !== undefined) return pathname;
+  const above = pathname.slice(0, pathname.lastIndexOf('/') + 1);
+  return Object.keys(document.paths).find((path) => path.startsWith(`${above}{`)) ?? pathname;
+}
+
 function findRequestDrift(exchange: Exchange, operation: Operation, pointer: string): string[] {
   const { url, requestHeaders, requestBody } = exchange;
+  const textOf = ({ in: place, name }: Parameter) => {
+    if (place === 'path') return url.pathname.slice(url.pathname.lastIndexOf('/') + 1);
+    return place === 'query' ? url.searchParams.get(name) : requestHeaders.get(name);
+  };
   const drift = (operation.parameters ?? []).flatMap((parameter, index) => {
     const { name, required = false, schema } = parameter;
-    const value = parameter.in === 'query' ? url.searchParams.get(name) : requestHeaders.get(name);
+    const value = textOf(parameter);
     if (value === null) return required ? [`the ${parameter.in} has no ${name}`] : [];
     return findFaults(`${pointer}/parameters/${index}/schema`, parse(value, schema.type), name);
   });

@@ -219,6 +219,31 @@ function makeLists() {
   ];
 }
 
+function makeOrderRequests() {
+  const { issuedAt, salt } = examples.orderQuery;
+  const type = [...fields('bytes32', 'orderHash'), ...fields('uint256', 'issuedAt')];
+  const data = (signedSalt: string, hash = orderHash, at = issuedAt) =>
+    saltedData('GetLimitOrderRequest', type, { orderHash: hash, issuedAt: at }, 'bytes32', signedSalt);
+  const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
+    title,
+    request: { orderHash, issuedAt, salt, signature: signed.signature },
+    typedData: signed.typedData,
+    digest: signed.digest,
+    expected,
+  });
+  const strange = { code: 'maker_not_whitelisted' };
+  return [
+    ...forms.map(([title, spoil, isRight]) => {
+      const expected = isRight ? { maker: order.maker } : { code: 'invalid_signature' };
+      return make(title, sign(data(salt), maker.signingKey, spoil), expected);
+    }),
+    make('over another hash', sign(data(salt, leftPadded('0x1'))), strange),
+    make('over another issuedAt', sign(data(salt, orderHash, issuedAt + 1)), strange),
+    make('with another salt', sign(data(leftPadded('0x5a5a'))), strange),
+    make('by another key', sign(data(salt), stranger.signingKey), strange),
+  ];
+}
+
 /**
  * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from fixed
  * keys.
@@ -233,6 +258,7 @@ export function makeVectors() {
     orders: makeOrders(),
     cancellations: makeCancellations(),
     lists: makeLists(),
+    orderRequests: makeOrderRequests(),
   };
 }
 

@@ -1,6 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
-import { getLimitOrdersRequestTypes, typedDataDomain } from '@makerbook/contracts-evm';
+import {
+  getLimitOrderRequestTypes,
+  getLimitOrdersRequestTypes,
+  type TypedField,
+  typedDataDomain,
+} from '@makerbook/contracts-evm';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { connectLog } from '@makerbook/kafka';
@@ -97,20 +102,30 @@ export async function openTestQuery(
 /** A maker that nobody knows yet. */
 export const newWallet = (): HDNodeWallet => Wallet.createRandom();
 
-/** The query string of a GET, signed by ethers. */
+type TestSigner = Pick<HDNodeWallet, 'signTypedData'>;
+
+/** The query string of a GET of a list, signed by ethers. */
 export async function signList(
-  wallet: Pick<HDNodeWallet, 'signTypedData'>,
+  wallet: TestSigner,
   overrides: { issuedAt?: number | bigint; salt?: Hex } = {},
 ): Promise<URLSearchParams> {
-  const issuedAt = overrides.issuedAt ?? Math.floor(Date.now() / 1000);
-  const salt = overrides.salt ?? `0x${randomBytes(32).toString('hex')}`;
-  const padded = `0x${salt.slice(2).padStart(64, '0')}`;
-  const signature = await wallet.signTypedData(
-    { ...typedDataDomain(domain), salt: padded },
-    getLimitOrdersRequestTypes,
-    {
-      issuedAt,
-    },
-  );
+  return signRead(wallet, getLimitOrdersRequestTypes, {}, overrides);
+}
+
+/** The query string of a GET of one order, signed by ethers. */
+export async function signOrderRequest(wallet: TestSigner, orderHash: string): Promise<URLSearchParams> {
+  return signRead(wallet, getLimitOrderRequestTypes, { orderHash }, {});
+}
+
+async function signRead(
+  wallet: TestSigner,
+  types: Record<string, TypedField[]>,
+  message: object,
+  { issuedAt = Math.floor(Date.now() / 1000), salt = randomSalt() }: { issuedAt?: number | bigint; salt?: Hex },
+): Promise<URLSearchParams> {
+  const signed = { ...typedDataDomain(domain), salt: `0x${salt.slice(2).padStart(64, '0')}` };
+  const signature = await wallet.signTypedData(signed, types, { ...message, issuedAt });
   return new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
 }
+
+const randomSalt = (): Hex => `0x${randomBytes(32).toString('hex')}`;

@@ -34,6 +34,7 @@ const fetchApi = createAPI<Parameters<typeof fetchV12.createRequest>, ReturnType
 /**
  * Fetches what is committed from one broker; the record batches stay undecoded.
  * @param waitMs how long the broker may wait where there is nothing new
+ * @param partitionMaxBytes of each partition; a larger first batch comes whole
  */
 export async function fetchOnce(
   broker: Broker,
@@ -41,10 +42,11 @@ export async function fetchOnce(
   partitions: readonly { readonly partition: number; readonly from: bigint }[],
   waitMs: number,
   deadline: Deadline,
+  partitionMaxBytes = PARTITION_BYTES_MAX,
 ): Promise<readonly FetchedPartition[]> {
   const asked = partitions.map(({ partition, from: fetchOffset }) => {
     const epochs = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 };
-    return { partition, fetchOffset, partitionMaxBytes: PARTITION_BYTES_MAX, ...epochs };
+    return { partition, fetchOffset, partitionMaxBytes, ...epochs };
   });
   const topics = [{ topicId: topic, partitions: asked }];
   const bounds = [waitMs, 1, RESPONSE_BYTES_MAX] as const;

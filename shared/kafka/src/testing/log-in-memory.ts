@@ -14,7 +14,7 @@ import type {
 /** What a process sees of the log. */
 export type LogView = Pick<
   Log,
-  'endOffsets' | 'followTopic' | 'readLastRecords' | 'createAppender' | 'createFencedPublisher'
+  'endOffsets' | 'followTopic' | 'readLastRecords' | 'readRecords' | 'createAppender' | 'createFencedPublisher'
 >;
 
 /** One partition of a topic. */
@@ -101,6 +101,16 @@ export class LogInMemory {
         send(
           'feed end',
           () => (LogInMemory.hidesFeedEnd ? [] : this.records(topic, partition).slice(-16)),
+          unavailable,
+        ),
+      readRecords: ({ topic, partition }, offsets) =>
+        send(
+          'records',
+          () => {
+            const wanted = new Set(offsets);
+            const found = this.records(topic, partition).filter(({ offset }) => wanted.has(offset));
+            return new Map(found.map((record) => [record.offset, record]));
+          },
           unavailable,
         ),
       followTopic: (options) => this.#follow(options, send),

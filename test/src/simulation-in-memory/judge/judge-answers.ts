@@ -254,12 +254,14 @@ class AnswerJudge {
 /** The body of a list, of a maker as a replay describes it. */
 function listOf(described: string | undefined, nowSeconds: number): string {
   if (described === undefined) return '[]';
-  const orders = JSON.parse(described)[4] as [string, [string, number, number], unknown, [string, string | null]][];
+  const orders = JSON.parse(described)[4] as [string, [string, number, number], [string], [string, string | null]][];
   const records = orders
     .filter(([, [, , expiresAtSeconds]]) => expiresAtSeconds > nowSeconds)
-    .map(
-      ([start, , , [status, reason]]) =>
-        `${start},"status":"${status}${reason === null ? '"}' : `","reason":"${reason}"}`}`,
-    );
+    .map(([start, , [remaining], [status, reason]]) => {
+      const { amount } = JSON.parse(`${start}}`).order.making;
+      const rest =
+        BigInt(remaining) < BigInt(amount) ? `,"remainingMakingAmount":"0x${BigInt(remaining).toString(16)}"` : '';
+      return `${start},"status":"${status}"${reason === null ? '' : `,"reason":"${reason}"`}${rest}}`;
+    });
   return `[${records.join(',')}]`;
 }

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { orderRecord, sentQuantity } from './orders.js';
+
+const bytes32 = z.string().regex(/^0x[0-9a-f]{64}$/);
+const block = z
+  .object({
+    number: z.int().nonnegative().describe('Its number'),
+    hash: bytes32.describe('Its hash'),
+    timestamp: z.int().nonnegative().describe('Its time, in Unix seconds'),
+  })
+  .meta({ id: 'Block', description: 'The block that was judged by' });
+
+const kind = <K extends string>(name: K, meaning: string) => z.literal(name).describe(meaning);
+
+/** What led to a fact, as its maker may know it. */
+const factCause = z
+  .discriminatedUnion('kind', [
+    z
+      .object({
+        kind: kind('request', 'A request of the maker'),
+        requestId: z.string().describe('The `X-Request-Id` of its answer'),
+      })
+      .meta({ id: 'RequestCause' }),
+    z
+      .object({
+        kind: kind('log', 'A log of a transaction: a fill, a cancellation, a transfer, an approval'),
+        block,
+        transactionHash: bytes32.describe('The transaction'),
+        logIndex: z.int().nonnegative().describe('Its place in the block'),
+      })
+      .meta({ id: 'LogCause' }),
+    z
+      .object({
+        kind: kind('read', 'The service has read the chain'),
+        block,
+        occasion: z
+          .enum(['ORDER', 'CATCH_UP', 'SWEEP'])
+          .describe('A new order, a service that was behind, or the regular sweep'),
+      })
+      .meta({ id: 'ReadCause' }),
+    z
+      .object({ kind: kind('block', 'The time of a block, by which the order expired or was due'), block })
+      .meta({ id: 'BlockCause' }),
+    z.object({ kind: kind('operator', 'An operator decided it') }).meta({ id: 'OperatorCause' }),
+  ])
+  .describe('What led to the fact');
+
+const openStatus = z.enum(['VALIDATING', 'ACTIVE', 'INACTIVE']);
+const endStatus = z.enum(['CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED']);
+const orderStatus = z
+  .enum([...openStatus.options, ...endStatus.options])
+  .describe('The status of an open order as the list has it, or how the order ended');
+const inactiveReason = z
+  .enum(['INSUFFICIENT_ALLOWANCE', 'INSUFFICIENT_BALANCE'])
+  .optional()
+  .describe('There when the status is `INACTIVE`: which funds do not cover the order');
+
+const timelineEntry = z
+  .object({
+    position: z
+      .string()
+      .regex(/^[0-9]+:[0-9]+$/)
+      .describe('Where the fact is in the log: `<partition>:<offset>`'),
+    loggedAtMs: z.int().nonnegative().describe('When it was written there, in milliseconds since 1970'),
+    happened: z
+      .enum(['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'])
+      .describe(
+        '`WITHHELD`: routers no longer get the order, because its last minute has begun or its maker is suspended',
+      ),
+    status: orderStatus,
+    reason: inactiveReason,
+    remainingMakingAmount: sentQuantity.describe('What was left of the making amount afterwards'),
+    cause: factCause,
+  })
+  .meta({ id: 'TimelineEntry' });
+
+/** Entries of a timeline that are answered. */
+export const TIMELINE_ENTRIES_MAX = 100;
+
+/** The answer to GET …/{orderHash}: an order that was ever accepted. */
+export const orderReport = z
+  .object({
+    ...orderRecord,
+    status: orderStatus,
+    reason: inactiveReason,
+    remainingMakingAmount: sentQuantity.describe('What is left of the making amount, or was when the order ended'),
+    filledMakingAmount: sentQuantity.describe(
+      'What was filled of the making amount until the order ended here. A taker may fill an order that was cancelled off-chain',
+    ),
+    acceptedAtMs: z.int().nonnegative().describe('When the order was accepted, in milliseconds since 1970'),
+    timeline: z
+      .array(timelineEntry)
+      .describe(
+        `What happened to the order, oldest first: at most ${TIMELINE_ENTRIES_MAX} entries, the first and the newest. A reading that changed nothing has none`,
+      ),
+  })
+  .meta({ id: 'OrderReport' });
+
+export type OrderReport = z.infer<typeof orderReport>;
+export type FactCause = z.infer<typeof factCause>;
+export type TimelineEntry = z.infer<typeof timelineEntry>;

@@ -1,0 +1,73 @@
+import type { Hex } from '@makerbook/contracts-primitives';
+import type { Budget } from '@makerbook/domain';
+import { type ApiRequest, isRefusal, type Refusal, type Reply, type ReplyHeaders, rateHeaders } from '@makerbook/http';
+import type { ListState } from '@makerbook/postgres';
+import type { ReplayGuard, Taken } from '@makerbook/redis';
+import { type AdmissionRules, admitRequest, type SignedRequest } from './admit-request.js';
+
+export interface SignedParts {
+  readonly rules: AdmissionRules;
+  /** True once the whitelist was read: until then it cannot refuse a maker. */
+  readonly isWhitelistKnown: () => boolean;
+  readonly replays: ReplayGuard;
+  /** Signed requests of one maker. */
+  readonly budget: Budget;
+  /** Undefined where Postgres is away. */
+  readonly readState: (maker: Hex) => Promise<ListState | undefined>;
+  readonly nowMs: () => number;
+  /** Counts a request whose replay only this process could have noticed. */
+  readonly checkedLocally: () => void;
+}
+
+/** The maker who asks, and what is known of its list when the request was admitted. */
+export interface Asker {
+  readonly maker: Hex;
+  readonly state: ListState | undefined;
+  readonly nowSeconds: number;
+}
+
+/**
+ * Answers a signed request of a maker. Checks in order: time window, signature, whitelist, replay, the maker's budget. A
+ * request that was refused for its budget, or is answered `unavailable`, may be sent again unchanged.
+ */
+export async function answerSigned(
+  { describe }: Pick<ApiRequest, 'describe'>,
+  request: SignedRequest,
+  parts: SignedParts,
+  answer: (asker: Asker) => Promise<Reply>,
+): Promise<Reply> {
+  if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
+  const nowSeconds = Math.floor(parts.nowMs() / 1000);
+  const admission = admitRequest(request, parts.rules, nowSeconds);
+  if (isRefusal(admission)) return admission;
+  const { maker } = admission;
+  describe({ maker });
+  const [taken, state] = await Promise.all([
+    parts.replays.takeSalt(maker, request.salt, parts.nowMs()),
+    parts.readState(maker),
+  ]);
+  if (taken.kind === 'used') {
+    return { code: 'request_replayed', detail: 'this salt was used already; sign a new request with a fresh one' };
+  }
+  if (taken.kind === 'takenLocally') parts.checkedLocally();
+  const limits = describeBudget(parts.budget, maker, taken);
+  if (taken.kind === 'rate_limited') {
+    const detail = `the maker's budget of ${parts.budget.ratePerSecond} lists per second is spent`;
+    return { code: 'rate_limited', detail, headers: limits };
+  }
+  const reply = await answer({ maker, state, nowSeconds });
+  if (isRefusal(reply) && reply.code === 'unavailable') await parts.replays.releaseSalt(maker, request.salt);
+  return { ...reply, headers: { ...limits, ...reply.headers } };
+}
+
+/** 503: nothing was found out, and the same request may be sent again. */
+export function unavailable(detail: string): Refusal {
+  return { code: 'unavailable', detail };
+}
+
+/** Returns no headers while Redis is away, because the budget is unknown. */
+function describeBudget(budget: Budget, maker: Hex, taken: Exclude<Taken, { kind: 'used' }>): ReplyHeaders {
+  if (taken.kind === 'takenLocally') return {};
+  const retryAfterMs = taken.kind === 'rate_limited' ? taken.retryAfterMs : undefined;
+  return rateHeaders('lists', [{ maker, budget }], [taken.remaining], retryAfterMs);
+}

@@ -1,0 +1,150 @@
+import { describe, expect, test } from '@jest/globals';
+import type { MakerEvent, OrderSubmitted } from '@makerbook/contracts-events';
+import { createRequestHashers } from '@makerbook/contracts-evm';
+import { exampleDomain, examples, type OrderReport } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal, type Refusal } from '@makerbook/http';
+import type { HistoryEntry } from '@makerbook/postgres';
+import { type FindOrderParts, findOrder } from './find-order.js';
+import type { FoundOrder } from './read-order.js';
+
+const orderHash = examples.reported.orderHash as Hex;
+const maker = examples.reported.order.maker as Hex;
+const block = { number: 7, hash: `0x${'b7'.repeat(32)}`, timestamp: 1_700_000_007 } as const;
+const submitted: OrderSubmitted = {
+  type: 'OrderSubmitted',
+  maker,
+  orderHash,
+  order: examples.reported.order as OrderSubmitted['order'],
+  signature: `0x${'5a'.repeat(65)}`,
+  acceptedAtMs: 5,
+  cause: { kind: 'request', requestId: 'r' },
+};
+const entry = (over: Partial<HistoryEntry>): HistoryEntry => ({
+  partition: 3,
+  logOffset: 1n,
+  happened: 'OPENED',
+  status: 'VALIDATING',
+  reason: null,
+  remaining: 100n,
+  ...over,
+});
+const observed = (filled: number, cancelled = false): MakerEvent => ({
+  type: 'MakerObserved',
+  maker,
+  block,
+  cause: { kind: 'log', transactionHash: `0x${'7a'.repeat(32)}`, logIndex: 2 },
+  funds: [],
+  orders: [{ orderHash, filled: `0x${filled.toString(16)}`, cancelled }],
+});
+
+/** The answer about an order with these entries, each with its fact. */
+async function find(found: FoundOrder | Refusal) {
+  const parts = {
+    hashers: createRequestHashers({ ...exampleDomain, verifyingContract: exampleDomain.limitOrderProtocol }),
+    isWhitelistKnown: () => true,
+    rules: { requestTtlSeconds: 30, clockSkewSeconds: 5, isKnown: () => true },
+    replays: { takeSalt: async () => ({ kind: 'takenLocally' }), releaseSalt: async () => undefined },
+    budget: { ratePerSecond: 1, burst: 1 },
+    readState: async () => undefined,
+    nowMs: () => examples.orderQuery.issuedAt * 1000,
+    checkedLocally: () => undefined,
+    readOrder: async () => found,
+  } as unknown as FindOrderParts;
+  const query = new URLSearchParams({ ...examples.orderQuery, issuedAt: String(examples.orderQuery.issuedAt) });
+  const request = { params: { orderHash }, query, describe: () => undefined };
+  return findOrder(request as unknown as Parameters<typeof findOrder>[0], parts);
+}
+
+async function reportOf(...happened: readonly (readonly [HistoryEntry, MakerEvent | undefined])[]) {
+  const entries = [entry({}), ...happened.map(([one]) => one)];
+  const facts = [[1n, submitted] as const, ...happened.map(([{ logOffset }, fact]) => [logOffset, fact] as const)];
+  const stored = facts.flatMap(([offset, fact]) =>
+    fact ? [[offset, { fact, loggedAtMs: Number(offset) }] as const] : [],
+  );
+  const reply = await find({ submitted, entries, facts: new Map(stored), lag: 0 });
+  if (isRefusal(reply)) throw new Error(reply.detail);
+  return JSON.parse(String(reply.body)) as OrderReport;
+}
+
+describe('the report of an order', () => {
+  test('has the order as it was posted, its status, and the cause of each change', async () => {
+    const active = entry({ logOffset: 2n, happened: 'CHANGED', status: 'ACTIVE' });
+    const { order, signature, acceptedAtMs } = submitted;
+    expect(await reportOf([active, observed(0)])).toEqual({
+      order,
+      orderHash,
+      signature,
+      acceptedAtMs,
+      status: 'ACTIVE',
+      remainingMakingAmount: '0x64',
+      filledMakingAmount: '0x0',
+      timeline: [
+        {
+          position: '3:1',
+          loggedAtMs: 1,
+          happened: 'OPENED',
+          status: 'VALIDATING',
+          remainingMakingAmount: '0x64',
+          cause: { kind: 'request', requestId: 'r' },
+        },
+        {
+          position: '3:2',
+          loggedAtMs: 2,
+          happened: 'CHANGED',
+          status: 'ACTIVE',
+          remainingMakingAmount: '0x64',
+          cause: { kind: 'log', block, transactionHash: `0x${'7a'.repeat(32)}`, logIndex: 2 },
+        },
+      ],
+    });
+  });
+
+  test('names the funds that an INACTIVE order lacks', async () => {
+    const inactive = entry({ logOffset: 2n, happened: 'CHANGED', status: 'INACTIVE', reason: 'INSUFFICIENT_BALANCE' });
+    expect(await reportOf([inactive, observed(0)])).toMatchObject({
+      status: 'INACTIVE',
+      reason: 'INSUFFICIENT_BALANCE',
+    });
+  });
+
+  test.each<[reason: string, fact: MakerEvent, filled: string, cause: string]>([
+    ['FILLED', observed(100), '0x64', 'log'],
+    // It was filled in part and cancelled by one block: the row has what was left before.
+    ['CANCELLED_ONCHAIN', observed(40, true), '0x28', 'log'],
+    ['NONCE_CHANGED', observed(30), '0x1e', 'log'],
+    [
+      'CANCELLED',
+      { type: 'OrderCancelled', maker, orderHash, expiresAtSeconds: 9, cause: { kind: 'request', requestId: 'c' } },
+      '0xa',
+      'request',
+    ],
+    ['EXPIRED', { type: 'BlockProcessed', block }, '0xa', 'block'],
+  ])('says of one that ended %s how much of it was filled', async (reason, fact, filled, kind) => {
+    const removed = entry({ logOffset: 9n, happened: 'REMOVED', status: 'ACTIVE', reason, remaining: 90n });
+    const told = await reportOf([removed, fact]);
+    expect(told).toMatchObject({ status: reason, filledMakingAmount: filled });
+    expect(BigInt(told.remainingMakingAmount) + BigInt(told.filledMakingAmount)).toBe(100n);
+    expect(told.timeline.at(-1)).toMatchObject({ status: reason, cause: { kind } });
+    expect(told).not.toHaveProperty('reason');
+  });
+
+  test('tells of an operator’s decision no more than that it was one', async () => {
+    const withheld = entry({ logOffset: 2n, happened: 'WITHHELD', status: 'ACTIVE' });
+    const cause = { kind: 'operator', commandId: 'c', by: 'ann', reason: 'a reason' } as const;
+    const { timeline } = await reportOf([withheld, { type: 'MakerSuspended', maker, cause }]);
+    expect(timeline.at(-1)?.cause).toEqual({ kind: 'operator' });
+  });
+
+  test('leaves out what the log does not hold any more', async () => {
+    const active = entry({ logOffset: 2n, happened: 'CHANGED', status: 'ACTIVE' });
+    const told = await reportOf([active, undefined]);
+    expect([told.status, told.timeline.length]).toEqual(['ACTIVE', 1]);
+  });
+
+  test('says how many of the maker’s writes it may not show yet', async () => {
+    const found = { submitted, entries: [entry({})], facts: new Map([[1n, { fact: submitted, loggedAtMs: 1 }]]) };
+    expect((await find({ ...found, lag: 2 })).headers).toMatchObject({ 'X-Read-Lag': '2' });
+    expect((await find({ ...found, lag: 0 })).headers).not.toHaveProperty('X-Read-Lag');
+  });
+});

@@ -1,0 +1,45 @@
+import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
+import { listQuery, orderParams, orderQuery } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
+import type { SignedRequest } from './admit-request.js';
+import type { Page } from './take-page.js';
+
+/** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
+export type ListRequest = SignedRequest & { readonly page: Page };
+
+/** A request for one order. */
+export type OrderRequest = SignedRequest & { readonly orderHash: Hex };
+
+/** Reads the parameters of a GET of a list. */
+export function parseListRequest(
+  query: URLSearchParams,
+  { hashGetRequest }: Pick<RequestHashers, 'hashGetRequest'>,
+): ListRequest | Refusal {
+  const asked = readQuery(query, listQuery);
+  if (isRefusal(asked)) return asked;
+  const { issuedAt, signature, limit, cursor } = asked;
+  const salt = normalSalt(asked.salt);
+  const digest = () => hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
+  return { issuedAt, salt, signature, digest, page: { ordersMax: limit, after: cursor } };
+}
+
+/** Reads path and parameters of a GET of one order. */
+export function parseOrderRequest(
+  { params, query }: Pick<ApiRequest, 'params' | 'query'>,
+  { hashOrderRequest }: Pick<RequestHashers, 'hashOrderRequest'>,
+): OrderRequest | Refusal {
+  const path = orderParams.safeParse(params);
+  if (!path.success) return refuseFields(path.error.issues);
+  const asked = readQuery(query, orderQuery);
+  if (isRefusal(asked)) return asked;
+  const orderHash = path.data.orderHash.toLowerCase() as Hex;
+  const { issuedAt, signature } = asked;
+  const salt = normalSalt(asked.salt);
+  const digest = () => hashOrderRequest({ orderHash: hexToBytes(orderHash), issuedAt, salt: hexToBytes(salt) });
+  return { issuedAt, salt, signature, digest, orderHash };
+}
+
+function normalSalt(salt: Hex): Hex {
+  return `0x${salt.slice(2).toLowerCase().padStart(64, '0')}`;
+}

@@ -1,0 +1,49 @@
+import { paths } from '@makerbook/contracts-http/paths';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { hexlify } from 'ethers';
+import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
+import type { LimitOrderRecord, OrderReport } from './records.js';
+import { lowerHex, type RequestSigner } from './sign-requests.js';
+
+/** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
+export interface OrderList {
+  readonly records: LimitOrderRecord[];
+  readonly readLag: number | 'unknown';
+}
+
+interface ReadParts {
+  readonly signing: Pick<RequestSigner, 'signList' | 'signOrderRequest'>;
+  readonly calling: CallOptions;
+  readonly again: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly now: () => number;
+  readonly randomSalt: () => Uint8Array;
+}
+
+type Sign = (request: { readonly issuedAt: bigint; readonly salt: Hex }) => Promise<Hex>;
+
+/** The signed GETs. */
+export function createReads({ signing, calling, again, now, randomSalt }: ReadParts) {
+  const read = (path: string, sign: Sign): Promise<Answer> =>
+    again(async () => {
+      // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
+      const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
+      const salt = hexlify(randomSalt()) as Hex;
+      const signature = await sign({ issuedAt, salt });
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+      return callService({ method: 'GET', path, query }, calling);
+    });
+  return {
+    async listOrders(): Promise<OrderList> {
+      const { text, headers } = await read(paths.limitOrders, signing.signList);
+      const lag = headers.get('x-read-lag');
+      return { records: readList(text), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
+    },
+
+    async findOrder(hash: string): Promise<OrderReport> {
+      const orderHash = lowerHex(hash, 32);
+      const path = paths.limitOrder.replace('{orderHash}', orderHash);
+      const { text } = await read(path, (request) => signing.signOrderRequest({ orderHash, ...request }));
+      return readObject(text);
+    },
+  };
+}
