@@ -1,15 +1,20 @@
-import { type MakerbookClient, MakerbookError } from '@makerbook/client';
+import { type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbook/client';
+import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
 import type { TestMaker } from '../end-to-end/open-maker.js';
 import type { Attempt, Finding, OrderHistory } from './judge-orders.js';
 
 /** A maker of the load. */
 export interface LoadMaker {
-  readonly address: string;
+  readonly address: Address;
   readonly maker: TestMaker;
   readonly client: MakerbookClient;
   /** Those that it signed, oldest first. */
   readonly orders: OrderHistory[];
+  /** Its nonce on the chain after the newest noted block. */
+  nonce(): bigint;
+  /** It has sent a transaction that cancels all of its orders, and does not know that it was mined. */
+  mayCancelAll: boolean;
   /** One transaction at a time: a wallet numbers them. */
   isMoving: boolean;
 }
@@ -19,7 +24,7 @@ export interface LoadState {
   readonly chance: Chance;
   readonly makers: readonly LoadMaker[];
   readonly orders: OrderHistory[];
-  /** Hashes of orders that a fill or a cancel on the chain may have ended. */
+  /** Hashes of orders that may have ended by a fill or a cancel on the chain, or by their nonce. */
   readonly touched: Set<string>;
   readonly findings: Finding[];
   /** Notes an outcome; `beganAtMs` of one that was answered with 200. */
@@ -27,10 +32,13 @@ export interface LoadState {
 }
 
 const LIFE_SECONDS = 10 * 86_400;
+/** Indices into the stack's tokens: a plain one, and the wrapped native one. */
+export const TOKENS = [0, 3] as const;
+const AHEAD_ONE_IN = 12;
 
 /** The requests of a maker. Each resolves when it was answered or given up. */
 export function openRequests(state: LoadState) {
-  const { chance, makers, orders } = state;
+  const { chance, makers, orders, touched } = state;
 
   async function post(together: readonly OrderHistory[], { client }: LoadMaker): Promise<void> {
     let duplicate: number | undefined;
@@ -52,16 +60,28 @@ export function openRequests(state: LoadState) {
     async post(first: LoadMaker): Promise<void> {
       const second = chance.oneIn(6) ? chance.pickAny(makers) : undefined;
       const owners = [...Array.from({ length: chance.between(1, 3) }, () => first), ...(second ? [second] : [])];
-      const expiresAt = Math.floor(Date.now() / 1000) + LIFE_SECONDS;
-      const amounts = owners.map(() => BigInt(chance.between(1, 200)));
+      const drawn = owners.map((owner) => ({ owner, terms: drawTerms(chance), wasAhead: chance.oneIn(AHEAD_ONE_IN) }));
       const signed = await Promise.all(
-        owners.map(({ maker }, index) => maker.sign({ amount: amounts[index] ?? 1n, expiresAt })),
+        drawn.map(({ owner, terms, wasAhead }) =>
+          owner.maker.sign({ ...terms, nonce: owner.nonce() + (wasAhead ? 1n : 0n) }),
+        ),
       );
       const request = orders.length;
-      const together = signed.map((each) => ({ signed: each, request, posts: [], cancels: [] }));
+      const together = signed.map((each, index): OrderHistory => {
+        const wasAhead = drawn[index]?.wasAhead === true;
+        if (wasAhead) touched.add(each.orderHash);
+        return { signed: each, request, wasAhead, posts: [], cancels: [] };
+      });
       orders.push(...together);
       for (const [index, order] of together.entries()) owners[index]?.orders.push(order);
       await post(together, first);
+    },
+    /** Of which something has happened on the chain. */
+    async postLate(owner: LoadMaker, signed: SignedOrder): Promise<void> {
+      const order = { signed, request: orders.length, wasAhead: false, posts: [], cancels: [] };
+      orders.push(order);
+      owner.orders.push(order);
+      await post([order], owner);
     },
     /** What may be stored already, or surely is. */
     async postAgain(owner: LoadMaker): Promise<void> {
@@ -98,10 +118,24 @@ export function openRequests(state: LoadState) {
   };
 }
 
+/** The terms of another order. */
+export function drawTerms(chance: Chance) {
+  return {
+    amount: BigInt(chance.between(1, 200)),
+    expiresAt: Math.floor(Date.now() / 1000) + LIFE_SECONDS,
+    token: chance.pick(TOKENS),
+  };
+}
+
 /** A list that does not say that it is behind shows what was answered before. */
-async function checkList({ orders: own, client }: LoadMaker, state: LoadState): Promise<void> {
+async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
+  const { orders: own, client } = owner;
   const isSurelyOpen = ({ signed, posts, cancels }: OrderHistory) =>
-    posts.some(({ outcome }) => outcome === 'stored') && cancels.length === 0 && !state.touched.has(signed.orderHash);
+    posts.some(({ outcome }) => outcome === 'stored') &&
+    cancels.length === 0 &&
+    !state.touched.has(signed.orderHash) &&
+    !owner.mayCancelAll &&
+    BigInt(signed.order.nonce) === owner.nonce();
   const open = own.filter(isSurelyOpen);
   const gone = own.filter(({ cancels }) => cancels.some(({ outcome }) => outcome === 'CANCELLED'));
   const attempt = await attemptOf(async () => {

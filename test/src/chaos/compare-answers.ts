@@ -1,3 +1,5 @@
+import type { SignedOrder } from '@makerbook/client';
+import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import type { Postgres } from '@makerbook/postgres';
 import type { FollowedOrders } from '../end-to-end/follow-orders.js';
 import { type Finding, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
@@ -26,12 +28,24 @@ export async function compareAnswers(
   }
   const opened = await countRows(postgres, `select order_hash from order_history where happened = 'OPENED'`);
   const removed = await countRows(postgres, `select order_hash from order_history where happened = 'REMOVED'`);
-  const open = await countRows(postgres, 'select order_hash from orders');
+  const open = new Map(
+    (await postgres.query<OpenRow>('select order_hash, status, reason from orders')).map((row) => [
+      row.order_hash,
+      row,
+    ]),
+  );
+  const signedOf = new Map(orders.map(({ signed }) => [signed.orderHash as string, signed]));
   const listed = new Map<string, number>();
+  const misquoted = new Map<string, string[]>();
   for (const { client } of makers) {
     const { records, readLag } = await client.listOrders();
     if (readLag !== 0) throw new Error(`a list is behind by ${readLag}`);
-    for (const { orderHash } of records) listed.set(orderHash, (listed.get(orderHash) ?? 0) + 1);
+    for (const record of records) {
+      const { orderHash } = record;
+      listed.set(orderHash, (listed.get(orderHash) ?? 0) + 1);
+      const said = misquote(record, open.get(orderHash), signedOf.get(orderHash));
+      if (said !== undefined) misquoted.set(orderHash, [...(misquoted.get(orderHash) ?? []), said]);
+    }
   }
   const entries = feed.book().entries;
   const foundOf = (orderHash: string): FoundOrder => ({
@@ -41,12 +55,12 @@ export async function compareAnswers(
     removed: removed.get(orderHash) ?? 0,
     isOpen: open.has(orderHash),
     listed: listed.get(orderHash) ?? 0,
+    misquoted: misquoted.get(orderHash) ?? [],
     inFeed: entries.has(orderHash),
   });
-  const known = new Set<string>(orders.map(({ signed }) => signed.orderHash));
   const inBook = [...entries].filter(([, { order }]) => addresses.has(order.maker)).map(([orderHash]) => orderHash);
   const strangers = [...submitted, ...cancelled, ...listed.keys(), ...inBook].filter(
-    (orderHash) => !known.has(orderHash),
+    (orderHash) => !signedOf.has(orderHash),
   );
   return [
     ...findings,
@@ -58,6 +72,21 @@ export async function compareAnswers(
       atMs: 0,
     })),
   ];
+}
+
+type OpenRow = { readonly order_hash: string; readonly status: string; readonly reason: string | null };
+
+/** A record of a list, where it says otherwise than the row or its maker. */
+function misquote(
+  record: LimitOrderRecord,
+  row: OpenRow | undefined,
+  signed: SignedOrder | undefined,
+): string | undefined {
+  const { order, signature, status } = record;
+  const reason = record.status === 'INACTIVE' ? record.reason : null;
+  const isAsStored = row === undefined || (status === row.status && reason === row.reason);
+  const isAsSigned = signature === signed?.signature && JSON.stringify(order) === JSON.stringify(signed.order);
+  return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }
 
 async function countRows(postgres: Postgres, sql: string): Promise<ReadonlyMap<string, number>> {

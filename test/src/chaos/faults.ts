@@ -78,7 +78,8 @@ function signalOnce(bed: ChaosBed, signal: 'SIGKILL' | 'SIGTERM', part: string, 
   };
 }
 
-function freeze(bed: ChaosBed, name: string): Fault {
+/** The process stands still. */
+export function freeze(bed: ChaosBed, name: string): Fault {
   return {
     kind: 'SIGSTOP, SIGCONT',
     part: name,
@@ -86,6 +87,20 @@ function freeze(bed: ChaosBed, name: string): Fault {
     async begin() {
       await bed.signal(name, 'SIGSTOP');
       return { detail: name, end: () => bed.signal(name, 'SIGCONT') };
+    },
+  };
+}
+
+/** Every connection to the part is broken, and new ones are refused. */
+export function refuseAll(bed: ChaosBed, part: string): Fault {
+  return {
+    kind: 'connections refused',
+    part,
+    holdMs: LONG,
+    async begin() {
+      const gates = [...bed.links].flatMap(([link, own]) => (link.endsWith(` ${part}`) ? own : []));
+      await Promise.all(gates.map((gate) => gate.shut()));
+      return { detail: part, end: async () => void (await Promise.all(gates.map((gate) => gate.open()))) };
     },
   };
 }
@@ -99,13 +114,13 @@ function partsCalled({ links }: ChaosBed): ReadonlyMap<string, readonly string[]
   return called;
 }
 
-/** One caller's connections to a part; of several brokers those to all or to one. */
+/** One caller's connections to a part; of several addresses (brokers, HTTP and WebSocket) those to all or to one. */
 function drawGates(bed: ChaosBed, links: readonly string[], chance: Chance) {
   const link = chance.pickAny(links) ?? '';
   const gates = bed.links.get(link) ?? [];
   const one = chance.pickAny(gates);
   const isOne = gates.length > 1 && chance.oneIn(2);
-  return { link: isOne ? `${link}, one broker` : link, gates: isOne && one !== undefined ? [one] : gates };
+  return { link: isOne ? `${link}, one address` : link, gates: isOne && one !== undefined ? [one] : gates };
 }
 
 function breakLinks(bed: ChaosBed, part: string, links: readonly string[]): Fault {

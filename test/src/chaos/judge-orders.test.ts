@@ -17,6 +17,7 @@ const open: FoundOrder = {
   removed: 0,
   isOpen: true,
   listed: 1,
+  misquoted: [],
   inFeed: true,
 };
 const gone = { ...open, removed: 1, isOpen: false, listed: 0, inFeed: false };
@@ -25,6 +26,7 @@ const nowhere = { ...gone, inLog: false, opened: 0, removed: 0 };
 const asked = (posts: Attempt[], cancels: Attempt[] = [], orderHash = '0x1', request = 0): OrderHistory => ({
   signed: { orderHash } as unknown as SignedOrder,
   request,
+  wasAhead: false,
   posts,
   cancels,
 });
@@ -63,6 +65,7 @@ test.each<[string, OrderHistory, FoundOrder, string[]]>([
   ['nothing, and it is cancelled', asked([stored]), { ...gone, cancelledInLog: true }, ['invented']],
   ['200, and it is removed and in the feed', asked([stored]), { ...gone, inFeed: true }, ['invented']],
   ['200, and it is opened twice', asked([stored]), { ...open, opened: 2 }, ['doubled']],
+  ['200, and it is listed otherwise', asked([stored]), { ...open, misquoted: ['ACTIVE'] }, ['invented']],
   ['200, and it is listed twice', asked([stored]), { ...open, listed: 2 }, ['doubled']],
 ])('the answer was %s', (_, order, found, wrong) => {
   expect(judgeOrder(order, found).map((finding) => finding.wrong)).toEqual(wrong);

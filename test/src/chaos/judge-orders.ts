@@ -15,6 +15,8 @@ export interface OrderHistory {
   readonly signed: SignedOrder;
   /** Orders of one request: all of them are stored, or none. */
   readonly request: number;
+  /** Signed with a nonce that the chain did not hold yet. */
+  readonly wasAhead: boolean;
   readonly posts: Attempt[];
   readonly cancels: Attempt[];
 }
@@ -28,6 +30,8 @@ export interface FoundOrder {
   readonly removed: number;
   readonly isOpen: boolean;
   readonly listed: number;
+  /** What lists say otherwise than the rows and its maker: its status, its terms or its signature. */
+  readonly misquoted: readonly string[];
   readonly inFeed: boolean;
 }
 
@@ -45,7 +49,7 @@ export interface Finding {
  * happened or not.
  */
 export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: FoundOrder): Finding[] {
-  const { inLog, cancelledInLog, opened, removed, isOpen, listed, inFeed } = found;
+  const { inLog, cancelledInLog, opened, removed, isOpen, listed, misquoted, inFeed } = found;
   const stored = posts.find(({ outcome }) => outcome === 'stored');
   // It says that the order is stored, or was cancelled.
   const duplicate = cancels.length === 0 ? posts.find(({ outcome }) => outcome === 'duplicate') : undefined;
@@ -68,6 +72,7 @@ export function judgeOrder({ signed, posts, cancels }: OrderHistory, found: Foun
     [denied && isOpen, 'lost', 'DELETE said NOT_FOUND, and it is open', denied],
     [inLog && !mayBeStored, 'invented', 'it is in the log, and every POST was refused', posts[0]],
     [cancelledInLog && !mayBeCancelled, 'invented', 'its cancellation is in the log, and no DELETE', cancels[0]],
+    [misquoted.length > 0, 'invented', `it is listed as ${misquoted}`, taken],
     [!isOpen && isShown, 'invented', 'it is listed or in the feed, and not open', taken],
     [
       opened > 1 || removed > 1 || listed > 1,

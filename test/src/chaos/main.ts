@@ -7,7 +7,7 @@ import { recoveryMs, showTable } from './show-table.js';
 
 const USAGE = `npm run chaos -- [--minutes M] [--seed N] [--brokers 1|3] [--makers N] [--only WORD]
   harms one part of a whole stack after another, under load, and compares all that makers were answered with the log, the read
-  model, the feed and a replay. --brokers 3: a Kafka of three brokers, of which one after another is killed. --only: faults
+  model, the feed and a replay, and each order with the chain. --brokers 3: a Kafka of three brokers, of which one after another is killed. --only: faults
   whose kind or part contains the word. The figures and logs of a run are kept in .chaos/`;
 /** With three brokers nothing is away for longer when one is killed. */
 const AWAY_MS_MAX = 10_000;
@@ -47,8 +47,9 @@ process.exit(exitCode);
 
 /** Prints and keeps the figures. @returns whether nothing was wrong */
 function judge(result: ChaosResult): boolean {
-  const { findings, differences, skipped, rounds, failure } = result;
+  const { findings, differences, skipped, rounds, failure, held } = result;
   console.log(`\n${showTable(result)}\n`);
+  console.log(`ACTIVE was right ${held} times`);
   for (const each of skipped) console.log(`left out: ${each}`);
   for (const { wrong, text } of findings) console.log(`${wrong}: ${text}`);
   for (const difference of differences) console.log(difference);

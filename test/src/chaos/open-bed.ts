@@ -1,10 +1,12 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readStackEnvironment, type Supervised, startParts } from '@makerbook/local-stack';
-import { openTcpGate, type TcpGate } from '@makerbook/parts';
+import { startExactNode } from '@makerbook/chain-watcher/testing';
+import { readStackEnvironment, type Supervised, type Supervision, startParts, supervise } from '@makerbook/local-stack';
+import { findFreePort, openTcpGate, startAnvil, type TcpGate } from '@makerbook/parts';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
+import { type KeptBlocks, keepBlocks, type Question } from './keep-blocks.js';
 
 /** A whole Makerbook in which each process, and each connection between two of them, can be harmed alone. */
 export interface ChaosBed {
@@ -19,6 +21,8 @@ export interface ChaosBed {
   pid(name: string): number;
   /** Gates between two processes by `from part`, as `ingress Kafka`: one for each broker; `clients`: between makers and the gateway. */
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
+  /** The blocks, and what the contracts said after each. */
+  readonly chain: KeptBlocks;
   /** Asks the chain itself, through no gate. @throws Error where it does not answer, or answers with an error */
   askChain(method: string, params?: readonly unknown[]): Promise<unknown>;
   /** Waits until everything that was harmed runs again and is ready. @returns what it waited for last; empty: nothing */
@@ -54,38 +58,50 @@ const settings = {
   CANCEL_REQUESTS_MAX: '1000000',
 };
 
+/** One of two watchers reads at the head sooner, and with many small requests. */
+const smallSteps = { CATCH_UP_BLOCKS_MAX: '3', MULTICALL_CALLS_MAX: '3' };
+
 /** @param brokers 1, or 3 of which any one may be lost */
 export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
   const folder = mkdtempSync(join(tmpdir(), 'makerbook-chaos-'));
   // Root runs Postgres as another user, who needs to enter this folder.
   chmodSync(folder, 0o711);
   const supervised: Supervised[] = [];
-  const gates: TcpGate[] = [];
+  const closing: (() => Promise<void>)[] = [];
   const restarts: string[] = [];
   const report = (line: string) => void restarts.push(`${Math.round(performance.now())} ms: ${line}`);
   let stack: OpenStack | undefined;
   const stop = async () => {
     await stack?.stop();
+    for (const close of closing.splice(0).reverse()) await close();
     await Promise.all(supervised.map((part) => part.stop()));
-    await Promise.all(gates.map((gate) => gate.close()));
     rmSync(folder, { recursive: true, force: true });
   };
   try {
     const supervision = { report, onStart: () => undefined };
     const folders = { data: folder, logs: join(folder, 'logs') };
-    const environment = readStackEnvironment({ KAFKA_NODES: String(brokers) });
+    const rpcUrl = await startChain(folders, supervision, (part) => supervised.push(part));
+    // What reads a block while the next one is made would be told of the next one.
+    const node = await startExactNode(rpcUrl);
+    closing.push(node.close);
+    const askExactly = (questions: readonly Question[]) => askAll(node.url, questions);
+    // So that the gate does not wait for a block after each transaction.
+    await askExactly([{ method: 'evm_setAutomine', params: [false] }]);
+    const chain = keepBlocks(askExactly);
+    closing.push(chain.end);
+    const environment = readStackEnvironment({ KAFKA_NODES: String(brokers), RPC_URL: rpcUrl });
     const addresses = await startParts(environment, folders, supervision, (part) => supervised.push(part));
     restarts.length = 0;
     const urls = {
       Kafka: addresses.kafkaBrokers.split(',').map((address) => `kafka://${address}`),
       Redis: [addresses.redisUrl],
       Postgres: [addresses.databaseUrl],
-      anvil: [addresses.rpcUrl],
+      anvil: [node.url, rpcUrl],
     };
     const links = new Map<string, TcpGate[]>();
     const open = async (link: string, url: string) => {
       const gate = await openTcpGate(url);
-      gates.push(gate);
+      closing.push(gate.close);
       links.set(link, [...(links.get(link) ?? []), gate]);
       return `${new URL(url).port}:${new URL(gate.url).port}`;
     };
@@ -99,6 +115,7 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
         NODE_OPTIONS: PRELOADS.map((file) => `--import=${new URL(file, import.meta.url)}`).join(' '),
         REROUTE: routes.join(','),
         CLOCK_FILE: clockFile(service),
+        ...(service === 'chain-watcher-2' ? smallSteps : {}),
       };
     }
     stack = await openStack({
@@ -109,14 +126,14 @@ export async function openBed(brokers: 1 | 3): Promise<ChaosBed> {
         KAFKA_BROKERS: addresses.kafkaBrokers,
         DATABASE_URL: addresses.databaseUrl,
         REDIS_URL: addresses.redisUrl,
-        RPC_URL: addresses.rpcUrl,
-        RPC_WS_URL: addresses.rpcUrl.replace(/^http/, 'ws'),
+        RPC_URL: node.url,
+        RPC_WS_URL: rpcUrl.replace(/^http/, 'ws'),
         TOPIC_REPLICATION_FACTOR: String(brokers),
       },
       report,
     });
     await open('clients', stack.addresses.baseUrl);
-    return describeBed({ folder, stack, supervised, links, restarts, clockFile, stop });
+    return describeBed({ folder, stack, supervised, chain, rpcUrl, links, restarts, clockFile, stop });
   } catch (error) {
     await stop();
     throw error;
@@ -127,12 +144,14 @@ function describeBed(parts: {
   readonly folder: string;
   readonly stack: OpenStack;
   readonly supervised: readonly Supervised[];
+  readonly chain: KeptBlocks;
+  readonly rpcUrl: string;
   readonly links: ReadonlyMap<string, readonly TcpGate[]>;
   readonly restarts: readonly string[];
   readonly clockFile: (service: string) => string;
   readonly stop: () => Promise<void>;
 }): ChaosBed {
-  const { folder, stack, supervised, links, clockFile } = parts;
+  const { folder, stack, supervised, rpcUrl, links, clockFile } = parts;
   const partOf = (name: string) => supervised.find((part) => part.name === name)?.current();
   const pid = (name: string) => {
     const found = partOf(name)?.pid ?? stack.processes().find((entry) => entry.name === name)?.pid;
@@ -152,7 +171,7 @@ function describeBed(parts: {
       else if (signal === 'SIGSTOP') await part.freeze();
       else part.kill(signal);
     },
-    askChain: (method, params = []) => askChain(stack.addresses.rpcUrl, method, params),
+    askChain: async (method, params = []) => (await askAll(rpcUrl, [{ method, params }]))[0],
     async ready() {
       await eventually(
         async () => supervised.filter((part) => !isAlive(part.current().pid)).map(({ name }) => name),
@@ -167,16 +186,39 @@ function describeBed(parts: {
   };
 }
 
-async function askChain(rpcUrl: string, method: string, params: readonly unknown[]): Promise<unknown> {
+/** A chain that makes no block by itself. */
+async function startChain(
+  { data, logs }: { readonly data: string; readonly logs: string },
+  supervision: Supervision,
+  keep: (part: Supervised) => void,
+): Promise<string> {
+  const port = await findFreePort();
+  const options = { dataDir: join(data, 'anvil'), port, logFile: join(logs, 'anvil.log'), extraArgs: ['--no-mining'] };
+  const part = await supervise('anvil', () => startAnvil(options), supervision);
+  keep(part);
+  return part.current().rpcUrl;
+}
+
+async function askAll(rpcUrl: string, questions: readonly Question[]): Promise<unknown[]> {
   const response = await fetch(rpcUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    body: JSON.stringify(questions.map((question, id) => ({ jsonrpc: '2.0', id, ...question }))),
     signal: AbortSignal.timeout(CHAIN_ANSWER_MS_MAX),
   });
-  const { result, error } = (await response.json()) as { result?: unknown; error?: { message: string } };
-  if (error !== undefined) throw new Error(`${method}: ${error.message}`);
-  return result;
+  const answers = (await response.json()) as Answer[];
+  const byId = new Map(answers.map((answer) => [answer.id, answer]));
+  return questions.map(({ method }, id) => {
+    const { result, error } = byId.get(id) ?? {};
+    if (result === undefined) throw new Error(`${method}: ${error?.message ?? 'no answer'}`);
+    return result;
+  });
+}
+
+interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
 }
 
 /** A part that was killed is alive again as soon as it answers. */

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createClient } from '@makerbook/client';
+import { nonceOf } from '@makerbook/chain';
+import { createClient, type SignedOrder } from '@makerbook/client';
+import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
 import { openChain, openMaker, type TestChain } from '../end-to-end/open-maker.js';
 import { beginAtPace } from '../kit/generate-load.js';
-import { type LoadMaker, type LoadState, openRequests } from './ask-service.js';
+import { valueAt } from '../simulation/chain/keep-chain.js';
+import { drawTerms, type LoadMaker, type LoadState, openRequests, TOKENS } from './ask-service.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
 import type { ChaosBed } from './open-bed.js';
 
@@ -26,12 +29,29 @@ const ACTIONS_PER_SECOND = 16;
 const TIMEOUT_MS = 10_000;
 const CHAIN_TIMEOUT_MS = 30_000;
 const FUNDS = 1_000_000n;
-const weights = { post: 9, postAgain: 2, cancel: 5, list: 5, move: 3 };
-const moves = { spend: 4, mint: 4, approve: 3, approveNothing: 1, fill: 4, cancelOnChain: 2 };
+const weights = { post: 18, postAgain: 4, cancel: 10, list: 10, move: 6, spoil: 1 };
+const moves = {
+  spend: 8,
+  mint: 6,
+  approve: 6,
+  approveNothing: 2,
+  fill: 8,
+  cancelOnChain: 4,
+  deposit: 3,
+  withdraw: 4,
+  cancelAll: 1,
+};
+const WRAPPED = TOKENS[1];
 
 export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chance): Promise<Load> {
   const chain = openChain(bed.stack, false);
   const makers = await Promise.all(Array.from({ length: makerCount }, () => openLoadMaker(bed, chain)));
+  const { limitOrderProtocol, tokens } = bed.stack.addresses;
+  await bed.chain.note({
+    protocol: limitOrderProtocol as Address,
+    makers: makers.map(({ address }) => address),
+    tokens: TOKENS.map((index) => tokens[index]?.address as Address),
+  });
   const tally: Record<string, number> = {};
   const answered: Record<string, { beganAtMs: number; endedAtMs: number }> = {};
   const state: LoadState = {
@@ -45,7 +65,12 @@ export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chanc
       if (beganAtMs > (answered[kind]?.beganAtMs ?? 0)) answered[kind] = { beganAtMs, endedAtMs: performance.now() };
     },
   };
-  const actions = { ...openRequests(state), move: (maker: LoadMaker) => moveOnChain(maker, state) };
+  const requests = openRequests(state);
+  const actions = {
+    ...requests,
+    move: (maker: LoadMaker) => moveOnChain(maker, state),
+    spoil: (maker: LoadMaker) => spoil(maker, state, requests.postLate),
+  };
   const pace = beginAtPace(ACTIONS_PER_SECOND, () =>
     actions[chance.pickWeighted(weights)](chance.pickAny(makers) as LoadMaker),
   );
@@ -61,35 +86,81 @@ export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chanc
   };
 }
 
-async function openLoadMaker({ stack, baseUrl }: ChaosBed, chain: TestChain): Promise<LoadMaker> {
+async function openLoadMaker(bed: ChaosBed, chain: TestChain): Promise<LoadMaker> {
+  const { stack, baseUrl } = bed;
   const maker = await openMaker(stack, chain);
-  await maker.mint(FUNDS);
-  await maker.approve(FUNDS);
+  for (const token of TOKENS) {
+    await maker.mint(FUNDS, token);
+    await maker.approve(FUNDS, token);
+  }
   const client = createClient({ ...stack.addresses, baseUrl, signer: maker.wallet, timeoutMs: TIMEOUT_MS });
-  return { address: await client.maker(), maker, client, orders: [], isMoving: false };
+  const address = await client.maker();
+  const nonce = () => valueAt(bed.chain.head, nonceOf(stack.addresses.limitOrderProtocol as Address, address));
+  return { address, maker, client, orders: [], nonce, mayCancelAll: false, isMoving: false };
 }
 
 /** Moves funds, fills or cancels on the chain. Some transactions fail, and some are never mined. */
-async function moveOnChain(owner: LoadMaker, { chance, touched, count }: LoadState): Promise<void> {
-  if (owner.isMoving) return;
-  owner.isMoving = true;
+async function moveOnChain(owner: LoadMaker, state: LoadState): Promise<void> {
+  const { chance, touched } = state;
   const { maker } = owner;
+  if (owner.isMoving) return;
   const what = chance.pickWeighted(moves);
+  const token = chance.pick(TOKENS);
   const amount = BigInt(chance.between(1, 100));
   const order = chance.pickAny(owner.orders.filter(({ posts }) => posts.length > 0))?.signed;
   if (order !== undefined && (what === 'fill' || what === 'cancelOnChain')) touched.add(order.orderHash);
-  const mined = {
-    spend: () => maker.spend(amount),
-    mint: () => maker.mint(amount),
-    approve: () => maker.approve(chance.oneIn(3) ? amount : FUNDS),
-    approveNothing: () => maker.approve(0n),
+  if (what === 'cancelAll') return cancelAll(owner, state);
+  const move = {
+    spend: () => maker.spend(chance.oneIn(4) ? FUNDS / 2n : amount, token),
+    mint: () => maker.mint(amount, token),
+    deposit: () => maker.deposit(amount, WRAPPED),
+    withdraw: () => maker.withdraw(amount, WRAPPED),
+    approve: () => maker.approve(chance.oneIn(3) ? amount : FUNDS, token),
+    approveNothing: () => maker.approve(0n, token),
     fill: async () => order && maker.fill(order, chance.oneIn(2) ? BigInt(order.order.making.amount) : 1n),
     cancelOnChain: async () => order && maker.cancelOnChain(order),
-  }[what]();
-  const outcome = mined.then(
+  }[what];
+  await send(owner, state, move);
+}
+
+/** Its orders are all gone with the next nonce; whether it was mined it may never know. */
+async function cancelAll(owner: LoadMaker, state: LoadState): Promise<void> {
+  const before = owner.nonce();
+  owner.mayCancelAll = true;
+  const outcome = await send(owner, state, owner.maker.cancelAllOnChain);
+  const deadline = performance.now() + CHAIN_TIMEOUT_MS;
+  while (outcome === 'mined' && owner.nonce() === before && performance.now() < deadline) await pause(100);
+  if (owner.nonce() > before) owner.mayCancelAll = false;
+}
+
+/** An order that is filled or cancelled on the chain before it is posted. */
+async function spoil(
+  owner: LoadMaker,
+  state: LoadState,
+  post: (owner: LoadMaker, signed: SignedOrder) => Promise<void>,
+): Promise<void> {
+  const { chance, touched } = state;
+  const { maker } = owner;
+  if (owner.isMoving) return;
+  owner.isMoving = true;
+  const terms = drawTerms(chance);
+  const part = chance.pick([1n, terms.amount]);
+  const isCancelled = chance.oneIn(3);
+  const signed = await maker.sign({ ...terms, nonce: owner.nonce() });
+  touched.add(signed.orderHash);
+  await send(owner, state, () => (isCancelled ? maker.cancelOnChain(signed) : maker.fill(signed, part)));
+  await post(owner, signed);
+}
+
+/** @returns what came of it */
+async function send(owner: LoadMaker, { count }: LoadState, transact: () => Promise<unknown>): Promise<string> {
+  owner.isMoving = true;
+  const mined = transact().then(
     () => 'mined',
     () => 'failed',
   );
-  count('chain', await Promise.race([outcome, pause(CHAIN_TIMEOUT_MS, 'unknown', { ref: false })]));
+  const outcome = await Promise.race([mined, pause(CHAIN_TIMEOUT_MS, 'unknown', { ref: false })]);
+  count('chain', outcome);
   owner.isMoving = false;
+  return outcome;
 }

@@ -1,15 +1,16 @@
-import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import type { BookEntry } from '@makerbook/contracts-events';
+import type { Address } from '@makerbook/contracts-primitives';
 import { type Chance, createChance } from '@makerbook/parts';
 import { connectPostgres } from '@makerbook/postgres';
-import { compareReplay } from '../end-to-end/compare-replay.js';
+import { compareFeed } from '../end-to-end/compare-feed.js';
 import { type FollowedOrders, followOrders } from '../end-to-end/follow-orders.js';
 import { eventually } from '../kit/eventually.js';
+import { verifyRows } from '../kit/verify-rows.js';
 import { compareAnswers } from './compare-answers.js';
 import { type Fault, listFaults } from './faults.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
+import { judgeStates } from './judge-states.js';
 import type { ChaosBed } from './open-bed.js';
 import { type Load, putLoadOn } from './put-load-on.js';
 
@@ -47,6 +48,8 @@ export interface ChaosResult {
   readonly findings: readonly Finding[];
   /** What rows and feed, compared with a replay, have otherwise. */
   readonly differences: readonly string[];
+  /** How often an order became ACTIVE, or was so when a block was processed, and the chain allowed it. */
+  readonly held: number;
   readonly skipped: readonly string[];
   readonly tally: Readonly<Record<string, number>>;
   readonly orders: number;
@@ -63,12 +66,10 @@ const POLL_MS = 20;
 /** Between two rounds. */
 const PAUSE_MS = [200, 2_500] as const;
 const TWO_AT_ONCE_ONE_IN = 5;
-const run = promisify(execFile);
-const verifyCommand = fileURLToPath(import.meta.resolve('../../../services/projector/dist/rebuild/main.js'));
 
 /**
- * Harms one part after another under load, each drawn by the seed, and compares every answer that a maker got with log, read
- * model, feed and a replay in the end.
+ * Harms one part after another under load, each drawn by the seed. In the end it compares every answer that a maker got with log,
+ * read model, feed and a replay, and the state of each order after each block with the chain.
  * A service that is not whole again within three minutes after a fault, or a broken feed, ends the run.
  */
 export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<ChaosResult> {
@@ -94,13 +95,13 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
       await load.stop();
       return compare(bed, load, feed);
     };
-    const { failure, findings, differences } = await playAll().then(
-      (compared) => ({ failure: undefined, ...compared }),
-      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [] }),
+    const compared = await playAll().then(
+      (found) => ({ failure: undefined, ...found }),
+      (error: Error) => ({ failure: error.message, findings: load.findings, differences: [], held: 0 }),
     );
     const { orders, tally } = load;
     report(`${orders.length} orders: ${JSON.stringify(tally)}`);
-    return { rounds, failure, findings, differences, skipped, tally, orders: orders.length, restarts: bed.restarts };
+    return { rounds, ...compared, skipped, tally, orders: orders.length, restarts: bed.restarts };
   } finally {
     await load.stop().catch(() => undefined);
     await feed.close();
@@ -202,7 +203,7 @@ function describeRound(number: number, { faults, heldMs, recoveredMs, readyMs, u
   return `${number}. ${what}, for ${(heldMs / 1000).toFixed(1)} s; ${times.join(', ')}${last}`;
 }
 
-async function compare({ stack, signal, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
+async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: FollowedOrders) {
   const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
   const postgres = connectPostgres({
     url: stack.addresses.databaseUrl,
@@ -211,29 +212,25 @@ async function compare({ stack, signal, ready }: ChaosBed, load: Load, feed: Fol
   });
   try {
     await ready();
+    await eventually(async () => [...feed.book().entries.values()].filter(isNew).length, 0);
     // No block, so that nothing is appended meanwhile.
-    await signal('anvil', 'SIGSTOP');
-    let replayed: string[] = [];
-    await eventually(async () => {
-      replayed = await compareReplay(feed, postgres, partitions);
-      return replayed.length;
-    }, 0).catch(() => undefined);
+    await chain.stop(load.orders.map(({ signed }) => signed.orderHash));
+    await eventually(async () => Math.min(feed.block(), feed.bookBlock()), chain.head.header.number);
+    let rows: string[] = [];
+    const agree = async () => {
+      rows = await verifyRows(stack);
+      return rows.length;
+    };
+    await eventually(agree, 0).catch(() => undefined);
     const findings = await compareAnswers(load, { feed, postgres, partitions });
-    await signal('anvil', 'SIGCONT');
-    return { findings, differences: [...replayed, ...(await verify(stack))] };
+    const protocol = stack.addresses.limitOrderProtocol as Address;
+    const { wrong, held } = judgeStates(load.orders, feed, { chain, protocol, partitions });
+    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong], held };
   } finally {
     await postgres.close();
   }
 }
 
-/** What `npm run verify` finds different. */
-async function verify({ operatorEnvironment, addresses }: ChaosBed['stack']): Promise<string[]> {
-  const env = { ...process.env, ...operatorEnvironment, DATABASE_URL: addresses.databaseUrl };
-  try {
-    await run(process.execPath, [verifyCommand, 'verify'], { env });
-    return [];
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    return [`verify: ${stdout}${stderr}`.trim()];
-  }
+function isNew({ status }: BookEntry): boolean {
+  return status === 'VALIDATING';
 }

@@ -5,7 +5,8 @@ import { connectPostgres, type Postgres } from '@makerbook/postgres';
 import { eventually } from '../kit/eventually.js';
 import { type OpenStack, openStack } from '../kit/open-stack.js';
 import { deleteRows, saveRows } from '../kit/save-rows.js';
-import { compareReplay } from './compare-replay.js';
+import { verifyRows } from '../kit/verify-rows.js';
+import { compareFeed } from './compare-feed.js';
 import { type FollowedOrders, followOrders } from './follow-orders.js';
 import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
 
@@ -77,7 +78,8 @@ async function expectAgreement(): Promise<void> {
   // No block, so that nothing is appended meanwhile.
   await stack.freeze('anvil');
   try {
-    await eventually(() => compareReplay(feed, postgres, Number(stack.operatorEnvironment['PARTITIONS'])), []);
+    const partitions = Number(stack.operatorEnvironment['PARTITIONS']);
+    await eventually(async () => [...compareFeed(feed, partitions), ...(await verifyRows(stack))], []);
   } finally {
     stack.signal('SIGCONT', 'anvil');
   }

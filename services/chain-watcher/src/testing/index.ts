@@ -6,4 +6,5 @@ export { staysWatched } from '../watch/follow-book.js';
 export { Touched } from '../watch/match-logs.js';
 export { WatchedSet } from '../watch/watched-set.js';
 export { Work } from '../work.js';
+export { startExactNode } from './exact-node.js';
 export { isUnfoldable, type KnownOrder, PartitionFold } from './fold-log.js';

@@ -26,7 +26,7 @@ test('what was answered, published and stored is what the log says and the chain
   expect(sums.held).toBeGreaterThan(1_000);
 });
 
-/** Written by `npm run simulate:service -- --keep FOLDER` and `npm run simulate:service-defects -- --keep`. */
+/** Written by `npm run simulate -- --keep FOLDER`, of planted defects with `--defects`. */
 const kept = readKeptRuns();
 
 test.each(kept)('the kept run $file, without a defect, is right', async ({ plan }) => {

@@ -1,5 +1,5 @@
 import { isUnfoldable } from '@makerbook/chain-watcher/testing';
-import { decodeMakerEvent } from '@makerbook/contracts-events';
+import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import { MakerDraft } from '@makerbook/domain';
 import { isRefusal } from '@makerbook/http';
@@ -8,7 +8,16 @@ import { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Chance, createChance, Draws, Life, replaceMethod, VirtualTime } from '@makerbook/parts';
 import type { Tables } from '@makerbook/projector/testing';
 import { RedisInMemory } from '@makerbook/redis/testing';
-import { GRACE_SECONDS, type MakersAtWork, nameOf, openMakers, recordOf, unfoldableOf } from './chain/act-on-chain.js';
+import {
+  GRACE_SECONDS,
+  type MakersAtWork,
+  nameOf,
+  openMakers,
+  PROTOCOL,
+  recordOf,
+  SILENT,
+  unfoldableOf,
+} from './chain/act-on-chain.js';
 import { Chain } from './chain/keep-chain.js';
 import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
@@ -184,7 +193,16 @@ class Run {
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
-    const verdict = judgeLog({ chain, orders, partitions, steadyTo, isSwept });
+    const verdict = judgeLog({
+      chain,
+      protocol: PROTOCOL,
+      graceSeconds: GRACE_SECONDS,
+      isSilent: (token) => token === SILENT,
+      orders,
+      partitions: partitions.map(factsOf),
+      steadyTo,
+      isSwept,
+    });
     wrong.push(...verdict.wrong);
     const isAnswered =
       (kind: Visit['kind']) =>
@@ -395,6 +413,14 @@ class Run {
 function isSteady({ actions, watcher: { CATCH_UP_BLOCKS_MAX, STATE_BLOCKS_MAX } }: Plan): boolean {
   const ofWatchers = actions.filter((action) => 'kind' in action && action.kind === 'watcher');
   return ofWatchers.length === 1 && CATCH_UP_BLOCKS_MAX >= 100 && STATE_BLOCKS_MAX >= 50;
+}
+
+/** What can be read of a partition. */
+function factsOf(records: readonly StoredRecord[]): (readonly [bigint, MakerEvent])[] {
+  return records.flatMap((record) => {
+    const fact = decodeMakerEvent(record);
+    return 'unreadable' in fact ? [] : [[record.offset, fact] as const];
+  });
 }
 
 function lineOf(record: StoredRecord): string {

@@ -1,16 +1,14 @@
 import { isUnfoldable, PartitionFold } from '@makerbook/chain-watcher/testing';
-import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import type { RemovalReason, Transition } from '@makerbook/domain';
-import type { StoredRecord } from '@makerbook/kafka';
-import { GRACE_SECONDS, SILENT, type SignedOrder } from '../chain/act-on-chain.js';
-import type { Chain } from '../chain/keep-chain.js';
-import { mayEndBy, stateAt, stateOf, whyNotActive } from './judge-order.js';
+import type { SignedOrder } from '../chain/act-on-chain.js';
+import { mayEndBy, stateAt, stateOf, type Truth, whyNotActive } from './judge-order.js';
 
-export interface JudgeOptions {
-  readonly chain: Chain;
+export interface JudgeOptions extends Truth {
   readonly orders: readonly SignedOrder[];
-  readonly partitions: readonly (readonly StoredRecord[])[];
+  /** The facts of each partition, by their offsets. */
+  readonly partitions: readonly Iterable<readonly [offset: bigint, fact: MakerEvent]>[];
   /** Up to this block one watcher followed them one by one: then every state is right after each of them. */
   readonly steadyTo: number;
   /** What changes silently is known at the end. */
@@ -29,9 +27,9 @@ export interface Verdict {
  */
 export function judgeLog(options: JudgeOptions): Verdict {
   const tally = { held: 0 };
-  const wrong = options.partitions.flatMap((records) => {
+  const wrong = options.partitions.flatMap((facts) => {
     const partition = new JudgedPartition(options, tally);
-    for (const record of records) partition.take(record);
+    for (const [offset, fact] of facts) partition.take(offset, fact);
     return partition.end();
   });
   return { wrong, ...tally };
@@ -56,43 +54,41 @@ class JudgedPartition {
   constructor(options: JudgeOptions, tally: JudgedPartition['tally']) {
     this.options = options;
     this.tally = tally;
-    this.fold = new PartitionFold({ routingGraceSeconds: GRACE_SECONDS });
+    this.fold = new PartitionFold({ routingGraceSeconds: options.graceSeconds });
     this.signed = new Map(options.orders.map((order) => [order.hash, order]));
   }
 
-  take(record: StoredRecord): void {
-    const fact = decodeMakerEvent(record);
-    if ('unreadable' in fact) return;
+  take(offset: bigint, fact: MakerEvent): void {
     if (fact.type === 'OrderSubmitted' && !isUnfoldable(fact)) this.posted.add(fact.orderHash);
     if (fact.type === 'OrderCancelled') this.deleted.add(fact.orderHash);
     if (fact.type === 'MakerSuspended' || fact.type === 'MakerRemoved') this.barred.add(fact.maker);
     if (fact.type === 'MakerAdmitted') this.barred.delete(fact.maker);
     const { block: before } = this.fold.clock;
     if (fact.type === 'MakerObserved' && fact.block.number < before) {
-      this.wrong.push(`the reading at ${record.offset} of block ${fact.block.number} comes after block ${before}`);
+      this.wrong.push(`the reading at ${offset} of block ${fact.block.number} comes after block ${before}`);
     }
     if (fact.type === 'MakerObserved') {
       this.readAt.set(fact.maker, Math.max(fact.block.number, this.readAt.get(fact.maker) ?? 0));
     }
-    for (const transition of this.fold.apply(fact, record.offset)) this.note(transition, fact);
-    if ('maker' in fact) this.judgeBook(fact.maker, record.offset);
-    if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, record.offset);
+    for (const transition of this.fold.apply(fact, offset)) this.note(transition, fact);
+    if ('maker' in fact) this.judgeBook(fact.maker, offset);
+    if (this.fold.clock.block > before) this.endBlock(this.fold.clock.block, offset);
   }
 
   end(): readonly string[] {
-    const { chain } = this.options;
+    const { chain, protocol, graceSeconds, isSilent } = this.options;
     for (const hash of this.posted) {
       const signed = this.signedBy(hash);
       const known = this.fold.find(hash);
       const reason = this.removed.get(hash);
       const says = known === undefined ? (reason ?? 'nothing') : stateOf(known.order);
-      const expected = this.deleted.has(hash) ? 'deleted' : stateAt(signed, chain.head);
-      const isRightlyGone = reason === 'CANCELLED' ? this.deleted.has(hash) : mayEndBy(signed, reason, chain);
-      const isUnknown = signed.token === SILENT && !this.options.isSwept && !['deleted', 'gone'].includes(expected);
+      const expected = this.deleted.has(hash) ? 'deleted' : stateAt(signed, protocol, chain.head);
+      const isRightlyGone = reason === 'CANCELLED' ? this.deleted.has(hash) : mayEndBy(signed, reason, this.options);
+      const isUnknown = isSilent(signed.token) && !this.options.isSwept && !['deleted', 'gone'].includes(expected);
       if (known === undefined ? !isRightlyGone : says !== expected && !isUnknown) {
         this.report(hash, `ends as ${says}, but is ${expected}`);
       }
-      const isDue = known !== undefined && signed.expiresAt - GRACE_SECONDS > this.fold.clock.seconds;
+      const isDue = known !== undefined && signed.expiresAt - graceSeconds > this.fold.clock.seconds;
       if (isDue && !known.order.inBook) this.report(hash, 'is not in the book in the end');
     }
     const last = this.fold.clock.block;
@@ -132,13 +128,14 @@ class JudgedPartition {
       if (why === undefined) continue;
       this.report(hash, `was ACTIVE (${since}) with block ${number} processed (${offset}), but ${why}`);
     }
-    if (number > this.options.steadyTo) return;
+    const { steadyTo, isSilent, protocol, chain } = this.options;
+    if (number > steadyTo) return;
     for (const order of this.fold.openOrders()) {
       const signed = this.signedBy(order.orderHash);
-      if (order.state.status === 'VALIDATING' || signed.token === SILENT) continue;
+      if (order.state.status === 'VALIDATING' || isSilent(signed.token)) continue;
       if (this.fold.isQuarantined(signed.maker)) continue;
       const block = Math.max(number, this.readAt.get(signed.maker) ?? 0);
-      const expected = stateAt(signed, this.options.chain.at(block));
+      const expected = stateAt(signed, protocol, chain.at(block), chain.at(number).header.timestamp);
       if (stateOf(order) === expected) continue;
       this.report(order.orderHash, `is ${stateOf(order)} after block ${number} (${offset}), but ${expected}`);
     }
@@ -147,9 +144,8 @@ class JudgedPartition {
   private whyNot(hash: Hex, block: number, readBlock?: number): string | undefined {
     const known = this.fold.find(hash);
     if (known === undefined) return 'it is gone';
-    const { chain } = this.options;
-    const given = { chain, block, ...(readBlock === undefined ? {} : { readBlock }) };
-    const why = whyNotActive(this.signedBy(hash), known, given);
+    const given = { block, ...(readBlock === undefined ? {} : { readBlock }) };
+    const why = whyNotActive(this.signedBy(hash), known, this.options, given);
     if (why === undefined) this.tally.held += 1;
     return why;
   }

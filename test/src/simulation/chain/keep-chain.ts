@@ -1,10 +1,16 @@
 import type { BlockHeader, ChainLog, StateCall } from '@makerbook/chain';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 
-export interface Block {
+/** What a block is to those who judge. */
+export interface JudgedBlock {
+  readonly header: Pick<BlockHeader, 'number' | 'timestamp'>;
+  /** What each call returns after the block, by its name; 0 where it has none. */
+  readonly values: Pick<ReadonlyMap<string, bigint>, 'get'>;
+}
+
+export interface Block extends JudgedBlock {
   readonly header: BlockHeader;
   readonly logs: readonly ChainLog[];
-  /** What each call returns after the block; 0 where nothing was ever set. */
   readonly values: ReadonlyMap<string, bigint>;
 }
 
@@ -65,11 +71,12 @@ export class Chain {
 }
 
 /** What the call returned after the block. */
-export function valueAt({ values }: Block, call: StateCall): bigint {
+export function valueAt({ values }: JudgedBlock, call: StateCall): bigint {
   return values.get(keyOf(call)) ?? 0n;
 }
 
-function keyOf({ to, data }: StateCall): string {
+/** Names a call among the values of a block. */
+export function keyOf({ to, data }: StateCall): string {
   return to + data;
 }
 

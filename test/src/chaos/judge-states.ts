@@ -1,0 +1,43 @@
+import type { Address } from '@makerbook/contracts-primitives';
+import type { FollowedOrders } from '../end-to-end/follow-orders.js';
+import { judgeLog, type Verdict } from '../simulation/judge/judge-log.js';
+import type { OrderHistory } from './judge-orders.js';
+import type { KeptBlocks } from './keep-blocks.js';
+
+/** The setting of the stack. */
+const ROUTING_GRACE_SECONDS = 60;
+const LABEL_LENGTH = 12;
+
+/**
+ * Folds the log, and compares the state of each order after each processed block with what the contracts said at that block, or at
+ * the newer one at which its maker was read last. By `compareFeed` the feed holds the same states.
+ */
+export function judgeStates(
+  orders: readonly OrderHistory[],
+  feed: Pick<FollowedOrders, 'facts'>,
+  {
+    chain,
+    protocol,
+    partitions,
+  }: { readonly chain: KeptBlocks; readonly protocol: Address; readonly partitions: number },
+): Verdict {
+  return judgeLog({
+    chain,
+    protocol,
+    graceSeconds: ROUTING_GRACE_SECONDS,
+    isSilent: () => false,
+    orders: orders.map(({ signed: { order, orderHash }, wasAhead }) => ({
+      label: orderHash.slice(0, LABEL_LENGTH),
+      hash: orderHash,
+      maker: order.maker,
+      token: order.making.token,
+      amount: BigInt(order.making.amount),
+      nonce: BigInt(order.nonce),
+      expiresAt: Number(order.expiresAt),
+      wasAhead,
+    })),
+    partitions: Array.from({ length: partitions }, (_, partition) => feed.facts(partition)),
+    steadyTo: Number.POSITIVE_INFINITY,
+    isSwept: true,
+  });
+}

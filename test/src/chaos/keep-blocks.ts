@@ -1,0 +1,203 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { allowance, balanceOf, cancelledOf, filledOf, nonceOf, type StateCall } from '@makerbook/chain';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { Interface } from 'ethers';
+import { type JudgedBlock, keyOf } from '../simulation/chain/keep-chain.js';
+
+/** Whose funds and nonces are noted. */
+export interface Subjects {
+  readonly protocol: Address;
+  readonly makers: readonly Address[];
+  readonly tokens: readonly Address[];
+}
+
+/** The chain of a run: a block each second, and what its contracts said after each. */
+export interface KeptBlocks {
+  /** Notes what the contracts say of these after each block from now on. */
+  note(subjects: Subjects): Promise<void>;
+  /** @throws Error where the block is not noted */
+  at(number: number): JudgedBlock;
+  readonly head: JudgedBlock;
+  /** Makes no more blocks. @throws Error where what was noted of these orders is not what the contracts say now */
+  stop(orders: readonly Hex[]): Promise<void>;
+  /** Makes no more blocks, and asks for nothing. */
+  end(): Promise<void>;
+}
+
+export interface Question {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** Asks the chain some questions at once. @throws Error where it does not answer each of them */
+export type AskAll = (questions: readonly Question[]) => Promise<unknown[]>;
+
+const BLOCK_MS = 1_000;
+const PAUSE_MS_MIN = 100;
+const NOTED_MS_MAX = 60_000;
+const abi = new Interface([
+  'function nonce(address) view returns (uint256)',
+  'function filled(bytes32) view returns (uint256)',
+  'function cancelled(bytes32) view returns (bool)',
+  'function balanceOf(address) view returns (uint256)',
+  'function allowance(address, address) view returns (uint256)',
+]);
+
+/**
+ * Makes a block each second, and asks the contracts by `eth_call` before the next one is made: a chain that is killed keeps no
+ * older state. While the chain is away no block is made.
+ * @param askAll asks a node that makes no block while somebody reads
+ */
+export function keepBlocks(askAll: AskAll): KeptBlocks {
+  const notes = new Notes(askAll);
+  let isOn = true;
+  let failure: unknown;
+  const making = (async () => {
+    while (isOn) {
+      const dueAtMs = performance.now() + BLOCK_MS;
+      try {
+        await notes.catchUp();
+        await askAll([{ method: 'evm_mine', params: [] }]);
+        await notes.catchUp();
+        failure = undefined;
+      } catch (error) {
+        failure = error;
+      }
+      await pause(Math.max(PAUSE_MS_MIN, dueAtMs - performance.now()));
+    }
+  })();
+  const end = async () => {
+    isOn = false;
+    await making;
+  };
+  return {
+    at: (number) => notes.at(number),
+    get head() {
+      return notes.head;
+    },
+    async note(subjects) {
+      notes.begin(subjects);
+      const deadline = performance.now() + NOTED_MS_MAX;
+      while (notes.isEmpty) {
+        if (performance.now() > deadline) throw new Error('no block is noted', { cause: failure });
+        await pause(PAUSE_MS_MIN);
+      }
+    },
+    async stop(orders) {
+      await end();
+      await notes.catchUp();
+      await notes.compare(orders);
+    },
+    end,
+  };
+}
+
+/** What the contracts said after each block. */
+class Notes {
+  readonly #askAll: AskAll;
+  readonly #blocks = new Map<number, JudgedBlock>();
+  /** Each value of a call, with the block since which it is so. */
+  readonly #values = new Map<string, { readonly since: number; readonly value: bigint }[]>();
+  #subjects: Subjects | undefined;
+  #last = -1;
+
+  constructor(askAll: AskAll) {
+    this.#askAll = askAll;
+  }
+
+  get isEmpty(): boolean {
+    return this.#blocks.size === 0;
+  }
+
+  get head(): JudgedBlock {
+    return this.at(this.#last);
+  }
+
+  at(number: number): JudgedBlock {
+    const block = this.#blocks.get(number);
+    if (block === undefined) throw new Error(`block ${number} is not noted`);
+    return block;
+  }
+
+  begin(subjects: Subjects): void {
+    this.#subjects = subjects;
+  }
+
+  async catchUp(): Promise<void> {
+    const subjects = this.#subjects;
+    if (subjects === undefined) return;
+    const [head] = await this.#askAll([{ method: 'eth_blockNumber', params: [] }]);
+    if (this.#last < 0) this.#last = Number(head) - 1;
+    while (this.#last < Number(head)) await this.#take(this.#last + 1, subjects);
+  }
+
+  async compare(orders: readonly Hex[]): Promise<void> {
+    const { header, values } = this.head;
+    const reads = orders.flatMap((hash) => readsOfOrder(hash, this.#subjects?.protocol ?? '0x'));
+    const answers = await this.#read(reads, header.number);
+    for (const [index, { key }] of reads.entries())
+      if ((values.get(key) ?? 0n) !== answers[index])
+        throw new Error(`the call ${key} returns ${answers[index]}, and ${values.get(key)} was noted`);
+  }
+
+  async #take(number: number, subjects: Subjects): Promise<void> {
+    const { protocol } = subjects;
+    const at = hexOf(number);
+    const [block, logs] = (await this.#askAll([
+      { method: 'eth_getBlockByNumber', params: [at, false] },
+      { method: 'eth_getLogs', params: [{ fromBlock: at, toBlock: at, address: protocol }] },
+    ])) as [{ timestamp: string }, { topics: Hex[] }[]];
+    // Only its own logs change an order, and they name it.
+    const orders = new Set(logs.flatMap(({ topics: [, , orderHash] }) => orderHash ?? []));
+    const reads = [...readsOf(subjects), ...[...orders].flatMap((hash) => readsOfOrder(hash, protocol))];
+    const answers = await this.#read(reads, number);
+    for (const [index, { key }] of reads.entries()) this.#set(key, number, answers[index] ?? 0n);
+    const values = { get: (key: string) => this.#valueAt(key, number) };
+    this.#blocks.set(number, { header: { number, timestamp: Number(block.timestamp) }, values });
+    this.#last = number;
+  }
+
+  async #read(reads: readonly Read[], number: number): Promise<bigint[]> {
+    const questions = reads.map(({ to, data }) => ({ method: 'eth_call', params: [{ to, data }, hexOf(number)] }));
+    return (await this.#askAll(questions)).map((answer) => BigInt(String(answer)));
+  }
+
+  #set(key: string, since: number, value: bigint): void {
+    const own = this.#values.get(key) ?? [];
+    this.#values.set(key, own);
+    if ((own.at(-1)?.value ?? 0n) !== value) own.push({ since, value });
+  }
+
+  #valueAt(key: string, number: number): bigint | undefined {
+    return this.#values.get(key)?.findLast(({ since }) => since <= number)?.value;
+  }
+}
+
+/** A call that is noted under the name by which it is judged, and encoded by ethers. */
+interface Read {
+  readonly key: string;
+  readonly to: Address;
+  readonly data: string;
+}
+
+function readsOf({ protocol, makers, tokens }: Subjects): Read[] {
+  return makers.flatMap((maker) => [
+    readOf(nonceOf(protocol, maker), 'nonce', maker),
+    ...tokens.flatMap((token) => [
+      readOf(balanceOf(token, maker), 'balanceOf', maker),
+      readOf(allowance(token, maker, protocol), 'allowance', maker, protocol),
+    ]),
+  ]);
+}
+
+function readsOfOrder(hash: Hex, protocol: Address): Read[] {
+  return [readOf(filledOf(protocol, hash), 'filled', hash), readOf(cancelledOf(protocol, hash), 'cancelled', hash)];
+}
+
+function readOf(call: StateCall, method: string, ...args: readonly string[]): Read {
+  return { key: keyOf(call), to: call.to, data: abi.encodeFunctionData(method, args) };
+}
+
+function hexOf(value: number): string {
+  return `0x${value.toString(16)}`;
+}

@@ -1,0 +1,52 @@
+import { PartitionFold } from '@makerbook/chain-watcher/testing';
+import type { Transition } from '@makerbook/domain';
+import type { OrderChange } from '../kit/follow-topics.js';
+import type { FollowedOrders } from './follow-orders.js';
+
+const ROUTING_GRACE_SECONDS = 60;
+
+/**
+ * Where the messages about an order are not those that a fold of the log leads to, each once and in its order. To be asked while
+ * nothing is appended; `verifyRows` holds the rows to a replay.
+ * @param partitions of the log
+ */
+export function compareFeed(feed: Pick<FollowedOrders, 'facts' | 'changes'>, partitions: number): string[] {
+  const expected = new Map<string, string[]>();
+  for (let partition = 0; partition < partitions; partition += 1) {
+    const fold = new PartitionFold({ routingGraceSeconds: ROUTING_GRACE_SECONDS });
+    for (const [offset, fact] of feed.facts(partition))
+      for (const transition of fold.apply(fact, offset)) note(expected, transition);
+  }
+  return [...expected].flatMap(([orderHash, lines]) => {
+    const found = feed.changes(orderHash).map(lineOf);
+    return found.join() === lines.join() ? [] : [`messages about ${orderHash}: ${found}; by the fold ${lines}`];
+  });
+}
+
+function note(expected: Map<string, string[]>, transition: Transition): void {
+  const line = messageOf(transition);
+  if (line === undefined || !('order' in transition)) return;
+  const { orderHash } = transition.order;
+  expected.set(orderHash, [...(expected.get(orderHash) ?? []), line]);
+}
+
+function messageOf(transition: Transition): string | undefined {
+  switch (transition.kind) {
+    case 'OrderOpened':
+    case 'OrderChanged':
+      if (!transition.order.inBook) return undefined;
+      return `${transition.offset} ${transition.order.state.status} ${transition.order.remaining}`;
+    case 'OrderWithheld':
+      return `${transition.offset} gone ${transition.reason}`;
+    case 'OrderRemoved':
+      return transition.order.inBook ? `${transition.offset} gone ${transition.reason}` : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function lineOf(change: OrderChange): string {
+  const { offset } = change.id;
+  if (change.kind === 'removed') return `${offset} gone ${change.removal}`;
+  return `${offset} ${change.entry.status} ${BigInt(change.entry.remainingMakingAmount)}`;
+}

@@ -1,0 +1,105 @@
+import { allowance, balanceOf, cancelledOf, filledOf, nonceOf } from '@makerbook/chain';
+import type { KnownOrder } from '@makerbook/chain-watcher/testing';
+import type { Address } from '@makerbook/contracts-primitives';
+import { type OpenOrder, type RemovalReason, routableUntilSeconds } from '@makerbook/domain';
+import type { SignedOrder } from '../chain/act-on-chain.js';
+import { type JudgedBlock, valueAt } from '../chain/keep-chain.js';
+
+/** The chain that orders are compared with, and the settings that count there. */
+export interface Truth {
+  readonly chain: {
+    readonly head: JudgedBlock;
+    at(number: number): JudgedBlock;
+  };
+  readonly protocol: Address;
+  /** So long before their expiry orders leave the book. */
+  readonly graceSeconds: number;
+  /** Whether a token's balances change with no log. */
+  isSilent(token: Address): boolean;
+}
+
+/**
+ * Why an ACTIVE order could be filled neither after this block, nor after the newest one at which something was read that
+ * it is judged by. Where a token has no logs of its changes, what was read of it last counts.
+ * @param block the newest processed one
+ * @param readBlock at which the fact was read that had it ACTIVE
+ */
+export function whyNotActive(
+  signed: SignedOrder,
+  { order, funding, nonce }: KnownOrder,
+  { chain, protocol, graceSeconds, isSilent }: Truth,
+  { block, readBlock = 0 }: { readonly block: number; readonly readBlock?: number },
+): string | undefined {
+  if (chain.at(block).header.timestamp >= routableUntilSeconds(order, { routingGraceSeconds: graceSeconds })) {
+    return 'it was in its last seconds';
+  }
+  const read = funding?.known?.block ?? 0;
+  const newest = Math.max(block, readBlock, read, nonce?.block ?? 0);
+  const reasons: string[] = [];
+  for (const at of new Set([block, newest])) {
+    const funds = chain.at(isSilent(signed.token) ? read : at);
+    const reason = whyNot(signed, order.remaining, protocol, { at: chain.at(at), funds });
+    if (reason === undefined) return undefined;
+    reasons.push(`at ${at} ${reason}`);
+  }
+  return reasons.join('; ');
+}
+
+/**
+ * The state of an open order by what the chain says after the block; `gone` where it is none any more.
+ * @param seconds by which it expires; the block's own unless given
+ */
+export function stateAt(
+  signed: SignedOrder,
+  protocol: Address,
+  at: JudgedBlock,
+  seconds = at.header.timestamp,
+): string {
+  const { maker, token, hash, amount, nonce, expiresAt } = signed;
+  const remaining = amount - valueAt(at, filledOf(protocol, hash));
+  const isGone = remaining <= 0n || valueAt(at, cancelledOf(protocol, hash)) !== 0n;
+  if (isGone || valueAt(at, nonceOf(protocol, maker)) !== nonce || seconds >= expiresAt) return 'gone';
+  if (valueAt(at, allowance(token, maker, protocol)) < remaining) return `INSUFFICIENT_ALLOWANCE ${remaining}`;
+  return `${valueAt(at, balanceOf(token, maker)) < remaining ? 'INSUFFICIENT_BALANCE' : 'ACTIVE'} ${remaining}`;
+}
+
+/** As `stateAt`, of what the fold says. */
+export function stateOf({ state, remaining }: OpenOrder): string {
+  return `${state.status === 'INACTIVE' ? state.reason : state.status} ${remaining}`;
+}
+
+/** Whether the chain has the order ended by this. What is so once is so for ever, but for a nonce that was ahead. */
+export function mayEndBy(signed: SignedOrder, reason: RemovalReason | undefined, truth: Truth): boolean {
+  const { maker, hash, amount, nonce, expiresAt } = signed;
+  const { protocol } = truth;
+  const { head } = truth.chain;
+  switch (reason) {
+    case 'CANCELLED_ONCHAIN':
+      return valueAt(head, cancelledOf(protocol, hash)) !== 0n;
+    case 'FILLED':
+      return valueAt(head, filledOf(protocol, hash)) >= amount;
+    case 'EXPIRED':
+      return head.header.timestamp >= expiresAt;
+    case 'NONCE_CHANGED':
+      return valueAt(head, nonceOf(protocol, maker)) !== nonce || signed.wasAhead;
+    default:
+      return false;
+  }
+}
+
+function whyNot(
+  signed: SignedOrder,
+  remaining: bigint,
+  protocol: Address,
+  { at, funds }: { readonly at: JudgedBlock; readonly funds: JudgedBlock },
+): string | undefined {
+  const { maker, token, hash, amount, nonce } = signed;
+  const filled = valueAt(at, filledOf(protocol, hash));
+  const allowed = valueAt(funds, allowance(token, maker, protocol));
+  const balance = valueAt(funds, balanceOf(token, maker));
+  if (valueAt(at, cancelledOf(protocol, hash)) !== 0n) return 'it was cancelled';
+  if (valueAt(at, nonceOf(protocol, maker)) !== nonce) return 'the nonce was another one';
+  if (remaining > amount - filled) return `${filled} of ${amount} were filled`;
+  if (allowed < remaining) return `the allowance was ${allowed}`;
+  return balance < remaining ? `the balance was ${balance}` : undefined;
+}
