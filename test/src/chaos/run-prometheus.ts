@@ -24,22 +24,22 @@ const START_MS_MAX = 60_000;
 
 /**
  * Runs the `prometheus` of the PATH on rules, against services on this machine.
- * @param targets `host:port` by the job that a scrape is labelled with
+ * @param targets `host:port` of each process, by the job that its scrapes are labelled with
  * @throws Error where there is none, or it refuses the rules
  */
 export async function runPrometheus(
   folder: string,
   groups: readonly RuleGroup[],
-  targets: Readonly<Record<string, string>>,
+  targets: Readonly<Record<string, readonly string[]>>,
 ): Promise<Prometheus> {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'rules.json'), JSON.stringify({ groups }));
   const config = {
     global: { scrape_interval: '2s', scrape_timeout: '2s', evaluation_interval: '1s' },
     rule_files: ['rules.json'],
-    scrape_configs: Object.entries(targets).map(([job, target]) => ({
+    scrape_configs: Object.entries(targets).map(([job, own]) => ({
       job_name: job,
-      static_configs: [{ targets: [target] }],
+      static_configs: [{ targets: own }],
     })),
   };
   // JSON is YAML.

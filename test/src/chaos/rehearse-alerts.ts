@@ -1,0 +1,175 @@
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { paths } from '@makerbook/contracts-http';
+import { listQueries, readRules } from '@makerbook/deploy-checks';
+import { createChance } from '@makerbook/parts';
+import { beginAtPace, type Pace } from '../kit/generate-load.js';
+import { type Fault, freeze, refuseAll } from './faults.js';
+import type { ChaosBed } from './open-bed.js';
+import { putLoadOn } from './put-load-on.js';
+import { type Firing, type Prometheus, runPrometheus } from './run-prometheus.js';
+import { speedUpRules } from './speed-up-rules.js';
+
+export interface RehearsalOptions {
+  readonly seed: number;
+  readonly makers: number;
+  /** So many times shorter than in production are the times of the rules, but no window below a minute. */
+  readonly faster: number;
+  /** Only parts whose name contains the word are taken away. */
+  readonly only: string;
+  /** For the data of Prometheus. */
+  readonly folder: string;
+  readonly report: (line: string) => void;
+}
+
+/** What is taken away, and the alert that has to say so. */
+const expected: Readonly<Record<string, string>> = {
+  query: 'QueryDown',
+  ingress: 'IngressDown',
+  projector: 'ProjectorDown',
+  'chain-watcher': 'ChainWatcherDown',
+  Redis: 'RedisAway',
+  Postgres: 'PostgresAway',
+  anvil: 'ChainNodeAway',
+  Kafka: 'KafkaAway',
+};
+/** What a query reads that has no result before something has happened, or with a setting that is off unless given. */
+const mayBeEmpty =
+  /"5\.\."|error_type!=""|service_check_passing == 0|(refusals|quotes_patched|fills|checks_local|rpc_failures)_total/;
+/** These alerts on error budgets look back for hours, so they end late. */
+const burnAlerts = readRules()
+  .flatMap(({ rules }) => rules)
+  .flatMap((rule) => ('alert' in rule && rule.expr.startsWith('slo:burn_rate') ? [rule.alert] : []));
+const FIRES_MS_MAX = 240_000;
+const ENDS_MS_MAX = 300_000;
+const WARM_MS = 30_000;
+const PATCHES_PER_SECOND = 5;
+
+/**
+ * Takes each service and each part away in turn, under load, and waits until a real Prometheus raises the alert of its runbook,
+ * and until that ends.
+ * @returns what was wrong; none where each alert came and went, and each query of rules and panels has a result
+ * @throws Error where there is no Prometheus, or alerts fire with everything there
+ */
+export async function rehearseAlerts(bed: ChaosBed, options: RehearsalOptions): Promise<string[]> {
+  const { report } = options;
+  const closing: (() => Promise<void>)[] = [];
+  const startedWith = bed.restarts.length;
+  try {
+    const rules = speedUpRules(readRules(), options.faster);
+    const prometheus = await runPrometheus(join(options.folder, 'prometheus'), rules, targetsOf(bed));
+    closing.push(prometheus.stop);
+    const load = await putLoadOn(bed, options.makers, createChance(options.seed));
+    closing.push(load.stop);
+    closing.push(beginPatching(bed.baseUrl).stop);
+    await pause(WARM_MS);
+    await untilQuiet(prometheus);
+    const wrong = await runQueries(prometheus, report);
+    report('| taken away | alert | after, s | over, s after it was back | others |\n|---|---|---|---|---|');
+    const names = Object.keys(expected).filter((name) => name.includes(options.only));
+    for (const name of names) wrong.push(...(await rehearse(name, bed, prometheus, report)));
+    return [...wrong, ...bed.restarts.slice(startedWith)];
+  } finally {
+    for (const close of closing.reverse()) await close();
+  }
+}
+
+/** Each process by the service that it is one of. */
+function targetsOf({ stack }: ChaosBed): Record<string, string[]> {
+  const targets: Record<string, string[]> = {};
+  for (const { name, opsPort } of stack.processes()) {
+    const service = name.replace(/-\d+$/, '');
+    if (opsPort !== undefined && service in expected)
+      targets[service] = [...(targets[service] ?? []), `127.0.0.1:${opsPort}`];
+  }
+  return targets;
+}
+
+/** A PATCH that asks for no change: 400. */
+function beginPatching(baseUrl: string): Pace {
+  const headers = { 'Content-Type': 'application/json' };
+  return beginAtPace(PATCHES_PER_SECOND, async () => {
+    const answer = await fetch(`${baseUrl}${paths.quoteData}`, {
+      method: 'PATCH',
+      headers,
+      body: '{"data":"0x"}',
+    }).catch(() => undefined);
+    await answer?.arrayBuffer().catch(() => undefined);
+  });
+}
+
+/** A service answers nobody, and neither does another one of its kind; a part refuses every connection. */
+function harmsOf(name: string, bed: ChaosBed): Fault[] {
+  const processes = bed.stack.processes().filter((process) => process.name.replace(/-\d+$/, '') === name);
+  return processes.length > 0 ? processes.map((process) => freeze(bed, process.name)) : [refuseAll(bed, name)];
+}
+
+async function rehearse(
+  name: string,
+  bed: ChaosBed,
+  prometheus: Prometheus,
+  report: RehearsalOptions['report'],
+): Promise<string[]> {
+  const alert = expected[name] ?? '';
+  await untilQuiet(prometheus);
+  const takenAt = performance.now();
+  const begun = await Promise.all(harmsOf(name, bed).map((harm) => harm.begin(createChance(1))));
+  let firing: Firing[] = [];
+  const raisedAfterMs = await waitFor(
+    async () => {
+      firing = await prometheus.firing();
+      return firing.some((each) => each.name === alert && each.runbook.endsWith(`#${alert.toLowerCase()}`));
+    },
+    FIRES_MS_MAX,
+    takenAt,
+  );
+  const others = [...new Set(firing.map((each) => each.name))].filter((each) => each !== alert);
+  const backAt = performance.now();
+  for (const { end } of begun) await end();
+  const endedAfterMs = await waitFor(
+    async () => (await prometheus.firing()).every((each) => each.name !== alert),
+    ENDS_MS_MAX,
+    backAt,
+  );
+  report(`| ${[name, alert, inSeconds(raisedAfterMs), inSeconds(endedAfterMs), others.join(', ')].join(' | ')} |`);
+  if (raisedAfterMs === undefined) return [`${alert} was not raised without ${name}`];
+  return endedAfterMs === undefined ? [`${alert} did not end after ${name} was back`] : [];
+}
+
+/** No alert on a cause fires. */
+async function untilQuiet(prometheus: Prometheus): Promise<void> {
+  let left: string[] = [];
+  const tookMs = await waitFor(
+    async () => {
+      const firing = await prometheus.firing();
+      left = firing.map(({ name }) => name).filter((name) => !burnAlerts.includes(name));
+      return left.length === 0;
+    },
+    ENDS_MS_MAX,
+    performance.now(),
+  );
+  if (tookMs === undefined) throw new Error(`with everything there, these alerts fire: ${left.join(', ')}`);
+}
+
+/** Every query of every rule and panel is taken by Prometheus, and those have results that can have some now. */
+async function runQueries(prometheus: Prometheus, report: RehearsalOptions['report']): Promise<string[]> {
+  const queries = listQueries();
+  const empty: string[] = [];
+  for (const { of, expr, isAlert } of queries) {
+    const isEmpty = (await prometheus.count(expr)) === 0;
+    if (isEmpty && !isAlert && of !== 'slo:burn_rate' && !mayBeEmpty.test(expr)) empty.push(`${of}: ${expr}`);
+  }
+  report(`${queries.length} queries of rules and panels were run; ${empty.length} had no result`);
+  return empty.map((query) => `no result: ${query}`);
+}
+
+/** Asks until it is so; milliseconds since `fromMs`, or undefined where it is not in time. */
+async function waitFor(isSo: () => Promise<boolean>, msMax: number, fromMs: number): Promise<number | undefined> {
+  for (const deadline = performance.now() + msMax; performance.now() < deadline; await pause(500))
+    if (await isSo()) return performance.now() - fromMs;
+  return undefined;
+}
+
+function inSeconds(ms: number | undefined): string {
+  return ms === undefined ? 'NEVER' : (ms / 1000).toFixed(0);
+}
