@@ -1,13 +1,12 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { hexToBytes } from '@makerbook/contracts-evm';
+import { deployArtifacts, hexToBytes } from '@makerbook/contracts-evm';
 import { problemKinds } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { recoverAddress, Signature } from 'ethers';
+import { Interface, recoverAddress, Signature } from 'ethers';
 import type { Asked, RequestMaker } from '../kit/make-requests.js';
 import type { Exchange, RawAnswer } from '../kit/raw-http.js';
 import type { OrderTerms } from '../kit/sign-with-ethers.js';
 import type { WireRequest } from './mutate-requests.js';
-import { differs } from './patch-quote.js';
 
 /** An operation that is fuzzed, with the codes that it may answer. */
 export interface FuzzedOperation {
@@ -119,10 +118,23 @@ export function judgeListed(makerOf: (r: string) => string | undefined) {
   };
 }
 
-/** Minimum and signature alone are changed. */
-export function judgePatched({ asked }: WireRequest, body: string): string | undefined {
-  const sent = parseBody(asked) as { data: Hex; minOutput: { amount: string } };
-  return hexToBytes(body as Hex).length === 0 ? 'nothing came back' : differs(sent, body);
+const navigator = new Interface(deployArtifacts.Navigator.abi);
+/** At the end of a call: 65 bytes, and their padding. */
+const SIGNATURE_FROM_END = 96;
+const SIGNATURE_BYTES = 65;
+
+/** Minimum and signature alone are changed; ethers is the judge of what both say. */
+export function judgePatched({ asked }: WireRequest, patched: string): string | undefined {
+  const { data, minOutput } = parseBody(asked) as { data: Hex; minOutput: { amount: string } };
+  const [before, after] = [hexToBytes(data), hexToBytes(patched as Hex)];
+  if (before.length !== after.length) return 'the length changed';
+  const signatureAt = before.length - SIGNATURE_FROM_END;
+  const mayChange = (at: number) =>
+    (at >= signatureAt - 64 && at < signatureAt - 32) || (at >= signatureAt && at < signatureAt + SIGNATURE_BYTES);
+  const wrongAt = before.findIndex((byte, at) => byte !== after[at] && !mayChange(at));
+  if (wrongAt !== -1) return `byte ${wrongAt} changed`;
+  const minimum = navigator.parseTransaction({ data: patched })?.args[2] as readonly bigint[] | undefined;
+  return minimum?.length === 1 && minimum[0] === BigInt(minOutput.amount) ? undefined : `the minimum is ${minimum}`;
 }
 
 function hashesOf(asked: Asked): string[] {
