@@ -537,15 +537,3 @@ describe('the documents at the base URL', () => {
     },
   );
 });
-
-test('after SIGKILL of all four services at once, everything acknowledged is there, and life goes on', async () => {
-  const maker = await funded();
-  const orders = await maker.place({}, {}, {});
-  stack.signal('SIGKILL', 'ingress', 'projector', 'query', 'chain-watcher');
-  await stack.ready();
-  await check.both(maker, orders, ['ACTIVE', 'ACTIVE', 'ACTIVE']);
-  await maker.spend(1000n);
-  await check.both(maker, orders, Array(3).fill(noBalance));
-  const [next] = (await maker.place({ amount: 1n })) as [SignedOrder];
-  await check.both(maker, [next], [noBalance]);
-});
