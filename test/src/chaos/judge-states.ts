@@ -1,8 +1,8 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import type { FollowedOrders } from '../end-to-end/follow-orders.js';
 import { judgeLog, type Verdict } from '../simulation/judge/judge-log.js';
+import type { Truth } from '../simulation/judge/judge-order.js';
 import type { OrderHistory } from './judge-orders.js';
-import type { KeptBlocks } from './keep-blocks.js';
 
 /** The setting of the stack. */
 const ROUTING_GRACE_SECONDS = 60;
@@ -19,7 +19,7 @@ export function judgeStates(
     chain,
     protocol,
     partitions,
-  }: { readonly chain: KeptBlocks; readonly protocol: Address; readonly partitions: number },
+  }: { readonly chain: Truth['chain']; readonly protocol: Address; readonly partitions: number },
 ): Verdict {
   return judgeLog({
     chain,

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { cutPlan } from './cut-plan.js';
 import { defects } from './defects.js';
 import { runWithDefect } from './find-defect.js';
-import { keptRunOf } from './keep-runs.js';
+import { keptRunOf, readKeptRuns } from './keep-runs.js';
 import { planRun } from './plan-run.js';
 
 /**
- * Plants each defect whose name has this text, and counts the seeds that find it.
+ * Plants each defect whose name has this text, and counts the seeds that find it; where none does, its kept run has to.
  * @param keep the folder for the actions by which the first of them finds it; the others are not run then
  * @returns whether each was found
  */
@@ -25,8 +25,11 @@ export async function runDefects(seeds: readonly number[], text: string, keep: s
       writeFileSync(join(keep, keptRunOf(defect.name)), `${JSON.stringify(cut, null, 1)}\n`);
       break;
     }
-    if (found.length === 0) isEachFound = false;
-    console.log(`${defect.name}\n  in ${found.length} of ${seeds.length}; ${found[0]?.slice(0, 180) ?? 'not found'}`);
+    const kept = readKeptRuns().find(({ file }) => file === keptRunOf(defect.name));
+    const byKept = found.length === 0 && kept ? await runWithDefect(defect, kept.plan) : undefined;
+    if (found.length === 0 && byKept === undefined) isEachFound = false;
+    const first = found[0] ?? (byKept && `by its kept run: ${byKept}`) ?? 'not found';
+    console.log(`${defect.name}\n  in ${found.length} of ${seeds.length}; ${first.slice(0, 180)}`);
   }
   return isEachFound;
 }

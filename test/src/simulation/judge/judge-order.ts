@@ -35,14 +35,9 @@ export function whyNotActive(
   }
   const read = funding?.known?.block ?? 0;
   const newest = Math.max(block, readBlock, read, nonce?.block ?? 0);
-  const reasons: string[] = [];
-  for (const at of new Set([block, newest])) {
-    const funds = chain.at(isSilent(signed.token) ? read : at);
-    const reason = whyNot(signed, order.remaining, protocol, { at: chain.at(at), funds });
-    if (reason === undefined) return undefined;
-    reasons.push(`at ${at} ${reason}`);
-  }
-  return reasons.join('; ');
+  const funds = chain.at(isSilent(signed.token) ? read : newest);
+  const reason = whyNot(signed, order.remaining, protocol, { at: chain.at(newest), funds });
+  return reason === undefined ? undefined : `at ${newest} ${reason}`;
 }
 
 /**
