@@ -235,32 +235,6 @@ describe('POST …/cancellations', () => {
       expect(names).toEqual(['client-cancels', 'cancels']);
     }
   });
-
-  test('is refused when one signature is not the maker’s, and nothing is cancelled', async () => {
-    const [mine, other] = [await placeOne(), await placeOne()];
-    const foreign = itemOf(cancelling(sibling, other));
-    expect(await refused(await post([itemOf(cancelling(maker, mine)), foreign]))).toMatchObject({
-      status: 403,
-      code: 'invalid_signature',
-      index: 1,
-      errors: [{ pointer: '/1/signature' }],
-    });
-    expect(await cancelled([cancelling(maker, mine), cancelling(maker, other)])).toEqual(['CANCELLED', 'CANCELLED']);
-  });
-
-  const signature = `0x${'11'.repeat(64)}1b`;
-  test.each<[string, unknown, string]>([
-    ['no array', { orderHash: unknownHash, signature }, ''],
-    ['an empty array', [], ''],
-    ['an item without a signature', [{ orderHash: unknownHash }], '/0/signature'],
-    ['a hash of 31 bytes', [{ orderHash: unknownHash.slice(0, -2), signature }], '/0/orderHash'],
-    ['a field too many', [{ orderHash: unknownHash, signature, sallt: '0x1' }], '/0/sallt'],
-    ['a salt that is no quantity', [{ orderHash: unknownHash, signature, salt: '1' }], '/0/salt'],
-  ])('is refused for its shape: %s', async (_name, body, pointer) => {
-    const problem = await refused(await post(body));
-    expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer }] });
-    expect(problem['index']).toBe(pointer === '' ? undefined : 0);
-  });
 });
 
 describe('a DELETE is refused', () => {
@@ -279,49 +253,6 @@ describe('a DELETE is refused', () => {
     await settle();
     expect(cancellationsOf(hashOf(mine))).toHaveLength(0);
     expect(await cancelled([cancelling(maker, mine), cancelling(maker, other)])).toEqual(['CANCELLED', 'CANCELLED']);
-  });
-
-  test.each<[string, (signature: string) => string]>([
-    ['63 bytes', (signature) => signature.slice(0, 128)],
-    ['66 bytes', (signature) => `${signature}00`],
-    ['v = 29', (signature) => `${signature.slice(0, 130)}1d`],
-    ['nothing', () => '0x'],
-    [
-      'high s',
-      (signature) => {
-        const { r, s, v } = Signature.from(signature);
-        const n = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-        return `${r}${(n - BigInt(s)).toString(16).padStart(64, '0')}${v === 27 ? '1c' : '1b'}`;
-      },
-    ],
-  ])('for a signature of %s', async (_name, change) => {
-    const order = await placeOne();
-    const { hash, signature } = cancelling(maker, order);
-    expect(await refused(await remove([{ hash, signature: change(signature) }]))).toMatchObject({
-      status: 403,
-      code: 'invalid_signature',
-      index: 0,
-    });
-  });
-
-  const sig = `0x${'11'.repeat(64)}1b`;
-  test.each<[string, string, ...string[]]>([
-    ['no query', '', '/orderHashes', '/signatures'],
-    ['no signatures', `?orderHashes=${unknownHash}`, '/signatures'],
-    ['empty lists', '?orderHashes=&signatures=', '/orderHashes', '/signatures'],
-    ['a misspelt name', `?orderHashes=${unknownHash}&signatures=${sig}&sallt=0x1`, '/sallt'],
-    ['lists of unequal length', `?orderHashes=${unknownHash},${unknownHash}&signatures=${sig}`, '/signatures'],
-    ['a list given twice', `?orderHashes=${unknownHash}&orderHashes=${unknownHash}&signatures=${sig}`, '/orderHashes'],
-    ['a trailing comma', `?orderHashes=${unknownHash},&signatures=${sig}`, '/orderHashes/1'],
-    ['a hash of 31 bytes', `?orderHashes=${unknownHash.slice(0, -2)}&signatures=${sig}`, '/orderHashes/0'],
-    ['a hash without 0x', `?orderHashes=${unknownHash.slice(2)}&signatures=${sig}`, '/orderHashes/0'],
-    ['a signature that is not hex', `?orderHashes=${unknownHash}&signatures=0xzz`, '/signatures/0'],
-    ['a salt that is not hex', `?orderHashes=${unknownHash}&signatures=${sig}&salt=12`, '/salt'],
-    ['a salt of 33 bytes', `?orderHashes=${unknownHash}&signatures=${sig}&salt=0x${'1'.repeat(66)}`, '/salt'],
-  ])('for its shape: %s', async (_name, query, ...pointers) => {
-    const response = await fetch(`${ingress.url}${query}`, { method: 'DELETE' });
-    const errors = pointers.map((pointer) => ({ pointer }));
-    expect(await refused(response)).toMatchObject({ status: 400, code: 'invalid_request', errors });
   });
 });
 

@@ -18,7 +18,6 @@ import {
   serviceKey,
   serviceSigner,
   signTestQuote,
-  strangerKey,
 } from './testing/sign-test-quotes.js';
 
 const lines: string[] = [];
@@ -104,32 +103,6 @@ describe('PATCH, of a service that started while Kafka, Redis and Postgres are a
     expect(response?.status).toBe(200);
     expect(isStarted).toBe(false);
     await starting;
-  });
-
-  test('answers every refusal of the interface as a problem', async () => {
-    const base = await start({});
-    const data = signTestQuote(quoteV1);
-    const minOutput = { amount: '123' };
-    const refusals: [unknown, number, string][] = [
-      [{ data, minOutput: { amount: 123 } }, 400, 'invalid_request'],
-      ['{"data": "0x', 400, 'invalid_request'],
-      ['', 400, 'invalid_request'],
-      [{ data }, 400, 'no_changes'],
-      [{ data, minOutput: { amount: '1000' } }, 400, 'no_changes'],
-      [{ data: '0x1234', minOutput }, 400, 'invalid_date'],
-      [{ data: signTestQuote({ ...quoteV1, deadline: 1n }), minOutput }, 400, 'invalid_date'],
-      [{ data: signTestQuote(quoteV1, strangerKey), minOutput }, 403, 'invalid_signature'],
-      [{ data: signTestQuote({ ...quoteV1, minOutput: undefined }), minOutput }, 404, 'field_not_exists'],
-      [{ data: `0x${'00'.repeat(1_000_000)}`, minOutput }, 413, 'payload_too_large'],
-    ];
-    for (const [body, status, code] of refusals) {
-      expect(await expectProblem(await send(base, body), status, code)).toMatchObject({ retryable: false });
-    }
-    const noJson = await send(base, { data, minOutput }, { 'content-type': 'text/plain' });
-    await expectProblem(noJson, 415, 'unsupported_media_type');
-    const get = await fetch(`${base}/v0/quote/data`);
-    expect(get.headers.get('allow')).toBe('PATCH, OPTIONS');
-    await expectProblem(get, 405, 'method_not_allowed');
   });
 
   test('limits each client by itself, with the limits’ headers', async () => {

@@ -1,5 +1,5 @@
 import type { OperationId } from '@makerbook/contracts-http';
-import { type BaseWallet, Signature, toBeHex, ZeroAddress } from 'ethers';
+import { type BaseWallet, toBeHex, ZeroAddress } from 'ethers';
 import {
   type Asked,
   asCancellations,
@@ -143,12 +143,6 @@ async function placed(bed: Bed, maker: BaseWallet): Promise<SignedItem> {
   return item;
 }
 
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-function highS(signature: string): string {
-  const { r, s, v } = Signature.from(signature);
-  return `${r}${toBeHex(ORDER - BigInt(s), 32).slice(2)}${v === 27 ? '1c' : '1b'}`;
-}
-
 const placing: readonly ErrorRow[] = [
   post('invalid_request', 'the body is no JSON', () => body('[{"order":')),
   post('invalid_request', 'there is no body', () => ({ method: 'POST', target: ORDERS_PATH, headers: json })),
@@ -251,36 +245,6 @@ const placing: readonly ErrorRow[] = [
     'invalid_signature',
     'somebody else has signed',
     signedBy(({ order }, { make, makers }) => make.sign.signOrder(makers.stranger, order)),
-    { index: 1 },
-  ),
-  post(
-    'invalid_signature',
-    'another order was signed',
-    signedBy((_item, { make, makers }) => make.order(makers.maker).signature),
-    { index: 1 },
-  ),
-  post(
-    'invalid_signature',
-    's is high',
-    signedBy(({ signature }) => highS(signature)),
-    { index: 1 },
-  ),
-  post(
-    'invalid_signature',
-    'v is 29',
-    signedBy(({ signature }) => `${signature.slice(0, -2)}1d`),
-    { index: 1 },
-  ),
-  post(
-    'invalid_signature',
-    'the signature is empty',
-    signedBy(() => '0x'),
-    { index: 1 },
-  ),
-  post(
-    'invalid_signature',
-    'r is zero',
-    signedBy(({ signature }) => `0x${'0'.repeat(64)}${signature.slice(66)}`),
     { index: 1 },
   ),
   post(
@@ -408,9 +372,6 @@ const listingRows: readonly ErrorRow[] = [
     make.list(makers.maker, nowSeconds() + 60),
   ),
   get('maker_not_whitelisted', 'the signer is unknown', ({ make, makers }) => make.list(makers.stranger)),
-  get('maker_not_whitelisted', 'another time was signed', (bed) =>
-    listWith({ issuedAt: String(nowSeconds() - 2) })(bed),
-  ),
   get('request_replayed', 'the same request was answered before', async (bed) => {
     const asked = bed.make.list(bed.makers.maker);
     await bed.send(asked);
@@ -543,26 +504,6 @@ const cancellingRows: readonly ErrorRow[] = [
     'somebody else has signed',
     cancelledBy(({ orderHash, order }, { make, makers }) =>
       make.sign.signCancellation(makers.stranger, orderHash, order.salt),
-    ),
-    secondSignature,
-  ),
-  remove(
-    'invalid_signature',
-    'another hash was signed',
-    cancelledBy(({ order }, { make, makers }) => make.sign.signCancellation(makers.keeper, hash(1), order.salt)),
-    secondSignature,
-  ),
-  remove(
-    'invalid_signature',
-    'another salt was signed',
-    cancelledBy(({ orderHash }, { make, makers }) => make.sign.signCancellation(makers.keeper, orderHash, '0x1')),
-    secondSignature,
-  ),
-  remove(
-    'invalid_signature',
-    's is high',
-    cancelledBy(({ orderHash, order }, { make, makers }) =>
-      highS(make.sign.signCancellation(makers.keeper, orderHash, order.salt)),
     ),
     secondSignature,
   ),

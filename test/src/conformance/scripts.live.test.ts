@@ -39,7 +39,7 @@ function run(script: string, ...words: string[]): Promise<End> {
 const isStackTrace = /\n\s+at /;
 const names = [...commands.keys()];
 
-test('the scripts are found', () => expect(names.length).toBeGreaterThan(22));
+test('the scripts are found', () => expect(names.length).toBeGreaterThan(20));
 
 describe('of every script', () => {
   test.concurrent.each(names)('%s: --help prints the usage, and does nothing else', async (name) => {

@@ -1,0 +1,37 @@
+import { describe, expect, test } from '@jest/globals';
+import { typedDataDomain } from '@makerbook/contracts-evm';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { isRefusal } from '@makerbook/http';
+import { Wallet } from 'ethers';
+import { parseCancellationQuery } from './parse-cancellations.js';
+import { createCancellationVerifier } from './verify-cancellations.js';
+
+const domain = { serviceName: 'Test', chainId: 8217, verifyingContract: `0x${'aa'.repeat(20)}` } as const;
+const wallet = new Wallet(`0x${'42'.repeat(32)}`);
+
+describe('a cancellation', () => {
+  const orderHash = `0x${'cd'.repeat(32)}` as const;
+  const types = { OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }] };
+  const { findFault: check } = createCancellationVerifier(domain);
+  const maker = wallet.address.toLowerCase() as Hex;
+
+  test('signed as common wallets sign it is the maker’s, for its own salt alone, odd digits or padded', async () => {
+    const salt = `0x${'1f'.padStart(64, '0')}`;
+    const signature = await wallet.signTypedData({ ...typedDataDomain(domain), salt }, types, { orderHash });
+    const query = new URLSearchParams({ orderHashes: orderHash, signatures: signature });
+    const asked = parseCancellationQuery({ query, body: undefined }, 100);
+    if (isRefusal(asked)) throw new Error(asked.detail);
+    const [cancellation] = asked.cancellations;
+    if (cancellation === undefined) throw new Error('no cancellation');
+    expect(['0x1f', '0x01f', salt].map((text) => check(cancellation, maker, text as Hex))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(check(cancellation, maker, '0x1e')).toMatch(/^it recovers to 0x[0-9a-f]{40} .*uint256.* 0x[0-9a-f]{40}/);
+    // The address that it recovers to tells the maker's own signature from a wrongly signed one.
+    const other = check(cancellation, `0x${'11'.repeat(20)}`, '0x1f');
+    expect(other).toContain(`and to ${maker} with bytes32`);
+    expect(other).not.toContain('11'.repeat(20));
+  });
+});
