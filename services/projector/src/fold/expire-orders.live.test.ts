@@ -1,11 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { StoredRecord } from '@makerbook/kafka';
-import { findFreePort } from '@makerbook/parts';
 import { readProjection } from '@makerbook/postgres';
-import { blockAt, makersOf, orderOf, startSeconds, streamOf, submittedOf } from '../testing/generate-facts.js';
+import { blockAt, makersOf, startSeconds, streamOf, submittedOf } from '../testing/generate-facts.js';
 import {
   appendAll,
   batchOf,
@@ -17,7 +14,6 @@ import {
   steps,
   type TestDeployment,
   testPartitions,
-  until,
 } from '../testing/test-projection.js';
 
 const expiresAt = startSeconds + 1_000;
@@ -35,14 +31,10 @@ async function outcomeOf({ hash, readFeed, topics }: TestDeployment) {
 }
 
 let here: TestDeployment;
-const children: ChildProcess[] = [];
 beforeEach(async () => {
   here = await deploy();
 });
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  await here.stop();
-});
+afterEach(() => here.stop());
 
 /** The outcome with one commit for each block. */
 async function undisturbed(stream: readonly StoredRecord[]) {
@@ -113,65 +105,4 @@ describe('a block at which many orders expire', () => {
     await projectAll(here, here.projector(small), stream);
     expect(await outcomeOf(here)).toEqual(await undisturbed(stream));
   });
-});
-
-describe('4,000 orders that expire in one block', () => {
-  const ordersOfMaker = 200;
-  const count = 20 * ordersOfMaker;
-  const makers = makersOf(partition, testPartitions, 20);
-  const stream = expiringStream(makers, ordersOfMaker);
-
-  test('leave once each and in order, the projector killed again and again between the parts', async () => {
-    await appendAll(here, stream.slice(0, count));
-    const at = () => readProjection(here.postgres, partition);
-    await startProcess('10000');
-    await until(async () => (await at()).nextOffset === BigInt(count));
-
-    let betweenParts = 0;
-    for (let blocks = 1; blocks <= 2; blocks += 1) {
-      await kill();
-      await startProcess('200');
-      await appendAll(here, stream.slice(0, count + blocks));
-      const end = BigInt(count + blocks);
-      for (let kills = 0; kills < 2; kills += 1) {
-        const { blockParts } = await at();
-        await until(async () => {
-          const reached = await at();
-          return reached.nextOffset === end || reached.blockParts > blockParts + 2;
-        });
-        await kill();
-        if ((await at()).blockParts > 0) betweenParts += 1;
-        await startProcess('200');
-      }
-      await until(async () => (await at()).nextOffset === end);
-    }
-    expect(betweenParts).toBeGreaterThan(1);
-    const outcome = await outcomeOf(here);
-    const hashes = makers.flatMap((maker) =>
-      Array.from({ length: ordersOfMaker }, (_, n) => orderOf(maker, n).orderHash),
-    );
-    // The tombstones come by the makers' addresses, and those of one maker in the order of acceptance.
-    expect(outcome.book.filter(({ value }) => value === null).map(({ key }) => key)).toEqual(hashes);
-    expect(outcome).toEqual(await undisturbed(stream));
-  }, 420_000);
-
-  async function startProcess(commitTransitionsMax: string): Promise<void> {
-    const child = spawn(process.execPath, [new URL('../main.js', import.meta.url).pathname], {
-      env: {
-        ...process.env,
-        ...here.environment,
-        OPS_PORT: String(await findFreePort()),
-        COMMIT_TRANSITIONS_MAX: commitTransitionsMax,
-      },
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    children.push(child);
-  }
-
-  async function kill(): Promise<void> {
-    const child = children.pop();
-    if (child === undefined) throw new Error('there is nothing to kill');
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-  }
 });

@@ -152,16 +152,6 @@ describe('a fact that cannot be folded', () => {
     expect(await here.position()).toBe(end);
     expect(new Set((await readBook()).values())).toEqual(new Set(['VALIDATING']));
   });
-
-  test('stays one when the quarantine is lifted in vain: the command is parked', async () => {
-    await project([...facts, lifted(bad), lifted(makers[0])]);
-    expect(parked.map(({ offset, maker }) => [offset, maker])).toEqual([
-      [end, bad],
-      [end + 4n, bad],
-    ]);
-    expect(parked[1]?.reason).toMatch(/stays quarantined: the fact at 15: .*zero/);
-    expect((await quarantined()).get(bad)?.offset).toBe(end);
-  });
 });
 
 const tamper: [string, string, RegExp][] = [
@@ -250,37 +240,6 @@ describe('a quarantine that is lifted', () => {
     build.hasMistake = false;
     await project(facts, overrides);
   }
-
-  test('folds what was left out, and brings the open orders back to be read anew', async () => {
-    await liftAfterMending();
-    expect(await quarantined()).toEqual(new Map());
-    const book = await readBook();
-    expect(hashesOf(bad).map((hash) => book.get(hash))).toEqual(['QUARANTINED', 'VALIDATING', 'VALIDATING']);
-    expect(book.get(orderOf(bad, 7).orderHash)).toBe('VALIDATING');
-    const released = (await here.readFeed(here.topics.book)).filter(({ id }) =>
-      id.startsWith(`${partition}:${facts.length - 1}:`),
-    );
-    expect(released.map(({ value }) => JSON.parse(value ?? '').causes)).toEqual([
-      ['RELEASED'],
-      ['RELEASED'],
-      ['RELEASED'],
-    ]);
-    const [view] = await here.readFeed(here.topics.makers);
-    expect(JSON.parse((await here.readFeed(here.topics.makers)).at(-1)?.value ?? '')).toMatchObject({
-      admission: 'ADMITTED',
-    });
-    expect(view).toBeDefined();
-    // From now on the maker is folded as usual.
-    const later = [
-      ...facts,
-      observedAt(bad, [1, 2, 7], { number: 7, timestamp: startSeconds + 3 }),
-      blockAt(8, expiresAt),
-    ];
-    await project(later.slice(0, -1));
-    expect((await readBook()).get(orderOf(bad, 7).orderHash)).toBe('ACTIVE');
-    await project(later);
-    expect(await openOrdersOf(bad)).toBe(0);
-  });
 
   test.each(steps)('leads to the same feed and rows where the projector is killed %s', async (step) => {
     await liftAfterMending();
