@@ -29,7 +29,7 @@ export async function compareAnswers(
   const opened = await countRows(postgres, `select order_hash from order_history where happened = 'OPENED'`);
   const removed = await countRows(postgres, `select order_hash from order_history where happened = 'REMOVED'`);
   const open = new Map(
-    (await postgres.query<OpenRow>('select order_hash, status, reason from orders')).map((row) => [
+    (await postgres.query<OpenRow>('select order_hash, status, reason, remaining from orders')).map((row) => [
       row.order_hash,
       row,
     ]),
@@ -74,7 +74,12 @@ export async function compareAnswers(
   ];
 }
 
-type OpenRow = { readonly order_hash: string; readonly status: string; readonly reason: string | null };
+type OpenRow = {
+  readonly order_hash: string;
+  readonly status: string;
+  readonly reason: string | null;
+  readonly remaining: string;
+};
 
 /** A record of a list, where it says otherwise than the row or its maker. */
 function misquote(
@@ -84,7 +89,10 @@ function misquote(
 ): string | undefined {
   const { order, signature, status } = record;
   const reason = record.status === 'INACTIVE' ? record.reason : null;
-  const isAsStored = row === undefined || (status === row.status && reason === row.reason);
+  const remaining = record.remainingMakingAmount ?? order.making.amount;
+  const isAsStored =
+    row === undefined ||
+    (status === row.status && reason === row.reason && BigInt(remaining) === BigInt(row.remaining));
   const isAsSigned = signature === signed?.signature && JSON.stringify(order) === JSON.stringify(signed.order);
   return isAsStored && isAsSigned ? undefined : JSON.stringify(record);
 }
