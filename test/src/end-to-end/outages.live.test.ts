@@ -256,39 +256,4 @@ describe('while a part is away', () => {
       await expect(maker.client.placeOrders([order])).rejects.toMatchObject({ code: 'duplicate' });
     }
   }, 600_000);
-
-  test('Redis: POST, DELETE and GET go on while it hangs, and when it has lost everything', async () => {
-    const maker = await funded();
-    const [first, second, third] = (await maker.place({}, {}, {})) as [SignedOrder, SignedOrder, SignedOrder];
-    await maker.lists([first, second, third], ['ACTIVE', 'ACTIVE', 'ACTIVE']);
-    await stack.freeze('Redis');
-    let fourth: SignedOrder;
-    try {
-      [fourth] = (await maker.place({})) as [SignedOrder];
-      expect(await cancel(maker, first)).toEqual([{ orderHash: first.orderHash, status: 'CANCELLED' }]);
-      await maker.lists([first, second, fourth], ['gone', 'ACTIVE', 'ACTIVE']);
-    } finally {
-      stack.signal('SIGCONT', 'Redis');
-    }
-    stack.signal('SIGKILL', 'Redis');
-    expect(await maker.place({})).toHaveLength(1);
-    for (const order of [first, second, fourth]) {
-      await expect(maker.client.placeOrders([order])).rejects.toMatchObject({ code: 'duplicate' });
-    }
-    expect(await cancel(maker, second)).toEqual([{ orderHash: second.orderHash, status: 'CANCELLED' }]);
-    await maker.lists([first, second, third, fourth], ['gone', 'gone', 'ACTIVE', 'ACTIVE']);
-  }, 600_000);
-
-  test('the chain’s node: orders wait as VALIDATING, and become ACTIVE when it is back', async () => {
-    const maker = await funded();
-    await stack.freeze('anvil');
-    let orders: SignedOrder[];
-    try {
-      orders = await maker.place({ expiresAt: Math.floor(Date.now() / 1000) + 7200 });
-      await maker.lists(orders, ['VALIDATING']);
-    } finally {
-      stack.signal('SIGCONT', 'anvil');
-    }
-    await maker.lists(orders, ['ACTIVE']);
-  });
 });
