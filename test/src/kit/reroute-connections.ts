@@ -10,15 +10,15 @@ const routes = new Map((process.env['REROUTE'] ?? '').split(',').map((pair) => p
 const connect = Socket.prototype.connect as (this: Socket, ...args: unknown[]) => Socket;
 
 Socket.prototype.connect = function (this: Socket, ...args: unknown[]) {
-  // `net.connect` hands over its arguments as one list, `[options, listener]`.
+  // `net.connect` hands over its arguments as one list, `[options, listener]`; pg calls with port and host.
   const list = Array.isArray(args[0]) ? args[0] : args;
-  const [options] = list as unknown[];
-  const port = portOf(options);
-  const to = port === undefined ? undefined : routes.get(port);
-  if (to !== undefined) list[0] = { ...(options as object), port: to };
+  const [first] = list as unknown[];
+  const to = routes.get(portOf(first));
+  if (to !== undefined) list[0] = typeof first === 'object' ? { ...first, port: to } : to;
   return connect.apply(this, args);
 } as typeof Socket.prototype.connect;
 
-function portOf(options: unknown): number | undefined {
-  return typeof options === 'object' && options !== null && 'port' in options ? Number(options.port) : undefined;
+/** NaN where the first argument of a `connect` names no port. */
+function portOf(first: unknown): number {
+  return Number(typeof first === 'object' && first !== null && 'port' in first ? first.port : first);
 }
