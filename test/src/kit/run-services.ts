@@ -3,11 +3,11 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { findFreePorts, untilFrozen } from '@makerbook/parts';
+import { findFreePorts } from '@makerbook/parts';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Services as processes of their own, started, frozen and ended on request. */
+/** Services as processes of their own, started and ended on request. */
 export interface Services {
   /**
    * Starts `services/<service>` under a name, on the ports that it had before. It becomes ready later.
@@ -16,21 +16,13 @@ export interface Services {
   start(name: string, service: string, settings?: Environment, checkout?: string): Promise<void>;
   /** Sends the signal and waits until the process has ended. */
   end(name: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
-  /** Sends SIGSTOP and waits until the process is stopped. It goes on with `resume`, and by nothing else. */
-  freeze(name: string): Promise<void>;
-  resume(name: string): void;
-  isFrozen(name: string): boolean;
   /** Waits until each of these, or each that runs, has said once that it is ready. @throws Error of one that ended by itself */
   ready(names?: readonly string[]): Promise<void>;
   /** @throws Error with its last lines, where a service ended though nobody ended it */
   assertAlive(): void;
-  isRunning(name: string): boolean;
-  running(): string[];
   url(name: string): string;
   /** The process of a service, and where it tells its health and metrics. */
   processOf(name: string): { readonly pid: number; readonly opsUrl: string };
-  /** The last lines that each service wrote. */
-  lastLines(): string;
   stop(): Promise<void>;
 }
 
@@ -40,7 +32,6 @@ interface Running {
   readonly opsPort: number;
   readonly exited: Promise<void>;
   isEnding: boolean;
-  isFrozen: boolean;
   wasReady: boolean;
 }
 
@@ -67,8 +58,6 @@ export function runServices(folder: string, environment: Environment): Services 
     if (service === undefined) return;
     service.isEnding = true;
     service.child.kill(signal);
-    // Until it goes on it does not notice the signal, unless that is SIGKILL.
-    service.child.kill('SIGCONT');
     await service.exited;
   }
   const runningOne = (name: string): Running => {
@@ -113,22 +102,10 @@ export function runServices(folder: string, environment: Environment): Services 
           resolve();
         });
       });
-      const running: Running = { child, port, opsPort, exited, isEnding: false, isFrozen: false, wasReady: false };
+      const running: Running = { child, port, opsPort, exited, isEnding: false, wasReady: false };
       services.set(name, running);
     },
     end,
-    async freeze(name) {
-      const service = runningOne(name);
-      service.child.kill('SIGSTOP');
-      service.isFrozen = true;
-      await untilFrozen(service.child.pid ?? 0);
-    },
-    resume(name) {
-      const service = runningOne(name);
-      service.isFrozen = false;
-      service.child.kill('SIGCONT');
-    },
-    isFrozen: (name) => services.get(name)?.isFrozen === true,
     async ready(wanted = [...services.keys()]) {
       const deadline = Date.now() + READY_MS_MAX;
       for (const name of wanted) {
@@ -142,14 +119,11 @@ export function runServices(folder: string, environment: Environment): Services 
       }
     },
     assertAlive,
-    isRunning: (name) => services.has(name),
-    running: () => [...services.keys()],
     url: (name) => `http://127.0.0.1:${runningOne(name).port}`,
     processOf(name) {
       const { child, opsPort } = runningOne(name);
       return { pid: child.pid ?? 0, opsUrl: `http://127.0.0.1:${opsPort}` };
     },
-    lastLines,
     async stop() {
       await Promise.all([...services.keys()].map((name) => end(name, 'SIGTERM')));
       process.off('exit', killAll);
