@@ -57,5 +57,7 @@ export const rebuildSettings = {
   ...foldSettings,
 };
 
+/** The settings of a fold, whether it publishes or runs beside one that does. */
+export type FoldSettings = Pick<RebuildSettings, keyof typeof foldSettings | 'PARTITIONS' | 'TOPIC_PREFIX'>;
 export type ProjectorSettings = SettingsOf<typeof projectorSettings>;
 export type RebuildSettings = SettingsOf<typeof rebuildSettings>;

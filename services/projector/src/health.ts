@@ -1,4 +1,4 @@
-import type { Health } from '@makerbook/http';
+import { type Health, healthOf } from '@makerbook/http';
 import type { ConsumerHealth } from '@makerbook/kafka';
 
 /** What the health of the projector is judged by. Times in milliseconds of a clock that never goes back. */
@@ -30,7 +30,7 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
   const lookMs = signs.nowMs - signs.claims.lastLookAtMs;
   const looks =
     lookMs > claimsSilenceMsMax ? `the claims have not been looked at for ${Math.round(lookMs / 1000)} s` : 'ok';
-  return { isOk: loop === 'ok' && looks === 'ok', checks: { loop, claims: looks } };
+  return healthOf({ loop, claims: looks });
 }
 
 /**
@@ -44,15 +44,9 @@ export function judgeReadiness(signs: Signs, postgres: string): Health {
     .map(([partition, reason]) => `${partition}: ${reason}`)
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
-  const checks = { kafka: judgeLoop(signs, kafkaSilenceMsMax), postgres, claims: claims.waitFor ?? 'ok', partitions };
-  return {
-    isOk: Object.values(checks).every((check) => check === 'ok'),
-    checks,
-    notes: {
-      assigned: `${consumer.assigned.length} partitions`,
-      lag: `${lagMessages} messages`,
-    },
-  };
+  const kafka = judgeLoop(signs, kafkaSilenceMsMax);
+  const notes = { assigned: `${consumer.assigned.length} partitions`, lag: `${lagMessages} messages` };
+  return { ...healthOf({ kafka, postgres, claims: claims.waitFor ?? 'ok', partitions }), notes };
 }
 
 function judgeLoop({ nowMs, consumer, failure }: Signs, silenceMsMax: number): string {

@@ -3,22 +3,10 @@ import type { Changes } from './commit/gather-changes.js';
 import type { LoggedFact } from './fold/read-facts.js';
 import type { Projector } from './own/project-log.js';
 
-/** The measurements of the work on partitions. */
-export interface ProjectionMeters {
-  readonly committed: (partition: number, changes: Changes, tookMs: number) => void;
-  readonly published: (messages: number, tookMs: number) => void;
-  /** The messages of the facts have been published for the first time. */
-  readonly fed: (facts: readonly LoggedFact[]) => void;
-  /** A partition was taken: assigned, or taken again after a failure. */
-  readonly taken: () => void;
-}
+/** What a gauge shows: one value, or one for each partition. */
+type Gauged = number | Iterable<readonly [partition: number, value: number]>;
 
-export interface ProjectorMeters extends ProjectionMeters {
-  readonly parked: () => void;
-  readonly pruned: (rows: number) => void;
-  /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
-  readonly observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => void;
-}
+export type ProjectorMeters = ReturnType<typeof createMetrics>;
 
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 const delayBuckets = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 60];
@@ -28,18 +16,18 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
  * The projector's metrics. Each name ends with its unit; README.md describes each.
  * @param nowMs milliseconds since 1970
  */
-export function createMetrics(nowMs: () => number): ProjectorMeters {
+export function createMetrics(nowMs: () => number) {
   const meter = metrics.getMeter('projector');
   const counter = (name: string, description: string) => meter.createCounter(name, { description });
-  const histogram = (name: string, unit: string, boundaries: number[], description: string) =>
-    meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: boundaries } });
+  const histogram = (name: string, unit: string, explicitBucketBoundaries: number[], description: string) =>
+    meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });
   const commitFacts = histogram('projector_commit_facts', '', countBuckets, 'Facts committed at once');
   const commit = histogram('projector_commit_duration_seconds', 's', secondsBuckets, 'Committing rows');
   const publish = histogram('projector_publish_duration_seconds', 's', secondsBuckets, 'Publishing the feeds');
   const delay = histogram('projector_feed_delay_seconds', 's', delayBuckets, 'From a fact to its messages on the feed');
   const facts = counter('projector_facts_total', 'Facts folded and committed, by type');
   const transitions = counter('projector_transitions_total', 'What happened to orders and makers, by kind');
-  const published = counter('projector_feed_messages_total', 'Feed messages published');
+  const messages = counter('projector_feed_messages_total', 'Feed messages published');
   const parked = counter('projector_parked_messages_total', 'Messages set aside');
   const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
   const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
@@ -49,47 +37,51 @@ export function createMetrics(nowMs: () => number): ProjectorMeters {
   for (const shownAtOnce of [parked, taken, pruned]) shownAtOnce.add(0);
 
   return {
-    committed: (partition, changes, tookMs) => {
+    committed: (partition: number, changes: Changes, tookMs: number) => {
       commit.record(tookMs / 1000);
       commitFacts.record(changes.facts);
       for (const [type, count] of changes.types) facts.add(count, { type });
       for (const [kind, count] of changes.kinds) transitions.add(count, { kind });
       if (changes.newestFactMs !== undefined) newestFactMs.set(partition, changes.newestFactMs);
     },
-    published: (messages, tookMs) => {
+    published: (count: number, tookMs: number) => {
       publish.record(tookMs / 1000);
-      published.add(messages);
+      messages.add(count);
     },
-    taken: () => taken.add(1),
-    parked: () => parked.add(1),
-    pruned: (rows) => pruned.add(rows),
-    fed: (published) => {
+    /** The messages of the facts have been published for the first time. */
+    fed: (published: readonly LoggedFact[]) => {
       for (const { fact, timeMs } of published) {
         if (fact.type !== 'OrderCancelled' && fact.type !== 'BlockProcessed') continue;
         delay.record(secondsSince(timeMs), { type: fact.type });
       }
     },
-    observe: (owned, lag) => {
-      const gauge = (name: string, description: string, read: () => number | readonly PartitionValue[]) =>
+    /** A partition was taken: assigned, or taken again after a failure. */
+    taken: () => taken.add(1),
+    parked: () => parked.add(1),
+    pruned: (rows: number) => pruned.add(rows),
+    /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
+    observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
+      const gauge = (name: string, description: string, read: () => Gauged) =>
         meter.createObservableGauge(name, { description }).addCallback((result) => {
           const values = read();
           if (typeof values === 'number') result.observe(values);
           else for (const [partition, value] of values) result.observe(value, { partition });
         });
-      const states = () => [...owned.values()].map(({ taken }) => taken.state);
+      const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);
+      const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
       gauge('projector_lag_messages', 'Messages between the rows and the end of the log', () =>
-        [...lag()].map(([partition, messages]) => [partition, Number(messages)]),
+        Array.from(lag(), ([partition, waiting]) => [partition, Number(waiting)]),
       );
       gauge('projector_lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0', () =>
-        [...lag()].map(([partition, messages]) => {
+        Array.from(lag(), ([partition, waiting]) => {
           const newest = newestFactMs.get(partition);
-          return [partition, messages === 0n || newest === undefined ? 0 : secondsSince(newest)];
+          return [partition, waiting === 0n || newest === undefined ? 0 : secondsSince(newest)];
         }),
       );
       gauge('projector_feed_age_seconds', 'Age of the newest block on the feed', () =>
-        states().flatMap(({ rules, clock }): PartitionValue[] =>
-          clock.block < 0 ? [] : [[rules.partition, secondsSince(clock.seconds * 1000)]],
-        ),
+        states()
+          .filter(({ clock }) => clock.block >= 0)
+          .map(({ rules, clock }) => [rules.partition, secondsSince(clock.seconds * 1000)]),
       );
       gauge('projector_partitions', 'Partitions owned', () => owned.size);
       gauge('projector_held_orders', 'Makers and open orders held in memory', () =>
@@ -100,10 +92,4 @@ export function createMetrics(nowMs: () => number): ProjectorMeters {
       );
     },
   };
-}
-
-type PartitionValue = readonly [partition: number, value: number];
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

@@ -12,25 +12,17 @@ import {
 } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Telemetry } from '@makerbook/telemetry';
-import type { Step } from './commit/commit-rows.js';
 import { startPruning } from './commit/prune-rows.js';
-import { createSemaphore } from './commit/semaphore.js';
 import type { ProjectorSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
-import { createMetrics, type ProjectorMeters } from './metrics.js';
-import { foldBounds } from './own/fold-bounds.js';
+import { createMetrics } from './metrics.js';
 import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
-import { traceBatches } from './own/trace-batches.js';
+import { traceBatch } from './own/trace-batch.js';
 
 const PRUNE_INTERVAL_MS = 60_000;
 /** Well below what makes a claim expire. */
 const CLAIM_TIMEOUT_MS = 500;
-
-/** What a test may reach into. */
-export interface TestHooks {
-  readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
-}
 
 /** A running projector. */
 export interface RunningProjector extends Running {
@@ -42,11 +34,7 @@ export interface RunningProjector extends Running {
  * `stop`.
  * @throws SchemaMismatch, PostgresUnavailable, PostgresRefused, TopicMismatch, LogUnavailable
  */
-export function runProjector(
-  settings: ProjectorSettings,
-  telemetry: Telemetry,
-  hooks: TestHooks = {},
-): Promise<RunningProjector> {
+export function runProjector(settings: ProjectorSettings, telemetry: Telemetry): Promise<RunningProjector> {
   const { logger } = telemetry;
   return startService(async ({ onStop, fail: end }) => {
     let failure: Error | undefined;
@@ -54,19 +42,25 @@ export function runProjector(
       failure = error;
       end(error);
     };
-    const connections = await connect(settings, telemetry, onStop);
+    const { postgres, claims, log } = await connect(settings, telemetry, onStop);
     const meters = createMetrics(Date.now);
-    const projector = createFrom(settings, connections, meters, hooks);
     const topics = topicNames(settings.TOPIC_PREFIX);
-    const groupId = `${settings.TOPIC_PREFIX}makerbook-projector`;
-    const consumer = connections.log.consumePartitions({
-      groupId,
-      topic: topics.makerEvents,
+    const source = { topic: topics.makerEvents, groupId: `${settings.TOPIC_PREFIX}makerbook-projector` };
+    const projector = createProjector({
+      settings,
+      topics,
+      store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX, readsAtOnce(settings)),
+      log,
+      meters,
+      wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+    });
+    const consumer = log.consumePartitions({
+      ...source,
       parkedTopic: topics.parked,
       batchRecordsMax: settings.BATCH_FACTS_MAX,
       decode: projector.decode,
       positionOf: projector.positionOf,
-      handleBatch: traceBatches(projector.handleBatch, { topic: topics.makerEvents, groupId }),
+      handleBatch: (batch, hold) => traceBatch(batch, source, () => projector.handleBatch(batch, hold)),
       confirmed: () => ownership.confirmed(),
       onParked: meters.parked,
       onFatal: fail,
@@ -74,7 +68,8 @@ export function runProjector(
     onStop(consumer.stop);
     meters.observe(projector.owned, () => lagOf(projector, consumer));
     const pruning = startPruning({
-      ...connections,
+      log,
+      postgres,
       makerEventsTopic: topics.makerEvents,
       owned: () => projector.owned.keys(),
       historyDays: settings.HISTORY_DAYS,
@@ -86,7 +81,7 @@ export function runProjector(
     onStop(pruning.stop);
     const claimant = { holder: randomUUID(), partitions: settings.PARTITIONS };
     const ownership: Ownership = new Ownership({
-      claim: (request) => claimWork(connections.claims, { ...claimant, ...request }),
+      claim: (request) => claimWork(claims, { ...claimant, ...request }),
       consumer,
       onRevoked: projector.onRevoked,
       logger,
@@ -101,7 +96,6 @@ export function runProjector(
       commitsWaiting: waitingCommits(projector),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
-    const { postgres } = connections;
     const ops = await serveOps(settings, {
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
       ready: async () => judgeReadiness(signs(), await answerOf(postgres.check())),
@@ -145,25 +139,9 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, onSto
   return { postgres, claims, log };
 }
 
-function createFrom(
-  settings: ProjectorSettings,
-  { postgres, log }: Awaited<ReturnType<typeof connect>>,
-  meters: ProjectorMeters,
-  hooks: TestHooks,
-): Projector {
-  return createProjector({
-    store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
-    log,
-    createFencedPublisher: log.createFencedPublisher,
-    topics: topicNames(settings.TOPIC_PREFIX),
-    transactionalIdPrefix: `${settings.TOPIC_PREFIX}makerbook-`,
-    ...foldBounds(settings),
-    // A reading takes three connections; the others wait here, and not for a connection until they are given up.
-    reads: createSemaphore(Math.max(1, Math.floor(settings.POSTGRES_CONNECTIONS_MAX / 4))),
-    meters,
-    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
-    ...hooks,
-  });
+/** A reading takes three connections, and others need one too. */
+function readsAtOnce({ POSTGRES_CONNECTIONS_MAX }: ProjectorSettings): number {
+  return Math.max(1, Math.floor(POSTGRES_CONNECTIONS_MAX / 4));
 }
 
 function waitingCommits({ owned }: Projector): ReadonlyMap<number, string> {

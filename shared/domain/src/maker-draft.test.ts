@@ -279,7 +279,7 @@ describe('the version of the list', () => {
   test('is that of the release, whatever has changed the list before it', () => {
     const fold = startFold(unknownMaker(maker));
     foldFacts(fold, [submitted(first), cancelled(first)]);
-    fold.draft.release(7n);
+    fold.draft.release({ offset: 7n, clock: fold.clock });
     expect(fold.draft.listVersion).toBe(7n);
   });
 });
@@ -594,7 +594,9 @@ describe('a maker that is released from quarantine', () => {
   test('has all open orders VALIDATING until they are read anew', () => {
     const fold = startFold(unknownMaker(maker));
     foldFacts(fold, funded);
-    expect(fold.draft.release(9n).map(describeTransition)).toEqual(['OrderChanged 11 VALIDATING 100 RELEASED']);
+    expect(fold.draft.release({ offset: 9n, clock: fold.clock }).map(describeTransition)).toEqual([
+      'OrderChanged 11 VALIDATING 100 RELEASED',
+    ]);
     expect(foldFacts(fold, [funds(100n, 100n)]).map(describeTransition)).toEqual([]);
     expect(foldFacts(fold, [observed({ at: 2, orders: [[first, 0n]] })]).map(describeTransition)).toEqual([
       'OrderChanged 11 ACTIVE 100 OBSERVED',
@@ -635,7 +637,7 @@ describe('a fact that breaks an invariant', () => {
     };
     expect(() => draft.apply(funds(1n, 1n) as MakerObserved, { offset: 9n, clock }, refuse)).toThrow('1 refused');
     expect(() => draft.advance({ ...clock, seconds: start + 1000 }, 9n, refuse)).toThrow('1 refused');
-    expect(() => draft.release(9n, refuse)).toThrow('1 refused');
+    expect(() => draft.release({ offset: 9n, clock }, refuse)).toThrow('1 refused');
     const limits: MakerFact = { type: 'MakerLimitsSet', maker, limits: { openOrdersMax: 1 }, cause };
     for (const fact of [limits, { type: 'MakerSuspended', maker, cause } as const])
       expect(() => draft.apply(fact, { offset: 9n, clock }, refuse)).toThrow('refused');

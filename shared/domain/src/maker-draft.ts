@@ -109,22 +109,26 @@ export class MakerDraft implements Maker {
   }
 
   /**
-   * Makes all open orders unread, because nobody knows what happened meanwhile. The list gets a new version, because nobody
-   * has seen it as it is now.
+   * Brings all open orders back that may be in the book, and makes all unread, because nobody knows what happened meanwhile.
+   * The next block looks at all of them. The list gets a new version, because nobody has seen it as it is now.
+   * @param clock of the partition
    */
-  release(offset: bigint, accept?: Accept): readonly Transition[] {
+  release({ offset, clock }: FactPoint, accept?: Accept): readonly Transition[] {
     return this.#change(offset, accept, () => {
       this.listVersion = offset;
+      this.dueAtSeconds = 0;
       for (const order of [...this.#orders.values()]) {
-        this.change({ ...order, isObserved: false }, ['RELEASED']);
+        const inBook = isRoutable(order, this.admission, clock, this.rules);
+        this.change({ ...order, inBook, isObserved: false }, ['RELEASED']);
       }
     });
   }
 
-  /** All orders leave the book. */
-  withholdAll(reason: WithholdingReason, offset: bigint): readonly Transition[] {
+  /** All orders leave the book, and nothing is due any more: the maker is in quarantine. */
+  quarantine(offset: bigint): readonly Transition[] {
     return this.#change(offset, undefined, () => {
-      for (const order of [...this.#orders.values()]) if (order.inBook) this.withhold(order, reason);
+      for (const order of [...this.#orders.values()]) if (order.inBook) this.withhold(order, 'QUARANTINED');
+      this.dueAtSeconds = Number.POSITIVE_INFINITY;
     });
   }
 

@@ -63,8 +63,12 @@ export interface KnownHashes extends Positioned {
 /** The rows as the one who writes them sees them. */
 export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 
-/** @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one */
-export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number) {
+/**
+ * @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one
+ * @param readsAtOnceMax readings of makers at once, of three connections each: the others wait here, and not for a connection
+ * until they are given up
+ */
+export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number, readsAtOnceMax = 2) {
   const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
     atOnceMax: commitsAtOnceMax,
     count: countCommits,
@@ -72,9 +76,16 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     decide: (commits) => saveProjections(postgres, commits),
     isOfOne: (error) => !(error instanceof PostgresUnavailable),
   });
+  const read = gatherCalls<() => Promise<MakerRows>, MakerRows>({
+    atOnceMax: readsAtOnceMax,
+    count: () => 1,
+    compare: () => 0,
+    decide: (readings) => Promise.all(readings.map((reading) => reading())),
+    isOfOne: () => false,
+  });
   return {
     takeProjection: (partition: number) => takeProjection(postgres, partition),
-    readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
+    readMakers: (partition: number, makers: readonly Hex[]) => read(() => readMakers(postgres, partition, makers)),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
     /** See the function `saveProjection`. */
     saveProjection: async (commit: ProjectionCommit): Promise<void> => {

@@ -3,14 +3,12 @@ import type { Address, Hex } from '@makerbook/contracts-primitives';
 import {
   advanceLog,
   type Funding,
-  isRoutable,
   type LogClock,
   MakerDraft,
   type ObservedNonce,
   type OpenOrder,
   type Rules,
   rememberHashes,
-  snapshotOf,
   startOfLog,
   type Transition,
   unknownMaker,
@@ -94,7 +92,7 @@ export class PartitionFold {
   private quarantine(draft: MakerDraft, missed: MissedFact): readonly Transition[] {
     const { maker } = draft;
     this.quarantined.set(maker, [missed]);
-    return draft.withholdAll('QUARANTINED', missed.offset);
+    return draft.quarantine(missed.offset);
   }
 
   /**
@@ -115,12 +113,6 @@ export class PartitionFold {
         each.kind === 'OrderRemoved' ? [{ ...each, order: { ...each.order, inBook: false } }] : [],
       );
     });
-    const { admission } = draft;
-    const orders = [...draft.orders].map(([hash, order]): [Hex, OpenOrder] => {
-      return [hash, { ...order, inBook: isRoutable(order, admission, this.clock, this.rules) }];
-    });
-    const released = new MakerDraft({ ...snapshotOf(draft), orders: new Map(orders), dueAtSeconds: 0 }, this.rules);
-    this.makers.set(maker, released);
-    return [...gone, ...released.release(offset)];
+    return [...gone, ...draft.release({ offset, clock: this.clock })];
   }
 }

@@ -1,31 +1,10 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { RetryableError } from '@makerbook/kafka';
-import {
-  type ChangedRows,
-  type Positioned,
-  PostgresUnavailable,
-  type Projection,
-  type ProjectionStore,
-  type RowsPosition,
-} from '@makerbook/postgres';
+import { type Positioned, PostgresUnavailable, type Projection, type RowsPosition } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
-import type { ProjectionMeters } from '../metrics.js';
+import type { ProjectorParts } from '../parts.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
-
-/** A step at which a test may stop the process by throwing. */
-export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
-
-export interface CommitParts {
-  readonly store: ProjectionStore;
-  readonly meters: Partial<ProjectionMeters>;
-  /** Resolves after the time, or once the signal is aborted. */
-  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly onStep?: (step: Step, partition: number) => Promise<void> | void;
-}
-
-/** The time, by the log's clock, between two deletions of ingress's rows for appends that have ended. */
-const FORGET_INTERVAL_MS = 1_000;
 
 /**
  * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been folded
@@ -35,15 +14,13 @@ export class RowCommitter {
   /** Why rows are not committed: the commit is tried again, or has failed. */
   waitsFor: string | undefined;
   readonly #state: PartitionState;
-  readonly #parts: CommitParts;
+  readonly #parts: ProjectorParts;
   readonly #stopping = new AbortController();
   #committed: RowsPosition;
   #underWay: { readonly done: Promise<void>; readonly changes: Changes; readonly target: Projection } | undefined;
   #failure: Error | undefined;
-  /** The log's clock when it was last looked for appends that have ended. */
-  #forgotAtMs = 0;
 
-  constructor(state: PartitionState, projection: Projection, parts: CommitParts) {
+  constructor(state: PartitionState, projection: Projection, parts: ProjectorParts) {
     this.#state = state;
     this.#parts = parts;
     this.#committed = projection;
@@ -136,9 +113,11 @@ export class RowCommitter {
     return nextOffset === this.#committed.nextOffset && gathered.transitions === 0;
   }
 
-  async #commit(changes: Changes, target: Projection): Promise<void> {
+  /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */
+  async #commit(changes: Changes, to: Projection): Promise<void> {
     const { makers, quarantined, rules } = this.#state;
-    const { meters, onStep } = this.#parts;
+    const { store, wait, meters } = this.#parts;
+    const { partition } = rules;
     const startedAtMs = performance.now();
     // All of it is described before anything is awaited: the fold goes on meanwhile.
     const rows = describeRows(changes, makers, quarantined);
@@ -146,21 +125,7 @@ export class RowCommitter {
       const held = makers.get(maker);
       if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
     }
-    await onStep?.('before commit', rules.partition);
-    await this.#save(rows, target);
-    this.#committed = target;
-    meters.committed?.(rules.partition, changes, performance.now() - startedAtMs);
-    await onStep?.('after commit', rules.partition);
-  }
-
-  /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */
-  async #save(rows: ChangedRows, to: Projection): Promise<void> {
-    const { store, wait } = this.#parts;
-    const { partition } = this.#state.rules;
-    const { clockMs } = to;
-    // A broker's clock may have been far ahead for a while.
-    const forgetsEnded = Math.abs(clockMs - this.#forgotAtMs) >= FORGET_INTERVAL_MS;
-    if (forgetsEnded) this.#forgotAtMs = clockMs;
+    const forgetsEnded = changes.types.has('BlockProcessed');
     const commit = { ...rows, partition, from: this.#committed, to, forgetsEnded };
     for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {
       try {
@@ -173,6 +138,8 @@ export class RowCommitter {
       }
     }
     this.waitsFor = undefined;
+    this.#committed = to;
+    meters.committed?.(partition, changes, performance.now() - startedAtMs);
   }
 }
 

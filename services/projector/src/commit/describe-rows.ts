@@ -57,7 +57,7 @@ function makerRow(
     limits,
     nonce: nonce === undefined ? null : String(nonce.value),
     nonceBlock: nonce?.block ?? null,
-    dueAtSeconds: quarantine === undefined && Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
+    dueAtSeconds: Number.isFinite(dueAtSeconds) ? dueAtSeconds : null,
     listVersion,
     openOrders: orders.size,
     quarantinedOffset: offset,

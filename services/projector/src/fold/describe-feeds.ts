@@ -19,17 +19,10 @@ import type { LogRecord, StoredRecord } from '@makerbook/kafka';
 import type { LoggedFact } from './read-facts.js';
 
 /** Names a message of a partition: the fact that led to it, and which of that fact's messages it is. */
-export interface MessagePlace {
+export interface FeedEnd {
   readonly offset: bigint;
   readonly index: number;
-}
-
-/** The last message on the feeds of a partition. */
-export interface FeedEnd extends MessagePlace {
-  /**
-   * The maker of a tombstone; undefined if an older build wrote it. Other messages do not need it, because a block leads only
-   * to tombstones and its clock.
-   */
+  /** The maker of a tombstone. Other messages do not need it, because a block leads only to tombstones and its clock. */
   readonly maker: Address | undefined;
 }
 
@@ -167,10 +160,10 @@ export class FactFeed {
 export function placeOfMessage({
   headers,
   partition,
-}: Pick<StoredRecord, 'headers' | 'partition'>): MessagePlace | undefined {
+}: Pick<StoredRecord, 'headers' | 'partition'>): FeedEnd | undefined {
   const [, home, offset, index] = /^(\d+):(\d+):(\d+)$/.exec(headers['ce_id'] ?? '') ?? [];
   if (offset === undefined || home !== String(partition)) return undefined;
-  return { offset: BigInt(offset), index: Number(index) };
+  return { offset: BigInt(offset), index: Number(index), maker: headers['maker'] as Address | undefined };
 }
 
 function never(transition: never): never {

@@ -18,11 +18,7 @@ export class DueMakers {
   /** Call it after each change of a maker. */
   set({ maker, dueAtSeconds, orders }: Maker): void {
     if (Number.isFinite(dueAtSeconds)) this.#put({ maker, dueAtSeconds, openOrders: orders.size });
-    else this.delete(maker);
-  }
-
-  delete(maker: Address): void {
-    this.#makers.delete(maker);
+    else this.#makers.delete(maker);
   }
 
   /**

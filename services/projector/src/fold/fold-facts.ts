@@ -1,10 +1,9 @@
 import type { BlockProcessed, MakerFact, ServiceModeSet } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain';
-import { FactFeed } from './describe-feeds.js';
+import { FactFeed, isPublished } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
-import { quarantineMaker } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 /** A fact of one kind with its place in the log. */
@@ -83,14 +82,14 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
   hashes.note(transitions);
 }
 
-/** True if the fact is about one maker and changes it. */
-export function isMakerFact(logged: LoggedFact): logged is Logged<MakerFact> {
-  const { fact } = logged;
-  return 'maker' in fact && fact.type !== 'QuarantineLifted';
-}
-
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Sets a fact aside that one maker cannot be folded on with. */
+export function parkFor(state: PartitionState, maker: Address, logged: LoggedFact, reason: string): void {
+  const record = { ...logged.record, headers: { ...logged.record.headers, 'parked-maker': maker } };
+  state.toPark.push({ record, reason });
 }
 
 /** @param change a change that cannot be described for the feeds is none */
@@ -110,4 +109,26 @@ function changeMaker(
     return quarantineMaker(state, held, messageOf(error), logged, feed);
   }
   takeTransitions(state, held, transitions);
+}
+
+/**
+ * A fact cannot be folded for a maker: its orders leave the book with this fact, and nothing more is folded for it. It
+ * depends on the log alone, and so do the messages.
+ */
+function quarantineMaker(
+  state: PartitionState,
+  held: HeldMaker,
+  reason: string,
+  logged: LoggedFact,
+  feed: FactFeed,
+): void {
+  const { maker } = held.draft;
+  state.noteQuarantined(maker, reason);
+  state.quarantined.set(maker, { offset: logged.offset, reason, clock: state.clock });
+  if (!isPublished(state.rules, logged, maker)) {
+    parkFor(state, maker, logged, `for ${maker} alone, who is quarantined: ${reason}`);
+  }
+  const withheld = held.draft.quarantine(logged.offset);
+  feed.transitions(withheld, maker);
+  takeTransitions(state, held, withheld);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Maker, type OpenOrder, unknownMaker } from '@makerbook/domain';
+import { type Maker, MakerDraft, type OpenOrder, unknownMaker } from '@makerbook/domain';
 import { makersOf } from '../testing/generate-facts.js';
 import { HeldMakers } from './hold-makers.js';
 
@@ -33,7 +33,9 @@ describe('makers in memory', () => {
 
   test('a maker counts with its orders as they are now', () => {
     const held = new HeldMakers(100, rules);
-    held.replace(held.load(withOrders(first, 9)), withOrders(first, 1));
+    const one = held.load(withOrders(first, 9));
+    one.draft = new MakerDraft(withOrders(first, 1), rules);
+    held.touch(one);
     expect(held.size()).toBe(2);
     held.forget(first);
     expect(held.size()).toBe(0);

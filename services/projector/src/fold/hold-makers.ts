@@ -39,12 +39,6 @@ export class HeldMakers {
     return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, size: 0 });
   }
 
-  /** Puts another state in the place of a maker that is held. */
-  replace(held: HeldMaker, maker: Maker): void {
-    held.draft = new MakerDraft(maker, this.rules);
-    this.touch(held);
-  }
-
   /** Call it after each change: the maker counts as the last used one. */
   touch(held: HeldMaker): void {
     this.forget(held.draft.maker);

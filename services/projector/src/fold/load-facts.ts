@@ -1,16 +1,13 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import { hashKeyText, type Maker } from '@makerbook/domain';
+import { hashKeyText } from '@makerbook/domain';
 import type { HashKey, ProjectionStore } from '@makerbook/postgres';
 import type { RowCommitter } from '../commit/commit-rows.js';
-import type { Semaphore } from '../commit/semaphore.js';
 import { makersFromRows } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface LoadParts {
   readonly store: ProjectionStore;
-  /** Readings of makers, of all partitions of the process: a block makes orders of all of them due at once. */
-  readonly reads: Semaphore;
   /** Knows what is folded and not in Postgres yet, and which rows may be believed. */
   readonly committer: Pick<RowCommitter, 'uncommitted' | 'readRows'>;
 }
@@ -18,30 +15,20 @@ export interface LoadParts {
 /** Reads what the fold of the facts needs: their makers, and what became of hashes. */
 export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], parts: LoadParts): Promise<void> {
   state.hashes.clear();
-  const makers = facts.flatMap(({ fact }) => ('maker' in fact && fact.type !== 'QuarantineLifted' ? fact.maker : []));
-  await Promise.all([loadHashes(state, facts, parts), loadMakers(state, new Set(makers), parts)]);
+  const makers = facts.flatMap(({ fact }) => ('maker' in fact && !state.quarantined.has(fact.maker) ? fact.maker : []));
+  await Promise.all([loadHashes(state, facts, parts), loadMakers(state, makers, parts)]);
 }
 
-/** Reads the makers that are not held; unknown ones are held too. Quarantined ones are not read. */
-export async function loadMakers(state: PartitionState, makers: ReadonlySet<Address>, parts: LoadParts): Promise<void> {
-  const missing = [...makers].filter((maker) => !isLoaded(state, maker));
-  if (missing.length === 0) return;
-  for (const stored of await readStored(state, missing, parts)) state.makers.load(stored);
-}
-
-/** The makers as they are stored. @throws RowsUnreadable */
-export async function readStored(
-  { rules: { partition } }: PartitionState,
+/** Reads the makers that are not held; unknown ones are held too. @throws RowsUnreadable */
+export async function loadMakers(
+  { makers: held, rules: { partition } }: PartitionState,
   makers: readonly Address[],
-  { store, reads, committer }: LoadParts,
-): Promise<readonly Maker[]> {
-  const rows = await reads.run(() => committer.readRows(() => store.readMakers(partition, makers)));
-  return makersFromRows(makers, rows);
-}
-
-/** True if a fact about the maker can be folded without reading rows. */
-export function isLoaded(state: PartitionState, maker: Address): boolean {
-  return state.makers.get(maker) !== undefined || state.quarantined.has(maker);
+  { store, committer }: LoadParts,
+): Promise<void> {
+  const missing = [...new Set(makers)].filter((maker) => held.get(maker) === undefined);
+  if (missing.length === 0) return;
+  const rows = await committer.readRows(() => store.readMakers(partition, missing));
+  for (const stored of makersFromRows(missing, rows)) held.load(stored);
 }
 
 /**

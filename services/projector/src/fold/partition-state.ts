@@ -43,19 +43,20 @@ export interface PartitionState {
 export function createState(
   { projection, due, quarantined }: TakenProjection,
   rules: FeedRules,
-  options: { readonly heldMax: number; readonly noteQuarantined: PartitionState['noteQuarantined'] },
+  heldMax: number,
+  noteQuarantined: PartitionState['noteQuarantined'],
 ): PartitionState {
   const hashes = rememberHashes();
   return {
     rules,
-    makers: new HeldMakers(options.heldMax, {
+    makers: new HeldMakers(heldMax, {
       routingGraceSeconds: rules.routingGraceSeconds,
       recallHash: hashes.recallHash,
     }),
     due: new DueMakers(due),
     quarantined: new Map(quarantined),
     hashes,
-    noteQuarantined: options.noteQuarantined,
+    noteQuarantined,
     nextOffset: projection.nextOffset,
     isBlockBegun: projection.blockParts > 0,
     clock: projection.clock,

@@ -1,19 +1,9 @@
 import type { QuarantineLifted } from '@makerbook/contracts-events';
-import {
-  advanceLog,
-  isRoutable,
-  type Maker,
-  MakerDraft,
-  type OpenOrder,
-  rememberHashes,
-  snapshotOf,
-  type Transition,
-} from '@makerbook/domain';
-import type { Quarantine } from '@makerbook/postgres';
-import { beginFact, endFact, type Logged, messageOf, takeTransitions } from './fold-facts.js';
-import { type LoadParts, loadHashes, readStored } from './load-facts.js';
+import { advanceLog, type Maker, MakerDraft, rememberHashes, snapshotOf, type Transition } from '@makerbook/domain';
+import { beginFact, endFact, type Logged, messageOf, parkFor, takeTransitions } from './fold-facts.js';
+import type { HeldMaker } from './hold-makers.js';
+import { type LoadParts, loadHashes, loadMakers } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
-import { parkFor } from './quarantine-makers.js';
 import type { LoggedFact } from './read-facts.js';
 
 export interface ReleaseParts extends LoadParts {
@@ -38,26 +28,18 @@ export async function releaseMaker(
   parts: ReleaseParts,
 ): Promise<void> {
   const { maker } = logged.fact;
+  const { offset } = logged;
   const feed = beginFact(state, logged);
-  const quarantine = state.quarantined.get(maker);
-  if (quarantine !== undefined) {
+  if (state.quarantined.has(maker)) {
     try {
-      const { stored, draft, transitions } = await foldAgain(state, maker, quarantine, logged.offset, parts);
-      const orders = routableOrders(state, draft);
-      // Orders that the quarantine withheld must be looked at again with the next block.
-      const back = new MakerDraft({ ...snapshotOf(draft), orders, dueAtSeconds: 0 }, draft.rules);
-      const { admission, limits, nonce } = draft;
-      const isNews = transitions.some(({ kind }) => kind === 'MakerChanged');
-      const view: Transition[] = isNews
-        ? [{ kind: 'MakerChanged', admission, limits, nonce, offset: logged.offset }]
-        : [];
+      const { held, draft, transitions } = await foldAgain(state, maker, offset, parts);
+      const news = transitions.filter(({ kind }) => kind === 'MakerChanged').slice(-1);
       const released = attempt('its orders', () =>
-        back.release(logged.offset, (changes) => feed.transitions([...view, ...changes], maker)),
+        draft.release({ offset, clock: state.clock }, (changes) => feed.transitions([...news, ...changes], maker)),
       );
-      const held = state.makers.get(maker) ?? state.makers.load(stored);
-      state.makers.replace(held, snapshotOf(back));
+      held.draft = new MakerDraft(draft, state.makers.rules);
       state.quarantined.delete(maker);
-      takeTransitions(state, held, [...transitions, ...view, ...released]);
+      takeTransitions(state, held, [...transitions, ...released]);
     } catch (error) {
       if (!(error instanceof StillQuarantined)) throw error;
       parkFor(state, maker, logged, `${maker} stays quarantined: ${error.message}`);
@@ -70,15 +52,17 @@ export async function releaseMaker(
 async function foldAgain(
   state: PartitionState,
   maker: Maker['maker'],
-  quarantine: Quarantine,
   to: bigint,
   parts: ReleaseParts,
-): Promise<{ readonly stored: Maker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
-  const stored = await readQuarantined(state, maker, parts);
+): Promise<{ readonly held: HeldMaker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
+  await loadMakers(state, [maker], parts);
+  const held = state.makers.get(maker);
+  const quarantine = state.quarantined.get(maker);
+  if (held === undefined || quarantine === undefined) throw new Error(`${maker} is released and was not loaded`);
   const hashes = rememberHashes(state.makers.rules);
-  const draft = new MakerDraft({ ...stored, dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
+  const draft = new MakerDraft({ ...snapshotOf(held.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
-  let clock = quarantine.clock;
+  let { clock } = quarantine;
   await parts.readFacts(quarantine.offset, to, async (facts) => {
     const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
     await loadHashes(state, own, parts);
@@ -93,16 +77,7 @@ async function foldAgain(
       transitions.push(...happened);
     }
   });
-  return { stored, draft, transitions };
-}
-
-/** The maker as it was when it was quarantined. */
-async function readQuarantined(state: PartitionState, maker: Maker['maker'], parts: ReleaseParts): Promise<Maker> {
-  const held = state.makers.get(maker);
-  if (held !== undefined) return snapshotOf(held.draft);
-  const [stored] = await readStored(state, [maker], parts);
-  if (stored === undefined) throw new StillQuarantined('it is not there');
-  return stored;
+  return { held, draft, transitions };
 }
 
 /** A maker whose quarantine was lifted cannot be folded all the same. */
@@ -116,13 +91,4 @@ function attempt<T>(what: string, work: () => T): T {
   } catch (error) {
     throw new StillQuarantined(`${what}: ${messageOf(error)}`);
   }
-}
-
-/** The orders, each marked as in the book or not. */
-function routableOrders({ clock, rules }: PartitionState, { admission, orders }: Maker): Maker['orders'] {
-  return new Map(
-    [...orders].map(([orderHash, order]): [OpenOrder['orderHash'], OpenOrder] => {
-      return [orderHash, { ...order, inBook: isRoutable(order, admission, clock, rules) }];
-    }),
-  );
 }

@@ -17,13 +17,9 @@ import {
 import { isBehind } from '../commit/commit-rows.js';
 import { RowsUnreadable } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
-import { PartitionProjection, type ProjectionParts } from './project-partition.js';
+import type { ProjectorParts } from '../parts.js';
+import { PartitionProjection } from './project-partition.js';
 import { type TakenPartition, takePartition } from './take-partition.js';
-
-export interface ProjectorParts extends Omit<ProjectionParts, 'noteQuarantined'> {
-  /** More makers than these do not break by themselves: it is the fold, and the process stops before it harms them all. */
-  readonly quarantinedMakersMax: number;
-}
 
 /** The handler of the consumer loop; its functions fit `ConsumeOptions`. */
 export interface Projector {
@@ -46,21 +42,20 @@ export function createProjector(parts: ProjectorParts): Projector {
   /** The position at which each partition was left, and on which server. */
   const left = new Map<number, { readonly rows: RowsPosition; readonly serverStartedAt: bigint }>();
   const quarantined = new Set<Address>();
-  const projectionParts: ProjectionParts = {
-    ...parts,
-    noteQuarantined: (maker, reason) => {
-      quarantined.add(maker);
-      if (quarantined.size <= parts.quarantinedMakersMax) return;
-      throw new FatalError(
-        `${quarantined.size} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`,
-      );
-    },
-  };
+
+  /** More makers than these do not break by themselves: it is the fold, and the process stops before it harms them all. */
+  function noteQuarantined(maker: Address, reason: string): void {
+    quarantined.add(maker);
+    if (quarantined.size <= parts.settings.QUARANTINED_MAKERS_MAX) return;
+    throw new FatalError(
+      `${quarantined.size} makers cannot be folded, more than QUARANTINED_MAKERS_MAX; ${maker}: ${reason}`,
+    );
+  }
 
   async function take(partition: number): Promise<PartitionProjection> {
     await giveUp(partition, false);
-    const taken = await translated(partition, () => takePartition(partition, projectionParts));
-    const one = new PartitionProjection(taken, projectionParts);
+    const taken = await translated(partition, () => takePartition(partition, parts, noteQuarantined));
+    const one = new PartitionProjection(taken, parts);
     owned.set(partition, one);
     assertNotReplaced(partition, taken);
     parts.meters.taken?.();
@@ -88,7 +83,7 @@ export function createProjector(parts: ProjectorParts): Projector {
 
   return {
     owned,
-    decode: (record) => readFact(record, parts.partitions),
+    decode: (record) => readFact(record, parts.settings.PARTITIONS),
     positionOf: async (partition) => (await take(partition)).position,
     onRevoked: (partition, isLost = false) => giveUp(partition, !isLost),
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {

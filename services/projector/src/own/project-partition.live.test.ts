@@ -5,9 +5,8 @@ import { LogInMemory } from '@makerbook/kafka/testing';
 import { createChance, testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
 import { hashReadModel } from '@makerbook/postgres/testing';
-import type { Step } from '../commit/commit-rows.js';
 import { readFact } from '../fold/read-facts.js';
-import { createTestProjector } from '../testing/create-test-projector.js';
+import { createTestProjector, type Step, type TestProjectorParts } from '../testing/create-test-projector.js';
 import { drawStream, makersOf, withLateBlocks } from '../testing/generate-facts.js';
 import {
   flush,
@@ -16,7 +15,7 @@ import {
   testPartitions as partitions,
   steps,
 } from '../testing/test-projection.js';
-import type { Projector, ProjectorParts } from './project-log.js';
+import type { Projector } from './project-log.js';
 
 /**
  * The flow of one partition on a real Postgres, with a log in memory: what the simulation holds on rows in memory, the
@@ -43,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => postgres.close());
 
 type Cut = Partial<
-  Pick<ProjectorParts, 'commitTransitionsMax' | 'commitFactsMax' | 'heldMax' | 'batchFactsMax' | 'onStep'>
+  Pick<TestProjectorParts, 'commitTransitionsMax' | 'commitFactsMax' | 'heldMax' | 'batchFactsMax' | 'onStep'>
 >;
 
 function createOn(log: LogInMemory, cut: Cut): Projector {

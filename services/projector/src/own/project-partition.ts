@@ -1,4 +1,4 @@
-import type { BlockProcessed, QuarantineLifted } from '@makerbook/contracts-events';
+import type { BlockProcessed } from '@makerbook/contracts-events';
 import { advanceLog } from '@makerbook/domain';
 import type { BatchContext } from '@makerbook/kafka';
 import { inSendSpan } from '@makerbook/telemetry';
@@ -9,38 +9,30 @@ import {
   endFact,
   foldMakerFact,
   foldMode,
-  isMakerFact,
   type Logged,
   moveTo,
 } from '../fold/fold-facts.js';
-import { isLoaded, type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
+import { type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
 import { type LoggedFact, readFacts } from '../fold/read-facts.js';
 import { releaseMaker } from '../fold/release-makers.js';
+import type { ProjectorParts } from '../parts.js';
 import { readRange } from './read-range.js';
-import type { OwningParts, TakenPartition } from './take-partition.js';
+import type { TakenPartition } from './take-partition.js';
 
-export interface ProjectionParts extends OwningParts {
-  /** Facts that are folded together, and read at once. */
-  readonly batchFactsMax: number;
-  /** Bounds on what is folded and not being committed: then the fold waits. */
-  readonly commitTransitionsMax: number;
-  readonly commitFactsMax: number;
-  /** How many partitions the topic has. */
-  readonly partitions: number;
-  /** Readings of makers that are under way at once, of all partitions of the process. */
-  readonly reads: LoadParts['reads'];
-}
+type OnFacts = (facts: readonly LoggedFact[], nextOffset: bigint) => Promise<void>;
+
+const OWNED_CHECK_MS = 500;
 
 /** The flow of one partition: fold the facts, publish what they lead to, and have the rows committed behind it. */
 export class PartitionProjection {
   readonly taken: TakenPartition;
-  readonly #parts: ProjectionParts;
+  readonly #parts: ProjectorParts;
   readonly #load: LoadParts;
 
-  constructor(taken: TakenPartition, parts: ProjectionParts) {
+  constructor(taken: TakenPartition, parts: ProjectorParts) {
     this.taken = taken;
     this.#parts = parts;
-    this.#load = { store: parts.store, reads: parts.reads, committer: taken.committer };
+    this.#load = { store: parts.store, committer: taken.committer };
   }
 
   /** The next fact to be folded. */
@@ -85,13 +77,23 @@ export class PartitionProjection {
   async #fold(logged: LoggedFact, hold: BatchContext): Promise<void> {
     const { state } = this.taken;
     const { fact } = logged;
-    if (fact.type === 'BlockProcessed') return this.#foldBlock({ ...logged, fact }, hold);
-    // It concerns the other chain-watchers alone.
-    if (fact.type === 'WatcherResigned') return endFact(state, logged);
-    if (fact.type === 'ServiceModeSet') return foldMode(state, { ...logged, fact });
-    if (fact.type === 'QuarantineLifted') return this.#release({ ...logged, fact }, hold);
-    if (!isLoaded(state, fact.maker)) await loadMakers(state, new Set([fact.maker]), this.#load);
-    if (isMakerFact(logged)) foldMakerFact(state, logged);
+    switch (fact.type) {
+      case 'BlockProcessed':
+        return this.#foldBlock({ ...logged, fact }, hold);
+      case 'WatcherResigned':
+        // It concerns the other chain-watchers alone.
+        return endFact(state, logged);
+      case 'ServiceModeSet':
+        return foldMode(state, { ...logged, fact });
+      case 'QuarantineLifted': {
+        const readFrom = (from: bigint, to: bigint, onFacts: OnFacts) => this.#readLog(from, to, hold, onFacts);
+        return releaseMaker(state, { ...logged, fact }, { ...this.#load, readFacts: readFrom });
+      }
+      default:
+        // A block of the same batch may have dropped it from memory.
+        if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], this.#load);
+        return foldMakerFact(state, { ...logged, fact });
+    }
   }
 
   async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
@@ -99,8 +101,8 @@ export class PartitionProjection {
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {
-      for (const group of state.due.groupsAt(clock.seconds, this.#parts.commitTransitionsMax)) {
-        await loadMakers(state, new Set(group), this.#load);
+      for (const group of state.due.groupsAt(clock.seconds, this.#parts.settings.COMMIT_TRANSITIONS_MAX)) {
+        await loadMakers(state, group, this.#load);
         for (const maker of group) {
           advanceMaker(state, maker, clock, block, feed);
           if (this.#isFull()) await this.#publish(hold);
@@ -111,35 +113,26 @@ export class PartitionProjection {
     endBlock(state, clock, block, feed);
   }
 
-  #release(logged: Logged<QuarantineLifted>, hold: BatchContext): Promise<void> {
-    return releaseMaker(this.taken.state, logged, {
-      ...this.#load,
-      readFacts: (from, to, onFacts) => this.#readLog(from, to, hold, onFacts),
-    });
-  }
-
   #isFull(): boolean {
     const { transitions, facts } = this.taken.state.gathered;
-    return transitions >= this.#parts.commitTransitionsMax || facts >= this.#parts.commitFactsMax;
+    const { COMMIT_TRANSITIONS_MAX, COMMIT_FACTS_MAX } = this.#parts.settings;
+    return transitions >= COMMIT_TRANSITIONS_MAX || facts >= COMMIT_FACTS_MAX;
   }
 
   /** Publishes what was folded, and has it committed; waits while too much is waiting for that. */
   async #publish(hold: BatchContext): Promise<void> {
     const { state, committer, publisher } = this.taken;
-    const { partition } = state.rules;
-    const { meters, onStep } = this.#parts;
+    const { unpublished, toPark } = state;
+    const { meters, topics } = this.#parts;
     hold.assertOwned();
-    for (const { record, reason } of state.toPark) await hold.park(record, reason);
-    state.toPark.length = 0;
-    if (state.unpublished.length > 0) {
-      await onStep?.('before publish', partition);
+    for (const { record, reason } of toPark) await hold.park(record, reason);
+    toPark.length = 0;
+    if (unpublished.length > 0) {
       const startedAtMs = performance.now();
-      const { unpublished } = state;
-      const attributes = { 'messaging.destination.partition.id': String(partition) };
-      await inSendSpan(this.#parts.topics.book, unpublished.length, attributes, () => publisher.publish(unpublished));
+      const attributes = { 'messaging.destination.partition.id': String(state.rules.partition) };
+      await inSendSpan(topics.book, unpublished.length, attributes, () => publisher.publish(unpublished));
       meters.published?.(unpublished.length, performance.now() - startedAtMs);
-      await onStep?.('after publish', partition);
-      state.unpublished.length = 0;
+      unpublished.length = 0;
     }
     committer.begin();
     while (this.#isFull() && committer.underWay !== undefined) await this.#waitFor(committer.underWay, hold);
@@ -147,36 +140,26 @@ export class PartitionProjection {
   }
 
   /** Waits for the work, and throws where the partition is given to another process meanwhile. */
-  async #waitFor(work: Promise<void>, hold: Pick<BatchContext, 'assertOwned'>): Promise<void> {
-    const waiting = new AbortController();
+  async #waitFor(work: Promise<void>, hold: BatchContext): Promise<void> {
     let isDone = false;
     const end = work.then(() => {
       isDone = true;
     });
-    try {
-      for (;;) {
-        await Promise.race([end, this.#parts.wait(OWNED_CHECK_MS, waiting.signal)]);
-        if (isDone) return;
-        hold.assertOwned();
-      }
-    } finally {
-      waiting.abort();
+    for (;;) {
+      await Promise.race([end, this.#parts.wait(OWNED_CHECK_MS)]);
+      if (isDone) return;
+      hold.assertOwned();
     }
   }
 
   /** Reads facts that were given before; what cannot be read was parked then. */
-  async #readLog(
-    from: bigint,
-    to: bigint,
-    hold: BatchContext,
-    onFacts: (facts: readonly LoggedFact[], nextOffset: bigint) => Promise<void>,
-  ): Promise<void> {
-    const { log, topics, batchFactsMax, partitions } = this.#parts;
+  async #readLog(from: bigint, to: bigint, hold: BatchContext, onFacts: OnFacts): Promise<void> {
+    const { log, topics, settings } = this.#parts;
     const { partition } = this.taken.state.rules;
     const reading = new AbortController();
     const range = { topic: topics.makerEvents, partition, from, to };
-    const work = readRange(log, range, batchFactsMax, reading.signal, (records, nextOffset) =>
-      onFacts(readFacts(records, partitions), nextOffset),
+    const work = readRange(log, range, settings.BATCH_FACTS_MAX, reading.signal, (records, nextOffset) =>
+      onFacts(readFacts(records, settings.PARTITIONS), nextOffset),
     );
     try {
       await this.#waitFor(work, hold);
@@ -192,5 +175,3 @@ export class PartitionProjection {
     state.makers.evict((maker) => committer.isPinned(maker));
   }
 }
-
-const OWNED_CHECK_MS = 500;

@@ -1,23 +1,9 @@
-import type { TopicNames } from '@makerbook/contracts-events';
-import { FatalError, type FencedPublisher, type FencedPublisherOptions, type Log } from '@makerbook/kafka';
+import { FatalError, type FencedPublisher } from '@makerbook/kafka';
 import type { Projection } from '@makerbook/postgres';
-import { type CommitParts, RowCommitter } from '../commit/commit-rows.js';
-import type { FeedEnd } from '../fold/describe-feeds.js';
+import { RowCommitter } from '../commit/commit-rows.js';
+import { type FeedEnd, placeOfMessage } from '../fold/describe-feeds.js';
 import { createState, type PartitionState } from '../fold/partition-state.js';
-import { readFeedEnd } from './read-feed-end.js';
-
-export interface OwningParts extends CommitParts {
-  readonly log: Pick<Log, 'endOffsets' | 'followTopic' | 'readLastRecords'>;
-  readonly createFencedPublisher: (options: FencedPublisherOptions) => FencedPublisher;
-  readonly topics: TopicNames;
-  /** The partition's publisher has the transactional id `<prefix>projector-<partition>`. */
-  readonly transactionalIdPrefix: string;
-  readonly routingGraceSeconds: number;
-  /** Makers and open orders that are held in memory, for each partition. */
-  readonly heldMax: number;
-  /** Throws a FatalError where more makers are quarantined than break by themselves. */
-  readonly noteQuarantined: PartitionState['noteQuarantined'];
-}
+import type { ProjectorParts } from '../parts.js';
 
 /** A partition that this process owns. */
 export interface TakenPartition {
@@ -35,30 +21,48 @@ const endTimeoutMs = 10_000;
  * Takes a partition: no earlier owner can publish from here on. It is folded again from where its rows are, and what its
  * feeds hold already is not published again. An earlier owner may still commit what it has published; then the rows have
  * moved, the next commit or reading here fails, and the partition is taken again.
+ * @param noteQuarantined of the state
  * @throws FatalError where the feeds or the rows are of another log
  * @throws PostgresUnavailable, LogUnavailable, PublisherFenced: nothing is owned then
  */
-export async function takePartition(partition: number, parts: OwningParts): Promise<TakenPartition> {
-  const { log, store, topics, routingGraceSeconds, heldMax, noteQuarantined } = parts;
-  const publisher = parts.createFencedPublisher({
-    transactionalId: `${parts.transactionalIdPrefix}projector-${partition}`,
+export async function takePartition(
+  partition: number,
+  parts: ProjectorParts,
+  noteQuarantined: PartitionState['noteQuarantined'],
+): Promise<TakenPartition> {
+  const { log, store, topics, settings } = parts;
+  const publisher = log.createFencedPublisher({
+    transactionalId: `${settings.TOPIC_PREFIX}makerbook-projector-${partition}`,
     ownPartitions: [topics.book, topics.makers].map((topic) => ({ topic, partition })),
   });
   try {
     await publisher.takeOver();
     const taken = await store.takeProjection(partition);
     const { projection, serverStartedAt } = taken;
-    const published = await readFeedEnd(partition, { log, topics });
+    const published = await readFeedEnd(partition, parts);
     // Reads the log's end after the rows and the feeds, which are never ahead of it: a later owner may be at work by now.
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
-    const rules = { partition, topics, routingGraceSeconds, published };
-    const state = createState(taken, rules, { heldMax, noteQuarantined });
+    const rules = { partition, topics, routingGraceSeconds: settings.ROUTING_GRACE_SECONDS, published };
+    const state = createState(taken, rules, settings.HELD_ORDERS_PER_PARTITION_MAX, noteQuarantined);
     return { state, publisher, committer: new RowCommitter(state, projection, parts), serverStartedAt };
   } catch (error) {
     await publisher.close();
     throw error;
   }
+}
+
+/**
+ * The last message on the feeds; undefined where there is none. Messages are published in the order of their facts and
+ * numbers, so all before it are published too.
+ */
+async function readFeedEnd(partition: number, { log, topics }: ProjectorParts): Promise<FeedEnd | undefined> {
+  const records = await Promise.all([topics.book, topics.makers].map((topic) => log.readLastRecords(topic, partition)));
+  return records
+    .flat()
+    .flatMap((record) => placeOfMessage(record) ?? [])
+    .sort((a, b) => Number(a.offset - b.offset) || a.index - b.index)
+    .at(-1);
 }
 
 /** A log that ends before what was folded of it is another one. */
@@ -67,7 +71,7 @@ function assertSameLog(
   end: bigint,
   { nextOffset }: Projection,
   published: FeedEnd | undefined,
-  topics: TopicNames,
+  topics: ProjectorParts['topics'],
 ): void {
   const log = `${topics.makerEvents} ends at offset ${end} in partition ${partition}`;
   if (nextOffset > end) {

@@ -17,13 +17,13 @@ const RECORDS_MAX = 5_000;
  * Compares one partition of the router's book with the orders that a replay has left in it. What was published since the
  * position is not judged.
  * @param position up to which the log was replayed
- * @returns the first difference; undefined where they agree
+ * @returns the first difference; none where they agree
  */
 export async function compareBook(
   partition: number,
   position: bigint,
   { log, postgres, topics }: { readonly log: Log; readonly postgres: Postgres; readonly topics: TopicNames },
-): Promise<string | undefined> {
+): Promise<string[]> {
   const newest = await readNewest(partition, { log, topics });
   const rows = await postgres.query<{ order_hash: string; state: string }>(
     `select order_hash, concat_ws(' ', status, reason, remaining) as state
@@ -36,10 +36,10 @@ export async function compareBook(
     if (message !== undefined && message.offset >= position) continue;
     if (message?.state !== expected.get(orderHash)) {
       const [found, wanted] = [message?.state, expected.get(orderHash)].map((state) => state ?? 'nothing');
-      return `${topics.book}, partition ${partition}, ${orderHash}: the feed has ${found}, a replay ${wanted}`;
+      return [`${topics.book}, partition ${partition}, ${orderHash}: the feed has ${found}, a replay ${wanted}`];
     }
   }
-  return undefined;
+  return [];
 }
 
 async function readNewest(

@@ -2,10 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { FencedPublisher, Log } from '@makerbook/kafka';
 import { openProjectionStore, type Postgres } from '@makerbook/postgres';
-import { createSemaphore } from '../commit/semaphore.js';
 import type { RebuildSettings } from '../env.js';
-import { foldBounds } from '../own/fold-bounds.js';
-import { createProjector, type Projector } from '../own/project-log.js';
+import { createProjector } from '../own/project-log.js';
 
 /** The parts of a fold of the log into its own rows. */
 export interface FoldParts {
@@ -16,9 +14,6 @@ export interface FoldParts {
   readonly settings: RebuildSettings;
 }
 
-/** Partitions that are folded at once: while one waits for Postgres another one computes. */
-const PARTITIONS_AT_ONCE = 4;
-
 /**
  * Folds each partition from where its rows are up to the given offset, and resolves when all rows are committed. It publishes
  * nothing and parks nothing.
@@ -27,35 +22,24 @@ const PARTITIONS_AT_ONCE = 4;
  */
 export async function foldLog(
   targets: readonly bigint[],
-  parts: FoldParts,
+  { log, postgres, topics, settings }: FoldParts,
   onProgress: (facts: number) => void = () => undefined,
 ): Promise<void> {
-  const projector = createSilentProjector(parts, onProgress);
+  const projector = createProjector({
+    settings,
+    topics,
+    store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
+    log: { ...log, createFencedPublisher: () => silentPublisher },
+    meters: { committed: (_partition, { facts }) => onProgress(facts) },
+    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+  });
   const hold = { assertOwned: () => undefined, park: async () => undefined };
-  const turns = createSemaphore(PARTITIONS_AT_ONCE);
   const fold = async (to: bigint, partition: number) => {
     // The projector itself reads the log from the rows to the offset.
     await projector.handleBatch({ partition, records: [], fromOffset: to, nextOffset: to }, hold);
     await projector.onRevoked(partition);
   };
-  await Promise.all(targets.map((to, partition) => turns.run(() => fold(to, partition))));
-}
-
-function createSilentProjector(
-  { log, postgres, topics, settings }: FoldParts,
-  onProgress: (facts: number) => void,
-): Projector {
-  return createProjector({
-    store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
-    log,
-    createFencedPublisher: () => silentPublisher,
-    topics,
-    transactionalIdPrefix: '',
-    ...foldBounds(settings),
-    reads: createSemaphore(2),
-    meters: { committed: (_partition, { facts }) => onProgress(facts) },
-    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
-  });
+  await Promise.all(targets.map(fold));
 }
 
 const refuse = async () => {

@@ -107,25 +107,15 @@ function describeProgress(done: number, total: number, tookMs: number): string {
 }
 
 /** Compares at the positions that one snapshot of the live rows has. */
-async function compare(rebuild: Rebuild): Promise<string[]> {
-  const { live, postgres, settings } = rebuild;
-  for (;;) {
-    const differences = await live.transaction(async (query) => {
-      await query('set transaction isolation level repeatable read, read only');
-      const positions = await readPositions(query);
-      if (positions === undefined) return undefined;
-      await foldLog(positions, rebuild);
-      const inRows = await compareRows(query, postgres);
-      const inBook: string[] = [];
-      for (let partition = 0; partition < settings.PARTITIONS; partition += 1) {
-        const found = await compareBook(partition, positions[partition] ?? 0n, rebuild);
-        if (found !== undefined) inBook.push(found);
-      }
-      return [...inRows, ...inBook];
-    });
-    if (differences !== undefined) return differences;
-    await pause(SNAPSHOT_RETRY_MS);
-  }
+function compare(rebuild: Rebuild): Promise<string[]> {
+  const takeSnapshot = (query: Query) => query('set transaction isolation level repeatable read, read only');
+  return atLivePositions(rebuild, takeSnapshot, async (query, positions) => {
+    const differences = await compareRows(query, rebuild.postgres);
+    for (let partition = 0; partition < rebuild.settings.PARTITIONS; partition += 1) {
+      differences.push(...(await compareBook(partition, positions[partition] ?? 0n, rebuild)));
+    }
+    return differences;
+  });
 }
 
 /**
@@ -133,24 +123,34 @@ async function compare(rebuild: Rebuild): Promise<string[]> {
  * in between. Live transactions hold locks for some milliseconds: it is tried again where they were not had in time.
  */
 async function swap(rebuild: Rebuild): Promise<void> {
-  const { live, report } = rebuild;
+  const lock = (query: Query) => lockTables(query, LIVE_SCHEMA);
   for (let tries = 1; ; tries += 1) {
     try {
-      await foldLog((await readPositions(live.query)) ?? [], rebuild);
-      const isSwapped = await live.transaction(async (query) => {
-        await lockTables(query, LIVE_SCHEMA);
-        const positions = await readPositions(query);
-        if (positions === undefined) return false;
-        await foldLog(positions, rebuild);
-        await swapTables(query, SCHEMA, LIVE_SCHEMA);
-        return true;
-      });
-      if (isSwapped) return;
-      await pause(SNAPSHOT_RETRY_MS);
+      await foldLog((await readPositions(rebuild.live.query)) ?? [], rebuild);
+      return await atLivePositions(rebuild, lock, (query) => swapTables(query, SCHEMA, LIVE_SCHEMA));
     } catch (error) {
       if (!(error instanceof PostgresUnavailable) || tries >= SWAP_TRIES) throw error;
-      report(`the tables were in use: ${error.message}; trying again`);
+      rebuild.report(`the tables were in use: ${error.message}; trying again`);
     }
+  }
+}
+
+/** Does the work in a transaction on the live rows, once the log is folded to exactly where these are. */
+async function atLivePositions<T>(
+  rebuild: Rebuild,
+  begin: (query: Query) => Promise<unknown>,
+  work: (query: Query, positions: readonly bigint[]) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const done = await rebuild.live.transaction(async (query) => {
+      await begin(query);
+      const positions = await readPositions(query);
+      if (positions === undefined) return undefined;
+      await foldLog(positions, rebuild);
+      return { result: await work(query, positions) };
+    });
+    if (done !== undefined) return done.result;
+    await pause(SNAPSHOT_RETRY_MS);
   }
 }
 

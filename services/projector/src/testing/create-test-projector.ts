@@ -1,26 +1,76 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { createSemaphore } from '../commit/semaphore.js';
-import { createProjector, type Projector, type ProjectorParts } from '../own/project-log.js';
+import type { Log } from '@makerbook/kafka';
+import type { ProjectionStore } from '@makerbook/postgres';
+import { createProjector, type Projector } from '../own/project-log.js';
+import type { ProjectorParts } from '../parts.js';
 
 export const testPartition = 0;
 export const testPartitions = 4;
 
-type Given = Pick<ProjectorParts, 'store' | 'log' | 'createFencedPublisher' | 'topics'>;
+/** A step at which a test may stop the process by throwing. */
+export type Step = 'before publish' | 'after publish' | 'before commit' | 'after commit';
+
+export interface TestProjectorParts
+  extends Pick<ProjectorParts, 'store' | 'topics'>,
+    Partial<Pick<ProjectorParts, 'meters' | 'wait'>> {
+  readonly log: Pick<Log, 'endOffsets' | 'followTopic' | 'readLastRecords'>;
+  readonly createFencedPublisher: Log['createFencedPublisher'];
+  readonly prefix?: string;
+  readonly partitions?: number;
+  readonly routingGraceSeconds?: number;
+  readonly heldMax?: number;
+  readonly batchFactsMax?: number;
+  readonly commitTransitionsMax?: number;
+  readonly commitFactsMax?: number;
+  readonly quarantinedMakersMax?: number;
+  readonly onStep?: (step: Step) => Promise<void> | void;
+}
 
 /** For tests: a projector as a process of its own would be; what is left out has no bound and no effect. */
-export function createTestProjector(parts: Given & Partial<ProjectorParts>): Projector {
+export function createTestProjector(parts: TestProjectorParts): Projector {
+  const { store, log, topics, createFencedPublisher, onStep } = parts;
   return createProjector({
-    transactionalIdPrefix: '',
-    partitions: testPartitions,
-    routingGraceSeconds: 60,
-    heldMax: 1_000,
-    batchFactsMax: 1_000,
-    commitTransitionsMax: 1_000_000,
-    commitFactsMax: 1_000_000,
-    quarantinedMakersMax: 10,
-    reads: createSemaphore(2),
-    meters: {},
-    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
-    ...parts,
+    topics,
+    settings: {
+      TOPIC_PREFIX: parts.prefix ?? '',
+      PARTITIONS: parts.partitions ?? testPartitions,
+      ROUTING_GRACE_SECONDS: parts.routingGraceSeconds ?? 60,
+      HELD_ORDERS_PER_PARTITION_MAX: parts.heldMax ?? 1_000,
+      BATCH_FACTS_MAX: parts.batchFactsMax ?? 1_000,
+      COMMIT_TRANSITIONS_MAX: parts.commitTransitionsMax ?? 1_000_000,
+      COMMIT_FACTS_MAX: parts.commitFactsMax ?? 1_000_000,
+      COMMITS_AT_ONCE_MAX: 2,
+      QUARANTINED_MAKERS_MAX: parts.quarantinedMakersMax ?? 10,
+    },
+    store: onStep === undefined ? store : stepByStep(store, onStep),
+    log: {
+      ...log,
+      createFencedPublisher: (options) => {
+        const publisher = createFencedPublisher(options);
+        if (onStep === undefined) return publisher;
+        return {
+          ...publisher,
+          publish: async (records) => {
+            await onStep('before publish');
+            const appended = await publisher.publish(records);
+            await onStep('after publish');
+            return appended;
+          },
+        };
+      },
+    },
+    meters: parts.meters ?? {},
+    wait: parts.wait ?? ((ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined)),
   });
+}
+
+function stepByStep(store: ProjectionStore, onStep: (step: Step) => Promise<void> | void): ProjectionStore {
+  return {
+    ...store,
+    saveProjection: async (commit) => {
+      await onStep('before commit');
+      await store.saveProjection(commit);
+      await onStep('after commit');
+    },
+  };
 }

@@ -7,10 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type MakerEvent, type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Appender, connectLog, type Log, type LogRecord } from '@makerbook/kafka';
-import { findFreePorts, startKafka, startPostgres } from '@makerbook/parts';
+import { findFreePorts, replaceMethod, startKafka, startPostgres } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres, projectedPositions } from '@makerbook/postgres';
 import { readSettings } from '@makerbook/settings';
 import { silentLogger, startTelemetry } from '@makerbook/telemetry';
+import { RowCommitter } from '../commit/commit-rows.js';
 import { projectorSettings } from '../env.js';
 import { runProjector } from '../run.js';
 import { blockAt, makersOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
@@ -170,21 +171,28 @@ async function ask(child: ChildProcess, what: 'begin' | 'report'): Promise<Figur
 
 /** The projector as it runs in production, with a watch on its commits and its memory. */
 async function project(): Promise<void> {
-  const begun = new Map<number, number>();
   let commits = 0;
   let longestCommitMs = 0;
   let memoryBeforeMb = 0;
   let cpuBefore: NodeJS.CpuUsage | undefined;
   const settings = readSettings(projectorSettings, process.env);
   const telemetry = startTelemetry('projector', settings);
-  const running = await runProjector(settings, telemetry, {
-    onStep: (step, partition) => {
-      if (step === 'before commit') begun.set(partition, performance.now());
-      if (step !== 'after commit') return;
-      commits += 1;
-      longestCommitMs = Math.max(longestCommitMs, performance.now() - (begun.get(partition) ?? 0));
-    },
-  });
+  replaceMethod(
+    RowCommitter.prototype,
+    'begin',
+    (begin) =>
+      function (this: RowCommitter) {
+        const before = this.underWay;
+        begin.call(this);
+        const startedAtMs = performance.now();
+        if (this.underWay === before) return;
+        void this.underWay?.then(() => {
+          commits += 1;
+          longestCommitMs = Math.max(longestCommitMs, performance.now() - startedAtMs);
+        });
+      },
+  );
+  const running = await runProjector(settings, telemetry);
   process.on('SIGTERM', () => void running.stop().then(() => process.exit(0)));
   process.on('message', (what) => {
     if (what === 'begin') {

@@ -6,10 +6,15 @@ import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
 import { hashReadModel, type ReadModelHash } from '@makerbook/postgres/testing';
 import { silentLogger } from '@makerbook/telemetry';
-import type { Step } from '../commit/commit-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
-import type { Projector, ProjectorParts } from '../own/project-log.js';
-import { createTestProjector, testPartition, testPartitions } from './create-test-projector.js';
+import type { Projector } from '../own/project-log.js';
+import {
+  createTestProjector,
+  type Step,
+  type TestProjectorParts,
+  testPartition,
+  testPartitions,
+} from './create-test-projector.js';
 
 export { testPartition, testPartitions };
 
@@ -23,7 +28,7 @@ export interface TestDeployment {
   /** Settings of a projector on this deployment; its port is to be found out. */
   readonly environment: Readonly<Record<string, string>>;
   /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
-  readonly projector: (overrides?: Partial<ProjectorParts>) => Projector;
+  readonly projector: (overrides?: Partial<TestProjectorParts>) => Projector;
   /** The next fact whose rows are not committed. */
   readonly position: () => Promise<bigint>;
   /** Everything that stands on a feed of the partition now, as text. */
@@ -77,7 +82,7 @@ export async function deploy(): Promise<TestDeployment> {
         createFencedPublisher: (options) => log.createFencedPublisher({ ...options, timeoutMs: SLOW_MS }),
         log,
         topics,
-        transactionalIdPrefix: prefix,
+        prefix,
         commitTransitionsMax: 50,
         commitFactsMax: 1000,
         quarantinedMakersMax: 3,
@@ -153,7 +158,7 @@ export async function flush(projector: Projector): Promise<void> {
 }
 
 /** Stops a projector at a step, for good: as a killed process, it does nothing any more. */
-export function killedAt(step: Step, after = 0): Pick<ProjectorParts, 'onStep'> {
+export function killedAt(step: Step, after = 0): Pick<TestProjectorParts, 'onStep'> {
   let left = after;
   return {
     onStep: (reached) => {

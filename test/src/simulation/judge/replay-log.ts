@@ -183,15 +183,18 @@ export class Replay {
     for (const transition of happened) this.#happen(transition, maker);
     const { admission, limits, nonce } = one.draft;
     const isBarred = admission === 'SUSPENDED' || admission === 'REMOVED';
-    this.#put(
-      one,
-      (order) => ({ ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) }),
-      0,
-    );
+    const withPlace = (order: OpenOrder): OpenOrder => {
+      return { ...order, inBook: !isBarred && this.#clock.seconds < routableUntilSeconds(order, this.#rules) };
+    };
     if (happened.some(({ kind }) => kind === 'MakerChanged')) {
       this.#take(one, [{ kind: 'MakerChanged', admission, limits, nonce, offset: this.#offset }]);
     }
-    this.#take(one, one.draft.release(this.#offset));
+    const released = one.draft.release({ offset: this.#offset, clock: this.#clock });
+    this.#put(one, withPlace, 0);
+    this.#take(
+      one,
+      released.map((each) => (each.kind === 'OrderChanged' ? { ...each, order: withPlace(each.order) } : each)),
+    );
   }
 
   #take(one: Replayed, transitions: readonly Transition[]): void {
