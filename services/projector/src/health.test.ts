@@ -12,7 +12,7 @@ const signs = (consumer: Partial<ConsumerHealth> = {}, nowMs = 1_001_000): Signs
   nowMs,
   consumer: { ...running, ...consumer },
   claims: { lastLookAtMs: nowMs - 300 },
-  commitsWaiting: new Map(),
+  commitsWaiting: [],
   lagMessages: 3n,
 });
 
@@ -77,7 +77,7 @@ describe('readiness', () => {
   });
 
   test('a partition whose rows wait to be committed is shown with its reason', () => {
-    const waiting = { ...signs(), commitsWaiting: new Map([[3, 'postgres is starting']]) };
+    const waiting = { ...signs(), commitsWaiting: [[3, 'postgres is starting'] as const] };
     expect(judgeReadiness(waiting, 'ok')).toMatchObject({
       isOk: false,
       checks: { partitions: 'waiting to be retried: 3: postgres is starting' },

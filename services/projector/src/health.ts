@@ -13,8 +13,8 @@ export interface Signs {
     /** Why the process may own less than its share. */
     readonly waitFor?: string | undefined;
   };
-  /** Partitions whose rows wait to be committed, with the reason. */
-  readonly commitsWaiting: ReadonlyMap<number, string>;
+  /** For each partition owned why its rows wait to be committed, if they do. */
+  readonly commitsWaiting: Iterable<readonly [partition: number, reason: string | undefined]>;
   /** Messages between the rows of the partitions owned and the log's end. */
   readonly lagMessages: bigint;
 }
@@ -41,7 +41,7 @@ export function judgeLiveness(signs: Signs, silenceMsMax: number): Health {
 export function judgeReadiness(signs: Signs, postgres: string): Health {
   const { consumer, claims, commitsWaiting, lagMessages } = signs;
   const waiting = [...new Map([...commitsWaiting, ...consumer.retrying])]
-    .map(([partition, reason]) => `${partition}: ${reason}`)
+    .flatMap(([partition, reason]) => (reason === undefined ? [] : `${partition}: ${reason}`))
     .join('; ');
   const partitions = waiting === '' ? 'ok' : `waiting to be retried: ${waiting}`;
   const kafka = judgeLoop(signs, kafkaSilenceMsMax);

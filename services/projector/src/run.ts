@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Running, type Starting, serveOps, startService } from '@makerbook/http';
-import { connectLog, type PartitionConsumer } from '@makerbook/kafka';
+import { connectLog, type PartitionConsumer, pause } from '@makerbook/kafka';
 import {
   claimWork,
   connectPostgres,
@@ -52,7 +51,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX, readsAtOnce(settings)),
       log,
       meters,
-      wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+      wait: pause,
     });
     const consumer = log.consumePartitions({
       ...source,
@@ -93,12 +92,15 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
       consumer: consumer.health(),
       failure: failure?.message,
       claims: { lastLookAtMs: ownership.lastLookAtMs(), waitFor: ownership.waitsFor() },
-      commitsWaiting: waitingCommits(projector),
+      commitsWaiting: Array.from(projector.owned, ([partition, { taken }]) => [partition, taken.committer.waitsFor]),
       lagMessages: [...lagOf(projector, consumer).values()].reduce((total, lag) => total + lag, 0n),
     });
     const ops = await serveOps(settings, {
       live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: async () => judgeReadiness(signs(), await answerOf(postgres.check())),
+      ready: async () => {
+        const answer = postgres.check().then(() => 'ok');
+        return judgeReadiness(signs(), await answer.catch((error: Error) => error.message));
+      },
       serveMetrics: telemetry.serveMetrics,
     });
     // Partitions are given back at once, whatever a probe waits for.
@@ -144,15 +146,6 @@ function readsAtOnce({ POSTGRES_CONNECTIONS_MAX }: ProjectorSettings): number {
   return Math.max(1, Math.floor(POSTGRES_CONNECTIONS_MAX / 4));
 }
 
-function waitingCommits({ owned }: Projector): ReadonlyMap<number, string> {
-  return new Map(
-    [...owned].flatMap(([partition, { taken }]) => {
-      const { waitsFor } = taken.committer;
-      return waitsFor === undefined ? [] : [[partition, waitsFor] as const];
-    }),
-  );
-}
-
 /** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */
 function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<number, bigint> {
   const positions = consumer.positions();
@@ -162,12 +155,5 @@ function lagOf({ owned }: Projector, consumer: PartitionConsumer): ReadonlyMap<n
       const handed = positions.get(partition) ?? 0n;
       return [partition, committed !== undefined && committed < handed ? lag + handed - committed : lag];
     }),
-  );
-}
-
-function answerOf(check: Promise<void>): Promise<string> {
-  return check.then(
-    () => 'ok',
-    (error: Error) => error.message,
   );
 }

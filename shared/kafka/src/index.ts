@@ -1,3 +1,4 @@
+export { pause } from './cluster/deadline.js';
 export { connectLog } from './connect-log.js';
 export * from './failures.js';
 export type * from './log.js';

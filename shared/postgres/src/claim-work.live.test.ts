@@ -15,15 +15,13 @@ afterEach(() => postgres.close());
 /** A process that works on what it owns, and ends at once what it has lost or is to give back. */
 function claimant(holder: string) {
   let owned: number[] = [];
-  let ended: number[] = [];
   const lost: number[] = [];
   let isLeaving = false;
   async function look(): Promise<readonly number[]> {
-    const request = { holder, partitions: PARTITIONS, busy: owned, ended, isLeaving };
+    const request = { holder, partitions: PARTITIONS, busy: owned, isLeaving };
     const claims = await claimWork(postgres, request);
     lost.push(...owned.filter((partition) => !claims.owned.has(partition)));
-    ended = isLeaving ? [...claims.owned] : [...claims.surplus];
-    owned = [...claims.owned].filter((partition) => !ended.includes(partition));
+    owned = [...claims.owned].filter((partition) => !claims.surplus.has(partition));
     return owned;
   }
   return {
@@ -31,7 +29,6 @@ function claimant(holder: string) {
     lost,
     owned: () => owned,
     leave: async () => {
-      ended = owned;
       owned = [];
       isLeaving = true;
       await look();
@@ -72,7 +69,7 @@ describe('claiming partitions', () => {
   test('nothing is given back before the work on it has ended', async () => {
     const first = claimant('1');
     await rounds(2, first);
-    const second = { holder: '2', partitions: PARTITIONS, busy: [], ended: [], isLeaving: false };
+    const second = { holder: '2', partitions: PARTITIONS, busy: [], isLeaving: false };
     await claimWork(postgres, second);
     await claimWork(postgres, second);
     const busy = [0, 1, 2, 3, 4, 5];
@@ -81,7 +78,7 @@ describe('claiming partitions', () => {
       expect([...surplus]).toEqual([3, 4, 5]);
       expect((await claimWork(postgres, second)).owned).toEqual(new Set());
     }
-    await claimWork(postgres, { ...second, holder: '1', busy: [0, 1, 2, 3], ended: [4, 5] });
+    await claimWork(postgres, { ...second, holder: '1', busy: [0, 1, 2, 3] });
     expect((await claimWork(postgres, second)).owned).toEqual(new Set([4, 5]));
   });
 
@@ -132,13 +129,14 @@ describe('claiming partitions', () => {
     expect([first, second, third].flatMap(({ lost }) => lost)).toEqual([]);
   });
 
-  test('an answer that was lost changes nothing: what was taken in it is told again, what was given back is not', async () => {
-    const request = { holder: '1', partitions: PARTITIONS, busy: [], ended: [], isLeaving: false };
+  test('an answer that was lost changes nothing: what was taken in it is given back, and taken again', async () => {
+    const request = { holder: '1', partitions: PARTITIONS, busy: [], isLeaving: false };
     await claimWork(postgres, request);
     const taken = await claimWork(postgres, request);
     expect(taken.owned.size).toBe(6);
+    expect((await claimWork(postgres, request)).owned.size).toBe(0);
     expect(await claimWork(postgres, request)).toEqual(taken);
-    const leaving = { ...request, ended: [0, 1, 2, 3, 4, 5], isLeaving: true };
+    const leaving = { ...request, isLeaving: true };
     await claimWork(postgres, leaving);
     const second = claimant('2');
     await rounds(2, second);

@@ -6,10 +6,8 @@ export interface ClaimRequest {
   readonly holder: string;
   /** The number of partitions. */
   readonly partitions: number;
-  /** Partitions that the process works on: those that it has, and those that it is ending. */
+  /** Partitions that the process works on: those that it has, and those that it is ending. It gives back all others. */
   readonly busy: readonly number[];
-  /** Partitions on which its work has ended: they are given back. */
-  readonly ended: readonly number[];
   /** It takes nothing any more, and leaves its share to the others. */
   readonly isLeaving: boolean;
 }
@@ -25,7 +23,7 @@ export interface Claims {
 const EXPIRY = "interval '2 seconds'";
 
 /**
- * Shows that the process is there, gives back what it has ended, and takes what is free, up to its share: partitions divided by
+ * Shows that the process is there, gives back what it does not work on, and takes what is free, up to its share: partitions divided by
  * processes, rounded up. If two take the same partition, one gets it.
  *
  * A partition that was given back or left behind is taken at once. A partition that nobody ever had is not taken in a process's
@@ -35,10 +33,10 @@ const EXPIRY = "interval '2 seconds'";
  * All times are those of Postgres's clock.
  */
 export async function claimWork(postgres: Pick<Postgres, 'query'>, request: ClaimRequest): Promise<Claims> {
-  const { holder, partitions, busy, ended, isLeaving } = request;
+  const { holder, partitions, busy, isLeaving } = request;
   const rows = await postgres.query<{ partition: number; is_surplus: boolean }>(
     claimSql,
-    [holder, partitions, busy, ended, isLeaving],
+    [holder, partitions, busy, isLeaving],
     'claim-work',
   );
   return {
@@ -50,7 +48,7 @@ export async function claimWork(postgres: Pick<Postgres, 'query'>, request: Clai
 /** All parts see the tables as they were; a conflict with another process alone is judged by what that one has committed. */
 const claimSql = `
   with given as (
-    select $1::text as holder, $2::integer as partitions, $3::integer[] as busy, $4::integer[] as ended, $5::boolean as is_leaving
+    select $1::text as holder, $2::integer as partitions, $3::integer[] as busy, $4::boolean as is_leaving
   ),
   others as (
     select c.holder, c.is_leaving from claimants c, given
@@ -74,7 +72,6 @@ const claimSql = `
     from given
     cross join generate_series(0, given.partitions - 1) as p (partition)
     left join claims on claims.partition = p.partition
-    where p.partition <> all(given.ended)
   ),
   share as (
     select case when is_leaving then 0
@@ -82,7 +79,7 @@ const claimSql = `
     from given
   ),
   kept as (
-    select partition, state from places where state = 'own' or (state = 'new' and is_busy)
+    select partition, state from places where is_busy and state in ('own', 'new')
   ),
   wanted as (
     select partition from kept where state = 'new'
@@ -104,7 +101,7 @@ const claimSql = `
     returning partition
   ),
   returned as (
-    update claims set holder = null from given where claims.holder = given.holder and claims.partition = any(given.ended)
+    update claims set holder = null from given where claims.holder = given.holder and claims.partition <> all(given.busy)
   ),
   owned as (
     select partition from kept where state = 'own' union all select partition from taken

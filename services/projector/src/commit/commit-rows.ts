@@ -1,6 +1,14 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { RetryableError } from '@makerbook/kafka';
-import { type Positioned, PostgresUnavailable, type Projection, type RowsPosition } from '@makerbook/postgres';
+import {
+  type HashKey,
+  type KnownHashes,
+  type MakerRows,
+  type Positioned,
+  PostgresUnavailable,
+  type Projection,
+  type RowsPosition,
+} from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
 import { describeRows } from './describe-rows.js';
@@ -75,6 +83,14 @@ export class RowCommitter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  readMakers(makers: readonly Address[]): Promise<MakerRows> {
+    return this.readRows(() => this.#parts.store.readMakers(this.#state.rules.partition, makers));
+  }
+
+  findKnownHashes(hashes: readonly HashKey[]): Promise<KnownHashes> {
+    return this.readRows(() => this.#parts.store.findKnownHashes(this.#state.rules.partition, hashes));
+  }
+
   /**
    * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still committed,
    * a later one commits, or the server has lost the last commits. What is in memory would be mixed with older or newer rows.
@@ -94,18 +110,12 @@ export class RowCommitter {
     );
   }
 
-  /** Ends the commit under way, and tries once to commit what has been published since. Never throws. */
-  async leave(): Promise<void> {
+  /** Ends the commit under way. In good order, it tries once to commit what has been published since. Never throws. */
+  async close(isInOrder: boolean): Promise<void> {
+    if (!isInOrder) this.#failure ??= new RetryableError('the partition was given up');
     this.#stopping.abort();
     this.begin();
     while (this.#underWay !== undefined) await this.#underWay.done;
-  }
-
-  /** Begins no other commit, and waits for the one under way. */
-  async close(): Promise<void> {
-    this.#failure ??= new RetryableError('the partition was given up');
-    this.#stopping.abort();
-    await this.underWay;
   }
 
   #isCommitted(): boolean {

@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { HASH_MEMORY_SECONDS } from '@makerbook/domain';
-import type { Log } from '@makerbook/kafka';
+import { type Log, pause } from '@makerbook/kafka';
 import { type Postgres, type Pruned, pruneHashes, pruneHistory } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 
@@ -33,7 +32,7 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const done = (async () => {
     for (let round = 0; ; round += 1) {
       // The first round comes when the partitions have been taken.
-      await pause(parts.intervalMs, undefined, { signal }).catch(() => undefined);
+      await pause(parts.intervalMs, signal);
       if (signal.aborted) return;
       await pruneOnce(parts, round % ROUNDS_PER_HASHES === 0, signal).catch((error: unknown) => {
         parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again with the next round');

@@ -35,28 +35,13 @@ export interface FeedRules {
 }
 
 /**
- * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The messages of
- * a fact are published together. Those of a block may be published in parts: whole makers, by address, the clock with the
- * last part.
- */
-export function isPublished(
-  { published }: Pick<FeedRules, 'published'>,
-  { fact, offset }: Pick<LoggedFact, 'fact' | 'offset'>,
-  maker: Address | undefined,
-): boolean {
-  if (published === undefined || offset > published.offset) return false;
-  if (offset < published.offset || fact.type !== 'BlockProcessed' || published.maker === undefined) return true;
-  return maker !== undefined && maker <= published.maker;
-}
-
-/**
  * The feed messages of one fact, numbered. The same fact leads to the same messages, whenever and in however many batches it
  * is folded: they depend on the log, and on the rows of their maker alone. Each is in the partition of its fact.
  */
 export class FactFeed {
+  readonly fact: LoggedFact;
   /** The number of the next message. */
   #index: number;
-  readonly #fact: LoggedFact;
   readonly #rules: FeedRules;
   readonly #out: LogRecord[];
   readonly #position: LogPosition;
@@ -64,10 +49,23 @@ export class FactFeed {
   /** @param out takes the messages that are to be published */
   constructor(fact: LoggedFact, rules: FeedRules, out: LogRecord[]) {
     this.#index = rules.published?.offset === fact.offset ? rules.published.index + 1 : 0;
-    this.#fact = fact;
+    this.fact = fact;
     this.#rules = rules;
     this.#out = out;
     this.#position = { partition: rules.partition, offset: String(fact.offset) };
+  }
+
+  /**
+   * True if the feeds had the messages of the fact for the maker, or for no maker, when the partition was taken. The messages
+   * of a fact are published together. Those of a block may be published in parts: whole makers, by address, the clock with
+   * the last part.
+   */
+  isPublished(maker: Address | undefined): boolean {
+    const { published } = this.#rules;
+    const { fact, offset } = this.fact;
+    if (published === undefined || offset > published.offset) return false;
+    if (offset < published.offset || fact.type !== 'BlockProcessed' || published.maker === undefined) return true;
+    return maker !== undefined && maker <= published.maker;
   }
 
   /** Adds the messages of the transitions. Throws if one cannot be described, and then adds none. */
@@ -122,7 +120,7 @@ export class FactFeed {
   /** The last message of a block. */
   clock(block: BlockProcessed['block']): void {
     const { partition, topics } = this.#rules;
-    const position = { partition, offset: String(this.#fact.offset + 1n) };
+    const position = { partition, offset: String(this.fact.offset + 1n) };
     this.#add(topics.book, bookClockKey(partition), undefined, (context) => {
       return encodeBookRecord({ type: 'BookClock', block, position }, context);
     });
@@ -145,9 +143,9 @@ export class FactFeed {
     maker: Address | undefined,
     encode: (context: MessageContext) => Pick<Message, 'headers'> & { readonly value: Buffer | null },
   ): void {
-    if (isPublished(this.#rules, this.#fact, maker)) return;
+    if (this.isPublished(maker)) return;
     const { partition } = this.#rules;
-    const { offset, timeMs, record } = this.#fact;
+    const { offset, timeMs, record } = this.fact;
     const id = `${partition}:${offset}:${this.#index}`;
     this.#index += 1;
     const trace = traceOf(record.headers);

@@ -1,7 +1,7 @@
 import type { BlockProcessed, MakerFact, ServiceModeSet } from '@makerbook/contracts-events';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Accept, LogClock, MakerDraft, Transition } from '@makerbook/domain';
-import { FactFeed, isPublished } from './describe-feeds.js';
+import { FactFeed } from './describe-feeds.js';
 import type { HeldMaker } from './hold-makers.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
@@ -18,7 +18,7 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
   const { clock } = state;
   const feed = beginFact(state, logged);
   if (!state.quarantined.has(fact.maker)) {
-    changeMaker(state, fact.maker, logged, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
+    changeMaker(state, fact.maker, feed, (draft, accept) => draft.apply(fact, { offset, clock }, accept));
   }
   if (fact.type === 'OrderSubmitted' && state.quarantined.has(fact.maker)) state.gathered.unfolded(fact);
   endFact(state, logged);
@@ -26,26 +26,20 @@ export function foldMakerFact(state: PartitionState, logged: Logged<MakerFact>):
 
 /** Hands an operator's decision about the whole service on to those who follow the makers. No row keeps it. */
 export function foldMode(state: PartitionState, logged: Logged<ServiceModeSet>): void {
-  const feed = beginFact(state, logged);
-  feed.mode(logged.fact.mode);
+  beginFact(state, logged).mode(logged.fact.mode);
   endFact(state, logged);
 }
 
 /** Folds what a block does to one maker, who is due. */
-export function advanceMaker(
-  state: PartitionState,
-  maker: Address,
-  clock: LogClock,
-  block: LoggedFact,
-  feed: FactFeed,
-): void {
-  changeMaker(state, maker, block, feed, (draft, accept) =>
-    draft.advance(clock, block.offset, (transitions) => {
+export function advanceMaker(state: PartitionState, maker: Address, clock: LogClock, feed: FactFeed): void {
+  const { offset } = feed.fact;
+  changeMaker(state, maker, feed, (draft, accept) =>
+    draft.advance(clock, offset, (transitions) => {
       if (draft.dueAtSeconds <= clock.seconds) throw new Error(`it is still due at ${draft.dueAtSeconds}`);
       accept(transitions);
     }),
   );
-  state.nextOffset = block.offset;
+  state.nextOffset = offset;
   state.isBlockBegun = true;
 }
 
@@ -96,7 +90,6 @@ export function parkFor(state: PartitionState, maker: Address, logged: LoggedFac
 function changeMaker(
   state: PartitionState,
   maker: Address,
-  logged: LoggedFact,
   feed: FactFeed,
   change: (draft: MakerDraft, accept: Accept) => readonly Transition[],
 ): void {
@@ -106,7 +99,7 @@ function changeMaker(
   try {
     transitions = change(held.draft, (changes) => feed.transitions(changes, maker));
   } catch (error) {
-    return quarantineMaker(state, held, messageOf(error), logged, feed);
+    return quarantineMaker(state, held, messageOf(error), feed);
   }
   takeTransitions(state, held, transitions);
 }
@@ -115,20 +108,13 @@ function changeMaker(
  * A fact cannot be folded for a maker: its orders leave the book with this fact, and nothing more is folded for it. It
  * depends on the log alone, and so do the messages.
  */
-function quarantineMaker(
-  state: PartitionState,
-  held: HeldMaker,
-  reason: string,
-  logged: LoggedFact,
-  feed: FactFeed,
-): void {
+function quarantineMaker(state: PartitionState, held: HeldMaker, reason: string, feed: FactFeed): void {
   const { maker } = held.draft;
+  const { fact } = feed;
   state.noteQuarantined(maker, reason);
-  state.quarantined.set(maker, { offset: logged.offset, reason, clock: state.clock });
-  if (!isPublished(state.rules, logged, maker)) {
-    parkFor(state, maker, logged, `for ${maker} alone, who is quarantined: ${reason}`);
-  }
-  const withheld = held.draft.quarantine(logged.offset);
+  state.quarantined.set(maker, { offset: fact.offset, reason, clock: state.clock });
+  if (!feed.isPublished(maker)) parkFor(state, maker, fact, `for ${maker} alone, who is quarantined: ${reason}`);
+  const withheld = held.draft.quarantine(fact.offset);
   feed.transitions(withheld, maker);
   takeTransitions(state, held, withheld);
 }

@@ -1,34 +1,31 @@
 import type { Address } from '@makerbook/contracts-primitives';
 import { hashKeyText } from '@makerbook/domain';
-import type { HashKey, ProjectionStore } from '@makerbook/postgres';
+import type { HashKey } from '@makerbook/postgres';
 import type { RowCommitter } from '../commit/commit-rows.js';
 import { makersFromRows } from './makers-from-rows.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
-export interface LoadParts {
-  readonly store: ProjectionStore;
-  /** Knows what is folded and not in Postgres yet, and which rows may be believed. */
-  readonly committer: Pick<RowCommitter, 'uncommitted' | 'readRows'>;
-}
+/** It knows what is folded and not in Postgres yet, and which rows may be believed. */
+export type RowReader = Pick<RowCommitter, 'uncommitted' | 'readMakers' | 'findKnownHashes'>;
 
 /** Reads what the fold of the facts needs: their makers, and what became of hashes. */
-export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], parts: LoadParts): Promise<void> {
+export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], rows: RowReader): Promise<void> {
   state.hashes.clear();
   const makers = facts.flatMap(({ fact }) => ('maker' in fact && !state.quarantined.has(fact.maker) ? fact.maker : []));
-  await Promise.all([loadHashes(state, facts, parts), loadMakers(state, makers, parts)]);
+  await Promise.all([loadHashes(state, facts, rows), loadMakers(state, makers, rows)]);
 }
 
-/** Reads the makers that are not held; unknown ones are held too. @throws RowsUnreadable */
+/** Reads the makers that are not held; unknown ones are held too. @throws FatalError */
 export async function loadMakers(
   { makers: held, rules: { partition } }: PartitionState,
   makers: readonly Address[],
-  { store, committer }: LoadParts,
+  rows: RowReader,
 ): Promise<void> {
   const missing = [...new Set(makers)].filter((maker) => held.get(maker) === undefined);
   if (missing.length === 0) return;
-  const rows = await committer.readRows(() => store.readMakers(partition, missing));
-  for (const stored of makersFromRows(missing, rows)) held.load(stored);
+  const stored = await rows.readMakers(missing);
+  for (const maker of makersFromRows(partition, missing, stored)) held.load(maker);
 }
 
 /**
@@ -36,9 +33,9 @@ export async function loadMakers(
  * cancel and that are not open.
  */
 export async function loadHashes(
-  { hashes, makers, rules: { partition } }: PartitionState,
+  { hashes, makers }: PartitionState,
   facts: readonly LoggedFact[],
-  { store, committer }: Pick<LoadParts, 'store' | 'committer'>,
+  rows: RowReader,
 ): Promise<void> {
   const keys = facts.flatMap(({ fact }): HashKey[] => {
     if (fact.type !== 'OrderSubmitted' && fact.type !== 'OrderCancelled') return [];
@@ -48,9 +45,9 @@ export async function loadHashes(
   });
   if (keys.length === 0) return;
   // Looks here before Postgres is asked: a hash that is committed meanwhile is then found in one of the two places.
-  const uncommitted = committer.uncommitted();
+  const uncommitted = rows.uncommitted();
   const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
-  const { hashes: stored } = await committer.readRows(() => store.findKnownHashes(partition, keys));
+  const { hashes: stored } = await rows.findKnownHashes(keys);
   for (const row of [...stored, ...newer]) {
     const { state, nonce, expiresAtSeconds } = row;
     if (state === 'UNFOLDED') continue;

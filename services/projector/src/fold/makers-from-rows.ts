@@ -9,18 +9,14 @@ import {
   orderFromBody,
   unknownMaker,
 } from '@makerbook/domain';
+import { FatalError } from '@makerbook/kafka';
 import type { FundingRow, MakerRow, MakerRows, OrderRow } from '@makerbook/postgres';
-
-/** The rows of a maker are none that the fold writes. */
-export class RowsUnreadable extends Error {
-  override readonly name = 'RowsUnreadable';
-}
 
 /**
  * The makers as the rows describe them; one without rows is unknown.
- * @throws RowsUnreadable
+ * @throws FatalError where the rows of a maker are none that the fold writes
  */
-export function makersFromRows(makers: readonly Address[], rows: MakerRows): Maker[] {
+export function makersFromRows(partition: number, makers: readonly Address[], rows: MakerRows): Maker[] {
   const funding = Map.groupBy(rows.funding, ({ maker }) => maker);
   const orders = Map.groupBy(rows.orders, ({ maker }) => maker);
   const stored = new Map(rows.makers.map((row) => [row.maker, row]));
@@ -32,9 +28,15 @@ export function makersFromRows(makers: readonly Address[], rows: MakerRows): Mak
       return unknownMaker(maker);
     } catch (error) {
       const reason = error instanceof Error ? error.message : error;
-      throw new RowsUnreadable(`the rows of ${maker} cannot be read: ${reason}`, { cause: error });
+      throw badRows(partition, `the rows of ${maker} cannot be read: ${reason}`, error);
     }
   });
+}
+
+/** Rows that no fold leads to: names the remedy. */
+export function badRows(partition: number, reason: string, cause?: unknown): FatalError {
+  const remedy = 'Stop the services, restore the database or run rebuild, and start them';
+  return new FatalError(`partition ${partition}: ${reason}. ${remedy}`, { cause });
 }
 
 function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: readonly OrderRow[]): Maker {
@@ -56,13 +58,9 @@ function makerFromRow(row: MakerRow, funding: readonly FundingRow[], orders: rea
 
 /** Each token's funding counts the open orders that sell it. */
 function assertConsistent({ funding, orders }: Maker): void {
-  const counted = new Map<Address, number>();
-  for (const { order } of orders.values()) {
-    const { token } = order.making;
-    counted.set(token, (counted.get(token) ?? 0) + 1);
-  }
-  for (const token of new Set([...counted.keys(), ...funding.keys()])) {
-    const [open, known] = [counted.get(token) ?? 0, funding.get(token)?.openOrders ?? 0];
+  const selling = Map.groupBy(orders.values(), ({ order }) => order.making.token);
+  for (const token of new Set([...selling.keys(), ...funding.keys()])) {
+    const [open, known] = [selling.get(token)?.length ?? 0, funding.get(token)?.openOrders ?? 0];
     if (open !== known) throw new Error(`${open} open orders sell ${token}, its funding counts ${known}`);
   }
 }

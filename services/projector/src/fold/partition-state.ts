@@ -13,16 +13,14 @@ export interface ParkedFact {
   readonly reason: string;
 }
 
-/**
- * The state of a partition's fold. All of it can be read again from Postgres and the log, so any failure drops it.
- */
-export interface PartitionState {
+/** The state of a partition's fold. All of it can be read again from Postgres and the log, so any failure drops it. */
+export class PartitionState {
   readonly rules: FeedRules;
   readonly makers: HeldMakers;
   readonly due: DueMakers;
   readonly quarantined: Map<Address, Quarantine>;
   /** The remembered hashes that the facts of the batch are about. */
-  readonly hashes: HashMemory;
+  readonly hashes: HashMemory = rememberHashes();
   /** Throws a FatalError where more makers are quarantined than break by themselves. */
   readonly noteQuarantined: (maker: Address, reason: string) => void;
   /** All facts before it are folded. */
@@ -34,35 +32,26 @@ export interface PartitionState {
   /** When the last fact that is wholly folded was appended, in milliseconds since 1970. */
   clockMs: number;
   /** The changes since the last commit began. */
-  gathered: Changes;
+  gathered = new Changes();
   /** While it is not empty, nothing is committed. */
-  readonly unpublished: LogRecord[];
-  readonly toPark: ParkedFact[];
-}
+  readonly unpublished: LogRecord[] = [];
+  readonly toPark: ParkedFact[] = [];
 
-export function createState(
-  { projection, due, quarantined }: TakenProjection,
-  rules: FeedRules,
-  heldMax: number,
-  noteQuarantined: PartitionState['noteQuarantined'],
-): PartitionState {
-  const hashes = rememberHashes();
-  return {
-    rules,
-    makers: new HeldMakers(heldMax, {
-      routingGraceSeconds: rules.routingGraceSeconds,
-      recallHash: hashes.recallHash,
-    }),
-    due: new DueMakers(due),
-    quarantined: new Map(quarantined),
-    hashes,
-    noteQuarantined,
-    nextOffset: projection.nextOffset,
-    isBlockBegun: projection.blockParts > 0,
-    clock: projection.clock,
-    clockMs: projection.clockMs,
-    gathered: new Changes(),
-    unpublished: [],
-    toPark: [],
-  };
+  constructor(
+    { projection, due, quarantined }: TakenProjection,
+    rules: FeedRules,
+    heldMax: number,
+    noteQuarantined: PartitionState['noteQuarantined'],
+  ) {
+    const { routingGraceSeconds } = rules;
+    this.rules = rules;
+    this.makers = new HeldMakers(heldMax, { routingGraceSeconds, recallHash: this.hashes.recallHash });
+    this.due = new DueMakers(due);
+    this.quarantined = new Map(quarantined);
+    this.noteQuarantined = noteQuarantined;
+    this.nextOffset = projection.nextOffset;
+    this.isBlockBegun = projection.blockParts > 0;
+    this.clock = projection.clock;
+    this.clockMs = projection.clockMs;
+  }
 }

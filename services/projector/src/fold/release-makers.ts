@@ -2,18 +2,16 @@ import type { QuarantineLifted } from '@makerbook/contracts-events';
 import { advanceLog, type Maker, MakerDraft, rememberHashes, snapshotOf, type Transition } from '@makerbook/domain';
 import { beginFact, endFact, type Logged, messageOf, parkFor, takeTransitions } from './fold-facts.js';
 import type { HeldMaker } from './hold-makers.js';
-import { type LoadParts, loadHashes, loadMakers } from './load-facts.js';
+import { loadHashes, loadMakers, type RowReader } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
-export interface ReleaseParts extends LoadParts {
-  /** Hands over the facts of the partition from one offset to another, in order; those that cannot be read are left out. */
-  readonly readFacts: (
-    from: bigint,
-    to: bigint,
-    onFacts: (facts: readonly LoggedFact[]) => Promise<void>,
-  ) => Promise<void>;
-}
+/** Hands over the facts of the partition from one offset to another, in order; those that cannot be read are left out. */
+export type ReadFacts = (
+  from: bigint,
+  to: bigint,
+  onFacts: (facts: readonly LoggedFact[]) => Promise<void>,
+) => Promise<void>;
 
 /**
  * An operator has lifted the quarantine of a maker: its facts are folded from the first on that could not be, with the
@@ -25,14 +23,15 @@ export interface ReleaseParts extends LoadParts {
 export async function releaseMaker(
   state: PartitionState,
   logged: Logged<QuarantineLifted>,
-  parts: ReleaseParts,
+  rows: RowReader,
+  readFacts: ReadFacts,
 ): Promise<void> {
   const { maker } = logged.fact;
   const { offset } = logged;
   const feed = beginFact(state, logged);
   if (state.quarantined.has(maker)) {
     try {
-      const { held, draft, transitions } = await foldAgain(state, maker, offset, parts);
+      const { held, draft, transitions } = await foldAgain(state, maker, offset, rows, readFacts);
       const news = transitions.filter(({ kind }) => kind === 'MakerChanged').slice(-1);
       const released = attempt('its orders', () =>
         draft.release({ offset, clock: state.clock }, (changes) => feed.transitions([...news, ...changes], maker)),
@@ -53,9 +52,10 @@ async function foldAgain(
   state: PartitionState,
   maker: Maker['maker'],
   to: bigint,
-  parts: ReleaseParts,
+  rows: RowReader,
+  readFacts: ReadFacts,
 ): Promise<{ readonly held: HeldMaker; readonly draft: MakerDraft; readonly transitions: readonly Transition[] }> {
-  await loadMakers(state, [maker], parts);
+  await loadMakers(state, [maker], rows);
   const held = state.makers.get(maker);
   const quarantine = state.quarantined.get(maker);
   if (held === undefined || quarantine === undefined) throw new Error(`${maker} is released and was not loaded`);
@@ -63,9 +63,9 @@ async function foldAgain(
   const draft = new MakerDraft({ ...snapshotOf(held.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let { clock } = quarantine;
-  await parts.readFacts(quarantine.offset, to, async (facts) => {
+  await readFacts(quarantine.offset, to, async (facts) => {
     const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
-    await loadHashes(state, own, parts);
+    await loadHashes(state, own, rows);
     for (const { fact, offset } of own) {
       if (fact.type === 'BlockProcessed') clock = advanceLog(clock, fact);
       const happened = attempt(`the fact at ${offset}`, () => {

@@ -57,7 +57,7 @@ describe('owning partitions', () => {
     expect(ownership.waitsFor()).toMatch(/first looks/);
     await until(() => asked.length >= 3);
     expect(steps).toEqual(['begin 1', 'begin 2']);
-    expect(asked.at(-1)).toEqual({ busy: [1, 2], ended: [], isLeaving: false });
+    expect(asked.at(-1)).toEqual({ busy: [1, 2], isLeaving: false });
     expect(ownership.waitsFor()).toBeUndefined();
   });
 
@@ -66,16 +66,15 @@ describe('owning partitions', () => {
     await until(() => steps.length === 2);
     const { promise, resolve } = Promise.withResolvers<void>();
     ending = promise;
-    answer = ({ ended }) => claims(ended.includes(2) ? [1] : [1, 2], ended.includes(2) ? [] : [2]);
+    answer = ({ busy }) => (busy.includes(2) ? claims([1, 2], [2]) : claims([1]));
     const before = asked.length;
     await until(() => asked.length > before + 2);
     expect(steps.slice(2)).toEqual(['end 2']);
-    expect(asked.at(-1)).toMatchObject({ busy: [1, 2], ended: [] });
-    answer = () => claims([1]);
+    expect(asked.at(-1)).toMatchObject({ busy: [1, 2] });
     resolve();
-    await until(() => asked.at(-1)?.ended.includes(2) === true);
+    await until(() => asked.at(-1)?.busy.includes(2) === false);
     expect(steps.slice(2)).toEqual(['end 2', 'commit 2']);
-    expect(asked.at(-1)).toMatchObject({ busy: [1], ended: [2] });
+    expect(asked.at(-1)).toMatchObject({ busy: [1] });
   });
 
   test('drops what another process has taken, and may have it again', async () => {
@@ -84,7 +83,7 @@ describe('owning partitions', () => {
     answer = () => claims([]);
     await until(() => steps.length === 3);
     expect(steps).toEqual(['begin 1', 'lose 1', 'drop 1']);
-    await until(() => asked.at(-1)?.busy.length === 0 && asked.at(-1)?.ended.length === 0);
+    await until(() => asked.at(-1)?.busy.length === 0);
     answer = () => claims([1]);
     await until(() => steps.length === 4);
     expect(steps.at(-1)).toBe('begin 1');
@@ -112,16 +111,11 @@ describe('owning partitions', () => {
   test('ends all and gives all back when it stops, also what it is told of by then', async () => {
     const ownership = own(() => claims([1, 2]));
     await until(() => steps.length === 2);
-    const left = new Set([1, 2, 3]);
-    answer = ({ ended }) => {
-      for (const partition of ended) left.delete(partition);
-      return claims([...left]);
-    };
+    // The last answer before it leaves tells of one more.
+    answer = ({ busy, isLeaving }) => claims(isLeaving ? busy : [1, 2, 3]);
     await ownership.stop();
     expect(steps.slice(2).sort()).toEqual(['commit 1', 'commit 2', 'end 1', 'end 2']);
-    expect(new Set(asked.filter(({ isLeaving }) => isLeaving).flatMap(({ ended }) => ended))).toEqual(
-      new Set([1, 2, 3]),
-    );
+    expect(asked.at(-1)).toEqual({ busy: [], isLeaving: true });
   });
 
   test('stops while Postgres is away', async () => {

@@ -1,12 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { PartitionConsumer } from '@makerbook/kafka';
+import { type PartitionConsumer, pause } from '@makerbook/kafka';
 import { type ClaimRequest, type Claims, PostgresUnavailable } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Projector } from './project-log.js';
 
 export interface OwnershipParts {
   /** One look at the claims; see `claimWork`. */
-  readonly claim: (request: Pick<ClaimRequest, 'busy' | 'ended' | 'isLeaving'>) => Promise<Claims>;
+  readonly claim: (request: Pick<ClaimRequest, 'busy' | 'isLeaving'>) => Promise<Claims>;
   readonly consumer: Pick<PartitionConsumer, 'assign' | 'revoke'>;
   readonly onRevoked: Projector['onRevoked'];
   readonly logger: Logger;
@@ -27,7 +26,6 @@ export class Ownership {
   readonly #parts: OwnershipParts;
   readonly #owned = new Set<number>();
   readonly #ending = new Map<number, Promise<void>>();
-  readonly #ended = new Set<number>();
   readonly #looking: Promise<void>;
   #waiting = new AbortController();
   #toConfirm: (() => void)[] = [];
@@ -63,18 +61,16 @@ export class Ownership {
   };
 
   async #keepLooking(): Promise<void> {
-    while (!this.#isLeaving || this.#owned.size + this.#ending.size + this.#ended.size > 0) {
+    for (let isLast = false; !isLast; ) {
       this.#waiting = new AbortController();
-      const isAnswered = await this.#tryToLook();
-      // If there is no answer, others take the ended partitions once this process has not been seen for a while.
-      if (!isAnswered && this.#isLeaving && this.#ending.size === 0) return;
-      if (isAnswered && this.#ended.size > 0) continue;
-      await pause(LOOK_INTERVAL_MS, undefined, { signal: this.#waiting.signal }).catch(() => undefined);
+      // It gives all back. If there is no answer, others take it once this process has not been seen for a while.
+      isLast = this.#isLeaving && this.#owned.size + this.#ending.size === 0;
+      await this.#tryToLook();
+      if (!isLast) await pause(LOOK_INTERVAL_MS, this.#waiting.signal);
     }
   }
 
-  /** Returns true if the look was answered. */
-  async #tryToLook(): Promise<boolean> {
+  async #tryToLook(): Promise<void> {
     const { logger } = this.#parts;
     const asked = this.#toConfirm;
     this.#toConfirm = [];
@@ -84,32 +80,25 @@ export class Ownership {
       this.#failure = undefined;
       this.#answered += 1;
       for (const confirm of asked) confirm();
-      return true;
     } catch (error) {
       if (!(error instanceof PostgresUnavailable)) throw error;
       this.#toConfirm.push(...asked);
       if (this.#failure === undefined) logger.warn({ reason: error.message }, 'the claims cannot be looked at');
       this.#failure = error.message;
-      return false;
     } finally {
       this.#lastLookAtMs = performance.now();
     }
   }
 
   async #look(): Promise<void> {
-    const ended = [...this.#ended];
     const busy = [...this.#owned, ...this.#ending.keys()];
-    const claims = await this.#parts.claim({ busy, ended, isLeaving: this.#isLeaving });
-    for (const partition of ended) this.#ended.delete(partition);
+    const claims = await this.#parts.claim({ busy, isLeaving: this.#isLeaving });
     for (const partition of this.#owned) {
       if (!claims.owned.has(partition)) this.#end(partition, true);
       else if (claims.surplus.has(partition)) this.#end(partition, false);
     }
-    for (const partition of claims.owned) {
-      if (this.#owned.has(partition) || this.#ending.has(partition) || this.#ended.has(partition)) continue;
-      if (this.#isLeaving) this.#ended.add(partition);
-      else this.#begin(partition);
-    }
+    // The next look gives back what has ended meanwhile.
+    for (const partition of claims.owned) if (!busy.includes(partition) && !this.#isLeaving) this.#begin(partition);
   }
 
   #begin(partition: number): void {
@@ -128,7 +117,6 @@ export class Ownership {
       .catch(onFatal)
       .finally(() => {
         this.#ending.delete(partition);
-        this.#ended.add(partition);
         this.#waiting.abort();
       });
     this.#ending.set(partition, work);

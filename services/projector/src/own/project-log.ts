@@ -15,7 +15,7 @@ import {
   type RowsPosition,
 } from '@makerbook/postgres';
 import { isBehind } from '../commit/commit-rows.js';
-import { RowsUnreadable } from '../fold/makers-from-rows.js';
+import { badRows } from '../fold/makers-from-rows.js';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { ProjectorParts } from '../parts.js';
 import { PartitionProjection } from './project-partition.js';
@@ -78,7 +78,7 @@ export function createProjector(parts: ProjectorParts): Projector {
     const { committed } = committer;
     if (!isBehind(committed, before.rows)) return;
     const reason = `the rows are at ${committed.nextOffset}, and this process has left them at ${before.rows.nextOffset}`;
-    throw new FatalError(describeBadRows(partition, `${reason}: the database was replaced while services ran`));
+    throw badRows(partition, `${reason}: the database was replaced while services ran`);
   }
 
   return {
@@ -109,16 +109,10 @@ async function translated<T>(partition: number, work: () => Promise<T>): Promise
     return await work();
   } catch (error) {
     if (error instanceof PostgresRefused) throw new FatalError(error.message, { cause: error });
-    if (error instanceof InvariantBroken || error instanceof RowsUnreadable) {
-      throw new FatalError(describeBadRows(partition, error.message), { cause: error });
-    }
+    if (error instanceof InvariantBroken) throw badRows(partition, error.message, error);
     if (error instanceof PostgresUnavailable || error instanceof PositionTaken || error instanceof PublisherFenced) {
       throw new RetryableError(error.message, { cause: error });
     }
     throw error;
   }
-}
-
-function describeBadRows(partition: number, reason: string): string {
-  return `partition ${partition}: ${reason}. Stop the services, restore the database or run rebuild, and start them`;
 }

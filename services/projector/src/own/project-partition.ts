@@ -12,7 +12,7 @@ import {
   type Logged,
   moveTo,
 } from '../fold/fold-facts.js';
-import { type LoadParts, loadFacts, loadMakers } from '../fold/load-facts.js';
+import { loadFacts, loadMakers } from '../fold/load-facts.js';
 import { type LoggedFact, readFacts } from '../fold/read-facts.js';
 import { releaseMaker } from '../fold/release-makers.js';
 import type { ProjectorParts } from '../parts.js';
@@ -27,12 +27,10 @@ const OWNED_CHECK_MS = 500;
 export class PartitionProjection {
   readonly taken: TakenPartition;
   readonly #parts: ProjectorParts;
-  readonly #load: LoadParts;
 
   constructor(taken: TakenPartition, parts: ProjectorParts) {
     this.taken = taken;
     this.#parts = parts;
-    this.#load = { store: parts.store, committer: taken.committer };
   }
 
   /** The next fact to be folded. */
@@ -49,7 +47,7 @@ export class PartitionProjection {
     const { state, committer } = this.taken;
     committer.assertGood();
     hold.assertOwned();
-    await loadFacts(state, facts, this.#load);
+    await loadFacts(state, facts, committer);
     for (const logged of facts) {
       await this.#fold(logged, hold);
       if (this.#isFull()) await this.#publish(hold);
@@ -70,12 +68,12 @@ export class PartitionProjection {
   /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
   async close(isInOrder: boolean): Promise<void> {
     const { committer, publisher } = this.taken;
-    await (isInOrder ? committer.leave() : committer.close());
+    await committer.close(isInOrder);
     await publisher.close();
   }
 
   async #fold(logged: LoggedFact, hold: BatchContext): Promise<void> {
-    const { state } = this.taken;
+    const { state, committer } = this.taken;
     const { fact } = logged;
     switch (fact.type) {
       case 'BlockProcessed':
@@ -85,26 +83,26 @@ export class PartitionProjection {
         return endFact(state, logged);
       case 'ServiceModeSet':
         return foldMode(state, { ...logged, fact });
-      case 'QuarantineLifted': {
-        const readFrom = (from: bigint, to: bigint, onFacts: OnFacts) => this.#readLog(from, to, hold, onFacts);
-        return releaseMaker(state, { ...logged, fact }, { ...this.#load, readFacts: readFrom });
-      }
+      case 'QuarantineLifted':
+        return releaseMaker(state, { ...logged, fact }, committer, (from, to, onFacts) =>
+          this.#readLog(from, to, hold, onFacts),
+        );
       default:
         // A block of the same batch may have dropped it from memory.
-        if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], this.#load);
+        if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], committer);
         return foldMakerFact(state, { ...logged, fact });
     }
   }
 
   async #foldBlock(block: Logged<BlockProcessed>, hold: BatchContext): Promise<void> {
-    const { state } = this.taken;
+    const { state, committer } = this.taken;
     const clock = advanceLog(state.clock, block.fact);
     const feed = beginFact(state, block);
     if (clock.block > state.clock.block) {
       for (const group of state.due.groupsAt(clock.seconds, this.#parts.settings.COMMIT_TRANSITIONS_MAX)) {
-        await loadMakers(state, group, this.#load);
+        await loadMakers(state, group, committer);
         for (const maker of group) {
-          advanceMaker(state, maker, clock, block, feed);
+          advanceMaker(state, maker, clock, feed);
           if (this.#isFull()) await this.#publish(hold);
         }
         this.#evict();
@@ -156,16 +154,14 @@ export class PartitionProjection {
   async #readLog(from: bigint, to: bigint, hold: BatchContext, onFacts: OnFacts): Promise<void> {
     const { log, topics, settings } = this.#parts;
     const { partition } = this.taken.state.rules;
-    const reading = new AbortController();
     const range = { topic: topics.makerEvents, partition, from, to };
-    const work = readRange(log, range, settings.BATCH_FACTS_MAX, reading.signal, (records, nextOffset) =>
+    const reading = readRange(log, range, settings.BATCH_FACTS_MAX, (records, nextOffset) =>
       onFacts(readFacts(records, settings.PARTITIONS), nextOffset),
     );
     try {
-      await this.#waitFor(work, hold);
+      await this.#waitFor(reading.done, hold);
     } finally {
-      reading.abort();
-      await work.catch(() => undefined);
+      await reading.stop();
     }
   }
 

@@ -11,19 +11,17 @@ export interface LogRange {
 /**
  * Reads a part of one partition, in order, and waits for the handler of each piece.
  * @param recordsMax of one piece
- * @param signal ends it, once the handler is done with the piece that it has
- * @throws FatalError where records are missing; what the handler throws
+ * @returns `done` throws a FatalError where records are missing, and what the handler throws; `stop` waits for the handler
  */
-export async function readRange(
+export function readRange(
   log: Pick<Log, 'followTopic'>,
   { topic, partition, from, to }: LogRange,
   recordsMax: number,
-  signal: AbortSignal,
   onRecords: (records: readonly StoredRecord[], nextOffset: bigint) => Promise<void>,
-): Promise<void> {
-  if (from >= to) return;
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  let isDone = false;
+): { readonly done: Promise<void>; readonly stop: () => Promise<void> } {
+  if (from >= to) return { done: Promise.resolve(), stop: async () => undefined };
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+  let isEnded = false;
   const following = log.followTopic({
     topic,
     // The other partitions are not read.
@@ -31,14 +29,14 @@ export async function readRange(
     isGapless: true,
     recordsMax,
     onRecords: async (_, records) => {
-      const wanted = isDone || signal.aborted ? [] : records.filter(({ offset }) => offset < to);
+      const wanted = isEnded ? [] : records.filter(({ offset }) => offset < to);
       const last = wanted.at(-1);
       if (last === undefined) return;
       try {
         await onRecords(wanted, last.offset + 1n);
       } catch (error) {
         // Passed on as it is, and not as a failure of reading.
-        isDone = true;
+        isEnded = true;
         reject(error);
       }
     },
@@ -47,10 +45,11 @@ export async function readRange(
     },
     onFatal: (error) => reject(new FatalError(error.message, { cause: error })),
   });
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  try {
-    await promise;
-  } finally {
-    await following.stop();
-  }
+  return {
+    done,
+    stop: async () => {
+      isEnded = true;
+      await following.stop();
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { FatalError, type FencedPublisher } from '@makerbook/kafka';
 import type { Projection } from '@makerbook/postgres';
 import { RowCommitter } from '../commit/commit-rows.js';
 import { type FeedEnd, placeOfMessage } from '../fold/describe-feeds.js';
-import { createState, type PartitionState } from '../fold/partition-state.js';
+import { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
 
 /** A partition that this process owns. */
@@ -44,7 +44,7 @@ export async function takePartition(
     const ends = await log.endOffsets(topics.makerEvents, { timeoutMs: endTimeoutMs });
     assertSameLog(partition, ends[partition] ?? 0n, projection, published, topics);
     const rules = { partition, topics, routingGraceSeconds: settings.ROUTING_GRACE_SECONDS, published };
-    const state = createState(taken, rules, settings.HELD_ORDERS_PER_PARTITION_MAX, noteQuarantined);
+    const state = new PartitionState(taken, rules, settings.HELD_ORDERS_PER_PARTITION_MAX, noteQuarantined);
     return { state, publisher, committer: new RowCommitter(state, projection, parts), serverStartedAt };
   } catch (error) {
     await publisher.close();

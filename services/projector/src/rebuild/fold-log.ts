@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { TopicNames } from '@makerbook/contracts-events';
-import type { FencedPublisher, Log } from '@makerbook/kafka';
+import { type FencedPublisher, type Log, pause } from '@makerbook/kafka';
 import { openProjectionStore, type Postgres } from '@makerbook/postgres';
 import type { RebuildSettings } from '../env.js';
 import { createProjector } from '../own/project-log.js';
@@ -31,7 +30,7 @@ export async function foldLog(
     store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
     log: { ...log, createFencedPublisher: () => silentPublisher },
     meters: { committed: (_partition, { facts }) => onProgress(facts) },
-    wait: (ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined),
+    wait: pause,
   });
   const hold = { assertOwned: () => undefined, park: async () => undefined };
   const fold = async (to: bigint, partition: number) => {

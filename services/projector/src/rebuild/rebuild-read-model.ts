@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
-import type { Log } from '@makerbook/kafka';
+import { type Log, pause } from '@makerbook/kafka';
 import { connectPostgres, migrate, type Postgres, PostgresUnavailable, type Query } from '@makerbook/postgres';
 import type { ServerConnection } from '@makerbook/settings';
 import type { RebuildSettings } from '../env.js';
@@ -81,19 +80,17 @@ async function replay(rebuild: Rebuild): Promise<void> {
   const targets = (await readPositions(rebuild.live.query)) ?? [];
   const total = Number(targets.reduce((sum, target) => sum + target, 0n));
   const startedAtMs = performance.now();
+  let reportedAtMs = startedAtMs;
   let done = 0;
-  const timer = setInterval(
-    () => rebuild.report(describeProgress(done, total, performance.now() - startedAtMs)),
-    REPORT_INTERVAL_MS,
-  );
-  try {
-    await foldLog(targets, rebuild, (facts) => {
-      done += facts;
-    });
-  } finally {
-    clearInterval(timer);
-  }
-  rebuild.report(describeProgress(done, total, performance.now() - startedAtMs));
+  const report = () => {
+    reportedAtMs = performance.now();
+    rebuild.report(describeProgress(done, total, reportedAtMs - startedAtMs));
+  };
+  await foldLog(targets, rebuild, (facts) => {
+    done += facts;
+    if (performance.now() - reportedAtMs >= REPORT_INTERVAL_MS) report();
+  });
+  report();
 }
 
 /** Offsets of control records count among the messages in all. */

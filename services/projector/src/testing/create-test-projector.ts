@@ -1,5 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Log } from '@makerbook/kafka';
+import { type Log, pause } from '@makerbook/kafka';
 import type { ProjectionStore } from '@makerbook/postgres';
 import { createProjector, type Projector } from '../own/project-log.js';
 import type { ProjectorParts } from '../parts.js';
@@ -60,17 +59,34 @@ export function createTestProjector(parts: TestProjectorParts): Projector {
       },
     },
     meters: parts.meters ?? {},
-    wait: parts.wait ?? ((ms, signal) => pause(ms, undefined, { signal }).catch(() => undefined)),
+    wait: parts.wait ?? pause,
   });
 }
 
+/** What stops at a step reads nothing any more: its memory does not know of the commit. */
 function stepByStep(store: ProjectionStore, onStep: (step: Step) => Promise<void> | void): ProjectionStore {
+  let stopped: unknown;
+  const reach = async (step: Step) => {
+    try {
+      await onStep(step);
+    } catch (error) {
+      stopped = error;
+      throw error;
+    }
+  };
+  const read = async <T>(reading: Promise<T>) => {
+    const rows = await reading;
+    if (stopped !== undefined) throw stopped;
+    return rows;
+  };
   return {
-    ...store,
+    takeProjection: store.takeProjection,
+    readMakers: (partition, makers) => read(store.readMakers(partition, makers)),
+    findKnownHashes: (partition, hashes) => read(store.findKnownHashes(partition, hashes)),
     saveProjection: async (commit) => {
-      await onStep('before commit');
+      await reach('before commit');
       await store.saveProjection(commit);
-      await onStep('after commit');
+      await reach('after commit');
     },
   };
 }
