@@ -1,7 +1,7 @@
 import { MakerDraft } from '@makerbook/domain';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import { replaceMethod } from '@makerbook/parts';
-import { DueMakers, HeldMakers, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
+import { DueMakers, type PartitionState, RowCommitter, RowsInMemory } from '@makerbook/projector/testing';
 import { breakPromise, type Defect } from './find-defect.js';
 import type { RunOptions } from './simulate-service.js';
 
@@ -102,14 +102,15 @@ export const projectorDefects: readonly Defect[] = [
     plant: nothing,
   },
   {
-    name: 'a maker whose changes are not committed is dropped from memory',
+    name: 'a maker that was dropped from memory is not looked for in what is not committed',
     plant: () =>
       replaceMethod(
-        HeldMakers.prototype,
-        'evict',
-        (evict) =>
-          function (this: HeldMakers) {
-            return evict.call(this, () => false);
+        RowCommitter.prototype,
+        'uncommitted',
+        (uncommitted) =>
+          function (this: RowCommitter) {
+            const changes = uncommitted.call(this);
+            return changes.map((one) => Object.assign(Object.create(one), { makers: new Map() }));
           },
       ),
   },
@@ -128,7 +129,15 @@ export const projectorDefects: readonly Defect[] = [
   },
   {
     name: 'rows are believed that this owner has not written',
-    plant: () => replaceMethod(RowCommitter.prototype, 'readRows', () => (read) => read()),
+    plant: () =>
+      replaceMethod(
+        RowCommitter.prototype,
+        'readRows',
+        (readRows) =>
+          function (this: RowCommitter, read) {
+            return readRows.call(this, async (...from) => ({ ...(await read(...from)), positions: [] }));
+          } as typeof readRows,
+      ),
   },
   {
     name: 'the commit does not ask for the position',

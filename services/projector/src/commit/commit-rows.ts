@@ -1,18 +1,17 @@
-import type { Address } from '@makerbook/contracts-primitives';
 import { RetryableError } from '@makerbook/kafka';
 import {
-  type HashKey,
-  type KnownHashes,
-  type MakerRows,
   type Positioned,
   PostgresUnavailable,
   type Projection,
+  type ProjectionStore,
   type RowsPosition,
 } from '@makerbook/postgres';
 import type { PartitionState } from '../fold/partition-state.js';
 import type { ProjectorParts } from '../parts.js';
 import { describeRows } from './describe-rows.js';
 import { Changes } from './gather-changes.js';
+
+export type ReadRows<Rows extends Positioned> = (store: ProjectionStore, partition: number) => Promise<Rows>;
 
 /**
  * Commits the rows of one partition behind the feeds: one commit at a time, and the next one takes all that has been folded
@@ -41,11 +40,6 @@ export class RowCommitter {
 
   get committed(): RowsPosition {
     return this.#committed;
-  }
-
-  /** True while changes of the maker are not committed. */
-  isPinned(maker: Address): boolean {
-    return this.uncommitted().some(({ makers }) => makers.has(maker));
   }
 
   /** Call it when what was folded is published: a commit takes it, at once or after the one under way. */
@@ -83,28 +77,20 @@ export class RowCommitter {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  readMakers(makers: readonly Address[]): Promise<MakerRows> {
-    return this.readRows(() => this.#parts.store.readMakers(this.#state.rules.partition, makers));
-  }
-
-  findKnownHashes(hashes: readonly HashKey[]): Promise<KnownHashes> {
-    return this.readRows(() => this.#parts.store.findKnownHashes(this.#state.rules.partition, hashes));
-  }
-
   /**
    * Reads rows, and throws where they are of a position that this owner has not written: an earlier owner has still committed,
    * a later one commits, or the server has lost the last commits. What is in memory would be mixed with older or newer rows.
    * At one position the rows are the same whoever wrote them, for they follow from the log. So it is enough to look at where
    * they were, in each statement that read them, and to take the partition again where that is somewhere else.
    */
-  async readRows<Rows extends Positioned>(read: () => Promise<Rows>): Promise<Rows> {
+  async readRows<Rows extends Positioned>(read: ReadRows<Rows>): Promise<Rows> {
+    const { partition } = this.#state.rules;
     const oldest = this.#committed;
-    const rows = await read();
+    const rows = await read(this.#parts.store, partition);
     // Commits may have been made while it was read, and the answer of one may still be on its way.
     const newest = this.#underWay?.target ?? this.#committed;
     const other = rows.positions.find((position) => isBehind(position, oldest) || isBehind(newest, position));
     if (other === undefined) return rows;
-    const { partition } = this.#state.rules;
     throw new RetryableError(
       `the rows of partition ${partition} are at ${other.nextOffset}, and this process has left them at ${newest.nextOffset}`,
     );
@@ -125,16 +111,13 @@ export class RowCommitter {
 
   /** If a try without an answer has committed after all, the next one finds that the rows have moved, and fails. */
   async #commit(changes: Changes, to: Projection): Promise<void> {
-    const { makers, quarantined, rules } = this.#state;
+    const { quarantined, rules } = this.#state;
     const { store, wait, meters } = this.#parts;
     const { partition } = rules;
     const startedAtMs = performance.now();
     // All of it is described before anything is awaited: the fold goes on meanwhile.
-    const rows = describeRows(changes, makers, quarantined);
-    for (const maker of changes.makers) {
-      const held = makers.get(maker);
-      if (held !== undefined) held.storedFunding = new Map(held.draft.funding);
-    }
+    const rows = describeRows(changes, quarantined);
+    for (const held of changes.makers.values()) held.storedFunding = new Map(held.draft.funding);
     const forgetsEnded = changes.types.has('BlockProcessed');
     const commit = { ...rows, partition, from: this.#committed, to, forgetsEnded };
     for (let delayMs = 100; ; delayMs = Math.min(2 * delayMs, 5_000)) {

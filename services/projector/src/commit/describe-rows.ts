@@ -1,31 +1,19 @@
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { expirySeconds, type Funding, type Maker, type OpenOrder, recordStart } from '@makerbook/domain';
 import type { ChangedRows, FundingRow, MakerRow, OrderRow, OrderStateRow, Quarantine } from '@makerbook/postgres';
-import type { HeldMakers } from '../fold/hold-makers.js';
 import type { Changes } from './gather-changes.js';
 
-/**
- * The rows to write, so that Postgres has what was folded.
- * @param held all makers that the changes are about
- */
-export function describeRows(
-  changes: Changes,
-  held: Pick<HeldMakers, 'get'>,
-  quarantined: ReadonlyMap<Address, Quarantine>,
-): ChangedRows {
+/** The rows to write, so that Postgres has what was folded. */
+export function describeRows(changes: Changes, quarantined: ReadonlyMap<Address, Quarantine>): ChangedRows {
   const makers: MakerRow[] = [];
   const funding: FundingRow[] = [];
   const fundingDropped: Pick<FundingRow, 'maker' | 'token'>[] = [];
-  for (const maker of changes.makers) {
-    const one = held.get(maker);
-    if (one === undefined) throw new Error(`${maker} has changes that are not committed, and is not held`);
-    makers.push(makerRow(one.draft, quarantined.get(maker)));
-    for (const [token, value] of one.draft.funding) {
-      if (one.storedFunding.get(token) !== value) funding.push(fundingRow(maker, token, value));
+  for (const [maker, { draft, storedFunding }] of changes.makers) {
+    makers.push(makerRow(draft, quarantined.get(maker)));
+    for (const [token, value] of draft.funding) {
+      if (storedFunding.get(token) !== value) funding.push(fundingRow(maker, token, value));
     }
-    for (const token of one.storedFunding.keys()) {
-      if (!one.draft.funding.has(token)) fundingDropped.push({ maker, token });
-    }
+    for (const token of storedFunding.keys()) if (!draft.funding.has(token)) fundingDropped.push({ maker, token });
   }
   const { history, submitted, settled } = changes;
   const hashes = [...changes.hashes.values()];

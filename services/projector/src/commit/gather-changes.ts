@@ -2,6 +2,7 @@ import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds, expirySeconds, hashKeyText, type OpenOrder, type Transition } from '@makerbook/domain';
 import type { HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
+import type { HeldMaker } from '../fold/hold-makers.js';
 import type { LoggedFact } from '../fold/read-facts.js';
 
 /** An order that has changed since the commit before. */
@@ -18,7 +19,7 @@ export interface TouchedOrder {
  * The history has a row for each change.
  */
 export class Changes {
-  readonly makers = new Set<Address>();
+  readonly makers = new Map<Address, HeldMaker>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
   /** The hashes to remember, by `hashKeyText`. */
@@ -43,8 +44,9 @@ export class Changes {
   }
 
   /** Marks a maker as changed, and takes what happened to its orders. */
-  maker(maker: Address, transitions: readonly Transition[]): void {
-    this.makers.add(maker);
+  maker(held: HeldMaker, transitions: readonly Transition[]): void {
+    const { maker } = held.draft;
+    this.makers.set(maker, held);
     for (const transition of transitions) this.#transition(maker, transition);
   }
 

@@ -72,7 +72,7 @@ export function takeTransitions(state: PartitionState, held: HeldMaker, transiti
   const { makers, due, gathered, hashes } = state;
   makers.touch(held);
   due.set(held.draft);
-  gathered.maker(held.draft.maker, transitions);
+  gathered.maker(held, transitions);
   hashes.note(transitions);
 }
 

@@ -11,7 +11,7 @@ export interface HeldMaker {
 
 /**
  * The makers of one partition in memory, so that the next facts need not read them. Those that were used longest ago are
- * dropped where there are too many, unless changes of theirs are not committed.
+ * dropped where there are too many.
  */
 export class HeldMakers {
   readonly #makers = new Map<Address, HeldMaker>();
@@ -39,7 +39,7 @@ export class HeldMakers {
     return this.#put({ draft: new MakerDraft(maker, this.rules), storedFunding: maker.funding, size: 0 });
   }
 
-  /** Call it after each change: the maker counts as the last used one. */
+  /** Holds the maker, as the last used one. Call it after each change. */
   touch(held: HeldMaker): void {
     this.forget(held.draft.maker);
     this.#put(held);
@@ -50,14 +50,11 @@ export class HeldMakers {
     this.#makers.delete(maker);
   }
 
-  /**
-   * Drops makers until there are few enough.
-   * @param isPinned whether changes of the maker are not committed
-   */
-  evict(isPinned: (maker: Address) => boolean): void {
+  /** Drops makers until there are few enough. */
+  evict(): void {
     for (const address of this.#makers.keys()) {
       if (this.#size <= this.#sizeMax) return;
-      if (!isPinned(address)) this.forget(address);
+      this.forget(address);
     }
   }
 

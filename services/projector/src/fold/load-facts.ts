@@ -7,7 +7,7 @@ import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
 /** It knows what is folded and not in Postgres yet, and which rows may be believed. */
-export type RowReader = Pick<RowCommitter, 'uncommitted' | 'readMakers' | 'findKnownHashes'>;
+export type RowReader = Pick<RowCommitter, 'uncommitted' | 'readRows'>;
 
 /** Reads what the fold of the facts needs: their makers, and what became of hashes. */
 export async function loadFacts(state: PartitionState, facts: readonly LoggedFact[], rows: RowReader): Promise<void> {
@@ -16,15 +16,24 @@ export async function loadFacts(state: PartitionState, facts: readonly LoggedFac
   await Promise.all([loadHashes(state, facts, rows), loadMakers(state, makers, rows)]);
 }
 
-/** Reads the makers that are not held; unknown ones are held too. @throws FatalError */
+/**
+ * Has the makers held: those that were dropped come back with their changes that are not committed, and the others are read.
+ * Unknown ones are held too.
+ * @throws FatalError where rows cannot be read
+ */
 export async function loadMakers(
   { makers: held, rules: { partition } }: PartitionState,
   makers: readonly Address[],
   rows: RowReader,
 ): Promise<void> {
-  const missing = [...new Set(makers)].filter((maker) => held.get(maker) === undefined);
+  const missing = [...new Set(makers)].filter((maker) => {
+    if (held.get(maker) !== undefined) return false;
+    const [dropped] = rows.uncommitted().flatMap((changes) => changes.makers.get(maker) ?? []);
+    if (dropped !== undefined) held.touch(dropped);
+    return dropped === undefined;
+  });
   if (missing.length === 0) return;
-  const stored = await rows.readMakers(missing);
+  const stored = await rows.readRows((store) => store.readMakers(partition, missing));
   for (const maker of makersFromRows(partition, missing, stored)) held.load(maker);
 }
 
@@ -47,7 +56,7 @@ export async function loadHashes(
   // Looks here before Postgres is asked: a hash that is committed meanwhile is then found in one of the two places.
   const uncommitted = rows.uncommitted();
   const newer = keys.flatMap((key) => uncommitted.flatMap((changes) => changes.hashes.get(hashKeyText(key)) ?? []));
-  const { hashes: stored } = await rows.findKnownHashes(keys);
+  const { hashes: stored } = await rows.readRows((store, partition) => store.findKnownHashes(partition, keys));
   for (const row of [...stored, ...newer]) {
     const { state, nonce, expiresAtSeconds } = row;
     if (state === 'UNFOLDED') continue;

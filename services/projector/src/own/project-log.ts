@@ -54,7 +54,7 @@ export function createProjector(parts: ProjectorParts): Projector {
 
   async function take(partition: number): Promise<PartitionProjection> {
     await giveUp(partition, false);
-    const taken = await translated(partition, () => takePartition(partition, parts, noteQuarantined));
+    const taken = await takePartition(partition, parts, noteQuarantined);
     const one = new PartitionProjection(taken, parts);
     owned.set(partition, one);
     assertNotReplaced(partition, taken);
@@ -84,13 +84,13 @@ export function createProjector(parts: ProjectorParts): Projector {
   return {
     owned,
     decode: (record) => readFact(record, parts.settings.PARTITIONS),
-    positionOf: async (partition) => (await take(partition)).position,
+    positionOf: (partition) => translated(partition, async () => (await take(partition)).position),
     onRevoked: (partition, isLost = false) => giveUp(partition, !isLost),
     handleBatch: async ({ partition, records, fromOffset, nextOffset }, hold) => {
       hold.assertOwned();
       try {
-        const one = owned.get(partition) ?? (await take(partition));
         await translated(partition, async () => {
+          const one = owned.get(partition) ?? (await take(partition));
           if (one.position < fromOffset) await one.catchUp(fromOffset, hold);
           const left = records.filter(({ offset }) => offset >= one.position);
           if (one.position < nextOffset) await one.project(left, nextOffset, hold);

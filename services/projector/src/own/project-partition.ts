@@ -56,7 +56,7 @@ export class PartitionProjection {
     await this.#publish(hold);
     const { published } = state.rules;
     this.#parts.meters.fed?.(facts.filter(({ offset }) => published === undefined || offset > published.offset));
-    this.#evict();
+    state.makers.evict();
   }
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
@@ -105,7 +105,7 @@ export class PartitionProjection {
           advanceMaker(state, maker, clock, feed);
           if (this.#isFull()) await this.#publish(hold);
         }
-        this.#evict();
+        state.makers.evict();
       }
     }
     endBlock(state, clock, block, feed);
@@ -163,11 +163,5 @@ export class PartitionProjection {
     } finally {
       await reading.stop();
     }
-  }
-
-  /** Drops makers from memory where there are too many. */
-  #evict(): void {
-    const { state, committer } = this.taken;
-    state.makers.evict((maker) => committer.isPinned(maker));
   }
 }

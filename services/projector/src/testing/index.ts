@@ -1,6 +1,5 @@
 export { RowCommitter } from '../commit/commit-rows.js';
 export { DueMakers } from '../fold/due-makers.js';
-export { HeldMakers } from '../fold/hold-makers.js';
 export type { PartitionState } from '../fold/partition-state.js';
 export type { LoggedFact } from '../fold/read-facts.js';
 export type { Projector } from '../own/project-log.js';
