@@ -48,7 +48,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     const projector = createProjector({
       settings,
       topics,
-      store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX, readsAtOnce(settings)),
+      store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX, settings.POSTGRES_CONNECTIONS_MAX),
       log,
       meters,
       wait: pause,
@@ -139,11 +139,6 @@ async function connect(settings: ProjectorSettings, { logger }: Telemetry, onSto
   onStop(log.close);
   await log.verifyTopics(topicSpecs(topicNames(settings.TOPIC_PREFIX), settings.PARTITIONS));
   return { postgres, claims, log };
-}
-
-/** A reading takes three connections, and others need one too. */
-function readsAtOnce({ POSTGRES_CONNECTIONS_MAX }: ProjectorSettings): number {
-  return Math.max(1, Math.floor(POSTGRES_CONNECTIONS_MAX / 4));
 }
 
 /** Messages between the rows and the log's end: the rows are behind the batches that the consumer loop has given. */

@@ -65,10 +65,10 @@ export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 
 /**
  * @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one
- * @param readsAtOnceMax readings of makers at once, of three connections each: the others wait here, and not for a connection
- * until they are given up
+ * @param connectionsMax of the pool. A reading of makers takes three: the others wait here, and not for a connection until
+ * they are given up
  */
-export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number, readsAtOnceMax = 2) {
+export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number, connectionsMax = 10) {
   const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
     atOnceMax: commitsAtOnceMax,
     count: countCommits,
@@ -77,7 +77,7 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     isOfOne: (error) => !(error instanceof PostgresUnavailable),
   });
   const read = gatherCalls<() => Promise<MakerRows>, MakerRows>({
-    atOnceMax: readsAtOnceMax,
+    atOnceMax: Math.max(1, Math.floor(connectionsMax / 4)),
     count: () => 1,
     compare: () => 0,
     decide: (readings) => Promise.all(readings.map((reading) => reading())),

@@ -153,7 +153,7 @@ export function runProjector(life: Life, draw: number, world: World): readonly H
         for (const partition of projector.owned.keys()) onTaken?.(projector, partition);
       },
     },
-    wait: (ms, signal) => life.wait(ms, signal),
+    wait: (ms, signal) => (signal === undefined ? life.delay(ms) : life.wait(ms, signal)),
   });
   const onParked = ({ partition, offset, headers }: StoredRecord) => {
     const maker = headers['parked-maker'];

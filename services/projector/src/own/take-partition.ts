@@ -74,16 +74,13 @@ function assertSameLog(
   topics: ProjectorParts['topics'],
 ): void {
   const log = `${topics.makerEvents} ends at offset ${end} in partition ${partition}`;
+  const another = 'another log, or the log was truncated or made anew. Correct';
   if (nextOffset > end) {
-    throw new FatalError(
-      `${log}, and the database has folded it up to ${nextOffset}: the database belongs to another log, or the log was ` +
-        'truncated or made anew. Correct DATABASE_URL or KAFKA_BROKERS',
-    );
+    const folded = `the database has folded it up to ${nextOffset}: the database belongs to`;
+    throw new FatalError(`${log}, and ${folded} ${another} DATABASE_URL or KAFKA_BROKERS`);
   }
   if (published !== undefined && published.offset >= end) {
-    throw new FatalError(
-      `${log}, and ${topics.book} or ${topics.makers} already speak of offset ${published.offset}: the feeds belong to ` +
-        'another log, or the log was truncated or made anew. Correct KAFKA_BROKERS or TOPIC_PREFIX',
-    );
+    const told = `${topics.book} or ${topics.makers} already speak of offset ${published.offset}: the feeds belong to`;
+    throw new FatalError(`${log}, and ${told} ${another} KAFKA_BROKERS or TOPIC_PREFIX`);
   }
 }
