@@ -3,7 +3,7 @@ import type { BlockHeader } from '@makerbook/chain';
 import type { FollowOptions, Log, StoredRecord } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import { cutBlockgroup } from '../testing/encode-blockgroup.js';
-import { followBlockgroups } from './follow-blockgroups.js';
+import { Blockgroups } from './follow-blockgroups.js';
 import type { BlockSource } from './source.js';
 
 const SILENCE_MS_MAX = 3000;
@@ -28,7 +28,7 @@ beforeEach(() => {
   head = 0;
   gapBlocks = [];
   let filling = 0;
-  source = followBlockgroups({
+  source = new Blockgroups({
     log: {
       followTopic: (options: FollowOptions) => {
         onRecords = options.onRecords;

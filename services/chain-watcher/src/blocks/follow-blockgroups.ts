@@ -1,6 +1,6 @@
 import { ChainContradiction } from '@makerbook/chain';
 import type { Following, Log, Logger, StoredRecord } from '@makerbook/kafka';
-import { createSegmentJoiner } from './join-segments.js';
+import { SegmentJoiner } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
 import type { BlockSource, SourceBlock } from './source.js';
 
@@ -28,13 +28,9 @@ export interface BlockgroupOptions {
  * repeats and gaps: blocks are returned by number, and those that do not come are asked of JSON-RPC.
  * `next` throws ChainContradiction where the topic is of another chain than JSON-RPC.
  */
-export function followBlockgroups(options: BlockgroupOptions): BlockSource {
-  return new Blockgroups(options);
-}
-
-class Blockgroups implements BlockSource {
+export class Blockgroups implements BlockSource {
   private readonly options: BlockgroupOptions;
-  private readonly joiner = createSegmentJoiner();
+  private readonly joiner = new SegmentJoiner();
   private readonly blocks = new Map<number, SourceBlock>();
   private readonly following: Following;
   /** The block that was asked for last. */

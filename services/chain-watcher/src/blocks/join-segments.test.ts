@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { cutBlockgroup, uint64 } from '../testing/encode-blockgroup.js';
-import { createSegmentJoiner, type SegmentRecord } from './join-segments.js';
+import { SegmentJoiner, type SegmentRecord } from './join-segments.js';
 
 const shuffled = <T>(list: readonly T[], order: readonly number[]): T[] =>
   list
@@ -21,7 +21,7 @@ describe('segments', () => {
           const records = messages.flatMap((bytes, number) =>
             cutBlockgroup(number, Buffer.from(bytes), { segmentBytes, producerId }),
           );
-          const joiner = createSegmentJoiner();
+          const joiner = new SegmentJoiner();
           const joined = new Map<string, string>();
           for (const record of shuffled([...records, ...records.slice(0, 20)], order)) {
             const message = joiner.add(record);
@@ -39,7 +39,7 @@ describe('segments', () => {
   });
 
   test('of two producers, or two partitions, are not mixed', () => {
-    const joiner = createSegmentJoiner();
+    const joiner = new SegmentJoiner();
     const segment = (partition: number, producerId: string, index: number, text: string): SegmentRecord => ({
       partition,
       key: '7',
@@ -54,7 +54,7 @@ describe('segments', () => {
   });
 
   test('more than can be held give up the oldest message, and a new segment size begins anew', () => {
-    const joiner = createSegmentJoiner(2);
+    const joiner = new SegmentJoiner(2);
     const segment = (key: string, total: number, index: number): SegmentRecord => ({
       partition: 0,
       key,
@@ -69,7 +69,7 @@ describe('segments', () => {
   });
 
   test('with other bytes than the one that is held begin their message anew: the two are not mixed', () => {
-    const joiner = createSegmentJoiner();
+    const joiner = new SegmentJoiner();
     const segment = (index: number, text: string): SegmentRecord => ({
       partition: 0,
       key: '7',
@@ -96,6 +96,6 @@ describe('segments', () => {
     ['headers of another length', { totalSegments: '2', segmentIdx: '1' }],
   ])('with %s are unreadable', (_what, headers) => {
     const record = { partition: 0, key: '7', value: Buffer.from('{}'), headers };
-    expect(createSegmentJoiner().add(record)).toMatchObject({ unreadable: expect.stringContaining('block 7') });
+    expect(new SegmentJoiner().add(record)).toMatchObject({ unreadable: expect.stringContaining('block 7') });
   });
 });

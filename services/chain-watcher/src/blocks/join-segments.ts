@@ -6,11 +6,6 @@ export interface SegmentRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface SegmentJoiner {
-  /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
-  add(record: SegmentRecord): Buffer | { readonly unreadable: string } | undefined;
-}
-
 interface Parts {
   readonly segments: (Buffer | undefined)[];
   missing: number;
@@ -20,39 +15,45 @@ interface Parts {
  * Joins the messages that Kaia's chaindatafetcher cuts into segments (headers `totalSegments` and `segmentIdx`, 8-byte
  * big-endian; `producerId` where the form is not the legacy one). Segments come in any order and repeatedly. They belong
  * together by partition, key and producer.
- * @param incompleteMax bound on messages of which segments are missing; the oldest is given up first
  */
-export function createSegmentJoiner(incompleteMax = 256): SegmentJoiner {
-  const messages = new Map<string, Parts>();
-  return {
-    add: ({ partition, key, value, headers }) => {
-      const total = readCount(headers['totalSegments']);
-      const index = readCount(headers['segmentIdx']);
-      if (total === undefined || index === undefined || total < 1 || total > SEGMENTS_MAX || index >= total) {
-        return { unreadable: `block ${key}: its headers name no segment: ${describe(headers)}` };
-      }
-      if (value === null) return { unreadable: `block ${key}: segment ${index} has no value` };
-      if (total === 1) return value;
-      const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
-      let parts = messages.get(name);
-      const held = parts?.segments[index];
-      // Another cut or other bytes are another message of the same name, as from a node that was restarted with other
-      // settings or another release: it begins anew, so that the two are not mixed.
-      if (parts === undefined || parts.segments.length !== total || held?.equals(value) === false) {
-        parts = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
-        messages.delete(name);
-        messages.set(name, parts);
-        const [oldest] = messages.keys();
-        if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
-      }
-      if (parts.segments[index] === undefined) parts.missing -= 1;
-      // A copy: the value is a part of all that was fetched with it, which would be held for its sake.
-      parts.segments[index] = Buffer.from(value);
-      if (parts.missing > 0) return undefined;
+export class SegmentJoiner {
+  private readonly messages = new Map<string, Parts>();
+  private readonly incompleteMax: number;
+
+  /** @param incompleteMax bound on messages of which segments are missing; the oldest is given up first */
+  constructor(incompleteMax = 256) {
+    this.incompleteMax = incompleteMax;
+  }
+
+  /** The whole message when this was the segment that was missing; undefined before; or what is wrong with it. */
+  add({ partition, key, value, headers }: SegmentRecord): Buffer | { readonly unreadable: string } | undefined {
+    const { messages, incompleteMax } = this;
+    const total = readCount(headers['totalSegments']);
+    const index = readCount(headers['segmentIdx']);
+    if (total === undefined || index === undefined || total < 1 || total > SEGMENTS_MAX || index >= total) {
+      return { unreadable: `block ${key}: its headers name no segment: ${JSON.stringify(headers).slice(0, 200)}` };
+    }
+    if (value === null) return { unreadable: `block ${key}: segment ${index} has no value` };
+    if (total === 1) return value;
+    const name = `${partition}:${key}:${headers['producerId'] ?? ''}`;
+    let parts = messages.get(name);
+    const held = parts?.segments[index];
+    // Another cut or other bytes are another message of the same name, as from a node that was restarted with other
+    // settings or another release: it begins anew, so that the two are not mixed.
+    if (parts === undefined || parts.segments.length !== total || held?.equals(value) === false) {
+      parts = { segments: new Array<Buffer | undefined>(total).fill(undefined), missing: total };
       messages.delete(name);
-      return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));
-    },
-  };
+      messages.set(name, parts);
+      const [oldest] = messages.keys();
+      if (messages.size > incompleteMax && oldest !== undefined) messages.delete(oldest);
+    }
+    if (parts.segments[index] === undefined) parts.missing -= 1;
+    // A copy: the value is a part of all that was fetched with it, which would be held for its sake.
+    parts.segments[index] = Buffer.from(value);
+    if (parts.missing > 0) return undefined;
+    messages.delete(name);
+    return Buffer.concat(parts.segments.filter((segment) => segment !== undefined));
+  }
 }
 
 /** An 8-byte big-endian unsigned number out of a header; undefined where it is none, or beyond any use. */
@@ -60,10 +61,6 @@ function readCount(header: string | undefined): number | undefined {
   if (header === undefined || header.length !== 8) return undefined;
   const count = Buffer.from(header, 'latin1').readBigUInt64BE();
   return count > BigInt(SEGMENTS_MAX) ? undefined : Number(count);
-}
-
-function describe(headers: Readonly<Record<string, string>>): string {
-  return JSON.stringify(headers).slice(0, 200);
 }
 
 const SEGMENTS_MAX = 100_000;

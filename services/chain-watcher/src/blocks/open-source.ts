@@ -1,24 +1,17 @@
-import type { Node } from '@makerbook/chain';
-import { connectLog, type Logger, LogUnavailable } from '@makerbook/kafka';
+import { connectLog, LogUnavailable } from '@makerbook/kafka';
 import { kafkaConnection } from '@makerbook/settings';
 import type { WatcherSettings } from '../env.js';
-import { followBlockgroups } from './follow-blockgroups.js';
-import { type PolledBlocks, pollBlocks } from './poll-blocks.js';
+import { type BlockgroupOptions, Blockgroups } from './follow-blockgroups.js';
+import { type PolledBlocks, type PollOptions, pollBlocks } from './poll-blocks.js';
 import type { BlockSource } from './source.js';
-import { watchHead } from './watch-head.js';
+import { type WatchHeadOptions, watchHead } from './watch-head.js';
 
-export interface SourceOptions {
+export interface SourceOptions
+  extends Pick<PollOptions, 'node' | 'withLogs' | 'nowMs' | 'wait'>,
+    Pick<WatchHeadOptions, 'signal' | 'onFatal'>,
+    Pick<BlockgroupOptions, 'logger' | 'onGap'> {
   readonly settings: WatcherSettings;
-  readonly node: Node;
-  /** False where nothing can be read from the chain: then only headers are asked for. */
-  readonly withLogs: boolean;
-  readonly logger: Logger;
-  readonly signal: AbortSignal;
-  readonly nowMs: () => number;
-  readonly wait: (ms: number) => Promise<void>;
   readonly onSubscriptionBroken: () => void;
-  readonly onGap: () => void;
-  readonly onFatal: (error: Error) => void;
 }
 
 /** The source that the settings name: JSON-RPC, or the topic of a Kaia node with JSON-RPC behind it. */
@@ -68,7 +61,7 @@ async function openTopic(
     const reason = error.message;
     logger.warn({ reason }, 'the Kafka of the Kaia node is away: JSON-RPC gives all blocks until it is there');
   }
-  const blocks = followBlockgroups({
+  const blocks = new Blockgroups({
     log,
     topic: settings.KAIA_TOPIC,
     gaps,

@@ -3,14 +3,14 @@ import { headerOf, logsOf } from '@makerbook/chain';
 import { cutBlockgroup } from '../testing/encode-blockgroup.js';
 import { type GoldenBlockgroup, readGoldenBlockgroups } from '../testing/read-golden-blockgroups.js';
 import { triggerTopics } from '../watch/match-logs.js';
-import { createSegmentJoiner, type SegmentJoiner, type SegmentRecord } from './join-segments.js';
+import { SegmentJoiner, type SegmentRecord } from './join-segments.js';
 import { parseBlockgroup } from './parse-blockgroup.js';
 
 const golden = readGoldenBlockgroups();
 const each = golden.map((message): [string, GoldenBlockgroup] => [message.name, message]);
 
 /** The messages that the records complete, in the order in which they do. */
-function join(records: readonly SegmentRecord[], joiner: SegmentJoiner = createSegmentJoiner()): Buffer[] {
+function join(records: readonly SegmentRecord[], joiner = new SegmentJoiner()): Buffer[] {
   const messages: Buffer[] = [];
   for (const record of records) {
     const message = joiner.add(record);

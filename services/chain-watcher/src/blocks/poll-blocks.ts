@@ -1,6 +1,13 @@
-import { type HeadSubscription, type Node, readBlockAndHead, readLogs, subscribeHeads } from '@makerbook/chain';
+import {
+  type BlockAndHead,
+  type HeadSubscription,
+  type Node,
+  readBlockAndHead,
+  readLogs,
+  subscribeHeads,
+} from '@makerbook/chain';
 import { triggerTopics } from '../watch/match-logs.js';
-import { compareNodes, type NodeLag } from './compare-nodes.js';
+import { findAhead } from './find-ahead.js';
 import type { BlockSource } from './source.js';
 
 export interface PollOptions {
@@ -12,8 +19,8 @@ export interface PollOptions {
   readonly wait: (ms: number) => Promise<void>;
   /** A node that has no new block for so long is compared with the others. */
   readonly silenceMsMax: number;
-  /** A node has no new blocks while another one has: it is passed over. */
-  readonly onLag: (lag: NodeLag) => void;
+  /** Called once for a node that lags, with what it has and another one; again only after it has had a block that is due. */
+  readonly onLag: (lag: Readonly<Record<string, string | number>>) => void;
   /** `ws://` of a node that announces blocks; undefined: blocks are found by polling alone. */
   readonly wsUrl: string | undefined;
   readonly onSubscriptionBroken: (reason: string) => void;
@@ -38,8 +45,6 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
     hasNews = true;
     wake();
   };
-  const comparison = compareNodes({ node, nowMs, onLag, onPassedOver: notify });
-
   let announced = -1;
   /** The block that was asked for last: since when it is missing, and since when a node has announced it. */
   let due: Due = { number: 0, missingSinceMs: undefined, announcedAtMs: undefined };
@@ -59,6 +64,25 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
     return nowMs() - announcedAtMs >= ANNOUNCED_MS_MAX || nowMs() - missingSinceMs >= silenceMsMax;
   };
 
+  let comparedAtMs = Number.NEGATIVE_INFINITY;
+  let lagging: string | undefined;
+  /**
+   * A node that answers but has no new blocks fails no call, so no call would ever go to the next one. It is passed over for
+   * some seconds where another one is further.
+   */
+  const compare = async (number: number, { endpoint, headNumber }: BlockAndHead) => {
+    if (nowMs() - comparedAtMs < COMPARE_MS_MIN) return;
+    comparedAtMs = nowMs();
+    const ahead = await findAhead(node, number, endpoint);
+    if (ahead === undefined) return;
+    node.passOver(endpoint);
+    if (lagging !== endpoint) {
+      onLag({ endpoint, headNumber, otherEndpoint: ahead.endpoint, otherHeadNumber: ahead.headNumber });
+    }
+    lagging = endpoint;
+    notify();
+  };
+
   return {
     next: async (number) => {
       if (due.number !== number) {
@@ -70,10 +94,10 @@ export function pollBlocks(options: PollOptions): PolledBlocks {
       head = Math.max(headNumber, header?.number ?? 0);
       if (header === undefined) {
         due.missingSinceMs ??= nowMs();
-        if (isDoubtful(headNumber)) comparison.doubt(number, asked);
+        if (isDoubtful(headNumber)) void compare(number, asked);
         return undefined;
       }
-      comparison.trust(endpoint);
+      if (endpoint === lagging) lagging = undefined;
       if (!withLogs) return { header, endpoint, logs: [] };
       return { header, endpoint, logs: await readLogs(node, { ...header, logsBloom }, { topics: triggerTopics }) };
     },
@@ -100,3 +124,4 @@ interface Due {
 /** A block that is announced may be so long in coming to the node that is asked for it, and is asked for so often. */
 const ANNOUNCED_MS_MAX = 1000;
 const ANNOUNCED_POLL_MS = 100;
+const COMPARE_MS_MIN = 1000;
