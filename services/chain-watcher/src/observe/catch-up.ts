@@ -1,13 +1,12 @@
 import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { eventTopics } from '@makerbook/contracts-evm';
-import type { Hex } from '@makerbook/contracts-primitives';
-import { causeOf, protocolTopics, Touched } from '../watch/match-logs.js';
+import { matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
 import { RangeSpan } from './range-span.js';
 import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
+import { takeMakers } from './take-makers.js';
 
 /**
  * Reads all watched makers anew at the head, and of the missed blocks only the protocol's own logs: its cost follows the
@@ -16,9 +15,10 @@ import { blockRefOf, type MakerReader, readMakers } from './read-makers.js';
  * @returns the head; undefined where another watcher took over meanwhile
  */
 export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Promise<BlockHeader | undefined> {
-  const { reader, position, signal, publisher, partitions } = work;
+  const { reader, position, signal } = work;
   const retry = work.retryFor('blocks');
-  const head = await retry(() => readHeadAfter(before, work));
+  // Of a chain that holds the block before: else a node of another chain could have its head published.
+  const { newest: head } = await retry(() => readKnown(work.node, before, work.followed.newestRead()));
   // An order that is new in the log is now read at the head or later.
   position.matched = head;
   if (reader !== undefined) {
@@ -26,12 +26,17 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
     await publishMakers(changed, head, reader, work);
   }
   if (signal.aborted) return undefined;
-  const block = blockRefOf(head);
-  await work.mutex.run(() => retry(() => publisher.publishBlock([], block, [...Array(partitions).keys()])));
-  position.processed = block;
+  await work.mutex.run(() => retry(() => publishHead(head, work)));
   position.catchUp = undefined;
-  work.onBlock(block, 0, undefined);
   return head;
+}
+
+/** Publishes a block without readings of its own to every partition. */
+export async function publishHead(head: BlockHeader, work: HolderWork): Promise<void> {
+  const block = blockRefOf(head);
+  await work.publisher.publishBlock([], block, [...Array(work.partitions).keys()]);
+  work.position.processed = block;
+  work.onBlock(block, 0, undefined);
 }
 
 /** Reports how far catching up has come. */
@@ -40,82 +45,53 @@ export function reportProgress({ position, onCatchUp }: HolderWork, progress: Ca
   onCatchUp(progress);
 }
 
-/** The head of a chain that holds the block before: else a node of another chain could have its head published. */
-async function readHeadAfter(before: BlockHeader, { node, followed }: HolderWork): Promise<BlockHeader> {
-  return (await readKnown(node, before, followed.newestRead())).newest;
-}
-
-/** Orders that may have changed, with the log that shows it. */
-type ChangedOrders = ReadonlyMap<Hex, Cause>;
-
 async function publishMakers(
-  changed: ChangedOrders,
+  changed: Touched,
   head: BlockHeader,
   reader: MakerReader,
   work: HolderWork,
 ): Promise<void> {
   const { watched, publisher, readingBlocks, mutex, signal } = work;
   const retry = work.retryFor('blocks');
-  let from: number | undefined = 0;
-  let done = 0;
-  while (from !== undefined && !signal.aborted) {
-    reportProgress(work, { step: 'makers', done, total: Math.max(done, watched.sizes().makers) });
-    const start: number = from;
+  const makers = [...watched.makers()];
+  for (let from = 0; from < makers.length && !signal.aborted; ) {
+    reportProgress(work, { step: 'makers', done: from, total: makers.length });
     from = await mutex.run(() =>
       retry(async () => {
         const at = await readingBlocks.choose(head);
-        // At a later block than the one whose logs were matched, other orders may have changed.
-        const { touched, next } = nextMakers(work, start, at.number > head.number, changed);
+        const touched = new Touched(watched);
+        const next = takeMakers(makers, from, VALUES_MAX, (maker) => {
+          const known = changed.makers.get(maker.address);
+          const toRead = touched.maker(maker, known?.cause ?? CATCH_UP);
+          // At a later block than the one whose logs were matched, other orders may have changed.
+          touched.whole(maker, CATCH_UP, at.number > head.number);
+          for (const orderHash of known?.orders ?? []) toRead.orders.add(orderHash);
+          return toRead.tokens.size + toRead.orders.size + 1;
+        });
         const observed = await readMakers(reader, touched.makers.values(), at);
         await publisher.publish(await onlyNews(observed, work));
-        done += touched.makers.size;
         return next;
       }),
     );
   }
 }
 
-/** Watched makers by their slots, from one on, until there is enough for one request or two; and the slot to go on from. */
-function nextMakers(
-  { watched }: HolderWork,
-  from: number,
-  withOrders: boolean,
-  changed: ChangedOrders,
-): { readonly touched: Touched; readonly next: number | undefined } {
-  const touched = new Touched(watched);
-  let values = 0;
-  for (const slot of watched.makerSlots(from)) {
-    if (values >= VALUES_MAX) return { touched, next: slot };
-    const orders = watched.ordersOf(slot).map((order) => watched.orderHash(order));
-    const cause = orders.map((orderHash) => changed.get(orderHash)).find((each) => each !== undefined);
-    const toRead = touched.maker(slot, cause ?? CATCH_UP);
-    touched.whole(slot, CATCH_UP, withOrders);
-    for (const orderHash of orders) if (changed.has(orderHash)) toRead.orders.add(orderHash);
-    values += toRead.tokens.size + toRead.orders.size + 1;
-  }
-  return { touched, next: undefined };
-}
-
-/** The watched orders that the protocol's logs of the missed blocks name. A range that fails is halved before it is tried again. */
+/** What the protocol's logs of the missed blocks touch. A range that fails is halved before it is tried again. */
 async function matchMissedLogs(
   from: number,
   head: BlockHeader,
   reader: MakerReader,
   work: HolderWork,
-): Promise<ChangedOrders> {
+): Promise<Touched> {
   const { watched, signal } = work;
   const retry = work.retryFor('blocks');
-  const changed = new Map<Hex, Cause>();
+  const changed = new Touched(watched);
   const total = head.number - from + 1;
   const span = new RangeSpan();
   for (let start = from; start <= head.number && !signal.aborted; ) {
     reportProgress(work, { step: 'blocks', done: start - from, total });
     const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
-    for (const log of logs) {
-      const [topic, , orderHash] = log.topics;
-      if (topic === eventTopics.allOrdersCancelled || orderHash === undefined) continue;
-      if (watched.findOrder(orderHash) >= 0 && !changed.has(orderHash)) changed.set(orderHash, causeOf(log));
-    }
+    matchLogs(logs, watched, reader.protocol, changed);
     start += blocks;
   }
   return changed;

@@ -1,22 +1,16 @@
 /**
- * How many blocks one request for logs covers. A range that fails is halved. It may have been too large only because of the
- * logs in it, so now and then a larger one is tried. A node that has no time for a range looks like one that is away: after
- * several failures in a row it may have been away, and the span grows again with each success, until a failure comes
- * between two successes.
+ * How many blocks one request for logs covers. A range that fails is halved. A node that has no time for a range looks like one
+ * that is away: after several failures in a row it may have been away, and the span doubles with each success. After one that
+ * refused, or failed between successes, it grows by a sixteenth: so it asks for too much now and then only.
  */
 export class RangeSpan {
-  private blocksNow = BLOCKS_MAX;
-  private given = 0;
+  blocks = BLOCKS_MAX;
+  private hasGiven = false;
   private isTooLarge = false;
 
-  get blocks(): number {
-    return this.blocksNow;
-  }
-
   gave(): void {
-    this.given += 1;
-    if (this.isTooLarge && this.given % TRIAL_RANGES !== 0) return;
-    this.blocksNow = Math.min(BLOCKS_MAX, this.blocksNow * 2);
+    this.hasGiven = true;
+    this.blocks = Math.min(BLOCKS_MAX, Math.ceil(this.blocks * (this.isTooLarge ? 17 / 16 : 2)));
   }
 
   /**
@@ -24,11 +18,10 @@ export class RangeSpan {
    * @param isRefused the node answered that they are too many
    */
   failed(blocks: number, isRefused: boolean): void {
-    this.isTooLarge = isRefused || this.given > 0;
-    this.given = 0;
-    this.blocksNow = Math.ceil(blocks / 2);
+    this.isTooLarge = isRefused || this.hasGiven;
+    this.hasGiven = false;
+    this.blocks = Math.ceil(blocks / 2);
   }
 }
 
 const BLOCKS_MAX = 5000;
-const TRIAL_RANGES = 16;

@@ -49,14 +49,11 @@ export function blockRefOf({ number, hash, timestamp }: BlockHeader): BlockRef {
 const ORDERS_PER_RECORD_MAX = 2000;
 
 function partsOf(toRead: MakerToRead): MakerToRead[] {
-  const { orders } = toRead;
-  if (orders.size <= ORDERS_PER_RECORD_MAX) return [toRead];
-  const all = [...orders];
-  const starts = Array.from({ length: Math.ceil(all.length / ORDERS_PER_RECORD_MAX) }, (_, n) => n);
-  return starts.map((n) => {
-    const some = all.slice(n * ORDERS_PER_RECORD_MAX, (n + 1) * ORDERS_PER_RECORD_MAX);
-    return { ...toRead, orders: new Set(some) };
-  });
+  const orders = [...toRead.orders];
+  const parts: MakerToRead[] = [];
+  do parts.push({ ...toRead, orders: new Set(orders.splice(0, ORDERS_PER_RECORD_MAX)) });
+  while (orders.length > 0);
+  return parts;
 }
 
 /** The calls, in the order in which `observe` takes their values. */

@@ -1,11 +1,9 @@
 import type { BlockHeader } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import type { Address } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { type Batch, inBatchSpan } from '@makerbook/telemetry';
 import { within } from '../wait.js';
 import { Touched } from '../watch/match-logs.js';
-import type { WatchedSet } from '../watch/watched-set.js';
 import type { HolderWork } from './holder-work.js';
 import { readMakers } from './read-makers.js';
 
@@ -18,8 +16,8 @@ import { readMakers } from './read-makers.js';
 export async function readNewOrders(work: HolderWork): Promise<void> {
   const { signal, wait, settings, retryFor, followed, nowMs } = work;
   const retry = retryFor('orders');
-  /** The place of each order's reading in the log, by slot. The order is not read again until the log is read up to there. */
-  const appended = new Map<number, Appended>();
+  /** The place of each order's reading in the log. By slot: the order is not read again until the log is read up to there. */
+  const appended: Appended = new Map();
   let readAtMs = Number.NEGATIVE_INFINITY;
   const isThere = () => work.position.matched !== undefined && waitingOrders(work, appended).length > 0;
   while (!signal.aborted) {
@@ -35,12 +33,9 @@ export async function readNewOrders(work: HolderWork): Promise<void> {
   }
 }
 
-interface Appended {
-  readonly partition: number;
-  readonly offset: bigint;
-}
+type Appended = Map<number, { readonly partition: number; readonly offset: bigint }>;
 
-async function readAndPublish(work: HolderWork, appended: Map<number, Appended>): Promise<void> {
+async function readAndPublish(work: HolderWork, appended: Appended): Promise<void> {
   const { watched, signal, reader, publisher, position, partitions } = work;
   if (signal.aborted || reader === undefined || position.matched === undefined) return;
   const at = await work.readingBlocks.choose(position.matched);
@@ -51,18 +46,14 @@ async function readAndPublish(work: HolderWork, appended: Map<number, Appended>)
   const orders = waitingOrders(work, appended);
   for (const order of orders) touched.order(order, CAUSE, watched.unread.get(order)?.trace);
   if (at.number > (position.processed?.number ?? -1)) touched.widen();
-  const makers = orders.map((order) => makerOf(order, watched));
+  const partitionsOf = orders.map((order) => partitionOf(watched.pairOf(order).maker.address, partitions));
   const last = await inBatchSpan(describeReading(work, orders, at), async () =>
     publisher.publish(await readMakers(reader, touched.makers.values(), at)),
   );
   for (const [n, order] of orders.entries()) {
-    const partition = partitionOf(makers[n] ?? '', partitions);
+    const partition = partitionsOf[n] ?? 0;
     appended.set(order, { partition, offset: last.get(partition) ?? -1n });
   }
-}
-
-function makerOf(order: number, watched: WatchedSet): Address {
-  return watched.makerAddress(watched.makerOf(watched.pairOf(order)));
 }
 
 /** Links the span of a reading to the traces of the requests that submitted the orders. */
@@ -73,14 +64,14 @@ function describeReading({ watched, topics }: HolderWork, orders: readonly numbe
     attributes: { 'messaging.batch.message_count': orders.length, 'makerbook.block': at.number },
     traceOf: (order) => watched.unread.get(order)?.trace,
     describe: (order) => ({
-      'makerbook.maker': makerOf(order, watched),
+      'makerbook.maker': watched.pairOf(order).maker.address,
       'makerbook.order_hash': watched.orderHash(order),
     }),
   };
 }
 
 /** Unread orders, those that have waited longest first, without those whose reading is appended and not read back yet. */
-function waitingOrders({ watched, followed }: HolderWork, appended: Map<number, Appended>): number[] {
+function waitingOrders({ watched, followed }: HolderWork, appended: Appended): number[] {
   for (const [order, { partition, offset }] of appended) {
     if ((followed.partitions[partition]?.position ?? 0n) > offset) appended.delete(order);
   }

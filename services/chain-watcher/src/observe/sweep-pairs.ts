@@ -1,9 +1,11 @@
 import { accountIn } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
 import { Touched } from '../watch/match-logs.js';
+import type { WatchedMaker, WatchedPair } from '../watch/watched-set.js';
 import type { HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
 import { type MakerReader, readMakers } from './read-makers.js';
+import { takeMakers } from './take-makers.js';
 
 /**
  * Reads makers anew that no log touches: all of them over and over, so many pairs in a second, for tokens that change
@@ -14,6 +16,7 @@ export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise
   const { settings, sweep, signal, nowMs, wait } = work;
   const retry = work.retryFor('sweep');
   const read = (choose: () => Touched) => retry(() => work.mutex.run(() => readAndPublish(choose(), work, reader)));
+  let makers: readonly WatchedMaker[] = [];
   let from = 0;
   let startedAtMs = nowMs();
   let unreadableDueBlock = 0;
@@ -25,10 +28,16 @@ export async function sweepPairs(work: HolderWork, reader: MakerReader): Promise
       if (await read(() => unreadablePairs(work, reader))) unreadableDueBlock = processed.number + UNREADABLE_BLOCKS;
     }
     if (settings.SWEEP_PAIRS_PER_SECOND === 0) continue;
-    const { touched, next } = nextPairs(work, from);
+    if (from === 0) makers = [...work.watched.makers()];
+    const touched = new Touched(work.watched);
+    const next = takeMakers(makers, from, settings.SWEEP_PAIRS_PER_SECOND, (maker) => {
+      touched.whole(maker, CAUSE, false);
+      return maker.pairs.size;
+    });
     if (touched.makers.size > 0 && !(await read(() => touched))) continue;
-    from = next ?? 0;
-    if (next !== undefined) continue;
+    from = next;
+    if (from < makers.length) continue;
+    from = 0;
     sweep.endedAtMs = nowMs();
     sweep.tookMs = sweep.endedAtMs - startedAtMs;
     startedAtMs = sweep.endedAtMs;
@@ -50,29 +59,14 @@ async function readAndPublish(touched: Touched, work: HolderWork, reader: MakerR
   return true;
 }
 
-/** Watched makers by their slots, from one on, with so many pairs; and the slot to go on from, undefined when none is left. */
-function nextPairs(
-  { watched, settings }: HolderWork,
-  from: number,
-): { readonly touched: Touched; readonly next: number | undefined } {
-  const touched = new Touched(watched);
-  let pairs = 0;
-  for (const slot of watched.makerSlots(from)) {
-    if (pairs >= settings.SWEEP_PAIRS_PER_SECOND) return { touched, next: slot };
-    touched.whole(slot, CAUSE, false);
-    pairs += touched.maker(slot, CAUSE).tokens.size;
-  }
-  return { touched, next: undefined };
-}
-
 /** Pairs with a value that could not be read when it was last asked: those that have waited longest. */
 function unreadablePairs({ watched }: HolderWork, { state }: MakerReader): Touched {
   const touched = new Touched(watched);
-  const pairs = new Set<number>();
+  const pairs = new Set<WatchedPair>();
   for (const call of state.suspects().values()) {
     const maker = accountIn(call);
-    const pair = maker === undefined ? -1 : watched.findPair(call.to, maker);
-    if (pair < 0) continue;
+    const pair = maker === undefined ? undefined : watched.findPair(call.to, maker);
+    if (pair === undefined) continue;
     touched.pair(pair, CAUSE);
     if (pairs.add(pair).size === UNREADABLE_PAIRS_MAX) break;
   }

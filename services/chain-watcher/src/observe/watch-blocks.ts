@@ -4,8 +4,7 @@ import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import { matchLogs, type Touched } from '../watch/match-logs.js';
-import type { WatchedSet } from '../watch/watched-set.js';
-import { CATCH_UP, catchUpAtHead, reportProgress } from './catch-up.js';
+import { CATCH_UP, catchUpAtHead, publishHead, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
 import { blockRefOf, readMakers } from './read-makers.js';
@@ -34,7 +33,8 @@ export async function watchBlocks(work: HolderWork): Promise<void> {
     const gap = (source.headNumber() ?? block.header.number) - before.number;
     if (gap > settings.CATCH_UP_BLOCKS_MAX) {
       position.phase = 'CATCHING_UP';
-      if (isRereadCheaper(gap, work.watched)) {
+      // Counts calls: two for each followed block, and about three for each pair, a hundred in one.
+      if (work.watched.sizes().pairs * 3 < gap * 2 * 100) {
         missedFrom = undefined;
         position.matched = (await catchUpAtHead(work, before)) ?? before;
         continue;
@@ -65,13 +65,9 @@ async function resume(work: HolderWork): Promise<BlockHeader | undefined> {
  * The very first block of the log. No order was read before it: all of them are read as new orders.
  */
 async function startAtHead(work: HolderWork): Promise<BlockHeader> {
-  const { node, publisher, partitions, position } = work;
-  const head = await readBlock(node, 'latest');
+  const head = await readBlock(work.node, 'latest');
   if (head === undefined) throw new RpcUnavailable('the node has no newest block');
-  const block = blockRefOf(head);
-  await publisher.publishBlock([], block, [...Array(partitions).keys()]);
-  position.processed = block;
-  work.onBlock(block, 0, undefined);
+  await publishHead(head, work);
   return head;
 }
 
@@ -138,9 +134,9 @@ function partitionsWithout({ number, hash }: BlockHeader, { followed }: HolderWo
  */
 function touchUnprocessed(touched: Touched, { watched, followed, partitions }: HolderWork): void {
   if (followed.partitions.every(({ block }) => block !== undefined)) return;
-  for (const slot of watched.makerSlots()) {
-    const partition = partitionOf(watched.makerAddress(slot), partitions);
-    if (followed.partitions[partition]?.block === undefined) touched.whole(slot, CATCH_UP, true);
+  for (const maker of watched.makers()) {
+    const partition = partitionOf(maker.address, partitions);
+    if (followed.partitions[partition]?.block === undefined) touched.whole(maker, CATCH_UP, true);
   }
 }
 
@@ -149,9 +145,4 @@ function assertFollows({ header, endpoint }: SourceBlock, before: BlockHeader): 
   throw new ChainContradiction(
     `block ${header.number} (${header.hash}, by ${endpoint ?? 'the topic'}) has the parent ${header.parentHash}, but block ${before.number} is ${before.hash}: a reorganisation of final blocks. Nothing of it was published.`,
   );
-}
-
-/** Counts calls: two for each followed block, and about three for each pair, a hundred in one. */
-function isRereadCheaper(gap: number, watched: WatchedSet): boolean {
-  return watched.sizes().pairs * 3 < gap * 2 * 100;
 }

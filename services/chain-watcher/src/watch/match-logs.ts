@@ -2,9 +2,9 @@ import type { ChainLog } from '@makerbook/chain';
 import type { Cause, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import type { WatchedSet } from './watched-set.js';
+import type { WatchedMaker, WatchedPair, WatchedSet } from './watched-set.js';
 
-/** The values of one maker to read, and the cause. It has addresses and hashes, because slots may be used again. */
+/** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
 export interface MakerToRead {
   readonly maker: Address;
   readonly cause: Cause;
@@ -35,8 +35,7 @@ export class Touched {
   }
 
   /** The first cause is kept. */
-  maker(slot: number, cause: Cause, trace?: TraceHeaders): MakerToRead {
-    const maker = this.watched.makerAddress(slot);
+  maker({ address: maker }: WatchedMaker, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
     const toRead = { maker, cause, nonce: false, tokens: new Set<Address>(), orders: new Set<Hex>(), trace };
@@ -44,43 +43,40 @@ export class Touched {
     return toRead;
   }
 
-  /** Does nothing if the slot is -1. */
-  nonce(makerSlot: number, cause: Cause): void {
-    if (makerSlot >= 0) this.maker(makerSlot, cause).nonce = true;
+  nonce(maker: WatchedMaker | undefined, cause: Cause): void {
+    if (maker !== undefined) this.maker(maker, cause).nonce = true;
   }
 
-  pair(slot: number, cause: Cause): void {
-    if (slot >= 0) this.maker(this.watched.makerOf(slot), cause).tokens.add(this.watched.tokenAddress(slot));
+  pair(pair: WatchedPair | undefined, cause: Cause): void {
+    if (pair !== undefined) this.maker(pair.maker, cause).tokens.add(pair.token);
   }
 
   /**
-   * The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
+   * Does nothing if the slot is -1. The order with its pair and nonce: a record that names an order has all that it is judged by, for it may be the first
    * one. And a fill moves the making token, whether the token has a log of it or not.
    */
   order(slot: number, cause: Cause, trace?: TraceHeaders): void {
     if (slot < 0) return;
-    const pair = this.watched.pairOf(slot);
-    const toRead = this.maker(this.watched.makerOf(pair), cause, trace);
+    const { maker, token } = this.watched.pairOf(slot);
+    const toRead = this.maker(maker, cause, trace);
     toRead.nonce = true;
-    toRead.tokens.add(this.watched.tokenAddress(pair));
+    toRead.tokens.add(token);
     toRead.orders.add(this.watched.orderHash(slot));
   }
 
   /** Nonce and all pairs of the maker, and its orders where they are wanted. */
-  whole(makerSlot: number, cause: Cause, withOrders: boolean): void {
-    const toRead = this.maker(makerSlot, cause);
+  whole(maker: WatchedMaker, cause: Cause, withOrders: boolean): void {
+    const toRead = this.maker(maker, cause);
     toRead.nonce = true;
-    const orders = this.watched.ordersOf(makerSlot);
-    // An address is made once for each pair: the sweep does this for every maker, over and over.
-    for (const pair of new Set(orders.map((order) => this.watched.pairOf(order)))) this.pair(pair, cause);
-    if (withOrders) for (const order of orders) toRead.orders.add(this.watched.orderHash(order));
+    for (const token of maker.pairs.keys()) toRead.tokens.add(token);
+    if (withOrders) for (const order of maker.orders) toRead.orders.add(this.watched.orderHash(order));
   }
 
   /** Adds all else of the touched makers: for a reading at another block than the one whose logs touched them. */
   widen(): void {
-    for (const { maker, cause } of this.makers.values()) {
-      const slot = this.watched.findMaker(maker);
-      if (slot >= 0) this.whole(slot, cause, true);
+    for (const { maker: address, cause } of this.makers.values()) {
+      const maker = this.watched.findMaker(address);
+      if (maker !== undefined) this.whole(maker, cause, true);
     }
   }
 }
@@ -89,12 +85,16 @@ export class Touched {
  * The watched makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the
  * amounts in them are ignored. Costs a few table look-ups for each log, and nothing for orders that no log names.
  */
-export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protocol: Address): Touched {
-  const touched = new Touched(watched);
+export function matchLogs(
+  logs: readonly ChainLog[],
+  watched: WatchedSet,
+  protocol: Address,
+  touched = new Touched(watched),
+): Touched {
   for (const log of logs) {
     const [topic, first, second] = log.topics;
     if (first === undefined) continue;
-    const cause = causeOf(log);
+    const cause: Cause = { kind: 'log', transactionHash: log.transactionHash, logIndex: log.logIndex };
     if (log.address === protocol) {
       if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
@@ -116,8 +116,4 @@ export function matchLogs(logs: readonly ChainLog[], watched: WatchedSet, protoc
     }
   }
   return touched;
-}
-
-export function causeOf({ transactionHash, logIndex }: Pick<ChainLog, 'transactionHash' | 'logIndex'>): Cause {
-  return { kind: 'log', transactionHash, logIndex };
 }

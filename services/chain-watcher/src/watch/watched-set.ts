@@ -1,6 +1,6 @@
-import type { MakerObserved, TraceHeaders } from '@makerbook/contracts-events';
+import type { MakerObserved, ObservedFunds, TraceHeaders } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { KeyIndex, readWords } from './key-index.js';
+import { OrderIndex } from './order-index.js';
 
 /** The fields of an order that the watcher needs. */
 export interface WatchedOrder {
@@ -10,6 +10,27 @@ export interface WatchedOrder {
   readonly expiresAtSeconds: number;
 }
 
+/** A maker and a token that its watched orders sell. */
+export interface WatchedPair {
+  readonly maker: WatchedMaker;
+  readonly token: Address;
+  /** How many watched orders sell the token. */
+  orders: number;
+  /** The newest reading in the log; undefined before the first. */
+  funds: ObservedFunds | undefined;
+}
+
+/** A maker with all of its watched orders. */
+export interface WatchedMaker {
+  readonly address: Address;
+  /** Their slots. */
+  readonly orders: Set<number>;
+  /** By token. */
+  readonly pairs: Map<Address, WatchedPair>;
+  /** The newest reading in the log; undefined before the first. */
+  nonce: Hex | undefined;
+}
+
 /** An order that no reading in the log names yet. */
 export interface UnreadOrder {
   readonly sinceMs: number;
@@ -17,61 +38,43 @@ export interface UnreadOrder {
   readonly trace: TraceHeaders | undefined;
 }
 
-const NONE = -1;
 /** Expired orders are dropped this often; until then they are watched without harm. */
 const EXPIRY_PAUSE_SECONDS = 60;
 
 /**
  * The watched orders, makers and pairs (maker, making token). It is a map, not a fold: an order enters with `OrderSubmitted`
  * and leaves with the feed's tombstone or its expiry. So it has too much for a while, and never too little. Slots, small
- * integers that are used again, name orders, pairs and makers. All values are in columns by slot, so that a million orders
- * cost some 200 MB.
+ * integers that are used again, name orders: a million of them cost some 150 MB.
  */
 export class WatchedSet {
-  private readonly orders = new KeyIndex(8);
-  private readonly orderPair: number[] = [];
-  private readonly nextOrder: number[] = [];
-  private readonly previousOrder: number[] = [];
+  /** Orders that are to be read, by their slots, the one that has waited longest first. */
+  readonly unread = new Map<number, UnreadOrder>();
+  private readonly orders = new OrderIndex();
+  private readonly pairByOrder: WatchedPair[] = [];
   private readonly expiresAt: number[] = [];
+  private readonly makersByAddress = new Map<Address, WatchedMaker>();
+  private pairs = 0;
   private expiryLookedAtSeconds = Number.NEGATIVE_INFINITY;
-  private readonly unreadOrders = new Map<number, UnreadOrder>();
-
-  /** The pairs, by token and maker slot. */
-  private readonly pairs = new KeyIndex(6);
-  private readonly pairOrders: number[] = [];
-  private readonly balances: (bigint | undefined)[] = [];
-  private readonly allowances: (bigint | undefined)[] = [];
-
-  private readonly makers = new KeyIndex(5);
-  private readonly makerOrders: number[] = [];
-  private readonly firstOrder: number[] = [];
-  private readonly nonces: (bigint | undefined)[] = [];
-
-  private readonly key = new Uint32Array(8);
 
   /** Adds the order unless it is there. */
-  add({ orderHash, maker, makingToken, expiresAtSeconds }: WatchedOrder, unread: UnreadOrder | undefined): void {
+  add({ orderHash, maker: address, makingToken, expiresAtSeconds }: WatchedOrder, unread?: UnreadOrder): void {
     if (this.findOrder(orderHash) >= 0) return;
-    const makerSlot = this.makers.findOrInsert(readWords(maker, 2, 5, this.key));
-    const pair = this.addToPair(makerSlot, makingToken);
-    const order = this.orders.findOrInsert(readWords(orderHash, 2, 8, this.key));
-    const count = this.makerOrders[makerSlot] ?? 0;
-    const first = count === 0 ? NONE : at(this.firstOrder, makerSlot);
-    if (count === 0) this.nonces[makerSlot] = undefined;
-    this.makerOrders[makerSlot] = count + 1;
-    this.firstOrder[makerSlot] = order;
-    this.orderPair[order] = pair;
-    this.nextOrder[order] = first;
-    this.previousOrder[order] = NONE;
-    if (first >= 0) this.previousOrder[first] = order;
+    const maker = this.makersByAddress.get(address) ?? newMaker(address);
+    const pair = maker.pairs.get(makingToken) ?? { maker, token: makingToken, orders: 0, funds: undefined };
+    const order = this.orders.insert(orderHash);
+    this.pairByOrder[order] = pair;
     this.expiresAt[order] = expiresAtSeconds;
-    if (unread !== undefined) this.unreadOrders.set(order, unread);
+    if (pair.orders === 0) this.pairs += 1;
+    pair.orders += 1;
+    maker.pairs.set(makingToken, pair);
+    maker.orders.add(order);
+    this.makersByAddress.set(address, maker);
+    if (unread !== undefined) this.unread.set(order, unread);
   }
 
   /** Has all orders of a maker read again. */
-  markUnread(maker: Address, unread: UnreadOrder): void {
-    const slot = this.findMaker(maker);
-    if (slot >= 0) for (const order of this.ordersOf(slot)) this.unreadOrders.set(order, unread);
+  markUnread(address: Address, unread: UnreadOrder): void {
+    for (const order of this.findMaker(address)?.orders ?? []) this.unread.set(order, unread);
   }
 
   remove(orderHash: Hex): void {
@@ -83,137 +86,83 @@ export class WatchedSet {
   expire(nowSeconds: number): void {
     if (nowSeconds < this.expiryLookedAtSeconds + EXPIRY_PAUSE_SECONDS) return;
     this.expiryLookedAtSeconds = nowSeconds;
-    for (let order = 0; order < this.expiresAt.length; order += 1) {
-      if (at(this.expiresAt, order) <= nowSeconds) this.drop(order);
-    }
+    for (const [order, seconds] of this.expiresAt.entries()) if (seconds <= nowSeconds) this.drop(order);
   }
 
   /** A reading that counts is in the log: its orders are read, its values are the newest that the log holds. */
-  noteObserved({ maker, nonce, funds, orders }: MakerObserved): void {
-    for (const { orderHash } of orders) {
-      const order = this.findOrder(orderHash);
-      if (order >= 0) this.unreadOrders.delete(order);
-    }
-    const slot = this.findMaker(maker);
-    if (slot < 0) return;
-    if (nonce !== undefined) this.nonces[slot] = BigInt(nonce);
-    for (const { token, balance, allowance } of funds) {
-      const pair = this.findPair(token, maker);
-      if (pair < 0) continue;
-      this.balances[pair] = BigInt(balance);
-      this.allowances[pair] = BigInt(allowance);
+  noteObserved({ maker: address, nonce, funds, orders }: MakerObserved): void {
+    for (const { orderHash } of orders) this.unread.delete(this.findOrder(orderHash));
+    const maker = this.findMaker(address);
+    if (maker === undefined) return;
+    if (nonce !== undefined) maker.nonce = nonce;
+    for (const each of funds) {
+      const pair = maker.pairs.get(each.token);
+      if (pair !== undefined) pair.funds = each;
     }
   }
 
   /** True if the reading names an order, or has a value that differs from the newest one in the log. */
-  isNews({ maker, nonce, funds, orders }: MakerObserved): boolean {
+  isNews({ maker: address, nonce, funds, orders }: MakerObserved): boolean {
     if (orders.length > 0) return true;
-    const slot = this.findMaker(maker);
-    if (slot < 0) return false;
-    if (nonce !== undefined && this.nonces[slot] !== BigInt(nonce)) return true;
+    const maker = this.findMaker(address);
+    if (maker === undefined) return false;
+    if (nonce !== undefined && maker.nonce !== nonce) return true;
     return funds.some(({ token, balance, allowance }) => {
-      const pair = this.findPair(token, maker);
-      return pair >= 0 && (this.balances[pair] !== BigInt(balance) || this.allowances[pair] !== BigInt(allowance));
+      const pair = maker.pairs.get(token);
+      return pair !== undefined && (pair.funds?.balance !== balance || pair.funds.allowance !== allowance);
     });
   }
 
-  /** Orders that are to be read, by their slots, the one that has waited longest first. */
-  get unread(): ReadonlyMap<number, UnreadOrder> {
-    return this.unreadOrders;
+  makers(): IterableIterator<WatchedMaker> {
+    return this.makersByAddress.values();
   }
 
   /** The slot of a watched order, or -1. */
   findOrder(orderHash: Hex): number {
-    return this.orders.find(readWords(orderHash, 2, 8, this.key));
-  }
-
-  /** The slot of a watched maker, or -1. Takes hex of any case: a topic of a log, or an address. */
-  findMaker(account: Hex): number {
-    return this.makers.find(readWords(account, account.length - 40, 5, this.key));
-  }
-
-  /** The slot of a watched pair, or -1. */
-  findPair(token: Hex, account: Hex): number {
-    const maker = this.findMaker(account);
-    return maker < 0 ? NONE : this.pairs.find(this.pairKey(maker, token));
+    return this.orders.find(orderHash);
   }
 
   orderHash(order: number): Hex {
-    return this.orders.hexAt(order);
+    return this.orders.hashAt(order);
   }
 
-  pairOf(order: number): number {
-    return at(this.orderPair, order);
+  pairOf(order: number): WatchedPair {
+    const pair = this.pairByOrder[order];
+    if (pair === undefined) throw new Error(`no slot ${order}`);
+    return pair;
   }
 
-  makerOf(pair: number): number {
-    return this.pairs.wordAt(pair, 5);
+  /** @param account an address, or a topic of a log that holds one */
+  findMaker(account: Hex): WatchedMaker | undefined {
+    return this.makersByAddress.get(`0x${account.slice(-40)}`);
   }
 
-  makerAddress(maker: number): Address {
-    return this.makers.hexAt(maker);
-  }
-
-  tokenAddress(pair: number): Address {
-    return this.pairs.hexAt(pair, 5);
-  }
-
-  /** The slots of a maker's orders, newest first. */
-  ordersOf(maker: number): number[] {
-    const orders: number[] = [];
-    for (let order = at(this.firstOrder, maker); order >= 0; order = at(this.nextOrder, order)) orders.push(order);
-    return orders;
-  }
-
-  /** The slots of watched makers, from one on. */
-  *makerSlots(from = 0): Generator<number> {
-    for (let slot = from; slot < this.makers.slotsEnd; slot += 1) if (at(this.makerOrders, slot) > 0) yield slot;
+  /** @param account an address, or a topic of a log that holds one */
+  findPair(token: Address, account: Hex): WatchedPair | undefined {
+    return this.findMaker(account)?.pairs.get(token);
   }
 
   sizes(): { readonly orders: number; readonly pairs: number; readonly makers: number } {
-    return { orders: this.orders.size, pairs: this.pairs.size, makers: this.makers.size };
-  }
-
-  private addToPair(maker: number, token: Address): number {
-    const pair = this.pairs.findOrInsert(this.pairKey(maker, token));
-    const before = this.pairOrders[pair] ?? 0;
-    this.pairOrders[pair] = before + 1;
-    if (before > 0) return pair;
-    this.balances[pair] = undefined;
-    this.allowances[pair] = undefined;
-    return pair;
+    return { orders: this.orders.size, pairs: this.pairs, makers: this.makersByAddress.size };
   }
 
   /** Forgets an order, and what no other order needs. */
   private drop(order: number): void {
     const pair = this.pairOf(order);
-    const maker = this.makerOf(pair);
-    const next = at(this.nextOrder, order);
-    const previous = at(this.previousOrder, order);
-    if (next >= 0) this.previousOrder[next] = previous;
-    if (previous >= 0) this.nextOrder[previous] = next;
-    else this.firstOrder[maker] = next;
-    this.unreadOrders.delete(order);
+    const { maker } = pair;
+    this.unread.delete(order);
     this.orders.delete(order);
     this.expiresAt[order] = Number.POSITIVE_INFINITY;
-
-    const pairOrders = at(this.pairOrders, pair) - 1;
-    this.pairOrders[pair] = pairOrders;
-    if (pairOrders === 0) this.pairs.delete(pair);
-    const makerOrders = at(this.makerOrders, maker) - 1;
-    this.makerOrders[maker] = makerOrders;
-    if (makerOrders === 0) this.makers.delete(maker);
-  }
-
-  private pairKey(maker: number, token: Hex): Uint32Array {
-    readWords(token, 2, 5, this.key);
-    this.key[5] = maker;
-    return this.key;
+    maker.orders.delete(order);
+    pair.orders -= 1;
+    if (pair.orders === 0) {
+      maker.pairs.delete(pair.token);
+      this.pairs -= 1;
+    }
+    if (maker.orders.size === 0) this.makersByAddress.delete(maker.address);
   }
 }
 
-function at(column: readonly number[], slot: number): number {
-  const value = column[slot];
-  if (value === undefined) throw new Error(`no slot ${slot}`);
-  return value;
+function newMaker(address: Address): WatchedMaker {
+  return { address, orders: new Set(), pairs: new Map(), nonce: undefined };
 }
