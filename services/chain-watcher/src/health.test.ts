@@ -4,7 +4,7 @@ import { judgeLiveness, judgeReadiness, type Signs } from './health.js';
 const LAG_SECONDS_MAX = 15;
 const SILENCE_MS_MAX = 300_000;
 const block = { number: 100, hash: '0x1', timestamp: 999 } as const;
-const well: Signs = {
+const well = {
   nowMs: 1_000_000,
   unixMs: 1_000_000,
   startedAtMs: 0,
@@ -18,20 +18,39 @@ const well: Signs = {
       processed: block,
       catchUp: undefined,
     },
-  },
-  newestBlock: block,
+  } as Signs['work']['state'],
   headNumber: 101,
   lastTurnAtMs: 999_900,
   lastPollAtMs: 999_900,
-  failures: [],
-  halt: undefined,
-  logRecords: 7,
+  failure: undefined as string | undefined,
+  halt: undefined as string | undefined,
 };
-const position = well.state.position as NonNullable<Signs['state']['position']>;
+type Given = Partial<typeof well>;
+const signsOf = (given: Given): Signs => {
+  const { nowMs, unixMs, failure, halt, lastPollAtMs, headNumber, state, ...times } = { ...well, ...given };
+  return {
+    vitals: {
+      ...times,
+      nowMs: () => nowMs,
+      unixMs: () => unixMs,
+      failures: new Map(failure === undefined ? [] : [['blocks', failure]]),
+      halt: halt === undefined ? undefined : new Error(halt),
+    },
+    work: {
+      state,
+      followed: {
+        newestBlock: () => block,
+        lastPollAtMs: () => lastPollAtMs,
+        counts: { records: 7, unreadable: 0 },
+      },
+    },
+    headNumber: () => headNumber,
+  };
+};
+const position = well.state.position as NonNullable<typeof well.state.position>;
 const at = (changed: Partial<typeof position>) => ({ state: { ...well.state, position: { ...position, ...changed } } });
-const readiness = (signs: Partial<Signs>, lagSecondsMax = LAG_SECONDS_MAX) =>
-  judgeReadiness({ ...well, ...signs }, lagSecondsMax);
-const liveness = (signs: Partial<Signs>) => judgeLiveness({ ...well, ...signs }, SILENCE_MS_MAX);
+const readiness = (given: Given, lagSecondsMax = LAG_SECONDS_MAX) => judgeReadiness(signsOf(given), lagSecondsMax);
+const liveness = (given: Given) => judgeLiveness(signsOf(given), SILENCE_MS_MAX);
 
 describe('the watcher', () => {
   test('is ready and alive while it follows', () => {
@@ -40,9 +59,9 @@ describe('the watcher', () => {
     expect(liveness({}).isOk).toBe(true);
   });
 
-  test.each<[string, Partial<Signs>, RegExp]>([
+  test.each<[string, Given, RegExp]>([
     ['Kafka is silent', { lastPollAtMs: 980_000 }, /no broker has answered for 20 s/],
-    ['a node is away', { failures: ['blocks: gone'] }, /blocks: gone/],
+    ['a node is away', { failure: 'gone' }, /blocks: gone/],
     ['it reads the log', { state: { ...well.state, hasReadLog: false } }, /reading the log: 7 records/],
     ['it catches up', at({ catchUp: { step: 'makers', done: 3, total: 9 } }), /3 of 9 makers/],
     ['it follows', at({ catchUp: { step: 'followed', done: 3, total: 9 } }), /3 of 9 blocks foll/],

@@ -1,16 +1,8 @@
 import type { FollowedLog } from './watch/follow-log.js';
+import type { WorkParts } from './work.js';
 
-export interface LeadOptions {
+export interface LeadOptions extends Pick<WorkParts, 'signal' | 'nowMs' | 'random' | 'wait' | 'source' | 'settings'> {
   readonly followed: FollowedLog;
-  /** Number of the newest block that the own node has. */
-  readonly headNumber: () => number | undefined;
-  /** A standby takes over when the log has had no new block for so long though the own node has newer ones. */
-  readonly takeoverMs: number;
-  readonly signal: AbortSignal;
-  readonly nowMs: () => number;
-  /** From 0 to 1. */
-  readonly random: () => number;
-  readonly wait: (ms: number) => Promise<void>;
   /** Takes over and publishes, until the signal is aborted or another watcher has taken over. */
   readonly hold: () => Promise<void>;
 }
@@ -31,8 +23,8 @@ export async function lead(options: LeadOptions): Promise<void> {
   while (!signal.aborted) {
     await standBy(options, tried);
     if (signal.aborted) return;
-    const block = newestBlock(options);
-    tried = { block, times: timesSince(block, tried) + 1 };
+    const block = options.followed.newestNumber();
+    tried = { block, times: tried.block === block ? tried.times + 1 : 1 };
     await hold();
   }
 }
@@ -44,39 +36,30 @@ export async function lead(options: LeadOptions): Promise<void> {
  * then, so that two standbys do not take it from each other in turn.
  */
 async function standBy(options: LeadOptions, tried: Tried): Promise<void> {
-  const { followed, headNumber, takeoverMs, signal, nowMs, wait } = options;
+  const { followed, source, settings, signal, nowMs, wait } = options;
   const spread = 1 + options.random();
   let seen = { block: Number.NaN, silentMs: 0, overdueMs: 0 };
   let checkedAtMs = nowMs();
   while (!signal.aborted) {
-    const block = newestBlock(options);
-    const times = timesSince(block, tried);
-    if (times === 0 && (block < 0 || followed.hasResigned())) return;
+    const block = followed.newestNumber();
+    const times = tried.block === block ? tried.times : 0;
+    if (times === 0 && (block < 0 || followed.isResigned)) return;
     const now = nowMs();
     // A process that was paused, or is cut from Kafka, does not know the log of the time in between.
     const isInformed = now - followed.lastPollAtMs() <= POLL_AGE_MS_MAX;
     const sinceMs = isInformed ? Math.min(now - checkedAtMs, CHECK_MS_MAX) : 0;
     checkedAtMs = now;
     const isSame = block === seen.block;
-    const isOverdue = isSame && (headNumber() ?? -1) > block;
+    const isOverdue = isSame && (source.headNumber() ?? -1) > block;
     seen = {
       block,
       silentMs: isSame ? seen.silentMs + sinceMs : 0,
       overdueMs: isOverdue ? seen.overdueMs + sinceMs : 0,
     };
-    const patienceMs = times === 0 ? takeoverMs : takeoverMs * spread * 2 ** Math.min(times, DOUBLINGS_MAX);
+    const patienceMs = settings.TAKEOVER_MS * (times === 0 ? 1 : spread * 2 ** Math.min(times, DOUBLINGS_MAX));
     if (isOverdue && seen.silentMs >= patienceMs && seen.overdueMs >= patienceMs / 2) return;
-    await wait(TICK_MS);
+    await wait(TICK_MS, signal);
   }
-}
-
-/** Number of the newest block of the log; -1 before the first. */
-function newestBlock({ followed }: LeadOptions): number {
-  return followed.newestBlock()?.number ?? -1;
-}
-
-function timesSince(block: number, tried: Tried): number {
-  return tried.block === block ? tried.times : 0;
 }
 
 const TICK_MS = 100;

@@ -1,13 +1,14 @@
 import type { RpcCounts } from '@makerbook/chain';
 import { metrics } from '@makerbook/telemetry';
-import type { Signs } from './health.js';
+import type { Vitals } from './health.js';
 import type { CatchUpProgress } from './observe/holder-work.js';
 import type { Work } from './work.js';
 
 /** The gauges read these at each scrape. */
 export interface Measured {
-  readonly signs: () => Signs;
+  readonly vitals: Vitals;
   readonly work: Pick<Work, 'state' | 'followed' | 'watched'>;
+  readonly headNumber: () => number | undefined;
   readonly isSweeping: boolean;
   readonly isSubscribed: () => boolean;
   readonly rpc: () => RpcCounts;
@@ -16,6 +17,7 @@ export interface Measured {
 
 export type WatcherMeters = ReturnType<typeof createMetrics>;
 
+const PREFIX = 'chain_watcher_';
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1, 2, 5, 10];
 
 /**
@@ -24,35 +26,25 @@ const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0
  */
 export function createMetrics() {
   const { count, histogram, ...observed } = createInstruments();
-  const blockDuration = histogram(
-    'block_duration_seconds',
-    'From the moment a block was seen to the acknowledgement of its facts',
-    secondsBuckets,
-  );
-  const blocks = count('blocks', 'Blocks published');
-  const facts = count('block_facts', 'Facts published with blocks');
+  const counters = {
+    blocks: count('blocks', 'Blocks published'),
+    facts: count('block_facts', 'Facts published with blocks'),
+    gaps: count('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave'),
+    takeovers: count('takeovers', 'How often this watcher took over'),
+    breaks: count('subscription_breaks', 'How often the WebSocket subscription to new blocks broke'),
+    halts: count('halts', 'Halts because the chain or the log is not what it was'),
+  };
+  for (const counter of Object.values(counters)) counter.add(0);
   const unreadable = count('unreadable_values', 'Values of tokens that could not be read and count as zero');
-  const gaps = count('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave');
-  const takeOvers = count('takeovers', 'How often this watcher took over');
-  const broken = count('subscription_breaks', 'How often the WebSocket subscription to new blocks broke');
-  const halts = count('halts', 'Halts because the chain or the log is not what it was');
-  for (const counter of [blocks, facts, gaps, takeOvers, broken, halts]) counter.add(0);
   for (const what of ['balance', 'allowance'] as const) unreadable.add(0, { what });
-
   return {
-    blockProcessed: (published: number, tookMs: number | undefined) => {
-      blocks.add(1);
-      facts.add(published);
-      if (tookMs !== undefined) blockDuration.record(tookMs / 1000);
-    },
-    /** A value of a token could not be read, and counts as zero. */
-    unreadable: (what: 'balance' | 'allowance') => unreadable.add(1, { what }),
-    tookOver: () => takeOvers.add(1),
-    subscriptionBroken: () => broken.add(1),
-    /** A block that the node's topic did not hold came from JSON-RPC. */
-    gapFilled: () => gaps.add(1),
-    /** The chain or the log is not what it was: the watcher halts. Alert on any. */
-    halted: () => halts.add(1),
+    ...counters,
+    unreadable,
+    blockSeconds: histogram(
+      'block_duration_seconds',
+      'From the moment a block was seen to the acknowledgement of its facts',
+      secondsBuckets,
+    ),
     /** Starts the gauges. */
     observe: (measured: Measured) => {
       observeBlocks(measured, observed);
@@ -68,50 +60,44 @@ type Observed = Pick<ReturnType<typeof createInstruments>, 'gauge' | 'counter'>;
 
 function createInstruments() {
   const meter = metrics.getMeter('chain-watcher');
-  const name = (what: string) => `chain_watcher_${what}`;
   const described = (what: string, description: string) => ({ description, unit: what.split('_').at(-1) ?? '' });
   const observe = (kind: 'Gauge' | 'Counter') => (what: string, description: string, read: () => number | Labelled) => {
-    meter[`createObservable${kind}`](name(what), described(what, description)).addCallback((result) => {
+    meter[`createObservable${kind}`](PREFIX + what, described(what, description)).addCallback((result) => {
       const values = read();
       if (typeof values === 'number') result.observe(values);
       else for (const [value, labels] of values) result.observe(value, labels);
     });
   };
   return {
-    count: (what: string, description: string) => meter.createCounter(name(what), described(what, description)),
+    count: (what: string, description: string) => meter.createCounter(PREFIX + what, described(what, description)),
     histogram: (what: string, description: string, explicitBucketBoundaries: number[]) =>
-      meter.createHistogram(name(what), { ...described(what, description), advice: { explicitBucketBoundaries } }),
+      meter.createHistogram(PREFIX + what, { ...described(what, description), advice: { explicitBucketBoundaries } }),
     gauge: observe('Gauge'),
     counter: observe('Counter'),
   };
 }
 
-function observeBlocks({ signs, work: { state, followed } }: Measured, { gauge }: Observed): void {
-  const secondsSince = (atMs: number) => Math.max(0, (signs().nowMs - atMs) / 1000);
+function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measured, { gauge }: Observed): void {
   const newest = () => followed.newestBlock();
   gauge('holders', '1 while this watcher publishes, else 0', () => (state.role === 'HOLDER' ? 1 : 0));
-  gauge('head_block_number', 'Newest block that the node has', () => signs().headNumber ?? 0);
+  gauge('head_block_number', 'Newest block that the node has', () => headNumber() ?? 0);
   gauge('processed_block_number', 'Newest block of the log, by any watcher', () => newest()?.number ?? 0);
   gauge('lag_blocks', 'Blocks between the newest one of the log and the head', () => {
     const block = newest()?.number ?? 0;
-    return block === 0 ? 0 : Math.max(0, (signs().headNumber ?? 0) - block);
+    return block === 0 ? 0 : Math.max(0, (headNumber() ?? 0) - block);
   });
-  gauge(
-    'lag_seconds',
-    'Age of the newest block of the log by its timestamp; before the first, time since the start',
-    () => {
-      const block = newest();
-      const { startedAtMs, unixMs } = signs();
-      return block === undefined ? secondsSince(startedAtMs) : Math.max(0, unixMs / 1000 - block.timestamp);
-    },
-  );
+  gauge('lag_seconds', 'Age of the newest block of the log; before the first, time since the start', () => {
+    const block = newest();
+    if (block === undefined) return vitals.secondsSince(vitals.startedAtMs);
+    return Math.max(0, vitals.unixMs() / 1000 - block.timestamp);
+  });
   gauge('loop_age_seconds', 'Time since the block loop last went on; 0 while another watcher publishes', () =>
-    state.role === 'HOLDER' ? secondsSince(signs().lastTurnAtMs) : 0,
+    state.role === 'HOLDER' ? vitals.secondsSince(vitals.lastTurnAtMs) : 0,
   );
   gauge('partition_wait_seconds', 'How long a partition of the log lacks the newest block, by partition', () =>
     followed.partitions.map(({ block, blockReadAtMs }, partition) => {
-      const isBehind = (block?.number ?? -1) < (newest()?.number ?? -1);
-      return [isBehind ? secondsSince(blockReadAtMs) : 0, { partition }];
+      const isBehind = (block?.number ?? -1) < followed.newestNumber();
+      return [isBehind ? vitals.secondsSince(blockReadAtMs) : 0, { partition }];
     }),
   );
   gauge('catch_up_ratio', 'How far catching up has come, from 0 to 1; 1 when it is done, and for a standby', () =>
@@ -119,30 +105,27 @@ function observeBlocks({ signs, work: { state, followed } }: Measured, { gauge }
   );
 }
 
-function observeOrders({ signs, work: { watched, followed }, suspects }: Measured, observed: Observed): void {
-  const { gauge, counter } = observed;
+function observeOrders({ vitals, work, suspects }: Measured, { gauge, counter }: Observed): void {
+  const { watched, followed } = work;
   gauge('watched_pairs', 'Pairs of maker and making token with watched orders', () => watched.sizes().pairs);
   gauge('watched_makers', 'Makers with watched orders', () => watched.sizes().makers);
   gauge('watched_orders', 'Watched orders', () => watched.sizes().orders);
   gauge('unread_orders', 'New orders that wait to be read', () => watched.unread.size);
   gauge('unread_order_age_seconds', 'How long the oldest of them has waited; 0 when there is none', () => {
     const oldest = watched.unread.values().next().value;
-    return oldest === undefined ? 0 : Math.max(0, (signs().nowMs - oldest.sinceMs) / 1000);
+    return oldest === undefined ? 0 : vitals.secondsSince(oldest.sinceMs);
   });
   gauge('suspect_values', 'Values that could not be read when last asked, and are asked by themselves', suspects);
-  counter('log_records', 'Records read from the log', () => followed.counts().records);
-  counter('log_unreadable_records', 'Records of the log that could not be read', () => followed.counts().unreadable);
+  counter('log_records', 'Records read from the log', () => followed.counts.records);
+  counter('log_unreadable_records', 'Records of the log that could not be read', () => followed.counts.unreadable);
 }
 
-function observeSweep({ signs, isSweeping, work: { state } }: Measured, { gauge, counter }: Observed): void {
+function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge, counter }: Observed): void {
   const { sweep } = state;
   gauge(
     'sweep_age_seconds',
-    'Time since the last sweep over all pairs ended, or the start; 0 without a sweep, and for a standby',
-    () => {
-      const { nowMs, startedAtMs } = signs();
-      return isSweeping && state.role === 'HOLDER' ? Math.max(0, (nowMs - (sweep.endedAtMs ?? startedAtMs)) / 1000) : 0;
-    },
+    'Time since the last sweep ended, or the start; 0 without a sweep, and for a standby',
+    () => (isSweeping && state.role === 'HOLDER' ? vitals.secondsSince(sweep.endedAtMs ?? vitals.startedAtMs) : 0),
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
   counter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);

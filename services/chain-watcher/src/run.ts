@@ -8,7 +8,7 @@ import {
   RpcUnavailable,
   readChainId,
 } from '@makerbook/chain';
-import { type TopicNames, topicNames, topicSpecs } from '@makerbook/contracts-events';
+import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
 import { connectLog } from '@makerbook/kafka';
@@ -39,57 +39,55 @@ type ServiceTelemetry = Pick<Telemetry, 'logger' | 'serveMetrics'>;
  * @throws TopicMismatch when a topic is missing or has other partitions than configured, LogUnavailable without Kafka
  */
 export function runWatcher(settings: WatcherSettings, telemetry: ServiceTelemetry): Promise<Watcher> {
-  return startService(async ({ onStop, fail }) => {
-    const watcher = new RunningWatcher(settings, telemetry, fail);
-    onStop(() => watcher.stop());
-    return { opsPort: await watcher.start() };
-  });
+  return startService(async (starting) => ({
+    opsPort: await new RunningWatcher(settings, telemetry, starting).start(),
+  }));
 }
 
 class RunningWatcher {
   private readonly settings: WatcherSettings;
   private readonly telemetry: ServiceTelemetry;
   private readonly logger: Logger;
-  private readonly end: Starting['fail'];
-  private readonly unixMs = Date.now;
-  /** How long something takes is measured by it: the machine's clock may be set. */
-  private readonly nowMs = () => performance.now();
+  private readonly starting: Starting;
   private readonly meters: WatcherMeters = createMetrics();
   private readonly vitals: Vitals;
+  /** Aborted when the watcher stops or halts. */
   private readonly stopping = new AbortController();
-  /** What is open, in the order of opening. */
-  private readonly closing: (() => Promise<void> | void)[] = [];
+  /** Aborted when the process is to end, also one that has halted. */
   private readonly leaving = new AbortController();
-  private closed: Promise<void> | undefined;
-  private ops: OpenServer | undefined;
 
-  constructor(settings: WatcherSettings, telemetry: ServiceTelemetry, end: Starting['fail']) {
+  constructor(settings: WatcherSettings, telemetry: ServiceTelemetry, starting: Starting) {
     this.settings = settings;
     this.telemetry = telemetry;
     this.logger = telemetry.logger;
-    this.end = end;
+    this.starting = starting;
     // Each partition of the book may wait for its log.
     setMaxListeners(0, this.stopping.signal);
-    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: this.nowMs, unixMs: this.unixMs, wait: waitFor });
+    // How long something takes is measured by a clock that nobody sets.
+    this.vitals = new Vitals({ logger: telemetry.logger, nowMs: () => performance.now(), unixMs: Date.now });
   }
 
   /** @returns the port for operators */
   async start(): Promise<number> {
-    const { settings, logger, meters, vitals, nowMs, unixMs, closing } = this;
+    const { settings, logger, meters, vitals } = this;
     const { signal } = this.stopping;
+    const { nowMs, unixMs } = vitals;
+    let ops: OpenServer | undefined;
+    this.onStop(() => ops?.stop());
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'chain-watcher', logger });
-    closing.push(() => log.close());
+    this.onStop(() => log.close());
     const postgres = connectPostgres({
       ...postgresConnection(settings),
       poolMax: 1,
       statementTimeoutMs: SNAPSHOT_MS_MAX,
     });
-    closing.push(() => postgres.close());
+    this.onStop(() => postgres.close());
     const urls = settings.RPC_URL;
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
-    closing.push(() => node.close());
-    await log.verifyTopics(topicsToRead(names, settings.PARTITIONS));
+    this.onStop(() => node.close());
+    const isRead = (topic: string) => topic === names.makerEvents || topic === names.book;
+    await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => isRead(name)));
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
       settings,
@@ -99,11 +97,11 @@ class RunningWatcher {
       signal,
       nowMs,
       wait: (ms) => waitFor(ms, signal),
-      onSubscriptionBroken: () => meters.subscriptionBroken(),
-      onGap: () => meters.gapFilled(),
+      onSubscriptionBroken: () => meters.breaks.add(1),
+      onGap: () => meters.gaps.add(1),
       onFatal: (error) => this.fail(error),
     });
-    closing.push(stop);
+    this.onStop(stop);
     const work = new Work({
       ...this.reports(),
       log,
@@ -130,38 +128,32 @@ class RunningWatcher {
       loadOrders: (onOrders) => readOpenOrders(postgres, onOrders),
       verifyChain: () => verifyChain(node, settings, reader !== undefined),
     });
-    closing.push(() => work.stop());
-    const signs = () => vitals.signs(work, source.headNumber());
+    this.onStop(() => work.stop());
+    const signs = { vitals, work, headNumber: () => source.headNumber() };
     meters.observe({
-      signs,
-      work,
+      ...signs,
       isSweeping: reader !== undefined && settings.SWEEP_PAIRS_PER_SECOND > 0,
       isSubscribed: () => polled.isSubscribed(),
       rpc: () => node.counts(),
       suspects: () => reader?.state.suspects().size ?? 0,
     });
-    this.ops = await serveOps(settings, {
-      live: () => judgeLiveness(signs(), settings.LIVE_SILENCE_MS_MAX),
-      ready: () => judgeReadiness(signs(), settings.READY_LAG_SECONDS_MAX),
+    ops = await serveOps(settings, {
+      live: () => judgeLiveness(signs, settings.LIVE_SILENCE_MS_MAX),
+      ready: () => judgeReadiness(signs, settings.READY_LAG_SECONDS_MAX),
       serveMetrics: this.telemetry.serveMetrics,
     });
     const working = work.run().catch((error: Error) => this.fail(error));
-    closing.push(() => working);
-    return this.ops.port;
+    this.onStop(() => working);
+    return ops.port;
   }
 
-  async stop(): Promise<void> {
-    this.leaving.abort();
-    await this.close();
-    await this.ops?.stop();
-  }
-
-  private close(): Promise<void> {
-    this.stopping.abort();
-    this.closed ??= (async () => {
-      for (const close of this.closing.toReversed()) await close();
-    })();
-    return this.closed;
+  /** What is opened last is closed first, and before all of it the work ends. */
+  private onStop(close: () => unknown): void {
+    this.starting.onStop(() => {
+      this.leaving.abort();
+      this.stopping.abort();
+      return close();
+    });
   }
 
   private openReader(node: Node): MakerReader | undefined {
@@ -182,7 +174,7 @@ class RunningWatcher {
       state,
       protocol,
       onUnreadable: (token, what, block) => {
-        meters.unreadable(what);
+        meters.unreadable.add(1, { what });
         if (logged.has(token) || logged.size >= LOGGED_TOKENS_MAX) return;
         logged.add(token);
         logger.warn({ token, what, block: block.number }, 'a token cannot be read: it counts as zero, logged once');
@@ -191,52 +183,45 @@ class RunningWatcher {
   }
 
   private reports(): Pick<WorkParts, 'onBlock' | 'onCatchUp' | 'onRole' | 'onFatal'> {
-    const { logger, meters, vitals, nowMs } = this;
+    const { logger, meters, vitals } = this;
     let reportedAtMs = Number.NEGATIVE_INFINITY;
     return {
       onBlock: ({ number }, facts, tookMs) => {
-        meters.blockProcessed(facts, tookMs);
+        meters.blocks.add(1);
+        meters.facts.add(facts);
+        if (tookMs !== undefined) meters.blockSeconds.record(tookMs / 1000);
         logger.debug({ block: number, facts, tookMs }, 'block processed');
       },
       onCatchUp: (progress) => {
         vitals.noteTurn();
-        if (nowMs() - reportedAtMs < PROGRESS_LINE_MS) return;
-        reportedAtMs = nowMs();
+        if (vitals.nowMs() - reportedAtMs < PROGRESS_LINE_MS) return;
+        reportedAtMs = vitals.nowMs();
         logger.info({ ...progress }, 'catching up');
       },
       onRole: (role) => {
         vitals.noteRole();
-        if (role === 'HOLDER') meters.tookOver();
+        if (role === 'HOLDER') meters.takeovers.add(1);
         logger.info({ role }, 'the role of this watcher has changed');
       },
       onFatal: (error) => this.fail(error),
     };
   }
 
+  /** What is under way is not published any more. A watcher that has halted stays for some time. */
   private fail(error: Error): void {
-    if (this.stopping.signal.aborted) return;
-    this.stopping.abort();
+    const { stopping, leaving, vitals, meters, logger, settings, starting } = this;
+    if (stopping.signal.aborted) return;
+    stopping.abort();
     if (error instanceof ChainContradiction || error instanceof LogContradiction) {
-      this.vitals.halt = error;
-      this.meters.halted();
-      this.logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
-      void this.linger(error);
+      vitals.halt = error;
+      meters.halts.add(1);
+      logger.error({ error }, 'the watcher halts: see "When it halts" in its README');
+      void waitFor(settings.HALT_LINGER_MS, leaving.signal).then(() => starting.fail(error));
     } else {
-      this.logger.error({ error }, 'the watcher cannot go on, and ends');
-      this.end(error);
+      logger.error({ error }, 'the watcher cannot go on, and ends');
+      starting.fail(error);
     }
   }
-
-  /** A watcher that has halted stays for some time; what was under way is not published any more. */
-  private async linger(error: Error): Promise<void> {
-    void this.close().catch(() => undefined);
-    await waitFor(this.settings.HALT_LINGER_MS, this.leaving.signal);
-    this.end(error);
-  }
-}
-
-function topicsToRead(names: TopicNames, partitions: number): ReturnType<typeof topicSpecs> {
-  return topicSpecs(names, partitions).filter(({ name }) => name === names.makerEvents || name === names.book);
 }
 
 /**

@@ -1,17 +1,16 @@
-import type { TopicNames } from '@makerbook/contracts-events';
+import { once } from 'node:events';
 import { type FencedPublisher, type Following, type Log, type Logger, PublisherFenced } from '@makerbook/kafka';
 import type { OpenOrderRow, ProjectedPartition } from '@makerbook/postgres';
 import { lead } from './lead.js';
 import { Mutex } from './mutex.js';
 import { ReadingBlocks } from './observe/choose-block.js';
-import type { HolderWork, Position, SweepState, Worker, WorkSettings } from './observe/holder-work.js';
+import type { HolderWork, Position, SweepState, Worker } from './observe/holder-work.js';
 import { readNewOrders } from './observe/read-new-orders.js';
 import { refuseAhead } from './observe/refuse-ahead.js';
 import { sweepPairs } from './observe/sweep-pairs.js';
 import { watchBlocks } from './observe/watch-blocks.js';
 import { FactPublisher } from './publish/publish-observed.js';
 import { isRetryable } from './retry.js';
-import { aborted } from './wait.js';
 import { followBook } from './watch/follow-book.js';
 import { FollowedLog, LogContradiction } from './watch/follow-log.js';
 import { WatchedSet } from './watch/watched-set.js';
@@ -31,8 +30,10 @@ export interface WatcherState {
   readonly sweep: SweepState;
 }
 
+type HolderParts = 'node' | 'source' | 'reader' | 'topics' | 'settings' | 'onBlock' | 'onCatchUp' | 'nowMs';
+
 /** The parts that the process provides: log, node, clock, and the handling of failures. */
-export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader' | 'onBlock' | 'onCatchUp' | 'nowMs'> {
+export interface WorkParts extends Pick<HolderWork, HolderParts> {
   /** Milliseconds since 1970: timestamps of blocks are held against it. */
   readonly unixMs: () => number;
   /** From 0 to 1. */
@@ -40,8 +41,6 @@ export interface WorkParts extends Pick<HolderWork, 'node' | 'source' | 'reader'
   readonly log: Pick<Log, 'endOffsets' | 'followTopic'>;
   /** Opens the publisher that all watchers share, for all partitions of the log. */
   readonly openPublisher: () => FencedPublisher;
-  readonly topics: TopicNames;
-  readonly settings: WorkSettings;
   /** Reads the open orders of a snapshot of the projection; returns from where on each partition of the log is to be read. */
   readonly loadOrders: (onOrders: (orders: readonly OpenOrderRow[]) => void) => Promise<readonly ProjectedPartition[]>;
   /** Called once the log is read: throws ChainContradiction where a node is of another chain. */
@@ -70,33 +69,17 @@ export class Work {
 
   constructor(parts: WorkParts) {
     this.parts = parts;
-    const { log, topics, logger, nowMs, onFatal, settings } = parts;
-    this.followed = new FollowedLog({
-      log,
-      topics,
-      partitions: settings.PARTITIONS,
-      watched: this.watched,
-      logger,
-      nowMs,
-      onFatal,
-    });
+    this.followed = new FollowedLog({ ...parts, partitions: parts.settings.PARTITIONS, watched: this.watched });
   }
 
   /** Reads what is open, follows the log, and publishes whenever it is this watcher's turn, until the signal is aborted. */
   async run(): Promise<void> {
-    const { signal, wait, retryFor, verifyChain, source, settings } = this.parts;
-    await Promise.race([this.start(), aborted(signal)]);
+    const { signal, retryFor, verifyChain } = this.parts;
+    await Promise.race([this.start(), once(signal, 'abort')]);
     if (signal.aborted) return;
     this.state.hasReadLog = true;
     await retryFor('blocks', signal)(verifyChain);
-    await lead({
-      ...this.parts,
-      followed: this.followed,
-      headNumber: () => source.headNumber(),
-      takeoverMs: settings.TAKEOVER_MS,
-      wait: (ms) => wait(ms, signal),
-      hold: () => this.hold(),
-    });
+    await lead({ ...this.parts, followed: this.followed, hold: () => this.hold() });
   }
 
   async stop(): Promise<void> {
@@ -105,7 +88,7 @@ export class Work {
   }
 
   private async start(): Promise<void> {
-    const { log, topics, loadOrders, retryFor, signal, onFatal, logger } = this.parts;
+    const { log, topics, loadOrders, retryFor, signal, logger } = this.parts;
     const retry = retryFor('blocks', signal);
     const timeoutMs = END_OFFSETS_MS_MAX;
     const ends = await retry(() => log.endOffsets(topics.book, { timeoutMs }));
@@ -120,8 +103,8 @@ export class Work {
       );
     }
     await this.followed.start(starts);
-    this.book = followBook({ log, topics, watched: this.watched, followed: this.followed, ends, signal, onFatal });
-    logger.info({ ...this.watched.sizes(), records: this.followed.counts().records }, 'the log is read');
+    this.book = followBook({ ...this.parts, watched: this.watched, followed: this.followed, ends });
+    logger.info({ ...this.watched.sizes(), records: this.followed.counts.records }, 'the log is read');
   }
 
   private addOrders(orders: readonly OpenOrderRow[]): void {
@@ -131,15 +114,14 @@ export class Work {
 
   /** Takes over, and publishes until another watcher has taken over, or the signal is aborted: then it resigns. */
   private async hold(): Promise<void> {
-    const { openPublisher, topics, unixMs, node, settings, signal, retryFor } = this.parts;
-    const { PARTITIONS: partitions, BLOCK_AHEAD_SECONDS_MAX: secondsMax } = settings;
+    const { openPublisher, topics, unixMs, settings, signal, retryFor } = this.parts;
     const fenced = openPublisher();
     const publisher = new FactPublisher({
       publisher: fenced,
       topic: topics.makerEvents,
-      partitions,
+      partitions: settings.PARTITIONS,
       unixMs,
-      assertTimely: (block) => refuseAhead(block, { node, unixMs, secondsMax }),
+      assertTimely: (block) => refuseAhead(block, this.parts),
     });
     this.enter('TAKING_OVER');
     try {
@@ -189,10 +171,10 @@ export class Work {
     const work = this.openWork(publisher, signal);
     const { reader, position } = work;
     state.position = position;
-    const newest = () => followed.newestBlock()?.number ?? -1;
-    const newestBefore = newest();
+    const newestBefore = followed.newestNumber();
     // Own blocks are matched before they are in the log. One that is cut off from its nodes learns of a successor by this.
-    const isSucceeded = () => newest() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
+    const isSucceeded = () =>
+      followed.newestNumber() > Math.max(newestBefore, position.matched?.number ?? Number.POSITIVE_INFINITY);
     const watching = followed.until(isSucceeded, signal).then(() => over.abort());
     const loops = [watchBlocks(work), ...(reader === undefined ? [] : [readNewOrders(work), sweepPairs(work, reader)])];
     for (const loop of loops) loop.catch(() => over.abort());
@@ -209,7 +191,7 @@ export class Work {
 
   private openWork(publisher: FactPublisher, signal: AbortSignal): HolderWork {
     const { parts, watched, followed } = this;
-    const { node, source, settings, wait, retryFor } = parts;
+    const { settings, wait, retryFor } = parts;
     return {
       ...parts,
       signal,
@@ -219,12 +201,7 @@ export class Work {
       partitions: settings.PARTITIONS,
       position: { phase: 'CATCHING_UP', matched: undefined, processed: undefined, catchUp: undefined },
       sweep: this.state.sweep,
-      readingBlocks: new ReadingBlocks({
-        node,
-        stateBlocksMax: settings.STATE_BLOCKS_MAX,
-        headNumber: () => source.headNumber(),
-        newestRead: () => followed.newestRead(),
-      }),
+      readingBlocks: new ReadingBlocks({ ...parts, followed }),
       mutex: new Mutex(),
       wait: (ms) => wait(ms, signal),
       retryFor: (worker) => retryFor(worker, signal),

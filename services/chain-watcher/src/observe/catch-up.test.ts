@@ -21,7 +21,7 @@ test('an order that comes while missed logs are matched is read at the head or l
     },
     reader: { protocol: `0x${'99'.repeat(20)}`, state: { read: async () => [] } },
     watched: new WatchedSet(),
-    followed: { newestRead: () => 5 },
+    followed: { newestRead: 5 },
     publisher: { publish: async () => new Map(), publishBlock: async () => undefined },
     partitions: 1,
     readingBlocks: { choose: async (at: BlockHeader) => at },

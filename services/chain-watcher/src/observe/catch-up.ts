@@ -18,7 +18,7 @@ export async function catchUpAtHead(work: HolderWork, before: BlockHeader): Prom
   const { reader, position, signal } = work;
   const retry = work.retryFor('blocks');
   // Of a chain that holds the block before: else a node of another chain could have its head published.
-  const { newest: head } = await retry(() => readKnown(work.node, before, work.followed.newestRead()));
+  const { newest: head } = await retry(() => readKnown(work.node, before, work.followed.newestRead));
   // An order that is new in the log is now read at the head or later.
   position.matched = head;
   if (reader !== undefined) {

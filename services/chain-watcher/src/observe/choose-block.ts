@@ -1,14 +1,6 @@
 import { type BlockHeader, ChainContradiction, type Node, RpcUnavailable, readBlockAndNewest } from '@makerbook/chain';
 import type { LogBlock } from '../watch/follow-log.js';
-
-export interface ReadingOptions {
-  readonly node: Node;
-  /** Nodes forget older state: what is further than this behind the head is read at the head. */
-  readonly stateBlocksMax: number;
-  readonly headNumber: () => number | undefined;
-  /** The newest block at which the log holds a reading; -1 where it holds none. */
-  readonly newestRead: () => number;
-}
+import type { HolderWork } from './holder-work.js';
 
 /**
  * Chooses the block to read at: the matched one, or the head where that is too old for the nodes, or where the log has
@@ -16,11 +8,11 @@ export interface ReadingOptions {
  * is judged by values of different blocks.
  */
 export class ReadingBlocks {
-  private readonly options: ReadingOptions;
+  private readonly work: Pick<HolderWork, 'node' | 'source' | 'followed' | 'settings'>;
   private newest = -1;
 
-  constructor(options: ReadingOptions) {
-    this.options = options;
+  constructor(work: Pick<HolderWork, 'node' | 'source' | 'followed' | 'settings'>) {
+    this.work = work;
   }
 
   /**
@@ -28,13 +20,12 @@ export class ReadingBlocks {
    * @throws RpcUnavailable or RpcRefused; ChainContradiction where the node's chain does not hold the matched block
    */
   async choose(matched: BlockHeader): Promise<BlockHeader> {
-    const { node, stateBlocksMax, headNumber, newestRead } = this.options;
-    const floor = Math.max(this.newest, newestRead());
-    const head = headNumber() ?? matched.number;
-    if (matched.number >= floor && head - matched.number <= stateBlocksMax) return this.take(matched);
+    const { node, source, followed, settings } = this.work;
+    const floor = Math.max(this.newest, followed.newestRead);
+    const isNear = (head: number) => matched.number >= floor && head - matched.number <= settings.STATE_BLOCKS_MAX;
+    if (isNear(source.headNumber() ?? matched.number)) return this.take(matched);
     const { newest } = await readKnown(node, matched, floor);
-    const isNear = matched.number >= floor && newest.number - matched.number <= stateBlocksMax;
-    return this.take(isNear ? matched : newest);
+    return this.take(isNear(newest.number) ? matched : newest);
   }
 
   private take(at: BlockHeader): BlockHeader {

@@ -22,7 +22,11 @@ const nodeOf = (blocks: Readonly<Record<string, BlockHeader | null | Error>>): N
   return { endpoints: () => endpoints } as unknown as Node;
 };
 const refuse = (block: BlockHeader, blocks: Parameters<typeof nodeOf>[0] = {}) =>
-  refuseAhead(block, { node: nodeOf(blocks), unixMs: () => NOW_SECONDS * 1000, secondsMax: 60 });
+  refuseAhead(block, {
+    node: nodeOf(blocks),
+    unixMs: () => NOW_SECONDS * 1000,
+    settings: { BLOCK_AHEAD_SECONDS_MAX: 60 },
+  });
 
 describe('a block', () => {
   test('may be as far ahead of the clock as is allowed', async () => {

@@ -1,11 +1,10 @@
-import { type BlockHeader, ChainContradiction, type Node, readBlock } from '@makerbook/chain';
+import { type BlockHeader, ChainContradiction, readBlock } from '@makerbook/chain';
 import type { BlockRef } from '@makerbook/contracts-events';
+import type { WatcherSettings } from '../env.js';
+import type { WorkParts } from '../work.js';
 
-export interface AheadOptions {
-  readonly node: Node;
-  /** Milliseconds since 1970. */
-  readonly unixMs: () => number;
-  readonly secondsMax: number;
+export interface AheadOptions extends Pick<WorkParts, 'node' | 'unixMs'> {
+  readonly settings: Pick<WatcherSettings, 'BLOCK_AHEAD_SECONDS_MAX'>;
 }
 
 /**
@@ -13,7 +12,8 @@ export interface AheadOptions {
  * could bring them back.
  * @throws ChainContradiction, with what each node says of the block
  */
-export async function refuseAhead(block: BlockRef, { node, unixMs, secondsMax }: AheadOptions): Promise<void> {
+export async function refuseAhead(block: BlockRef, { node, unixMs, settings }: AheadOptions): Promise<void> {
+  const secondsMax = settings.BLOCK_AHEAD_SECONDS_MAX;
   const aheadSeconds = ({ timestamp }: Pick<BlockRef, 'timestamp'>) => Math.round(timestamp - unixMs() / 1000);
   if (aheadSeconds(block) <= secondsMax) return;
   const { number, hash, timestamp } = block;

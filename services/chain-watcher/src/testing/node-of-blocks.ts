@@ -1,18 +1,31 @@
 import type { BlockHeader, Node, RpcRequest } from '@makerbook/chain';
 import type { Hex } from '@makerbook/contracts-primitives';
 
-/** A node that answers with blocks up to `head`, and with no logs. */
-export function nodeOfBlocks(head: number): { readonly node: Node; readonly header: (number: number) => BlockHeader } {
-  const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`;
-  const header = (number: number): BlockHeader => {
-    return { number, hash: hashOf(number), parentHash: hashOf(number - 1), timestamp: number };
+/** A node that answers with blocks up to `head`, and with no logs. Its blocks have other hashes on another branch. */
+export interface NodeOfBlocks {
+  readonly node: Node;
+  readonly header: (number: number) => BlockHeader;
+  head: number;
+  isOtherBranch: boolean;
+  /** Requests that it has answered. */
+  asked: number;
+}
+
+export function nodeOfBlocks(head: number): NodeOfBlocks {
+  const hashOf = (number: number, end: string): Hex => `0x${number.toString(16).padStart(63, '0')}${end}`;
+  const headerOf = (number: number, end: string): BlockHeader => {
+    return { number, hash: hashOf(number, end), parentHash: hashOf(number - 1, end), timestamp: number };
   };
   const answer = ({ method, params: [asked] }: RpcRequest) => {
     if (method === 'eth_getLogs') return [];
-    const { number, timestamp, ...hashes } = header(asked === 'latest' ? head : Number(asked));
-    return { ...hashes, number: `0x${number.toString(16)}`, timestamp: `0x${timestamp.toString(16)}` };
+    const number = asked === 'latest' ? double.head : Number(asked);
+    return number > double.head ? null : headerOf(number, double.isOtherBranch ? 'f' : '0');
   };
-  const callAll = async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], endpoint: string) => T) =>
-    read(requests.map(answer), 'node');
-  return { node: { callAll } as unknown as Node, header };
+  const callAll = async <T>(requests: readonly RpcRequest[], read: (answers: unknown[], endpoint: string) => T) => {
+    double.asked += 1;
+    return read(requests.map(answer), 'node');
+  };
+  const node = { callAll, passOver: () => undefined } as unknown as Node;
+  const double = { node, header: (number: number) => headerOf(number, '0'), head, isOtherBranch: false, asked: 0 };
+  return double;
 }

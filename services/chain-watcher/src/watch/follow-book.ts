@@ -1,19 +1,15 @@
 import type { TopicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { WithholdingReason } from '@makerbook/domain';
-import type { Following, Log } from '@makerbook/kafka';
-import type { FollowedLog } from './follow-log.js';
-import type { WatchedSet } from './watched-set.js';
+import type { Following } from '@makerbook/kafka';
+import type { FollowedLog, FollowLogOptions } from './follow-log.js';
 
-export interface FollowBookOptions {
-  readonly log: Pick<Log, 'followTopic'>;
+export interface FollowBookOptions extends Pick<FollowLogOptions, 'log' | 'watched' | 'onFatal'> {
   readonly topics: Pick<TopicNames, 'book'>;
-  readonly watched: WatchedSet;
   readonly followed: FollowedLog;
   /** The end of each partition of the book before the snapshot. */
   readonly ends: readonly bigint[];
   readonly signal: AbortSignal;
-  readonly onFatal: (error: Error) => void;
 }
 
 /** A withheld order is watched until it expires, because it may come back with the state that it has on the chain. */

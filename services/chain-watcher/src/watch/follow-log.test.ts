@@ -58,7 +58,7 @@ test('what a maker in quarantine has posted is not in the snapshot: it is read f
 test('readings of the snapshot may be newer than its block: none goes back behind them', async () => {
   const block = { number: 7, timestamp: 7 };
   const { followed } = await openLog([], { block, newestRead: 9 });
-  expect(followed.newestRead()).toBe(9);
+  expect(followed.newestRead).toBe(9);
 });
 
 test('a take-over goes on at the oldest of the newest blocks of all partitions: the others may lack what came after it', async () => {

@@ -56,14 +56,16 @@ export class LogContradiction extends Error {
 /** The log of facts, read into the watched set and into a view of each partition: its newest block, and how far it was read. */
 export class FollowedLog {
   readonly partitions: readonly PartitionView[];
+  /** The newest block at which anything that counts was read; -1 where nothing was. */
+  newestRead = -1;
+  /** The watcher that published has stopped, and none has published since. */
+  isResigned = false;
+  readonly counts = { records: 0, unreadable: 0 };
   private readonly options: FollowLogOptions;
   private readonly waiters = new Set<() => void>();
   /** The position of each partition in the snapshot; a missing partition was not folded. */
   private starts: ReadonlyMap<number, ProjectedPartition> = new Map();
   private following: Following | undefined;
-  private newestReadBlock = -1;
-  private isResigned = false;
-  private readonly seen = { records: 0, unreadable: 0 };
 
   constructor(options: FollowLogOptions) {
     this.options = options;
@@ -85,7 +87,7 @@ export class FollowedLog {
     this.starts = new Map(starts.map((each) => [each.partition, each]));
     for (const { partition, block, newestRead } of starts) {
       this.view(partition).block = block;
-      this.newestReadBlock = Math.max(this.newestReadBlock, block?.number ?? -1, newestRead);
+      this.newestRead = Math.max(this.newestRead, block?.number ?? -1, newestRead);
     }
     const from = this.partitions.map((_, partition) => {
       const { nextOffset = 0n, quarantined } = this.starts.get(partition) ?? {};
@@ -112,19 +114,14 @@ export class FollowedLog {
     return this.blocks().at(-1);
   }
 
+  /** Its number; -1 before the first. */
+  newestNumber(): number {
+    return this.newestBlock()?.number ?? -1;
+  }
+
   /** The oldest of the newest blocks of the partitions; those without a block do not count. */
   oldestBlock(): LogBlock | undefined {
     return this.blocks()[0];
-  }
-
-  /** The newest block at which anything that counts was read; -1 where nothing was. */
-  newestRead(): number {
-    return this.newestReadBlock;
-  }
-
-  /** The watcher that published has stopped, and none has published since. */
-  hasResigned(): boolean {
-    return this.isResigned;
   }
 
   /** Resolves once the condition holds, or on abort. It is checked after each batch of records. */
@@ -142,10 +139,6 @@ export class FollowedLog {
       this.waiters.add(look);
       signal.addEventListener('abort', done, { once: true });
     });
-  }
-
-  counts(): { readonly records: number; readonly unreadable: number } {
-    return this.seen;
   }
 
   /** When the brokers last answered, by `performance.now()`; -Infinity before the first time. */
@@ -177,11 +170,11 @@ export class FollowedLog {
     for (const record of records) {
       const { offset } = record;
       view.position = offset + 1n;
-      this.seen.records += 1;
+      this.counts.records += 1;
       const fact = readFact(record, partitions);
       if ('unreadable' in fact) {
         // The projector parks it; nothing that is watched can follow from it.
-        this.seen.unreadable += 1;
+        this.counts.unreadable += 1;
         const reason = fact.unreadable;
         logger.warn({ topic: topics.makerEvents, partition, offset: String(offset), reason }, 'unreadable fact');
       } else this.apply(partition, fact, record, offset < this.knownTo(partition, fact));
@@ -200,6 +193,9 @@ export class FollowedLog {
     const { watched, nowMs } = this.options;
     const view = this.view(partition);
     const unread = { sinceMs: nowMs(), trace: traceOf(record.headers) };
+    const isPublished = fact.type === 'MakerObserved' || fact.type === 'BlockProcessed';
+    // A resignation is in partition 0: what is published behind it there is another watcher's.
+    if (isPublished && partition === servicePartition) this.isResigned = false;
     switch (fact.type) {
       case 'OrderSubmitted': {
         if (isKnown) return;
@@ -209,9 +205,8 @@ export class FollowedLog {
         return;
       }
       case 'MakerObserved':
-        this.notePublished(partition);
         if (fact.block.number < (view.block?.number ?? -1)) return;
-        this.newestReadBlock = Math.max(this.newestReadBlock, fact.block.number);
+        this.newestRead = Math.max(this.newestRead, fact.block.number);
         if (!isKnown) watched.noteObserved(fact);
         return;
       case 'QuarantineLifted':
@@ -229,11 +224,6 @@ export class FollowedLog {
     }
   }
 
-  /** A resignation is in partition 0: what is published behind it there is another watcher's. */
-  private notePublished(partition: number): void {
-    if (partition === servicePartition) this.isResigned = false;
-  }
-
   private noteBlock(partition: number, { block }: BlockProcessed): void {
     const { nowMs, watched } = this.options;
     const view = this.view(partition);
@@ -243,7 +233,6 @@ export class FollowedLog {
         `partition ${partition} of the log holds two blocks ${block.number}: ${known.hash} and ${block.hash}`,
       );
     }
-    this.notePublished(partition);
     if (known !== undefined && block.number < known.number) return;
     view.block = {
       number: block.number,
@@ -251,7 +240,7 @@ export class FollowedLog {
       timestamp: Math.max(block.timestamp, known?.timestamp ?? 0),
     };
     view.blockReadAtMs = nowMs();
-    this.newestReadBlock = Math.max(this.newestReadBlock, block.number);
+    this.newestRead = Math.max(this.newestRead, block.number);
     // An order's expiry is judged by the clock of its partition. The slowest clock is used for all: that drops none too early.
     if (this.partitions.every((each) => each.block !== undefined)) {
       watched.expire(Math.min(...this.partitions.map((each) => each.block?.timestamp ?? 0)) - EXPIRY_MARGIN_SECONDS);
