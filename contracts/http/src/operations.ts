@@ -65,6 +65,19 @@ const header = (name: string, schema: z.ZodType, description: string) =>
 /** Headers that every answer has, or may have. */
 export const answerHeaders = z.object({
   'X-Request-Id': header('X-Request-Id', z.string(), 'That of the request where it is well-formed, else a new one'),
+  'X-Server-Time': header(
+    'X-Server-Time',
+    z
+      .string()
+      .regex(/^[0-9]+$/)
+      .optional(),
+    "The service's clock when it answered, in milliseconds since 1970",
+  ),
+  'Server-Timing': header(
+    'Server-Timing',
+    z.string().optional(),
+    '`app;dur=` and the milliseconds from the arrival of the request at the service to its answer',
+  ),
   'RateLimit-Policy': header('RateLimit-Policy', z.string().optional(), 'The limits that apply (IETF draft)'),
   RateLimit: header('RateLimit', z.string().optional(), 'What is left of them (IETF draft)'),
 });
@@ -163,7 +176,7 @@ const place: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, both tokens are the same, or `Valid-Until` is no number.',
+        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, both tokens are the same, or `Valid-Until` or `Valid-Until-Ms` is no number.',
       remedy: 'Fix the places that `errors` names.',
     },
     too_many_orders: {

@@ -114,4 +114,8 @@ export const placeHeaders = z.object({
         'Unix seconds. Orders that are judged later are not stored: `valid_until_passed`. Without it: no bound',
       minimum: 0,
     }),
+  'Valid-Until-Ms': digits(/^[0-9]{1,15}$/, 'must be Unix milliseconds, given once')
+    .transform(Number)
+    .optional()
+    .meta({ description: 'The same in milliseconds. The sooner counts where both are given', minimum: 0 }),
 });

@@ -153,5 +153,5 @@ function nameClient(request: Request): void {
 function refuse(request: Request, response: Response, refusal: Refusal): void {
   const requestId = String(request.headers['x-request-id']);
   response.setHeader('X-Request-Id', requestId);
-  send(request, response, refusal, requestId);
+  send(request, response, refusal, { requestId });
 }

@@ -1,13 +1,17 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { placeHeaders } from '@makerbook/contracts-http';
 import { type Refusal, refuseFields } from '@makerbook/http';
 
 /**
- * Reads the header `Valid-Until` of a POST: Unix seconds, after which its orders are not to be stored any more.
- * @returns milliseconds since 1970; undefined without the header
+ * Reads until when the orders of a POST may be stored: `Valid-Until` in Unix seconds, `Valid-Until-Ms` in milliseconds, the
+ * sooner where both are given.
+ * @returns milliseconds since 1970; undefined without the headers
  */
-export function parseValidUntil(text: string | string[] | undefined): number | undefined | Refusal {
-  const parsed = placeHeaders.safeParse({ 'Valid-Until': text });
+export function parseValidUntil(headers: IncomingHttpHeaders): number | undefined | Refusal {
+  const given = { 'Valid-Until': headers['valid-until'], 'Valid-Until-Ms': headers['valid-until-ms'] };
+  const parsed = placeHeaders.safeParse(given);
   if (!parsed.success) return refuseFields(parsed.error.issues);
-  const seconds = parsed.data['Valid-Until'];
-  return seconds === undefined ? undefined : seconds * 1000;
+  const { 'Valid-Until': seconds, 'Valid-Until-Ms': milliseconds } = parsed.data;
+  if (seconds === undefined) return milliseconds;
+  return Math.min(seconds * 1000, milliseconds ?? Number.POSITIVE_INFINITY);
 }

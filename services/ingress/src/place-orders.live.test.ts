@@ -257,8 +257,12 @@ describe('Valid-Until', () => {
     expect(await refused(await post([{ ...order, signature: '0x00' }], { 'valid-until': '0' }))).toMatchObject({
       code: 'valid_until_passed',
     });
+    // Of two times the sooner counts.
+    const sooner = { 'valid-until': seconds(60), 'valid-until-ms': String(Date.now() - 1) };
+    expect(await refused(await post([order], sooner))).toMatchObject({ code: 'valid_until_passed' });
     expect(storedOf(hashOf(order))).toHaveLength(0);
-    expect((await post([order], { 'valid-until': seconds(60) })).status).toBe(200);
+    const later = { 'valid-until': seconds(60), 'valid-until-ms': String(Date.now() + 60_000) };
+    expect((await post([order], later)).status).toBe(200);
   });
 
   test('is judged again when another request with the same order has been waited for', async () => {

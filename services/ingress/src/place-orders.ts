@@ -58,7 +58,7 @@ async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   if (isRefusal(placements)) return placements;
   const orders = placements.map(({ order }) => order);
   request.describe({ maker: orders[0]?.maker, orders: orders.length });
-  const validUntilMs = parseValidUntil(request.headers['valid-until']);
+  const validUntilMs = parseValidUntil(request.headers);
   if (typeof validUntilMs === 'object') return validUntilMs;
   const refusal = refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;

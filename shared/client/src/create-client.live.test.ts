@@ -9,7 +9,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { problemBody } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { Wallet } from 'ethers';
+import { verifyTypedData, Wallet } from 'ethers';
 import { type ClientOptions, createClient, type MakerbookClient } from './create-client.js';
 import type { MakerbookError } from './errors.js';
 
@@ -96,6 +96,38 @@ describe('the client', () => {
     expect(await clientOf().placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
     expect(asked).toMatchObject([{ method: 'POST', url: { pathname: '/v0alpha/limit-orders' } }]);
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual([{ order: order.order, signature: order.signature }]);
+  });
+
+  test('posts with a time after which the orders are not to be stored', async () => {
+    answers = [ok([])];
+    await clientOf().placeOrders([await signed()], { validUntilMs: 1_700_000_000_123 });
+    expect(asked[0]?.headers['valid-until-ms']).toBe('1700000000123');
+  });
+
+  test('finds one order by its hash, with a request that is signed for it', async () => {
+    answers = [ok({ status: 'FILLED' }), ok([])];
+    const client = clientOf({ now: () => 1_700_000_000_999 });
+    const hash = `0x${'AB'.repeat(32)}`;
+    expect(await client.findOrder(hash)).toEqual({ status: 'FILLED' });
+    expect(asked[0]?.url.pathname).toBe(`/v0alpha/limit-orders/${hash.toLowerCase()}`);
+    const { issuedAt, salt, signature } = Object.fromEntries(asked[0]?.url.searchParams ?? []);
+    const types = {
+      GetLimitOrderRequest: [
+        { name: 'orderHash', type: 'bytes32' },
+        { name: 'issuedAt', type: 'uint256' },
+      ],
+    };
+    const signedDomain = {
+      name: 'Test Limit Order Protocol',
+      version: 'v0',
+      chainId: 8217,
+      verifyingContract: `0x${'12'.repeat(20)}`,
+      salt: salt ?? '',
+    };
+    const signer = verifyTypedData(signedDomain, types, { orderHash: hash, issuedAt }, signature ?? '');
+    expect([issuedAt, signer.toLowerCase()]).toEqual(['1699999999', await client.maker()]);
+    expect(await failureOf(client.findOrder(hash))).toMatchObject({ code: 'unreadable', retryable: false });
+    await expect(client.findOrder('0x12')).rejects.toThrow(TypeError);
   });
 
   test('lists with a second taken off the clock and a salt of 32 bytes, and returns how far behind the list is', async () => {

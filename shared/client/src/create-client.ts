@@ -45,6 +45,8 @@ export interface OrderDraft {
 }
 
 export interface PlaceOptions {
+  /** Milliseconds since 1970: orders that the service judges later are not stored. */
+  readonly validUntilMs?: number;
   /**
    * With `retry`: when a try ended without an answer and the next one returns `duplicate`, the orders count as stored by
    * the earlier one. Only right for orders that were never posted before this call, as is so when they are freshly signed.
@@ -109,12 +111,13 @@ export function createClient(options: ClientOptions): MakerbookClient {
       });
     },
 
-    async placeOrders(orders, { duplicateCountsAsStored = false } = {}) {
+    async placeOrders(orders, { validUntilMs, duplicateCountsAsStored = false } = {}) {
+      const headers = validUntilMs === undefined ? {} : { 'Valid-Until-Ms': String(validUntilMs) };
       const body = orders.map(({ order, signature }) => ({ order, signature }));
       let mayBeStored = false;
       return again(async () => {
         try {
-          const { text } = await callService({ method: 'POST', path: paths.limitOrders, body }, calling);
+          const { text } = await callService({ method: 'POST', path: paths.limitOrders, body, headers }, calling);
           return readList(text);
         } catch (error) {
           if (!(error instanceof MakerbookError)) throw error;

@@ -5,6 +5,8 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 export interface RequestNotes {
   requestId: string;
   receivedAtMs: number;
+  /** The same by `performance.now()`. */
+  startedAt: number;
   /** The code of the problem that was answered, or what it is measured as. */
   code?: string;
   /** The maker; if the signature was not verified, the one that the request names. */
@@ -27,8 +29,8 @@ export function observeRequests(): RequestHandler {
     advice: { explicitBucketBoundaries: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5] },
   });
   return (request: Request, response: Response, next: NextFunction) => {
-    const startedAt = performance.now();
     const notes = response.locals as RequestNotes;
+    const { startedAt } = notes;
     const method = methods.has(request.method) ? request.method : '_OTHER';
     const parent = traceOfRequest(request.headers);
     const attributes = {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Request, Response } from 'express';
+import type { RequestNotes } from './observe-requests.js';
 import { encodingFor, isPackable, packBody } from './pack-body.js';
 import { hasBody } from './read-body.js';
 import { type Reply, toWire } from './reply.js';
@@ -10,12 +11,18 @@ const UNREAD_BYTES_MAX = 65_536;
 /** How long a client has to take the answer before its connection is cut. */
 const LINGER_MS = 500;
 
+/** A request's id, and when it was here by `performance.now()` if that was noted. */
+type SentNotes = Pick<RequestNotes, 'requestId'> & Partial<Pick<RequestNotes, 'startedAt'>>;
+
 /**
- * Answers a request, once. `requestId` goes into a problem. A GET that names the `ETag` of its answer gets 304. A large body is
+ * Answers a request, once, with the time and how long it took. `requestId` goes into a problem. A GET that names the `ETag` of its answer gets 304. A large body is
  * packed where the request accepts that.
  */
-export function send(request: Request, response: Response, reply: Reply, requestId: string): void {
+export function send(request: Request, response: Response, reply: Reply, { requestId, startedAt }: SentNotes): void {
   if (response.headersSent || response.destroyed) return;
+  response.setHeader('X-Server-Time', Date.now());
+  if (startedAt !== undefined)
+    response.setHeader('Server-Timing', `app;dur=${(performance.now() - startedAt).toFixed(2)}`);
   const { status, contentType, headers, body } = toWire(reply, requestId);
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {

@@ -123,6 +123,16 @@ describe('the HTTP server', () => {
     expect(odd.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test('says with each answer what its clock is, and how long it took', async () => {
+    const sentAtMs = Date.now();
+    for (const path of ['/things', '/limited', '/nowhere']) {
+      const { headers } = await fetch(`${base}${path}`, { headers: { 'x-forwarded-for': '10.9.9.9' } });
+      expect(Number(headers.get('x-server-time'))).toBeGreaterThanOrEqual(sentAtMs);
+      const [, took] = /^app;dur=([0-9]+\.[0-9]{2})$/.exec(headers.get('server-timing') ?? '') ?? [];
+      expect(Number(took)).toBeLessThanOrEqual(Date.now() - sentAtMs + 1);
+    }
+  });
+
   test.each([
     ['br, gzip', 'br'],
     ['gzip, deflate', 'gzip'],
@@ -236,7 +246,7 @@ describe('the HTTP server', () => {
     for (const answer of [await ask('https://wallet.example', 'GET'), await ask('https://wallet.example', 'PUT')]) {
       expect(answer.headers.get('access-control-allow-origin')).toBe('https://wallet.example');
       expect(answer.headers.get('access-control-expose-headers')).toBe(
-        'X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,X-Read-Lag,X-Next-Cursor,X-Log-Position,Preference-Applied,ETag',
+        'X-Request-Id,Retry-After,RateLimit,RateLimit-Policy,X-Read-Lag,X-Next-Cursor,X-List-Version,X-Server-Time,Server-Timing,X-Log-Position,Preference-Applied,ETag',
       );
     }
     expect((await ask('https://other.example')).headers.get('access-control-allow-origin')).toBeNull();

@@ -189,6 +189,7 @@ function receive({ TRUSTED_PROXY_HOPS }: ApiSettings, { nowMs, logger }: Api) {
     const requestId = requestIdOf(request);
     response.locals['requestId'] = requestId;
     response.locals['receivedAtMs'] = nowMs();
+    response.locals['startedAt'] = performance.now();
     response.setHeader('X-Request-Id', requestId);
     if (!isProxyNamed && request.headers['x-forwarded-for'] !== undefined) {
       isProxyNamed = true;
@@ -206,7 +207,7 @@ function answerAndLog(log: AnswerLog): Answer {
     const notes = response.locals as RequestNotes;
     const refusal = isRefusal(reply) ? reply : undefined;
     if (refusal !== undefined) notes.code = refusal.measuredAs ?? refusal.code;
-    send(request, response, reply, notes.requestId);
+    send(request, response, reply, notes);
     // An internal error has its own line, with its stack.
     if (refusal?.code === 'internal') return;
     log(refusal !== undefined, () => {

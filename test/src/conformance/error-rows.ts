@@ -128,12 +128,12 @@ const signedBy =
 const many = ({ make }: Bed, maker: BaseWallet, count: number) =>
   make.post(Array.from({ length: count }, () => make.order(maker)));
 
-/** A good order, with this as its Valid-Until. */
+/** A good order, with this as its Valid-Until, or another header. */
 const valid =
-  (until: () => number | string): ErrorRow['ask'] =>
+  (until: () => number | string, header = 'Valid-Until'): ErrorRow['ask'] =>
   ({ make, makers }) => {
     const asked = make.post([make.order(makers.maker)]);
-    return { ...asked, headers: { ...asked.headers, 'Valid-Until': String(until()) } };
+    return { ...asked, headers: { ...asked.headers, [header]: String(until()) } };
   };
 
 async function placed(bed: Bed, maker: BaseWallet): Promise<SignedItem> {
@@ -328,6 +328,17 @@ const placing: readonly ErrorRow[] = [
     'invalid_request',
     'Valid-Until is no number of seconds',
     valid(() => 'soon'),
+  ),
+  post(
+    'valid_until_passed',
+    'Valid-Until-Ms has passed',
+    valid(() => Date.now() - 1, 'Valid-Until-Ms'),
+  ),
+  post(
+    'invalid_request',
+    'Valid-Until-Ms is no number of milliseconds',
+    valid(() => '1.5', 'Valid-Until-Ms'),
+    { pointers: ['/Valid-Until-Ms'] },
   ),
   post('payload_too_large', 'the body is one byte too large', () => body(' '.repeat(BODY_BYTES_MAX + 1))),
   post('payload_too_large', 'the headers are too large', () => body('[]', { ...json, 'X-Large': 'x'.repeat(70_000) })),
