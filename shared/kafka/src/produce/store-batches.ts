@@ -33,6 +33,8 @@ interface Parcel {
   /** Must not share a batch. */
   isAlone: boolean;
   isSent: boolean;
+  /** Its caller was told that it has failed: it must not be sent any more. */
+  isGivenUp: boolean;
 }
 
 /** The parcels that share a record batch. */
@@ -98,11 +100,22 @@ export class BatchStore {
 
   #offer(broker: Broker, batch: RecordBatch, deadline: Deadline): Promise<bigint> {
     const { promise, resolve: answer, reject: refuse } = Promise.withResolvers<bigint>();
-    const parcel: Parcel = { batch, deadline, answer, refuse, isAlone: batch.producer.id >= 0n, isSent: false };
+    const parcel: Parcel = {
+      batch,
+      deadline,
+      answer,
+      refuse,
+      isAlone: batch.producer.id >= 0n,
+      isSent: false,
+      isGivenUp: false,
+    };
     const queue = this.#queues.get(broker);
     if (queue === undefined) void this.#serve(broker, [parcel]);
     else queue.push(parcel);
-    const late = () => new LogUnavailable('no answer in time', { mayHaveBeenAppended: parcel.isSent });
+    const late = () => {
+      parcel.isGivenUp = true;
+      return new LogUnavailable('no answer in time', { mayHaveBeenAppended: parcel.isSent });
+    };
     return within(deadline, promise, late);
   }
 
@@ -149,8 +162,8 @@ export function placeOf({ topic, partition }: TopicPartition): string {
 
 /** Takes what fits into one request, one batch for each partition; the rest stays in the queue, in order. */
 function takeBatches(queue: Parcel[]): readonly Parcels[] {
-  // A late one was refused already.
-  const waiting = queue.splice(0).filter(({ deadline }) => !deadline.passed());
+  // A timer may be a moment early: what was given up is not sent, whatever the clock says.
+  const waiting = queue.splice(0).filter(({ isGivenUp, deadline }) => !isGivenUp && !deadline.passed());
   const batches: Parcels[] = [];
   let bytes = 0;
   for (const [first, ...others] of Map.groupBy(waiting, ({ batch }) => placeOf(batch)).values()) {

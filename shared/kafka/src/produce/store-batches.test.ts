@@ -1,0 +1,42 @@
+import { expect, test } from '@jest/globals';
+import type { Broker } from '../cluster/broker.js';
+import type { Cluster } from '../cluster/cluster.js';
+import { type Deadline, deadlineIn } from '../cluster/deadline.js';
+import { LogUnavailable } from '../failures.js';
+import { NO_PRODUCER, type RecordBatch } from './encode-batch.js';
+import { BatchStore } from './store-batches.js';
+
+const batchOf = (key: string) => {
+  const record = { topic: 't', partition: 0, key, value: Buffer.from(key), headers: {} };
+  return { topic: 't', partition: 0, records: [record], bytes: 100, ...NO_PRODUCER };
+};
+
+test('a batch whose caller was told that it was not sent is never sent, though by the clock its time is not over', async () => {
+  const sent: string[][] = [];
+  const ends: (() => void)[] = [];
+  const broker = {
+    call: (_api: unknown, _deadline: Deadline, _id: unknown, _timeoutMs: number, batches: readonly RecordBatch[]) =>
+      new Promise((_, reject) => {
+        sent.push(batches.flatMap(({ records }) => records.map(({ key }) => key)));
+        ends.push(() => reject(new LogUnavailable('no answer in time', { mayHaveBeenAppended: true })));
+      }),
+  };
+  const cluster = { leaderOf: async () => broker as unknown as Broker, forgetLayout: () => undefined };
+  const store = new BatchStore(cluster as unknown as Cluster);
+
+  const first = store.store(batchOf('first'), deadlineIn(800));
+  first.catch(() => undefined);
+  await new Promise((done) => setTimeout(done, 20));
+  expect(sent).toHaveLength(1);
+
+  // Its timer comes a moment before its time.
+  const early: Deadline = { leftMs: () => 1, passed: () => false, sooner: () => early, half: () => early };
+  const second = store.store(batchOf('second'), early);
+  await expect(second).rejects.toMatchObject({ name: 'LogUnavailable', mayHaveBeenAppended: false });
+  ends[0]?.();
+  // The first one is sent again.
+  await new Promise((done) => setTimeout(done, 200));
+  expect(sent).toEqual([['first'], ['first']]);
+  ends[1]?.();
+  await expect(first).rejects.toMatchObject({ mayHaveBeenAppended: true });
+});
