@@ -43,7 +43,12 @@ const moves = {
 };
 const WRAPPED = TOKENS[1];
 
-export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chance): Promise<Load> {
+export async function putLoadOn(
+  bed: ChaosBed,
+  makerCount: number,
+  chance: Chance,
+  actionsPerSecond = ACTIONS_PER_SECOND,
+): Promise<Load> {
   const chain = openChain(bed.stack, false);
   const makers = await Promise.all(Array.from({ length: makerCount }, () => openLoadMaker(bed, chain)));
   const { limitOrderProtocol, tokens } = bed.stack.addresses;
@@ -71,7 +76,7 @@ export async function putLoadOn(bed: ChaosBed, makerCount: number, chance: Chanc
     move: (maker: LoadMaker) => moveOnChain(maker, state),
     spoil: (maker: LoadMaker) => spoil(maker, state, requests.postLate),
   };
-  const pace = beginAtPace(ACTIONS_PER_SECOND, () =>
+  const pace = beginAtPace(actionsPerSecond, () =>
     actions[chance.pickWeighted(weights)](chance.pickAny(makers) as LoadMaker),
   );
   return {

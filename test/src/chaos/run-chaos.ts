@@ -19,6 +19,8 @@ export interface ChaosOptions {
   /** No round begins after this time. */
   readonly minutes: number;
   readonly makers: number;
+  /** Of the load. Default 16. */
+  readonly actionsPerSecond?: number;
   /** Which faults are injected; all that are possible unless given. */
   readonly isWanted?: (fault: Fault) => boolean;
   readonly roundsMax?: number;
@@ -78,7 +80,7 @@ export async function runChaos(bed: ChaosBed, options: ChaosOptions): Promise<Ch
   const { faults, skipped } = listFaults(bed, holdMsMax);
   const draw = dealFrom(faults.filter(isWanted), chance, options.oneAtATime);
   const feed = followOrders(bed.stack);
-  const load = await putLoadOn(bed, options.makers, createChance(seed + 1));
+  const load = await putLoadOn(bed, options.makers, createChance(seed + 1), options.actionsPerSecond);
   try {
     await recovered(bed, load, feed, performance.now());
     const rounds: Round[] = [];
