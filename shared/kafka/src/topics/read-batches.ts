@@ -1,0 +1,39 @@
+import type { Cluster } from '../cluster/cluster.js';
+import { type Deadline, retryUntil } from '../cluster/deadline.js';
+import { assertAccepted, KafkaRefused } from '../cluster/error-codes.js';
+import { decodeBatches } from '../consume/decode-batches.js';
+import { fetchOnce } from '../consume/fetch-request.js';
+import { LogUnavailable, unavailable } from '../failures.js';
+import type { StoredRecord, TopicPartition } from '../log.js';
+
+const RETRY_PAUSE_MS = 20;
+
+/**
+ * Fetches once what is committed in a partition from an offset on. Every reader passes over a batch that cannot be decoded. The
+ * next offset is the same where a transaction has not ended yet: what follows is not committed.
+ * @param bytesMax a larger first batch comes whole
+ */
+export async function readBatches(
+  cluster: Cluster,
+  { topic, partition }: TopicPartition,
+  from: bigint,
+  deadline: Deadline,
+  bytesMax?: number,
+): Promise<{ readonly records: readonly StoredRecord[]; readonly nextOffset: bigint }> {
+  const leader = await cluster.leaderOf(topic, partition, deadline);
+  const [fetched] = await fetchOnce(leader, topic, [{ partition, from }], 0, deadline, bytesMax);
+  if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
+  assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
+  const { records, nextOffset } = decodeBatches(topic, fetched, from, 'utf8');
+  return { records: records.filter(({ unreadable }) => unreadable === undefined), nextOffset };
+}
+
+/** Reads, and tries again until the deadline while Kafka refuses or does not answer. Throws LogUnavailable. */
+export function retryRead<T>(cluster: Cluster, topic: string, deadline: Deadline, read: () => Promise<T>): Promise<T> {
+  const attempt = () =>
+    read().catch((error: unknown) => {
+      cluster.forgetLayout(topic);
+      throw error instanceof KafkaRefused ? unavailable(error.message, error) : error;
+    });
+  return retryUntil(deadline, RETRY_PAUSE_MS, attempt, (error) => error instanceof LogUnavailable);
+}
