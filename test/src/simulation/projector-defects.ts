@@ -103,29 +103,11 @@ export const projectorDefects: readonly Defect[] = [
   },
   {
     name: 'a maker that was dropped from memory is not looked for in what is not committed',
-    plant: () =>
-      replaceMethod(
-        RowCommitter.prototype,
-        'uncommitted',
-        (uncommitted) =>
-          function (this: RowCommitter) {
-            const changes = uncommitted.call(this);
-            return changes.map((one) => Object.assign(Object.create(one), { makers: new Map() }));
-          },
-      ),
+    plant: () => hideUncommitted({ makers: new Map() }),
   },
   {
     name: 'a hash is not looked for in what is not committed',
-    plant: () =>
-      replaceMethod(
-        RowCommitter.prototype,
-        'uncommitted',
-        (uncommitted) =>
-          function (this: RowCommitter) {
-            const changes = uncommitted.call(this);
-            return changes.map((one) => Object.assign(Object.create(one), { hashes: new Map() }));
-          },
-      ),
+    plant: () => hideUncommitted({ hashes: new Map() }),
   },
   {
     name: 'rows are believed that this owner has not written',
@@ -144,3 +126,15 @@ export const projectorDefects: readonly Defect[] = [
     plant: breakPromise(RowsInMemory, 'ignoresPositions'),
   },
 ];
+
+/** Lets what is not committed look as if it had nothing else in these fields. */
+function hideUncommitted(fields: Partial<ReturnType<RowCommitter['uncommitted']>[number]>) {
+  return replaceMethod(
+    RowCommitter.prototype,
+    'uncommitted',
+    (uncommitted) =>
+      function (this: RowCommitter) {
+        return uncommitted.call(this).map((one) => Object.assign(Object.create(one), fields));
+      },
+  );
+}
