@@ -84,11 +84,13 @@ class AnswerJudge {
     return this.#parts.replays.flatMap(({ history }) => {
       const open = new Map<string, Set<string>>();
       return history.flatMap((line) => {
-        const [offset, happened, hash = '', , maker = ''] = line.split(' ');
+        const [offset = '', happened, hash = '', , maker = ''] = line.split(' ');
         const own = open.get(maker) ?? new Set();
         open.set(maker, own);
         if (happened === 'REMOVED') own.delete(hash);
         if (happened !== 'OPENED' || !confirmed.has(hash as Hex)) return [];
+        // It is gone with the fact that opened it: its nonce has passed, say.
+        if (!this.#lives(hash as Hex).includes(BigInt(offset))) return [];
         const [first] = this.#submitted.get(hash as Hex) ?? [];
         const atMs = first?.timeMs ?? 0;
         own.add(hash);
