@@ -119,6 +119,8 @@ describe('two owners of one partition', () => {
     const takes = await Promise.allSettled(pair.map((one) => one.positionOf(partition)));
     const batches = await Promise.allSettled(pair.map((one) => one.handleBatch(batchOf(stream, 0n), fresh)));
     expect([...takes, ...batches].some(({ status }) => status === 'rejected')).toBe(true);
+    // The one that has published may still be committing.
+    await Promise.allSettled(pair.map(flush));
     await projectAll(here, here.projector(), stream);
     expect(await outcomeOf(here)).toEqual(reference);
   });

@@ -20,10 +20,11 @@ export function deadlineIn(ms: number): Deadline {
   return deadline;
 }
 
-/** The promise's outcome, or `late()` as the error once the deadline passes. */
+/** The promise's outcome, or `late()` as the error once the deadline has passed. */
 export function within<T>(deadline: Deadline, promise: Promise<T>, late: () => Error): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), deadline.leftMs());
+    // A timer may fire a millisecond early, and a caller then finds that the deadline has not passed.
+    const timer = setTimeout(() => reject(late()), deadline.leftMs() + 1);
     const clear = () => clearTimeout(timer);
     promise.then(clear, clear);
     promise.then(resolve, reject);
