@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   address,
+  blockNumber,
   blockRef,
   bytes32,
   cause,
@@ -50,6 +51,17 @@ export const observedOrder = z.object({
   cancelled: z.boolean().describe('by `cancelOrder`, or by an amount that can never be filled again'),
 });
 
+/** One fill of a maker's order, as `OrderFilled` of the protocol says it. A log has one place in one block: a repeat is known by it. */
+export const orderFill = z.object({
+  orderHash: bytes32,
+  taker: address,
+  makingAmount: quantity.describe('what the maker sold'),
+  takingAmount: quantity.describe('what the maker got for it'),
+  blockNumber,
+  transactionHash: bytes32,
+  logIndex: z.int().nonnegative().describe('its place in the block'),
+});
+
 /**
  * `MakerObserved`: what was read of a maker at one block. Absolute values: a repeat changes nothing. It is judged as one, for
  * what is read at one block belongs together.
@@ -66,6 +78,12 @@ export const makerObserved = z.object({
     .array(observedFunds)
     .describe('what the maker holds of each token that was read, and what the protocol may transfer'),
   orders: z.array(observedOrder).describe('the state on the chain of each order that was read'),
+  fills: z
+    .array(orderFill)
+    .optional()
+    .describe(
+      'fills of orders of the maker since the block before, also of orders that are not open here; may come twice',
+    ),
 });
 
 /** `MakerAdmitted`: an operator put the maker on the whitelist. Open orders that are still valid come back into the book. */
@@ -122,6 +140,7 @@ export type OrderSubmitted = z.infer<typeof orderSubmitted>;
 export type OrderCancelled = z.infer<typeof orderCancelled>;
 export type ObservedFunds = z.infer<typeof observedFunds>;
 export type ObservedOrder = z.infer<typeof observedOrder>;
+export type OrderFill = z.infer<typeof orderFill>;
 export type MakerObserved = z.infer<typeof makerObserved>;
 export type QuarantineLifted = z.infer<typeof quarantineLifted>;
 export type ServiceModeSet = z.infer<typeof serviceModeSet>;

@@ -11,10 +11,11 @@ import {
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type OpenServer, type Running, type Starting, serveOps, startService } from '@makerbook/http';
-import { connectLog } from '@makerbook/kafka';
+import { connectLog, type Log } from '@makerbook/kafka';
 import { connectPostgres, readOpenOrders } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection } from '@makerbook/settings';
 import type { Logger, Telemetry } from '@makerbook/telemetry';
+import { followMakers } from '@makerbook/whitelist';
 import { openSource } from './blocks/open-source.js';
 import type { WatcherSettings } from './env.js';
 import { judgeLiveness, judgeReadiness, Vitals } from './health.js';
@@ -86,8 +87,8 @@ class RunningWatcher {
     const urls = settings.RPC_URL;
     const node = createNode({ urls, nowMs, chainId: settings.CHAIN_ID, timeoutMs: settings.RPC_TIMEOUT_MS });
     this.onStop(() => node.close());
-    const isRead = (topic: string) => topic === names.makerEvents || topic === names.book;
-    await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => isRead(name)));
+    const read = [names.makerEvents, names.book, names.makers];
+    await log.verifyTopics(topicSpecs(names, settings.PARTITIONS).filter(({ name }) => read.includes(name)));
     const reader = this.openReader(node);
     const { source, polled, stop } = await openSource({
       settings,
@@ -117,6 +118,7 @@ class RunningWatcher {
       node,
       source,
       reader,
+      ...this.followMakers(log, names.makers),
       settings,
       logger,
       signal,
@@ -154,6 +156,12 @@ class RunningWatcher {
       this.stopping.abort();
       return close();
     });
+  }
+
+  private followMakers(log: Log, topic: string): Pick<WorkParts, 'isMaker' | 'makersRead'> {
+    const makers = followMakers(log, topic, this.logger, (error) => this.fail(error));
+    this.onStop(() => makers.stop());
+    return { isMaker: (maker) => makers.admissionOf(maker) !== 'UNKNOWN', makersRead: makers.caughtUp };
   }
 
   private openReader(node: Node): MakerReader | undefined {

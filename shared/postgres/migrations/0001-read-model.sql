@@ -97,13 +97,27 @@ create table order_history (
   -- Why it is INACTIVE, or why it was removed.
   reason text,
   remaining numeric(78, 0) not null check (remaining > 0),
-  -- One fact does the same thing to an order once. A maker asks for the history of one order.
+  -- One fact does the same thing to an order once. A maker asks for the history of one order, or of all.
   primary key (order_hash, log_offset, happened),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))
 );
 
 -- Pruning goes by it.
 create index order_history_of_fact on order_history (partition, log_offset);
+create index order_history_of_maker on order_history (maker, log_offset);
+
+-- Fills of makers' orders, open here or not, and the fact that has the rest. A fill is a log of the chain: a repeat is dropped.
+create table fills (
+  order_hash bytea not null,
+  block_number bigint not null check (block_number >= 0),
+  log_index integer not null check (log_index >= 0),
+  maker bytea not null,
+  partition integer not null,
+  log_offset bigint not null,
+  primary key (order_hash, block_number, log_index)
+);
+create index fills_of_fact on fills (partition, log_offset);
+create index fills_of_maker on fills (maker, log_offset);
 
 -- Every hash that the fold has seen, until a day after its order has expired, or until the maker's nonce on the chain has
 -- passed the order's. A hash that has a row is not accepted again.

@@ -103,6 +103,15 @@ export interface HistoryRow {
   readonly remaining: string;
 }
 
+/** A fill of an order, which the log has in full. */
+export interface FillRow {
+  readonly orderHash: Hex;
+  readonly blockNumber: number;
+  readonly logIndex: number;
+  readonly maker: Hex;
+  readonly logOffset: bigint;
+}
+
 /** A hash, and whose: anybody may cancel a hash of another maker. */
 export interface HashKey {
   readonly orderHash: Hex;
@@ -186,6 +195,13 @@ export const shapes = {
     status: 'text',
     reason: 'text',
     remaining: 'numeric',
+  }),
+  fill: new RowShape<FillRow>({
+    orderHash: 'bytea',
+    blockNumber: 'number',
+    logIndex: 'integer',
+    maker: 'bytea',
+    logOffset: 'bigint',
   }),
   hashKey: new RowShape<HashKey>(hashKey),
   hash: new RowShape<HashRow>({

@@ -10,7 +10,7 @@ const OFFSETS_PER_STEP = 5_000;
 const HASHES_PER_STEP = 5_000;
 
 /**
- * Deletes the history of a partition's facts before an offset. It never goes beyond what is committed, may run beside a commit,
+ * Deletes the history and the fills of a partition's facts before an offset. It never goes beyond what is committed, may run beside a commit,
  * and twice at once.
  * @throws PostgresUnavailable
  */
@@ -50,7 +50,9 @@ const pruneHistorySql = `
     from projections where partition = $1),
   pruned as (
     delete from order_history using step where partition = $1 and log_offset >= lower and log_offset < upper returning 1),
+  pruned_fills as (
+    delete from fills using step where partition = $1 and log_offset >= lower and log_offset < upper returning 1),
   moved as (
     update projections set history_from = upper from step where partition = $1 and upper > lower
     returning upper - lower as offsets)
-  select (select count(*) from pruned) as rows, coalesce((select offsets from moved), 0) as offsets`;
+  select (select count(*) from pruned) + (select count(*) from pruned_fills) as rows, coalesce((select offsets from moved), 0) as offsets`;

@@ -73,6 +73,7 @@ function commit(from: bigint, to: bigint, changed: Partial<ProjectionCommit> = {
     changed: [],
     removed: [],
     history: [],
+    fills: [],
     hashes: [],
     submitted: [],
     settled: [],

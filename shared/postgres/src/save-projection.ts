@@ -1,6 +1,7 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 import {
+  type FillRow,
   type FundingRow,
   type HashKey,
   type HashRow,
@@ -24,6 +25,8 @@ export interface ChangedRows {
   readonly changed: readonly OrderStateRow[];
   readonly removed: readonly Hex[];
   readonly history: readonly HistoryRow[];
+  /** May name one that is there: the first one stays. */
+  readonly fills: readonly FillRow[];
   /** An UNFOLDED one is written only if the hash is unknown. */
   readonly hashes: readonly HashRow[];
   /** Orders that the log has, whatever became of them: they are not in flight any more. May name one several times. */
@@ -145,6 +148,7 @@ function writesOf(commits: readonly ProjectionCommit[]): (Write | undefined)[] {
     writeMakers(makers, hashes !== undefined),
     hasUnfolded ? countForOthers(makers) : undefined,
     insert('order_history', history, all('history')),
+    writeFills(all('fills')),
     remove('in_flight', hashKey, all('submitted'), ['order_hash', 'maker']),
     remove('cancelling', hashKey, all('settled'), ['order_hash', 'maker']),
     ...['in_flight', 'cancelling'].map((table) => (forgetsEnded ? forgetEnded(table) : undefined)),
@@ -157,6 +161,15 @@ type RowsOfTables = Omit<ChangedRows, 'removed'>;
 function forgetEnded(table: string): Write {
   const sql = `delete from ${table} using moved where ${table}.partition = moved.partition and until_ms < forgets_before_ms`;
   return { arrays: [], sql: () => sql };
+}
+
+function writeFills(rows: readonly InPartition<FillRow>[]): Write | undefined {
+  return write(
+    shapes.fill,
+    rows,
+    (given, list) => `insert into fills (${list}) select ${list} from ${given} where ${hasMoved}
+      order by log_offset on conflict do nothing`,
+  );
 }
 
 function writeHashes(rows: readonly InPartition<HashRow>[]): Write | undefined {

@@ -17,6 +17,8 @@ export interface Makers {
   admittedCount(): number;
   /** True once the feed was read up to its end: before that no maker can be refused or admitted. */
   isCaughtUp(): boolean;
+  /** Resolves by then. */
+  readonly caughtUp: Promise<void>;
   /** How long the brokers have not answered; Infinity before the first time. */
   silenceMs(): number;
   stop(): Promise<void>;
@@ -30,7 +32,12 @@ interface KnownMaker extends Pick<Maker, 'admission' | 'limits'> {
  * Follows the feed from its beginning. An unreadable record is logged and skipped: it concerns one maker,
  * whose older record stays.
  */
-export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (error: Error) => void): Makers {
+export function followMakers(
+  log: Pick<Log, 'followTopic'>,
+  topic: string,
+  logger: Logger,
+  onFatal: (error: Error) => void,
+): Makers {
   const known = new Map<string, KnownMaker>();
   let isCaughtUp = false;
   let isCancelOnly = false;
@@ -62,7 +69,7 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
     },
     onFatal,
   });
-  following.caughtUp.then(() => {
+  const caughtUp = following.caughtUp.then(() => {
     isCaughtUp = true;
     logger.info({ makers: known.size }, 'the whitelist is read');
   });
@@ -73,6 +80,7 @@ export function followMakers(log: Log, topic: string, logger: Logger, onFatal: (
     nonceOf: (maker) => known.get(maker)?.nonce,
     admittedCount: () => [...known.values()].filter(({ admission }) => admission === 'ADMITTED').length,
     isCaughtUp: () => isCaughtUp,
+    caughtUp,
     silenceMs: () => performance.now() - following.lastPollAtMs(),
     stop: () => following.stop(),
   };

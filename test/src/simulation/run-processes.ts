@@ -106,7 +106,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     after: afterOf(life),
   };
   const trust = keepTrust(outside);
-  const makers = followMakers(log as never, TOPICS.makers, silentLogger, onFatal);
+  const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);
   const routes = createRoutes({ ...outside, trust, makers }, { missing: ['QUOTE_SIGNER_KEY'] });
   return (method, request) => {
     // A cancellation has its hashes in the body here, where each may have its salt.
@@ -126,7 +126,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
       log,
       redis,
       rows: store.openReadModel(requests.sender),
-      makers: followMakers(log as never, TOPICS.makers, silentLogger, onFatal),
+      makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
       nowMs: () => life.nowMs(),
       monotonicMs: () => life.nowMs(),
       after: afterOf(life),

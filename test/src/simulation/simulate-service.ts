@@ -22,6 +22,7 @@ import { Chain } from './chain/keep-chain.js';
 import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
+import { judgeFills } from './judge/judge-fills.js';
 import { judgeLog } from './judge/judge-log.js';
 import { judgeBook, judgeEnd, judgeFeeds, judgeOrder, judgeRows } from './judge/judge-rows.js';
 import { Replay } from './judge/replay-log.js';
@@ -193,6 +194,7 @@ class Run {
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
+    for (const records of partitions) wrong.push(...judgeFills(chain, factsOf(records)));
     const verdict = judgeLog({
       chain,
       protocol: PROTOCOL,

@@ -61,6 +61,18 @@ export const watcherDefects: readonly Defect[] = [
   { name: 'a take-over does not raise the epoch', plant: breakPromise(LogInMemory, 'raisesNoEpoch') },
   { name: 'watchers do not fence each other', plant: unfenced },
   {
+    name: 'fills of orders that are not watched any more are not told',
+    plant: () =>
+      replaceMethod(
+        insides(Work),
+        'openWork',
+        (openWork) =>
+          function (this: Work, ...given: unknown[]) {
+            return { ...(openWork.apply(this, given) as object), isMaker: () => false };
+          },
+      ),
+  },
+  {
     name: 'a new order does not read its nonce',
     plant: () =>
       replaceMethod(

@@ -1,6 +1,6 @@
 import { type BlockHeader, type ChainLog, RpcRefused, RpcUnavailable, readLogsOfRange } from '@makerbook/chain';
 import type { Cause } from '@makerbook/contracts-events';
-import { matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
+import { type LogMatch, matchLogs, protocolTopics, Touched } from '../watch/match-logs.js';
 import { readKnown } from './choose-block.js';
 import type { CatchUpProgress, HolderWork } from './holder-work.js';
 import { onlyNews } from './only-news.js';
@@ -66,6 +66,7 @@ async function publishMakers(
           // At a later block than the one whose logs were matched, other orders may have changed.
           touched.whole(maker, CATCH_UP, at.number > head.number);
           for (const orderHash of known?.orders ?? []) toRead.orders.add(orderHash);
+          toRead.fills.push(...(known?.fills ?? []));
           return toRead.tokens.size + toRead.orders.size + 1;
         });
         const observed = await readMakers(reader, touched.makers.values(), at);
@@ -74,6 +75,16 @@ async function publishMakers(
       }),
     );
   }
+  if (signal.aborted) return;
+  const watchedNow = new Set(makers.map(({ address }) => address));
+  const others = [...changed.makers.values()].filter(({ maker }) => !watchedNow.has(maker));
+  const onlyFills = others.map((each) => ({
+    ...each,
+    nonce: false,
+    tokens: new Set<never>(),
+    orders: new Set<never>(),
+  }));
+  await mutex.run(() => retry(async () => publisher.publish(await readMakers(reader, onlyFills, head))));
 }
 
 /** What the protocol's logs of the missed blocks touch. A range that fails is halved before it is tried again. */
@@ -91,7 +102,7 @@ async function matchMissedLogs(
   for (let start = from; start <= head.number && !signal.aborted; ) {
     reportProgress(work, { step: 'blocks', done: start - from, total });
     const { logs, blocks } = await retry(() => readRange(start, head.number, span, reader, work));
-    matchLogs(logs, watched, reader.protocol, changed);
+    matchLogs(logs, logMatch(work, reader), changed);
     start += blocks;
   }
   return changed;
@@ -117,6 +128,11 @@ async function readRange(
     if (!isRefused || blocks === 1) throw error;
     return readRange(start, last, span, reader, work);
   }
+}
+
+/** What the logs of blocks are matched with. */
+export function logMatch({ watched, isMaker }: HolderWork, { protocol }: MakerReader): LogMatch {
+  return { watched, protocol, isMaker };
 }
 
 /** The cause of readings after missed blocks. */

@@ -24,7 +24,7 @@ export interface MakerReader {
 
 /**
  * Reads everything of these makers that is to be read, at exactly this block, all in one go. Gives one record for each
- * maker, or several where the orders of one would not fit: then each has the nonce and the funds too.
+ * maker, or several where its orders or fills would not fit: then each has the nonce and the funds too.
  * @throws RpcUnavailable or RpcRefused
  */
 export async function readMakers(
@@ -34,8 +34,7 @@ export async function readMakers(
 ): Promise<Observed[]> {
   const parts = [...makers].flatMap(partsOf);
   const calls = parts.flatMap((part) => callsOf(part, reader.protocol));
-  if (calls.length === 0) return [];
-  const values = (await reader.state.read(header.hash, calls)).values();
+  const values = (calls.length === 0 ? [] : await reader.state.read(header.hash, calls)).values();
   const block = blockRefOf(header);
   return parts.map((part) => ({ fact: observe(part, reader, values, block), trace: part.trace }));
 }
@@ -45,14 +44,21 @@ export function blockRefOf({ number, hash, timestamp }: BlockHeader): BlockRef {
   return { number, hash, timestamp };
 }
 
-/** An order takes some 130 bytes, funds 200: with as many pairs a record has under 700 kB. */
+/** An order takes some 130 bytes, funds 200, a fill 400: with as many pairs a record has under 900 kB. */
 const ORDERS_PER_RECORD_MAX = 2000;
+const FILLS_PER_RECORD_MAX = 500;
 
 function partsOf(toRead: MakerToRead): MakerToRead[] {
   const orders = [...toRead.orders];
+  const fills = [...toRead.fills];
   const parts: MakerToRead[] = [];
-  do parts.push({ ...toRead, orders: new Set(orders.splice(0, ORDERS_PER_RECORD_MAX)) });
-  while (orders.length > 0);
+  do {
+    const some = {
+      orders: new Set(orders.splice(0, ORDERS_PER_RECORD_MAX)),
+      fills: fills.splice(0, FILLS_PER_RECORD_MAX),
+    };
+    parts.push({ ...toRead, ...some });
+  } while (orders.length + fills.length > 0);
   return parts;
 }
 
@@ -66,7 +72,7 @@ function callsOf({ maker, nonce, tokens, orders }: MakerToRead, protocol: Addres
 }
 
 function observe(
-  { maker, cause, nonce, tokens, orders }: MakerToRead,
+  { maker, cause, nonce, tokens, orders, fills }: MakerToRead,
   { protocol, onUnreadable }: MakerReader,
   values: Iterator<bigint | undefined>,
   block: BlockRef,
@@ -97,6 +103,14 @@ function observe(
       cancelled: takeOfProtocol() !== 0n,
     }),
   );
-  const read = { maker, block, cause, funds, orders: ordersNow };
-  return { type: 'MakerObserved', ...read, ...(nonceNow === undefined ? {} : { nonce: nonceNow }) };
+  return {
+    type: 'MakerObserved',
+    maker,
+    block,
+    cause,
+    funds,
+    orders: ordersNow,
+    ...(nonceNow === undefined ? {} : { nonce: nonceNow }),
+    ...(fills.length === 0 ? {} : { fills }),
+  };
 }

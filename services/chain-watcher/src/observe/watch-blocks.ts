@@ -4,7 +4,7 @@ import { inSpan } from '@makerbook/telemetry';
 import type { SourceBlock } from '../blocks/source.js';
 import type { Observed } from '../publish/publish-observed.js';
 import { matchLogs, type Touched } from '../watch/match-logs.js';
-import { CATCH_UP, catchUpAtHead, publishHead, reportProgress } from './catch-up.js';
+import { CATCH_UP, catchUpAtHead, logMatch, publishHead, reportProgress } from './catch-up.js';
 import { readKnown } from './choose-block.js';
 import type { HolderWork } from './holder-work.js';
 import { blockRefOf, readMakers } from './read-makers.js';
@@ -17,7 +17,7 @@ import { blockRefOf, readMakers } from './read-makers.js';
 export async function watchBlocks(work: HolderWork): Promise<void> {
   const { source, signal, position, settings } = work;
   const retry = work.retryFor('blocks');
-  position.matched = (await retry(() => resume(work))) ?? (await retry(() => startAtHead(work)));
+  position.matched = (await retry(() => resume(work))) ?? (await startAtHead(work));
   /** The block from which a long gap is followed block by block. */
   let missedFrom: number | undefined;
   while (!signal.aborted) {
@@ -62,12 +62,17 @@ async function resume(work: HolderWork): Promise<BlockHeader | undefined> {
 }
 
 /**
- * The very first block of the log. No order was read before it: all of them are read as new orders.
+ * The very first block of the log. No order was read before it: all of them are read as new orders. A retry publishes the same
+ * block: the log may have it already.
  */
 async function startAtHead(work: HolderWork): Promise<BlockHeader> {
-  const head = await readBlock(work.node, 'latest');
-  if (head === undefined) throw new RpcUnavailable('the node has no newest block');
-  await publishHead(head, work);
+  const retry = work.retryFor('blocks');
+  const head = await retry(async () => {
+    const newest = await readBlock(work.node, 'latest');
+    if (newest === undefined) throw new RpcUnavailable('the node has no newest block');
+    return newest;
+  });
+  await retry(() => publishHead(head, work));
   return head;
 }
 
@@ -79,14 +84,14 @@ function processBlock(block: SourceBlock, work: HolderWork): Promise<void> {
 }
 
 async function publishBlock({ header, logs }: SourceBlock, work: HolderWork): Promise<void> {
-  const { watched, reader, mutex, position, signal, nowMs } = work;
+  const { reader, mutex, position, signal, nowMs } = work;
   const retry = work.retryFor('blocks');
   const seenAtMs = nowMs();
   const block = blockRefOf(header);
   await mutex.run(async () => {
     if (signal.aborted) return;
     // No await between these: an order that is new in the log from here on is read at this block or a later one.
-    const touched = reader === undefined ? undefined : matchLogs(logs, watched, reader.protocol);
+    const touched = reader === undefined ? undefined : matchLogs(logs, logMatch(work, reader));
     if (touched !== undefined) touchUnprocessed(touched, work);
     position.matched = header;
     const facts = await retry(async () => {

@@ -24,10 +24,10 @@ for (const [orderHash, ofMaker, making] of orders) {
 
 /** An account as a topic. */
 const word = (account: Address): Hex => `0x${'0'.repeat(24)}${account.slice(2)}`;
-const log = (address: Address, topics: readonly Hex[], logIndex = 0): ChainLog => ({
+const log = (address: Address, topics: readonly Hex[], logIndex = 0, data: Hex = '0x'): ChainLog => ({
   address,
   topics,
-  data: `0x${'0'.repeat(64)}`,
+  data,
   blockNumber: 7,
   blockHash: hashOf('77'),
   transactionHash: hashOf('88'),
@@ -35,12 +35,24 @@ const log = (address: Address, topics: readonly Hex[], logIndex = 0): ChainLog =
 });
 const transfer = (of: Address, from: Address, to: Address, logIndex = 0) =>
   log(of, [eventTopics.transfer, word(from), word(to)], logIndex);
-const fill = (by: Address, orderHash: Hex = hash, logIndex = 0) =>
-  log(by, [eventTopics.orderFilled, word(maker), orderHash], logIndex);
+const amounts = [5n, 300n, 2n].map((amount) => amount.toString(16).padStart(64, '0')).join('');
+const fill = (by: Address, orderHash: Hex = hash, logIndex = 0, of = maker) =>
+  log(by, [eventTopics.orderFilled, word(of), orderHash], logIndex, `${word(stranger)}${amounts}`);
+const fillOf = (orderHash: Hex, logIndex: number) => ({
+  orderHash,
+  taker: stranger,
+  makingAmount: '0x5',
+  takingAmount: '0x12c',
+  blockNumber: 7,
+  transactionHash: hashOf('88'),
+  logIndex,
+});
 const approval = (of: Address, owner: Address, spender: Address) =>
   log(of, [eventTopics.approval, word(owner), word(spender)]);
 
-const touchedBy = (logs: readonly ChainLog[]) => matchLogs(logs, watched, protocol);
+const known = accountOf('a4');
+const touchedBy = (logs: readonly ChainLog[]) =>
+  matchLogs(logs, { watched, protocol, isMaker: (address) => address === known });
 /** The values to read of each maker, without the causes. */
 const namesIn = ({ makers }: ReturnType<typeof matchLogs>) => ({
   pairs: [...makers.values()].flatMap((each) => [...each.tokens].map((of) => [each.maker, of])),
@@ -107,8 +119,15 @@ describe('what a log touches', () => {
     const logs = [transfer(token, maker, other, 1), fill(protocol, hash, 2), fill(protocol, hash, 3), cancelAll];
     const { makers } = touchedBy(logs);
     expect([...makers.values()]).toEqual([
-      { maker, cause: causeAt(1), nonce: true, tokens: new Set([token]), orders: new Set([hash]) },
-      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), orders: new Set() },
+      {
+        maker,
+        cause: causeAt(1),
+        nonce: true,
+        tokens: new Set([token]),
+        orders: new Set([hash]),
+        fills: [fillOf(hash, 2), fillOf(hash, 3)],
+      },
+      { maker: other, cause: causeAt(1), nonce: false, tokens: new Set([token]), orders: new Set(), fills: [] },
     ]);
   });
 
@@ -122,7 +141,23 @@ describe('what a log touches', () => {
         nonce: true,
         tokens: new Set([token, second]),
         orders: new Set([hash, hashOfSecond]),
+        fills: [],
       },
     ]);
+  });
+
+  test('is told of every fill of a maker whom the service knows, of orders that are not open too', () => {
+    const unopened = hashOf('44');
+    const logs = [
+      fill(protocol, unopened, 1),
+      fill(protocol, unopened, 2, known),
+      fill(protocol, unopened, 3, stranger),
+    ];
+    const told = [...touchedBy(logs).makers.values()];
+    expect(told.map((each) => [each.maker, each.fills])).toEqual([
+      [maker, [fillOf(unopened, 1)]],
+      [known, [fillOf(unopened, 2)]],
+    ]);
+    expect(namesIn(touchedBy(logs))).toEqual(nobody);
   });
 });

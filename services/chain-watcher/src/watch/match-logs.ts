@@ -1,7 +1,7 @@
 import type { ChainLog } from '@makerbook/chain';
-import type { Cause, TraceHeaders } from '@makerbook/contracts-events';
+import type { Cause, OrderFill, TraceHeaders } from '@makerbook/contracts-events';
 import { eventTopics } from '@makerbook/contracts-evm';
-import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type Address, type Hex, quantity } from '@makerbook/contracts-primitives';
 import type { WatchedMaker, WatchedPair, WatchedSet } from './watched-set.js';
 
 /** The values of one maker to read, and the cause. It has hashes, because slots are used again. */
@@ -11,6 +11,8 @@ export interface MakerToRead {
   nonce: boolean;
   readonly tokens: Set<Address>;
   readonly orders: Set<Hex>;
+  /** What the logs say of fills; it is not read. */
+  readonly fills: OrderFill[];
   /** The trace of the request that led to the reading. */
   readonly trace?: TraceHeaders | undefined;
 }
@@ -35,10 +37,10 @@ export class Touched {
   }
 
   /** The first cause is kept. */
-  maker({ address: maker }: WatchedMaker, cause: Cause, trace?: TraceHeaders): MakerToRead {
+  maker({ address: maker }: Pick<WatchedMaker, 'address'>, cause: Cause, trace?: TraceHeaders): MakerToRead {
     const known = this.makers.get(maker);
     if (known !== undefined) return known;
-    const toRead = { maker, cause, nonce: false, tokens: new Set<Address>(), orders: new Set<Hex>(), trace };
+    const toRead: MakerToRead = { maker, cause, nonce: false, tokens: new Set(), orders: new Set(), fills: [], trace };
     this.makers.set(maker, toRead);
     return toRead;
   }
@@ -81,14 +83,21 @@ export class Touched {
   }
 }
 
+/** What logs are matched with. */
+export interface LogMatch {
+  readonly watched: WatchedSet;
+  readonly protocol: Address;
+  /** True of a maker whom the service knows: fills of its orders are told, whether they are watched or not. */
+  readonly isMaker: (address: Address) => boolean;
+}
+
 /**
- * The watched makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the
- * amounts in them are ignored. Costs a few table look-ups for each log, and nothing for orders that no log names.
+ * The makers that the logs of a block touch, with what is to be read of each. Logs are triggers: the amounts in them are
+ * ignored, but those of fills are passed on. Costs a few table look-ups for each log, and nothing for orders that no log names.
  */
 export function matchLogs(
   logs: readonly ChainLog[],
-  watched: WatchedSet,
-  protocol: Address,
+  { watched, protocol, isMaker }: LogMatch,
   touched = new Touched(watched),
 ): Touched {
   for (const log of logs) {
@@ -99,6 +108,10 @@ export function matchLogs(
       if (topic === eventTopics.allOrdersCancelled) touched.nonce(watched.findMaker(first), cause);
       else if (second !== undefined && (topic === eventTopics.orderFilled || topic === eventTopics.orderCancelled)) {
         touched.order(watched.findOrder(second), cause);
+        const address: Address = `0x${first.slice(-40)}`;
+        if (topic === eventTopics.orderFilled && (watched.findMaker(first) !== undefined || isMaker(address))) {
+          touched.maker({ address }, cause).fills.push(readFill(log, second));
+        }
       }
     }
     switch (topic) {
@@ -116,4 +129,18 @@ export function matchLogs(
     }
   }
   return touched;
+}
+
+/** The data of `OrderFilled`: taker, making amount, taking amount and what remains, a word each. */
+function readFill({ data, blockNumber, transactionHash, logIndex }: ChainLog, orderHash: Hex): OrderFill {
+  const word = (at: number): Hex => `0x${data.slice(2 + at * 64, 2 + (at + 1) * 64)}`;
+  return {
+    orderHash,
+    taker: `0x${word(0).slice(-40)}`,
+    makingAmount: quantity(BigInt(word(1))),
+    takingAmount: quantity(BigInt(word(2))),
+    blockNumber,
+    transactionHash,
+    logIndex,
+  };
 }

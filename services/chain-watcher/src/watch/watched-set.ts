@@ -101,9 +101,9 @@ export class WatchedSet {
     }
   }
 
-  /** True if the reading names an order, or has a value that differs from the newest one in the log. */
-  isNews({ maker: address, nonce, funds, orders }: MakerObserved): boolean {
-    if (orders.length > 0) return true;
+  /** True if the reading names an order or a fill, or has a value that differs from the newest one in the log. */
+  isNews({ maker: address, nonce, funds, orders, fills = [] }: MakerObserved): boolean {
+    if (orders.length + fills.length > 0) return true;
     const maker = this.findMaker(address);
     if (maker === undefined) return false;
     if (nonce !== undefined && maker.nonce !== nonce) return true;

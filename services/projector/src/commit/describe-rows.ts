@@ -15,9 +15,9 @@ export function describeRows(changes: Changes, quarantined: ReadonlyMap<Address,
     }
     for (const token of storedFunding.keys()) if (!draft.funding.has(token)) fundingDropped.push({ maker, token });
   }
-  const { history, submitted, settled } = changes;
+  const { history, fills, submitted, settled } = changes;
   const hashes = [...changes.hashes.values()];
-  return { makers, funding, fundingDropped, ...orderRows(changes), history, hashes, submitted, settled };
+  return { makers, funding, fundingDropped, ...orderRows(changes), history, fills, hashes, submitted, settled };
 }
 
 /** An order that came and went leaves history alone. */

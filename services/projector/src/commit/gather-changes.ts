@@ -1,7 +1,7 @@
 import type { OrderSubmitted } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { boundedSeconds, expirySeconds, hashKeyText, type OpenOrder, type Transition } from '@makerbook/domain';
-import type { HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
+import type { FillRow, HashKey, HashRow, HistoryRow } from '@makerbook/postgres';
 import type { HeldMaker } from '../fold/hold-makers.js';
 import type { LoggedFact } from '../fold/read-facts.js';
 
@@ -22,6 +22,7 @@ export class Changes {
   readonly makers = new Map<Address, HeldMaker>();
   readonly orders = new Map<Hex, TouchedOrder>();
   readonly history: HistoryRow[] = [];
+  readonly fills: FillRow[] = [];
   /** The hashes to remember, by `hashKeyText`. */
   readonly hashes = new Map<string, HashRow>();
   /** Orders that the log holds. */
@@ -35,12 +36,16 @@ export class Changes {
   transitions = 0;
   facts = 0;
 
-  fact({ fact, timeMs }: LoggedFact): void {
+  fact({ fact, offset, timeMs }: LoggedFact): void {
     this.facts += 1;
     this.newestFactMs = timeMs;
     count(this.types, fact.type);
     if (fact.type === 'OrderSubmitted') this.submitted.push(fact);
     if (fact.type === 'OrderCancelled') this.settled.push(fact);
+    if (fact.type !== 'MakerObserved') return;
+    for (const { orderHash, blockNumber, logIndex } of fact.fills ?? []) {
+      this.fills.push({ orderHash, blockNumber, logIndex, maker: fact.maker, logOffset: offset });
+    }
   }
 
   /** Marks a maker as changed, and takes what happened to its orders. */

@@ -7,6 +7,7 @@ export const readModelTables = {
   funding: 'maker, token',
   orders: 'order_hash',
   order_history: 'partition, log_offset, order_hash, happened',
+  fills: 'order_hash, block_number, log_index',
   hashes: 'order_hash, maker',
 } as const;
 

@@ -2,6 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { HASH_MEMORY_SECONDS, hashKeyText } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
+  type FillRow,
   type FundingRow,
   type HashKey,
   type HashRow,
@@ -31,6 +32,8 @@ export interface Tables {
   readonly funding: ReadonlyMap<string, FundingRow>;
   readonly orders: ReadonlyMap<Hex, OrderRow>;
   readonly history: readonly HistoryRow[];
+  /** By the place of the log. */
+  readonly fills: ReadonlyMap<string, FillRow>;
   /** By hash and maker. */
   readonly hashes: ReadonlyMap<string, HashRow>;
   /** Likewise. */
@@ -49,6 +52,7 @@ export const noTables: Tables = {
   funding: new Map(),
   orders: new Map(),
   history: [],
+  fills: new Map(),
   hashes: new Map(),
   inFlight: new Map(),
   cancelling: [],
@@ -168,6 +172,11 @@ export class RowsInMemory {
     const orders = new Map(this.tables.orders);
     const hashes = new Map(this.tables.hashes);
     const inFlight = new Map(this.tables.inFlight);
+    const fills = new Map(this.tables.fills);
+    for (const row of commit.fills) {
+      const key = `${row.blockNumber} ${row.logIndex}`;
+      if (!fills.has(key)) fills.set(key, row);
+    }
     for (const row of commit.makers) makers.set(row.maker, row);
     for (const { maker, token } of commit.fundingDropped) funding.delete(`${maker} ${token}`);
     for (const row of commit.funding) funding.set(`${row.maker} ${row.token}`, row);
@@ -195,6 +204,7 @@ export class RowsInMemory {
       funding,
       orders,
       history: [...this.tables.history, ...commit.history],
+      fills,
       hashes,
       inFlight,
       cancelling: this.tables.cancelling.filter((row) => !settled.has(hashKeyText(row)) && !hasEnded(row)),

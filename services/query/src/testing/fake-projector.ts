@@ -156,6 +156,7 @@ export class FakeProjector {
       changed: [],
       removed: facts.flatMap(({ commit }) => commit.removed ?? []),
       history: [],
+      fills: [],
       hashes: [],
       submitted: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? { maker, orderHash } : [])),
       settled: facts.flatMap(({ maker, orderHash, commit }) => (commit.opened ? [] : { maker, orderHash })),

@@ -6,6 +6,7 @@ export interface ReadModelHash {
   readonly makers: string;
   readonly funding: string;
   readonly history: string;
+  readonly fills: string;
   readonly hashes: string;
 }
 
@@ -17,6 +18,7 @@ export async function hashReadModel(postgres: Postgres): Promise<ReadModelHash> 
       (select ${hashOf} from makers t) as makers,
       (select ${hashOf} from funding t) as funding,
       (select ${hashOf} from order_history t) as history,
+      (select ${hashOf} from fills t) as fills,
       (select ${hashOf} from hashes t) as hashes`);
   if (row === undefined) throw new Error('a select without a from clause gave no row');
   return row;

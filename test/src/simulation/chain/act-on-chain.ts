@@ -93,15 +93,15 @@ function actsOf(
       if (other !== SOMEBODY) move(other, token);
       const [from, to] = chance.oneIn(2) ? [maker, other] : [other, maker];
       const topic = chance.oneIn(5) && other === SOMEBODY ? 'deposit' : 'transfer';
-      if (topic === 'deposit') chain.emit(token, eventTopics.deposit, word(maker));
-      else chain.emit(token, eventTopics.transfer, word(from), word(to));
+      if (topic === 'deposit') chain.emit(token, [eventTopics.deposit, word(maker)]);
+      else chain.emit(token, [eventTopics.transfer, word(from), word(to)]);
       return `${topic}: ${nameOf(maker)} has ${balance(maker, token)} of ${nameOf(token)}, ${nameOf(other)} ${balance(other, token)}`;
     },
     approve: () => {
       const maker = chance.pick(makers);
       const token = chance.pick(TOKENS);
       chain.set(allowance(token, maker, PROTOCOL), BigInt(chance.below(20)));
-      chain.emit(token, eventTopics.approval, word(maker), word(PROTOCOL));
+      chain.emit(token, [eventTopics.approval, word(maker), word(PROTOCOL)]);
       return `${nameOf(maker)} allows ${chain.value(allowance(token, maker, PROTOCOL))} of ${nameOf(token)}`;
     },
     fill: () => {
@@ -118,22 +118,23 @@ function actsOf(
       chain.set(filledOf(PROTOCOL, hash), filled + part);
       chain.set(allowance(token, maker, PROTOCOL), allowed - part);
       chain.set(balanceOf(token, maker), balance(maker, token) - part);
-      if (token !== SILENT) chain.emit(token, eventTopics.transfer, word(maker), word(SOMEBODY));
-      chain.emit(PROTOCOL, eventTopics.orderFilled, word(maker), hash);
+      if (token !== SILENT) chain.emit(token, [eventTopics.transfer, word(maker), word(SOMEBODY)]);
+      const amounts = [part, 1n, amount - filled - part].map((each) => each.toString(16).padStart(64, '0'));
+      chain.emit(PROTOCOL, [eventTopics.orderFilled, word(maker), hash], `${word(SOMEBODY)}${amounts.join('')}`);
       return `${order.label} is filled by ${part}, of ${nameOf(token)} remain ${balance(maker, token)}, allowed ${allowed - part}`;
     },
     cancel: () => {
       const order = pickOrder();
       if (order === undefined || chain.value(cancelledOf(PROTOCOL, order.hash)) !== 0n) return undefined;
       chain.set(cancelledOf(PROTOCOL, order.hash), 1n);
-      chain.emit(PROTOCOL, eventTopics.orderCancelled, word(order.maker), order.hash);
+      chain.emit(PROTOCOL, [eventTopics.orderCancelled, word(order.maker), order.hash]);
       return `${order.label} is cancelled`;
     },
     cancelAll: () => {
       const maker = chance.pick(makers);
       const nonce = chain.value(nonceOf(PROTOCOL, maker)) + 1n;
       chain.set(nonceOf(PROTOCOL, maker), nonce);
-      chain.emit(PROTOCOL, eventTopics.allOrdersCancelled, word(maker));
+      chain.emit(PROTOCOL, [eventTopics.allOrdersCancelled, word(maker)]);
       return `${nameOf(maker)} has the nonce ${nonce}`;
     },
   };

@@ -18,7 +18,7 @@ export interface Block extends JudgedBlock {
 export class Chain {
   private readonly blocks: Block[] = [];
   private readonly values = new Map<string, bigint>();
-  private logs: { readonly address: Address; readonly topics: readonly Hex[] }[] = [];
+  private logs: Pick<ChainLog, 'address' | 'topics' | 'data'>[] = [];
 
   /** Throws before the first block. */
   get head(): Block {
@@ -45,18 +45,18 @@ export class Chain {
     this.values.set(keyOf(call), value);
   }
 
-  emit(address: Address, ...topics: readonly Hex[]): void {
-    this.logs.push({ address, topics });
+  emit(address: Address, topics: readonly Hex[], data: Hex = '0x'): void {
+    this.logs.push({ address, topics, data });
   }
 
   mine(timestamp: number): Block {
     const number = this.blocks.length;
     const header = { number, hash: hashOf(number), parentHash: hashOf(Math.max(0, number - 1)), timestamp };
     const logs = this.logs.map(
-      ({ address, topics }, logIndex): ChainLog => ({
+      ({ address, topics, data }, logIndex): ChainLog => ({
         address,
         topics,
-        data: '0x',
+        data,
         blockNumber: number,
         blockHash: header.hash,
         transactionHash: hashOf(1_000_000 * (logIndex + 1) + number),

@@ -83,6 +83,11 @@ function judgeHistory(tables: Tables, must: ExpectedRows, replay: Replay): strin
   const at = `at ${tables.projection.nextOffset}`;
   if (is.join() !== expected.join())
     return [`${at} the history is\n    ${is.join('\n    ')}\n  and must be\n    ${expected.join('\n    ')}`];
+  const fills = [...tables.fills.values()].map(({ blockNumber, logIndex, orderHash, maker, logOffset }) => {
+    return `${blockNumber} ${logIndex} ${orderHash} ${maker} ${logOffset}`;
+  });
+  const expectedFills = [...replay.fills.values()].slice(0, must.fills);
+  if (fills.join() !== expectedFills.join()) return [`${at} the fills are ${fills}, and must be ${expectedFills}`];
   const [hashes, expectedHashes] = [tables.hashes, must.hashes].map((rows) => describeHashes(rows, tables));
   return hashes === expectedHashes ? [] : [`${at} of hashes is remembered ${hashes}, and must be ${expectedHashes}`];
 }

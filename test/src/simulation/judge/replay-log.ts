@@ -4,6 +4,7 @@ import {
   decodeMakerEvent,
   type MakerEvent,
   type MakerFact,
+  type MakerObserved,
   type OrderSubmitted,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
@@ -41,6 +42,7 @@ export interface ExpectedMessage {
 export interface ExpectedRows {
   readonly makers: ReadonlyMap<Hex, string>;
   readonly history: number;
+  readonly fills: number;
   /** By hash and maker: also those that may be forgotten. */
   readonly hashes: ReadonlyMap<string, HashRow>;
   readonly clock: LogClock;
@@ -59,6 +61,8 @@ export class Replay {
   /** By offset: the rows when all before it is folded. */
   readonly rows = new Map<bigint, ExpectedRows>();
   readonly history: string[] = [];
+  /** By their place on the chain, the first fact that tells of each. */
+  readonly fills = new Map<string, string>();
   readonly parked = new Set<string>();
   readonly #facts: { readonly offset: bigint; readonly fact: MakerEvent }[] = [];
   readonly #hashes = rememberHashes();
@@ -99,10 +103,18 @@ export class Replay {
     this.#mark(next, next);
   }
 
+  #takeFills({ maker, fills = [] }: MakerObserved): void {
+    for (const { orderHash, blockNumber, logIndex } of fills) {
+      const place = `${blockNumber} ${logIndex}`;
+      if (!this.fills.has(place)) this.fills.set(place, `${place} ${orderHash} ${maker} ${this.#offset}`);
+    }
+  }
+
   #mark(from: bigint, to: bigint): void {
     const rows = {
       makers: this.#rowsOf,
       history: this.history.length,
+      fills: this.fills.size,
       hashes: this.#hashRows,
       clock: this.#clock,
       clockMs: this.#clockMs,
@@ -117,6 +129,7 @@ export class Replay {
     }
     if (fact.type === 'WatcherResigned') return;
     if (fact.type !== 'BlockProcessed') this.#touched.add(fact.maker);
+    if (fact.type === 'MakerObserved') this.#takeFills(fact);
     if (fact.type === 'QuarantineLifted') return this.#lift(fact.maker);
     if (fact.type !== 'BlockProcessed') {
       const one = this.#makerOf(fact.maker);

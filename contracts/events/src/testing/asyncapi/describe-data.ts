@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bookCause, bookClock, bookEntry, fundingView, logPosition, makerView, serviceView } from '../../feeds.js';
-import { type MakerEvent, makerEvent, observedFunds, observedOrder } from '../../maker-events.js';
+import { type MakerEvent, makerEvent, observedFunds, observedOrder, orderFill } from '../../maker-events.js';
 import {
   address,
   blockRef,
@@ -32,6 +32,7 @@ const parts = {
   Cause: cause,
   ObservedFunds: observedFunds,
   ObservedOrder: observedOrder,
+  OrderFill: orderFill,
   LogPosition: logPosition,
   FundingView: fundingView,
   BookCause: bookCause,
