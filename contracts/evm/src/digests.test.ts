@@ -6,6 +6,7 @@ import {
   bytesToHex,
   createOrderHasher,
   createRequestHashers,
+  getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   hexToBytes,
@@ -117,13 +118,16 @@ describe('the order hash', () => {
   });
 });
 
-describe('the digest of a list request', () => {
-  test('is the digest of ethers, with a short salt padded on the left', () => {
+describe('the digest of a request for a list or for the history', () => {
+  test.each([
+    ['hashGetRequest', getLimitOrdersRequestTypes],
+    ['hashHistoryRequest', getLimitOrderHistoryRequestTypes],
+  ] as const)('%s is the digest of ethers, with a short salt padded on the left', (hash, types) => {
     fc.assert(
       fc.property(domain, uint256, fc.uint8Array({ maxLength: 32 }), (where, issuedAt, salt) => {
         const padded = salt.length === 0 ? `0x${'00'.repeat(32)}` : zeroPadValue(salt, 32);
-        expect(bytesToHex(createRequestHashers(where).hashGetRequest({ issuedAt, salt }))).toBe(
-          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: padded }, getLimitOrdersRequestTypes, { issuedAt }),
+        expect(bytesToHex(createRequestHashers(where)[hash]({ issuedAt, salt }))).toBe(
+          TypedDataEncoder.hash({ ...typedDataDomain(where), salt: padded }, types, { issuedAt }),
         );
       }),
     );

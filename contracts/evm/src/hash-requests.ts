@@ -3,6 +3,7 @@ import { keccak256, keccak256OfText } from './keccak.js';
 import {
   DOMAIN_VERSION,
   domainName,
+  getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   orderCancellationRequestTypes,
@@ -19,6 +20,8 @@ export interface RequestHashers {
    * padded with zeros on the left.
    */
   hashGetRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
+  /** Digest of a request for the history, with the fields of a list request. */
+  hashHistoryRequest(request: { readonly issuedAt: bigint; readonly salt: Uint8Array }): Uint8Array;
   /** Digest of a request for one order: 32 new bytes. `orderHash` has 32 bytes; the rest is as in a list request. */
   hashOrderRequest(request: {
     readonly orderHash: Uint8Array;
@@ -47,6 +50,8 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
   const message = createSigningMessage(new Uint8Array(32));
   const getWords = createWordBuffer(2);
   getWords.bytes.set(keccak256OfText(typeString(getLimitOrdersRequestTypes)));
+  const historyWords = createWordBuffer(2);
+  historyWords.bytes.set(keccak256OfText(typeString(getLimitOrderHistoryRequestTypes)));
   const orderRequestWords = createWordBuffer(3);
   orderRequestWords.bytes.set(keccak256OfText(typeString(getLimitOrderRequestTypes)));
   const cancellationWords = createWordBuffer(2);
@@ -63,6 +68,10 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
     hashGetRequest({ issuedAt, salt }) {
       putUint256(getWords, 1, issuedAt);
       return hashInDomain(domainWords.bytes32, salt, getWords.bytes);
+    },
+    hashHistoryRequest({ issuedAt, salt }) {
+      putUint256(historyWords, 1, issuedAt);
+      return hashInDomain(domainWords.bytes32, salt, historyWords.bytes);
     },
     hashOrderRequest({ orderHash, issuedAt, salt }) {
       putOrderHash(orderRequestWords, orderHash);

@@ -26,6 +26,7 @@ export {
   DOMAIN_VERSION,
   domainName,
   domainTypes,
+  getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   navigatorDomainName,

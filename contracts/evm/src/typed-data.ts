@@ -117,6 +117,11 @@ export const getLimitOrderRequestTypes: Record<'GetLimitOrderRequest', TypedFiel
   ],
 };
 
+/** Types of the request for what happened to all orders; its domain carries a bytes32 salt. */
+export const getLimitOrderHistoryRequestTypes: Record<'GetLimitOrderHistoryRequest', TypedField[]> = {
+  GetLimitOrderHistoryRequest: [{ name: 'issuedAt', type: 'uint256' }],
+};
+
 /** Types of the cancellation; its domain carries a salt, see `saltedDomainTypes`. */
 export const orderCancellationRequestTypes: Record<'OrderCancellationRequest', TypedField[]> = {
   OrderCancellationRequest: [{ name: 'orderHash', type: 'bytes32' }],

@@ -40,6 +40,12 @@ describe('an example is signed as section 5 of the interface has it', () => {
     expect(verifyTypedData({ ...domain, salt }, types, { issuedAt }, signature)).toBe(maker);
   });
 
+  test('request for the history', () => {
+    const { issuedAt, salt, signature } = examples.historyQuery;
+    const types = { GetLimitOrderHistoryRequest: uint256s('issuedAt') };
+    expect(verifyTypedData({ ...domain, salt }, types, { issuedAt }, signature)).toBe(maker);
+  });
+
   test('request for one order', () => {
     const { issuedAt, salt, signature } = examples.orderQuery;
     const types = { GetLimitOrderRequest: [{ name: 'orderHash', type: 'bytes32' }, ...uint256s('issuedAt')] };

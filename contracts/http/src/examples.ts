@@ -46,6 +46,25 @@ const cancelSignature =
 const otherCancelSignature =
   '0x776ae8acf6a7bc987ce38c939ae9188f8cade034553a4e6877c761c29440670976051cbc410f2a39854215a275dbb838a08ca3cae4133228138adb990617e5001b';
 
+const filledBy = { transactionHash: `0x${'9a'.repeat(32)}`, logIndex: 4 };
+const at = { position: '3:1377', loggedAtMs: 1800000007204 };
+const fill = {
+  ...at,
+  happened: 'FILLED',
+  makingAmount: '0x64',
+  takingAmount: '0x32',
+  taker: `0x${'c3'.repeat(20)}`,
+  blockNumber: 200000007,
+  ...filledBy,
+};
+const end = {
+  ...at,
+  happened: 'REMOVED',
+  status: 'FILLED',
+  remainingMakingAmount: '0x0',
+  cause: { kind: 'log', ...filledBy, block: block(200000007) },
+};
+
 export const examples = {
   placements: [placement, otherPlacement],
   placed: [
@@ -74,6 +93,12 @@ export const examples = {
     signature:
       '0x7c8b8bc1e2fb0aa87179455903930013c537ffa936530e93906c185e0df6b9b97c0d0ec7958dbfe8f1061f2a3d6781af975657f2e4ae2387674296aef14208451b',
   },
+  historyQuery: {
+    issuedAt: 1800000000,
+    salt: '0x5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a',
+    signature:
+      '0xf2062fafb59b63eaaa0ab9c44c8613cc9e4bc03822d6f76542da428562efd2d007524e30d3bcd6d37e3babc7d84720d2f0bf54c8eae1b99956cdf9fa76e14a411c',
+  },
   reported: {
     ...placement,
     orderHash,
@@ -98,15 +123,17 @@ export const examples = {
         remainingMakingAmount: '0x64',
         cause: { kind: 'read', occasion: 'ORDER', block: block(200000000) },
       },
-      {
-        position: '3:1377',
-        loggedAtMs: 1800000007204,
-        happened: 'REMOVED',
-        status: 'FILLED',
-        remainingMakingAmount: '0x0',
-        cause: { kind: 'log', transactionHash: `0x${'9a'.repeat(32)}`, logIndex: 4, block: block(200000007) },
-      },
+      fill,
+      end,
     ],
+  },
+  history: {
+    entries: [
+      { ...fill, orderHash },
+      { ...end, orderHash },
+    ],
+    nextCursor: '1380',
+    hasMore: false,
   },
   cancelQuery: {
     orderHashes: [orderHash, otherHash],

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { examples } from './examples.js';
 import { info } from './info.js';
-import { orderReport } from './order-report.js';
+import { orderHistory, orderReport } from './order-report.js';
 import { cancellationInputs, cancellations, limitOrderRecords, placementInputs, validatingRecords } from './orders.js';
 import {
   cancelHeaders,
   cancellationsQuery,
   cancelQuery,
+  historyQuery,
   listHeaders,
   listQuery,
   orderParams,
@@ -338,6 +339,41 @@ const findOrder: Operation = {
   },
 };
 
+const readHistory: Operation = {
+  method: 'GET',
+  path: paths.history,
+  section: '4.9',
+  tag: 'Limit orders',
+  summary: "What happened to the signer's orders",
+  description:
+    "Every fill, and every change of an order, oldest first, in pages: by it a maker keeps its books. Fills are those that the contract logged, each once, also of orders that are no longer open here. What an answered request did is there at once. It is charged to the maker's budget of lists.",
+  query: historyQuery,
+  answer: {
+    type: 'application/json',
+    schema: orderHistory,
+    example: examples.history,
+    description: 'One page',
+    headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
+  },
+  errors: {
+    invalid_request: {
+      cause: 'A parameter is missing, given twice, unknown or malformed.',
+      remedy: 'Fix the places that `errors` names.',
+    },
+    ...signedReadErrors,
+    gone: {
+      cause: 'The history behind the cursor is not kept any more.',
+      remedy: 'Ask without a cursor: it begins with what is kept. The operator has the log.',
+    },
+    rate_limited: makerLimited,
+    unavailable: {
+      cause: `The store of orders or the log does not answer, the whitelist is still being read, or ${stopped}.`,
+      remedy: 'Send a newly signed request.',
+    },
+    internal,
+  },
+};
+
 const cancelDescription =
   'Off-chain, at no gas: the orders leave the feed of the router and the list for good. It does not invalidate them on the chain: a taker who has an order and its signature can fill it until it expires; `cancelOrder` of the contract ends that. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
 
@@ -499,6 +535,7 @@ export const operations = {
   placeOrders: place,
   listOrders: list,
   findOrder,
+  readHistory,
   cancelOrders: cancel,
   cancelOrdersByPost: cancelByPost,
   describeService,

@@ -55,13 +55,20 @@ const inactiveReason = z
   .optional()
   .describe('There when the status is `INACTIVE`: which funds do not cover the order');
 
-const timelineEntry = z
+/** What can happen to an order, in the order in which one fact does it. */
+export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
+
+const place = {
+  position: z
+    .string()
+    .regex(/^[0-9]+:[0-9]+$/)
+    .describe('Where the fact is in the log: `<partition>:<offset>`'),
+  loggedAtMs: z.int().nonnegative().describe('When it was written there, in milliseconds since 1970'),
+};
+
+const changeEntry = z
   .object({
-    position: z
-      .string()
-      .regex(/^[0-9]+:[0-9]+$/)
-      .describe('Where the fact is in the log: `<partition>:<offset>`'),
-    loggedAtMs: z.int().nonnegative().describe('When it was written there, in milliseconds since 1970'),
+    ...place,
     happened: z
       .enum(['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'])
       .describe(
@@ -72,7 +79,42 @@ const timelineEntry = z
     remainingMakingAmount: sentQuantity.describe('What was left of the making amount afterwards'),
     cause: factCause,
   })
-  .meta({ id: 'TimelineEntry' });
+  .meta({ id: 'ChangeEntry', description: 'What a fact did to the state of an order' });
+
+const fillEntry = z
+  .object({
+    ...place,
+    happened: z.literal('FILLED').describe('The order was filled, in full or in part'),
+    makingAmount: sentQuantity.describe('What the maker sold'),
+    takingAmount: sentQuantity.describe('What the maker got for it'),
+    taker: z
+      .string()
+      .regex(/^0x[0-9a-f]{40}$/)
+      .describe('Who filled'),
+    blockNumber: z.int().nonnegative().describe('The block'),
+    transactionHash: bytes32.describe('The transaction'),
+    logIndex: z.int().nonnegative().describe('Its place in the block: with the block it names the fill'),
+  })
+  .meta({ id: 'FillEntry', description: 'A fill, as `OrderFilled` of the contract says it. Each is there once' });
+
+const timelineEntry = z.discriminatedUnion('happened', [changeEntry, fillEntry]);
+const ofOrder = { orderHash: bytes32.describe('The order') };
+
+/** The answer to GET …/history. */
+export const orderHistory = z
+  .object({
+    entries: z
+      .array(
+        z.discriminatedUnion('happened', [
+          changeEntry.extend(ofOrder).meta({ id: 'HistoryChange' }),
+          fillEntry.extend(ofOrder).meta({ id: 'HistoryFill' }),
+        ]),
+      )
+      .describe("What happened to the maker's orders, oldest first"),
+    nextCursor: z.string().describe('The `cursor` of the next page. Nothing comes later before it'),
+    hasMore: z.boolean().describe('True if there is a next page already; else ask again later'),
+  })
+  .meta({ id: 'OrderHistory' });
 
 /** Entries of a timeline that are answered. */
 export const TIMELINE_ENTRIES_MAX = 100;
@@ -99,3 +141,5 @@ export const orderReport = z
 export type OrderReport = z.infer<typeof orderReport>;
 export type FactCause = z.infer<typeof factCause>;
 export type TimelineEntry = z.infer<typeof timelineEntry>;
+export type OrderHistory = z.infer<typeof orderHistory>;
+export type Happening = (typeof happenings)[number];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { examples } from './examples.js';
+import { happenings } from './order-report.js';
 import { orderHashInput, quantityInput, signatureInput } from './orders.js';
 
 const list = { style: 'form', explode: false } as const;
@@ -51,6 +52,52 @@ export const orderQuery = listQuery.pick({ issuedAt: true, salt: true }).extend(
     description: 'Over `GetLimitOrderRequest`, in the domain that has `salt`',
     examples: [examples.orderQuery.signature],
   }),
+});
+
+/** Entries of one page of a history. */
+export const HISTORY_PAGE_MAX = 100;
+const timeMs = (description: string) =>
+  digits(/^[0-9]{1,15}$/, 'must be Unix milliseconds')
+    .transform(Number)
+    .optional()
+    .meta({ description, minimum: 0 });
+
+/** The query of GET …/history. */
+export const historyQuery = listQuery.pick({ issuedAt: true, salt: true }).extend({
+  signature: signatureInput.meta({
+    description: 'Over `GetLimitOrderHistoryRequest`, in the domain that has `salt`. It covers no other parameter',
+    examples: [examples.historyQuery.signature],
+  }),
+  happened: z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(z.enum(happenings)).min(1))
+    .optional()
+    .meta({
+      type: 'array',
+      items: { type: 'string', enum: happenings },
+      description: 'Only entries of these kinds. Without it: all',
+      examples: [['FILLED', 'REMOVED']],
+      param: list,
+    }),
+  fromMs: timeMs('From the first fact on that was logged then or later: milliseconds since 1970'),
+  toMs: timeMs('Up to the first fact that was logged then or later, without it'),
+  limit: digits(/^[1-9][0-9]{0,2}$/, `must be a whole number from 1 to ${HISTORY_PAGE_MAX}`)
+    .transform(Number)
+    .refine((value) => value <= HISTORY_PAGE_MAX, { error: `must be at most ${HISTORY_PAGE_MAX}` })
+    .optional()
+    .meta({
+      description: `At most so many entries. Without it: ${HISTORY_PAGE_MAX}`,
+      minimum: 1,
+      maximum: HISTORY_PAGE_MAX,
+    }),
+  cursor: z
+    .string()
+    .regex(/^[0-9]{1,15}(:0x[0-9a-f]{64}:[0-9]:-?[0-9]{1,15}:-?[0-9]{1,9})?$/, {
+      error: 'must be the nextCursor of the page before',
+    })
+    .optional()
+    .meta({ description: 'The `nextCursor` of the page before. `fromMs` does nothing beside it' }),
 });
 
 /** The path of GET …/{orderHash}. */

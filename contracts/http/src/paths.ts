@@ -3,6 +3,7 @@ export const paths = {
   quoteData: '/v0/quote/data',
   limitOrders: '/v0alpha/limit-orders',
   cancellations: '/v0alpha/limit-orders/cancellations',
+  history: '/v0alpha/limit-orders/history',
   limitOrder: '/v0alpha/limit-orders/{orderHash}',
   info: '/v0alpha/limit-orders/info',
   openApi: '/openapi.json',

@@ -4,7 +4,13 @@ import { recoverAddress, Signature, TypedDataEncoder, Wallet } from 'ethers';
 import { makeVectors, type Vectors } from './testing/make-vectors.js';
 
 const vectors = JSON.parse(readFileSync(new URL('../vectors.json', import.meta.url), 'utf8')) as Vectors;
-const all = [...vectors.orders, ...vectors.cancellations, ...vectors.lists, ...vectors.orderRequests];
+const all = [
+  ...vectors.orders,
+  ...vectors.cancellations,
+  ...vectors.lists,
+  ...vectors.orderRequests,
+  ...vectors.historyRequests,
+];
 const { address } = new Wallet(vectors.keys.maker.privateKey);
 
 test('vectors.json is what `npm run generate -w @makerbook/contracts-http` writes', () => {

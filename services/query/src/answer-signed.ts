@@ -65,6 +65,11 @@ export function unavailable(detail: string): Refusal {
   return { code: 'unavailable', detail };
 }
 
+/** How many of the maker's own writes an answer may not show yet; undefined where that is not known. */
+export function lagHeader(lag: number | undefined): ReplyHeaders {
+  return lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) };
+}
+
 /** Returns no headers while Redis is away, because the budget is unknown. */
 function describeBudget(budget: Budget, maker: Hex, taken: Exclude<Taken, { kind: 'used' }>): ReplyHeaders {
   if (taken.kind === 'takenLocally') return {};

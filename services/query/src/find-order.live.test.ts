@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { HDNodeWallet } from 'ethers';
-import { newWallet, openTestQuery, signOrderRequest, type TestQuery } from './testing/open-test-query.js';
+import {
+  newWallet,
+  openTestQuery,
+  signHistoryRequest,
+  signOrderRequest,
+  type TestQuery,
+} from './testing/open-test-query.js';
 
 let running: TestQuery;
 let wallet: HDNodeWallet;
@@ -35,6 +41,18 @@ test('an order whose history is pruned is gone', async () => {
   );
   const answer = await ask(placed?.orderHash ?? '');
   expect([answer.status, await codeOf(answer)]).toEqual([410, 'gone']);
+});
+
+test('a page behind what is pruned is gone, and without a cursor the history begins with what is kept', async () => {
+  await running.projector.project();
+  await running.postgres.query('update projections set history_from = next_offset');
+  const read = async (rest: string) =>
+    fetch(`${running.baseUrl}/v0alpha/limit-orders/history?${await signHistoryRequest(wallet)}${rest}`);
+  const answer = await read('&cursor=0');
+  expect([answer.status, await codeOf(answer)]).toEqual([410, 'gone']);
+  const kept = await read('');
+  expect([kept.status, await kept.json()]).toMatchObject([200, { entries: [], hasMore: false }]);
+  expect((await read('&fromMs=4000000000000')).status).toBe(200);
 });
 
 test('the path of a list and of other endpoints is not taken for a hash', async () => {

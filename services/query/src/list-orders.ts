@@ -1,6 +1,6 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type ApiRequest, isRefusal, okJson, type Reply } from '@makerbook/http';
-import { type Asker, answerSigned, type SignedParts, unavailable } from './answer-signed.js';
+import { type Asker, answerSigned, lagHeader, type SignedParts, unavailable } from './answer-signed.js';
 import { parseListRequest } from './parse-requests.js';
 import type { Listing } from './read-list.js';
 import type { Page } from './take-page.js';
@@ -28,7 +28,7 @@ export async function listOrders(request: ApiRequest, parts: ListOrdersParts): P
       ETag: etag,
       'X-List-Version': String(version),
       ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
-      ...(lag === 0 ? {} : { 'X-Read-Lag': lag === undefined ? 'unknown' : String(lag) }),
+      ...lagHeader(lag),
     });
   });
 }

@@ -1,8 +1,9 @@
 import { hexToBytes, type RequestHashers } from '@makerbook/contracts-evm';
-import { listQuery, orderParams, orderQuery } from '@makerbook/contracts-http';
+import { HISTORY_PAGE_MAX, historyQuery, listQuery, orderParams, orderQuery } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Refusal, readQuery, refuseFields } from '@makerbook/http';
 import type { SignedRequest } from './admit-request.js';
+import { type HistoryPart, placeOf } from './read-history.js';
 import type { Page } from './take-page.js';
 
 /** A request for a list, and the part of it that is asked for: all of it, unless there is a limit or a cursor. */
@@ -38,6 +39,20 @@ export function parseOrderRequest(
   const salt = normalSalt(asked.salt);
   const digest = () => hashOrderRequest({ orderHash: hexToBytes(orderHash), issuedAt, salt: hexToBytes(salt) });
   return { issuedAt, salt, signature, digest, orderHash };
+}
+
+/** Reads the parameters of a GET of the history. */
+export function parseHistoryRequest(
+  query: URLSearchParams,
+  { hashHistoryRequest }: Pick<RequestHashers, 'hashHistoryRequest'>,
+): (SignedRequest & { readonly part: HistoryPart }) | Refusal {
+  const asked = readQuery(query, historyQuery);
+  if (isRefusal(asked)) return asked;
+  const { issuedAt, signature, happened, fromMs, toMs, limit = HISTORY_PAGE_MAX, cursor } = asked;
+  const salt = normalSalt(asked.salt);
+  const digest = () => hashHistoryRequest({ issuedAt, salt: hexToBytes(salt) });
+  const part = { happened, fromMs, toMs, entriesMax: limit, after: cursor === undefined ? undefined : placeOf(cursor) };
+  return { issuedAt, salt, signature, digest, part };
 }
 
 function normalSalt(salt: Hex): Hex {

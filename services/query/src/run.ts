@@ -26,6 +26,7 @@ import { judgeReadiness } from './health.js';
 import { holdLists } from './hold-lists.js';
 import { type ListOrdersParts, listOrders } from './list-orders.js';
 import { createMetrics } from './metrics.js';
+import { type ReadHistoryParts, readHistory, readPageFrom } from './read-history.js';
 import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
 
@@ -93,9 +94,9 @@ export function runQuery(
 
 /** What makers' requests are answered from, and the clocks. */
 export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
-  readonly log: Pick<Log, 'readRecords'>;
+  readonly log: Pick<Log, 'readRecords' | 'offsetsAt' | 'endOffsets'>;
   readonly redis: RedisConnection;
-  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList' | 'readOrderHistory'>;
+  readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList' | 'readOrderHistory' | 'readMakerHistory'>;
   readonly makers: Makers;
   readonly nowMs: () => number;
   /** Milliseconds that never go back. */
@@ -137,10 +138,9 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     readList: (asker, page) => readList(asker, page, { held, watch, finder }),
     listed: metrics.listed,
   };
-  const orderParts: FindOrderParts = {
-    ...signed,
-    readOrder: readOrderFrom({ watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents }),
-  };
+  const sources = { watch, rows, log, topic: topicNames(settings.TOPIC_PREFIX).makerEvents };
+  const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources) };
+  const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
   return [
     {
       method: 'GET',
@@ -148,6 +148,7 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
       takesJson: false,
       handle: (request) => listOrders(request, listParts),
     },
+    { method: 'GET', path: paths.history, takesJson: false, handle: (request) => readHistory(request, historyParts) },
     { method: 'GET', path: paths.limitOrder, takesJson: false, handle: (request) => findOrder(request, orderParts) },
   ];
 }

@@ -5,7 +5,7 @@ import { createRequestHashers } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { admitRequest } from './admit-request.js';
-import { parseListRequest, parseOrderRequest } from './parse-requests.js';
+import { parseHistoryRequest, parseListRequest, parseOrderRequest } from './parse-requests.js';
 
 const file = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -13,6 +13,7 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   readonly domain: { readonly chainId: number; readonly verifyingContract: Address };
   readonly lists: readonly Vector[];
   readonly orderRequests: readonly Vector[];
+  readonly historyRequests: readonly Vector[];
 };
 
 interface Vector {
@@ -36,13 +37,14 @@ const rules = {
 test.each([
   ...vectors.lists.map((vector) => ['a list', vector.title, vector] as const),
   ...vectors.orderRequests.map((vector) => ['one order', vector.title, vector] as const),
-])('a published vector of a request for %s: %s', (_kind, _title, { request, expected }) => {
+  ...vectors.historyRequests.map((vector) => ['the history', vector.title, vector] as const),
+])('a published vector of a request for %s: %s', (kind, _title, { request, expected }) => {
   const { orderHash, issuedAt, salt, signature } = request;
   const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
   const asked =
-    orderHash === undefined
-      ? parseListRequest(query, hashers)
-      : parseOrderRequest({ params: { orderHash }, query }, hashers);
+    orderHash !== undefined
+      ? parseOrderRequest({ params: { orderHash }, query }, hashers)
+      : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
   const admission = admitRequest(asked, rules, issuedAt);
   expect(isRefusal(admission) ? { code: admission.code } : { maker: admission.maker }).toEqual(expected);

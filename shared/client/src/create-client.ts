@@ -4,8 +4,8 @@ import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
 import { callService, readList } from './call-service.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
-import { createReads, type OrderList } from './read-orders.js';
-import type { Cancellation, LimitOrderRecord, OrderReport } from './records.js';
+import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
+import type { Cancellation, HistoryPage, LimitOrderRecord, OrderReport } from './records.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 
@@ -66,6 +66,8 @@ export interface MakerbookClient {
   listOrders(): Promise<OrderList>;
   /** GET …/{orderHash}: what became of an order that was ever accepted. */
   findOrder(orderHash: string): Promise<OrderReport>;
+  /** GET …/history: what happened to the maker's orders, oldest first. */
+  readHistory(asked?: HistoryRequest): Promise<HistoryPage>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.

@@ -2,7 +2,7 @@ import { paths } from '@makerbook/contracts-http/paths';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { hexlify } from 'ethers';
 import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
-import type { LimitOrderRecord, OrderReport } from './records.js';
+import type { HistoryPage, LimitOrderRecord, OrderReport } from './records.js';
 import { lowerHex, type RequestSigner } from './sign-requests.js';
 
 /** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
@@ -11,8 +11,20 @@ export interface OrderList {
   readonly readLag: number | 'unknown';
 }
 
+/** The part of the history that is asked for: all that is kept, unless it says otherwise. */
+export interface HistoryRequest {
+  readonly happened?: readonly ('OPENED' | 'FILLED' | 'CHANGED' | 'WITHHELD' | 'REMOVED')[];
+  /** Milliseconds since 1970. */
+  readonly fromMs?: number;
+  readonly toMs?: number;
+  /** Entries, at most 100. */
+  readonly limit?: number;
+  /** The `nextCursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
 interface ReadParts {
-  readonly signing: Pick<RequestSigner, 'signList' | 'signOrderRequest'>;
+  readonly signing: Pick<RequestSigner, 'signList' | 'signHistory' | 'signOrderRequest'>;
   readonly calling: CallOptions;
   readonly again: <T>(work: () => Promise<T>) => Promise<T>;
   readonly now: () => number;
@@ -23,13 +35,13 @@ type Sign = (request: { readonly issuedAt: bigint; readonly salt: Hex }) => Prom
 
 /** The signed GETs. */
 export function createReads({ signing, calling, again, now, randomSalt }: ReadParts) {
-  const read = (path: string, sign: Sign): Promise<Answer> =>
+  const read = (path: string, sign: Sign, rest: Readonly<Record<string, string>> = {}): Promise<Answer> =>
     again(async () => {
       // Each try is a request of its own: a salt is good for one. A second back, for clocks that differ.
       const issuedAt = BigInt(Math.floor(now() / 1000) - 1);
       const salt = hexlify(randomSalt()) as Hex;
       const signature = await sign({ issuedAt, salt });
-      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature, ...rest });
       return callService({ method: 'GET', path, query }, calling);
     });
   return {
@@ -37,6 +49,12 @@ export function createReads({ signing, calling, again, now, randomSalt }: ReadPa
       const { text, headers } = await read(paths.limitOrders, signing.signList);
       const lag = headers.get('x-read-lag');
       return { records: readList(text), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
+    },
+
+    async readHistory(asked: HistoryRequest = {}): Promise<HistoryPage> {
+      const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+      const rest = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+      return readObject((await read(paths.history, signing.signHistory, rest)).text);
     },
 
     async findOrder(hash: string): Promise<OrderReport> {

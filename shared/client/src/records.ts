@@ -53,15 +53,41 @@ interface OrderState {
   readonly remainingMakingAmount: Hex;
 }
 
-/** One thing that happened to an order. */
-export interface TimelineEntry extends OrderState {
+interface LogPlace {
   /** Where the fact is in the log: `<partition>:<offset>`. */
   readonly position: string;
   /** Milliseconds since 1970. */
   readonly loggedAtMs: number;
+}
+
+/** What a fact did to the state of an order. */
+export interface ChangeEntry extends LogPlace, OrderState {
   /** `WITHHELD`: routers no longer get the order. */
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
   readonly cause: FactCause;
+}
+
+/** A fill, as the contract logged it; block and index name it. */
+export interface FillEntry extends LogPlace {
+  readonly happened: 'FILLED';
+  /** What the maker sold, and got for it; in hex. */
+  readonly makingAmount: Hex;
+  readonly takingAmount: Hex;
+  readonly taker: string;
+  readonly blockNumber: number;
+  readonly transactionHash: string;
+  readonly logIndex: number;
+}
+
+export type TimelineEntry = ChangeEntry | FillEntry;
+
+/** One page of what happened to the maker's orders, oldest first. */
+export interface HistoryPage {
+  readonly entries: (TimelineEntry & { readonly orderHash: string })[];
+  /** The `cursor` of the next page. */
+  readonly nextCursor: string;
+  /** True if there is a next page already. */
+  readonly hasMore: boolean;
 }
 
 /** What became of an order. */

@@ -1,5 +1,6 @@
 import {
   domainTypes,
+  getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   type Order,
@@ -36,6 +37,8 @@ export interface RequestSigner {
   signOrder(order: Order): Promise<SignedOrder>;
   /** The signature of a GET. `salt`: 32 bytes. */
   signList(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
+  /** The signature of a GET of the history. `salt`: 32 bytes. */
+  signHistory(request: { readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of a GET of one order. `salt`: 32 bytes. */
   signOrderRequest(request: { readonly orderHash: Hex; readonly issuedAt: bigint; readonly salt: Hex }): Promise<Hex>;
   /** The signature of one cancellation; `salt` is the order's own. */
@@ -64,6 +67,18 @@ export function createRequestSigner(
     return { digest, signature: signature as Hex };
   }
 
+  /** Signs a request to read, whose domain has a salt of its own. */
+  async function signRead(
+    structs: Readonly<Record<string, TypedField[]>>,
+    salt: Hex,
+    { issuedAt, ...rest }: { readonly issuedAt: bigint; readonly orderHash?: Hex },
+  ): Promise<Hex> {
+    const [primaryType = ''] = Object.keys(structs);
+    const types = { ...saltedDomainTypes('bytes32'), ...structs };
+    const message = { ...rest, issuedAt: issuedAt.toString() };
+    return (await sign({ types, primaryType, domain: { ...domain, salt }, message })).signature;
+  }
+
   return {
     async signOrder(given) {
       const order = orderToBody(given);
@@ -71,18 +86,10 @@ export function createRequestSigner(
       const { digest, signature } = await sign({ types, primaryType: 'Order', domain, message: { ...order } });
       return { order, orderHash: digest, signature };
     },
-    async signList({ issuedAt, salt }) {
-      const types = { ...saltedDomainTypes('bytes32'), ...getLimitOrdersRequestTypes };
-      const message = { issuedAt: issuedAt.toString() };
-      const data = { types, primaryType: 'GetLimitOrdersRequest', domain: { ...domain, salt }, message };
-      return (await sign(data)).signature;
-    },
-    async signOrderRequest({ orderHash, issuedAt, salt }) {
-      const types = { ...saltedDomainTypes('bytes32'), ...getLimitOrderRequestTypes };
-      const message = { orderHash, issuedAt: issuedAt.toString() };
-      const data = { types, primaryType: 'GetLimitOrderRequest', domain: { ...domain, salt }, message };
-      return (await sign(data)).signature;
-    },
+    signList: ({ salt, issuedAt }) => signRead(getLimitOrdersRequestTypes, salt, { issuedAt }),
+    signHistory: ({ salt, issuedAt }) => signRead(getLimitOrderHistoryRequestTypes, salt, { issuedAt }),
+    signOrderRequest: ({ salt, orderHash, issuedAt }) =>
+      signRead(getLimitOrderRequestTypes, salt, { orderHash, issuedAt }),
     async signCancellation({ orderHash, salt }) {
       const types = { ...saltedDomainTypes(cancellationSalt), ...orderCancellationRequestTypes };
       const salted = { ...domain, salt: `0x${salt.toString(16).padStart(64, '0')}` };

@@ -92,7 +92,7 @@ function observe(draft: MakerDraft, fact: MakerObserved, clock: LogClock): void 
   if (fact.block.number < clock.block) return;
   const seen = new Map(fact.orders.map((order) => [order.orderHash, order]));
   for (const one of fact.orders) removeDone(draft, one);
-  const isNonceNews = observeNonce(draft, fact);
+  const isNonceNews = observeNonce(draft, fact, seen);
   const changedFunds = observeFunds(draft, fact);
   const funded = new Set(fact.funds.map(({ token }) => token));
   // If funds and nonce are unchanged, only the named orders can change, so a reading of one order does not cost all.
@@ -119,27 +119,35 @@ function openOrders(draft: MakerDraft, hashes: Iterable<Hex>): OpenOrder[] {
   return open.sort((a, b) => (a.acceptedOffset < b.acceptedOffset ? -1 : 1));
 }
 
-function removeDone(draft: MakerDraft, { orderHash, filled, cancelled }: ObservedOrder): void {
-  const order = draft.orders.get(orderHash);
+function removeDone(draft: MakerDraft, own: ObservedOrder): void {
+  const order = draft.orders.get(own.orderHash);
   if (order === undefined) return;
-  if (cancelled) draft.remove(order, 'CANCELLED_ONCHAIN');
-  else if (BigInt(filled) >= order.order.making.amount) draft.remove(order, 'FILLED');
+  const read = { ...order, remaining: remainingOf(order, own) };
+  if (own.cancelled) draft.remove(read, 'CANCELLED_ONCHAIN');
+  else if (read.remaining === 0n) draft.remove(read, 'FILLED');
 }
 
 /** A fill is never undone: a reading may lower the remaining amount, and cannot raise it. */
 function remainingOf(order: OpenOrder, own: ObservedOrder | undefined): bigint {
   if (own === undefined) return order.remaining;
   const left = order.order.making.amount - BigInt(own.filled);
-  return left < order.remaining ? left : order.remaining;
+  return left >= order.remaining ? order.remaining : left < 0n ? 0n : left;
 }
 
 /** @returns whether the nonce is another one now: orders below it are removed */
-function observeNonce(draft: MakerDraft, { nonce, block }: MakerObserved): boolean {
+function observeNonce(
+  draft: MakerDraft,
+  { nonce, block }: MakerObserved,
+  seen: ReadonlyMap<Hex, ObservedOrder>,
+): boolean {
   if (nonce === undefined) return false;
   const value = BigInt(nonce);
   if (draft.nonce !== undefined && value <= draft.nonce.value) return false;
   draft.setNonce({ value, block: block.number });
-  for (const order of [...draft.orders.values()]) if (order.order.nonce < value) draft.remove(order, 'NONCE_CHANGED');
+  for (const order of [...draft.orders.values()]) {
+    if (order.order.nonce >= value) continue;
+    draft.remove({ ...order, remaining: remainingOf(order, seen.get(order.orderHash)) }, 'NONCE_CHANGED');
+  }
   return true;
 }
 

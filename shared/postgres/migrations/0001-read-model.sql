@@ -96,7 +96,8 @@ create table order_history (
   status text not null check (status in ('VALIDATING', 'ACTIVE', 'INACTIVE')),
   -- Why it is INACTIVE, or why it was removed.
   reason text,
-  remaining numeric(78, 0) not null check (remaining > 0),
+  -- What is left of its making amount afterwards.
+  remaining numeric(78, 0) not null check (remaining > 0 or happened = 'REMOVED' and remaining = 0),
   -- One fact does the same thing to an order once. A maker asks for the history of one order, or of all.
   primary key (order_hash, log_offset, happened),
   check (happened <> 'REMOVED' or coalesce(reason, '') in ('CANCELLED', 'CANCELLED_ONCHAIN', 'NONCE_CHANGED', 'FILLED', 'EXPIRED'))

@@ -2,7 +2,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres } from './connect-postgres.js';
 import { projectedPositions } from './projected-positions.js';
 import { readListState, readMakerList } from './read-lists.js';
-import { readOrderHistory } from './read-order.js';
+import { type HistoryQuery, readMakerHistory, readOrderHistory } from './read-order.js';
 
 /** The rows as those see them who only read them. */
 export type ReadModel = ReturnType<typeof openReadModel>;
@@ -14,5 +14,6 @@ export function openReadModel(postgres: Postgres) {
     readMakerList: (maker: Hex) => readMakerList(postgres, maker),
     readOrderHistory: (maker: Hex, orderHash: Hex, entriesMax: number) =>
       readOrderHistory(postgres, maker, orderHash, entriesMax),
+    readMakerHistory: (asked: HistoryQuery) => readMakerHistory(postgres, asked),
   };
 }

@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
-import { byteaOf, connectPostgres, type HistoryEntry, migrate, type Postgres, readOrderHistory } from './index.js';
+import {
+  byteaOf,
+  connectPostgres,
+  type HistoryPlace,
+  happenings,
+  migrate,
+  type OrderChange,
+  type Postgres,
+  readMakerHistory,
+  readOrderHistory,
+} from './index.js';
 
 const maker: Hex = `0x${'a1'.repeat(20)}`;
 const other: Hex = `0x${'b2'.repeat(20)}`;
@@ -14,13 +24,18 @@ beforeAll(async () => {
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
 });
 afterAll(() => postgres.close());
-beforeEach(() => postgres.query('truncate order_history, hashes, in_flight'));
+beforeEach(() => postgres.query('truncate order_history, fills, hashes, in_flight, makers'));
 
-const happen = (happened: HistoryEntry['happened'], logOffset: number, reason: string | null = null, whose = maker) =>
+const happen = (happened: OrderChange['happened'], logOffset: number, reason: string | null = null, whose = maker) =>
   postgres.query(
     `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
      values (3, $1, $2, $3, $4, $5, $6, 9)`,
     [logOffset, byteaOf(order), byteaOf(whose), happened, happened === 'OPENED' ? 'VALIDATING' : 'ACTIVE', reason],
+  );
+const fill = (logOffset: number, logIndex: number, orderHash = order) =>
+  postgres.query(
+    'insert into fills (order_hash, block_number, log_index, maker, partition, log_offset) values ($1, 7, $2, $3, 3, $4)',
+    [byteaOf(orderHash), logIndex, byteaOf(maker), logOffset],
   );
 const remember = (state: string, whose = maker) =>
   postgres.query(
@@ -36,11 +51,27 @@ describe('the history of an order', () => {
     await happen('REMOVED', 7, 'CANCELLED');
     await happen('OPENED', 7);
     await remember('ACCEPTED');
-    expect(await read()).toEqual({
+    expect(await read()).toMatchObject({
       hash: 'ACCEPTED',
       entries: [
-        { partition: 3, logOffset: 7n, happened: 'OPENED', status: 'VALIDATING', reason: null, remaining: 9n },
-        { partition: 3, logOffset: 7n, happened: 'REMOVED', status: 'ACTIVE', reason: 'CANCELLED', remaining: 9n },
+        {
+          partition: 3,
+          logOffset: 7n,
+          orderHash: order,
+          happened: 'OPENED',
+          status: 'VALIDATING',
+          reason: null,
+          remaining: 9n,
+        },
+        {
+          partition: 3,
+          logOffset: 7n,
+          orderHash: order,
+          happened: 'REMOVED',
+          status: 'ACTIVE',
+          reason: 'CANCELLED',
+          remaining: 9n,
+        },
       ],
     });
   });
@@ -52,25 +83,92 @@ describe('the history of an order', () => {
     expect(happeningsOf(await read(maker, 9))).toHaveLength(9);
   });
 
+  test('has its fills, each before what it led to', async () => {
+    await happen('OPENED', 1);
+    await happen('CHANGED', 2);
+    await fill(2, 5);
+    await fill(2, 4);
+    expect(happeningsOf(await read())).toEqual(['OPENED 1', 'FILLED 2', 'FILLED 2', 'CHANGED 2']);
+    expect(happeningsOf(await read(maker, 2))).toEqual(['OPENED 1', 'CHANGED 2']);
+  });
+
   test('is the maker’s alone', async () => {
     await happen('OPENED', 1, null, other);
     await remember('ACCEPTED', other);
-    expect(await read()).toEqual({ entries: [], hash: 'UNKNOWN' });
+    expect(await read()).toMatchObject({ entries: [], hash: 'UNKNOWN' });
   });
 
   test('is empty once it is pruned, and of an order on its way or in quarantine', async () => {
     await remember('ACCEPTED');
-    expect(await read()).toEqual({ entries: [], hash: 'ACCEPTED' });
+    expect(await read()).toMatchObject({ entries: [], hash: 'ACCEPTED' });
     await postgres.query('truncate hashes');
     await remember('UNFOLDED');
-    expect(await read()).toEqual({ entries: [], hash: 'PLACED' });
+    expect(await read()).toMatchObject({ entries: [], hash: 'PLACED' });
     await postgres.query('truncate hashes');
     await remember('CANCELLED');
-    expect(await read()).toEqual({ entries: [], hash: 'UNKNOWN' });
+    expect(await read()).toMatchObject({ entries: [], hash: 'UNKNOWN' });
     await postgres.query(
       `insert into in_flight (order_hash, maker, partition, salt, expires_at_seconds, until_ms) values ($1, $2, 3, '0x1', 9, 9)`,
       [byteaOf(order), byteaOf(maker)],
     );
-    expect(await read()).toEqual({ entries: [], hash: 'PLACED' });
+    expect(await read()).toMatchObject({ entries: [], hash: 'PLACED' });
+  });
+});
+
+describe('the history of a maker', () => {
+  const second: Hex = `0x${'02'.repeat(32)}`;
+  const page = (after: HistoryPlace, over: object = {}) =>
+    readMakerHistory(postgres, {
+      maker,
+      partition: 3,
+      after,
+      before: undefined,
+      happened: happenings,
+      entriesMax: 100,
+      ...over,
+    });
+  const told = ({ entries }: Awaited<ReturnType<typeof page>>) =>
+    entries.map((entry) => `${entry.logOffset} ${entry.orderHash.slice(2, 4)} ${entry.happened}`);
+
+  beforeEach(async () => {
+    await postgres.query(
+      `insert into projections (partition, next_offset) values (3, 9)
+       on conflict (partition) do update set next_offset = 9, history_from = 0`,
+    );
+    await happen('OPENED', 1);
+    await happen('CHANGED', 4);
+    await fill(4, 3);
+    await fill(4, 2, second);
+    await happen('REMOVED', 8, 'CANCELLED');
+  });
+  const all = ['1 01 OPENED', '4 01 FILLED', '4 01 CHANGED', '4 02 FILLED', '8 01 REMOVED'];
+
+  test.each([1, 2, 3, 5, 100])('comes in pages of %i, without a gap or a repeat', async (entriesMax) => {
+    const read: string[] = [];
+    for (let after: HistoryPlace = { offset: 0n }, hasMore = true; hasMore; ) {
+      const one = await page(after, { entriesMax });
+      read.push(...told(one));
+      ({ next: after, hasMore } = one);
+      if (!hasMore) expect(after).toEqual({ offset: 9n });
+    }
+    expect(read).toEqual(all);
+  });
+
+  test('is that of a part of the log, and of some kinds', async () => {
+    expect(told(await page({ offset: 4n }, { before: 8n }))).toEqual(all.slice(1, 4));
+    expect(told(await page({ offset: 0n }, { happened: ['FILLED', 'REMOVED'] }))).toEqual([1, 3, 4].map((n) => all[n]));
+    expect((await page({ offset: 20n })).next).toEqual({ offset: 20n });
+  });
+
+  test('ends where a fact is not folded to its end, and at a quarantine', async () => {
+    await postgres.query('update projections set next_offset = 8 where partition = 3');
+    expect(await page({ offset: 5n })).toMatchObject({ entries: [], next: { offset: 8n }, hasMore: false });
+    await postgres.query(
+      `insert into makers (maker, partition, admission, quarantined_offset, quarantine_reason, quarantine_clock)
+       values ($1, 3, 'ADMITTED', 4, 'a bug', '{}')`,
+      [byteaOf(maker)],
+    );
+    const one = await page({ offset: 0n });
+    expect([told(one), one.next]).toEqual([all.slice(0, 1), { offset: 4n }]);
   });
 });

@@ -1,10 +1,15 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import { byteaOf, type Postgres } from './connect-postgres.js';
 
-/** What one fact of the log did to an order. */
-export interface HistoryEntry {
+/** What one fact of the log did to an order, or a fill of it. */
+export type HistoryEntry = {
   readonly partition: number;
   readonly logOffset: bigint;
+  readonly orderHash: Hex;
+} & (OrderChange | { readonly happened: 'FILLED'; readonly blockNumber: number; readonly logIndex: number });
+
+/** What a fact did to the state of an order. */
+export interface OrderChange {
   readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
   /** The order's status afterwards; of a removed order the one it had last. */
   readonly status: 'VALIDATING' | 'ACTIVE' | 'INACTIVE';
@@ -14,12 +19,18 @@ export interface HistoryEntry {
   readonly remaining: bigint;
 }
 
+/** In the order in which one fact does it. */
+export const happenings = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'] as const;
+export type Happening = (typeof happenings)[number];
+
 /** What the rows know of one order, in one snapshot. */
 export interface OrderHistory {
   /** Oldest first: the fact that opened it and the newest ones; empty where its history is pruned, or it was never open. */
   readonly entries: readonly HistoryEntry[];
   /** `PLACED`: it is on its way, or its maker is in quarantine. `ACCEPTED`: it is open, or was. */
   readonly hash: 'UNKNOWN' | 'PLACED' | 'ACCEPTED';
+  /** As of a `ListState`: something may be missing. */
+  readonly isUnsure: boolean;
 }
 
 /** The history of a maker's order: at most `entriesMax` entries. @throws PostgresUnavailable */
@@ -30,40 +41,155 @@ export async function readOrderHistory(
   entriesMax: number,
 ): Promise<OrderHistory> {
   const parameters = [byteaOf(maker), byteaOf(orderHash), entriesMax];
-  const rows = await postgres.query<Row>(readOrderHistorySql, parameters, 'read order history');
-  const entries: HistoryEntry[] = [];
-  for (const row of rows) {
-    if (row.happened === null) continue;
-    const { partition, log_offset: logOffset, happened, status, reason, remaining } = row;
-    entries.push({ partition, logOffset, happened, status, reason, remaining: BigInt(remaining) });
-  }
-  return { entries, hash: rows[0]?.hash ?? 'UNKNOWN' };
+  const rows = await postgres.query<{ hash: OrderHistory['hash']; is_unsure: boolean } & (Row | { happened: null })>(
+    readOrderHistorySql,
+    parameters,
+    'read order history',
+  );
+  const entries = rows.flatMap((row) => (row.happened === null ? [] : entryOf(row)));
+  return { entries, hash: rows[0]?.hash ?? 'UNKNOWN', isUnsure: rows[0]?.is_unsure ?? true };
 }
+
+/** The place of an entry among all of a maker. Without the rest: before all entries of the fact at the offset. */
+export interface HistoryPlace {
+  readonly offset: bigint;
+  readonly entry?: {
+    readonly orderHash: Hex;
+    readonly place: number;
+    readonly blockNumber: number;
+    readonly logIndex: number;
+  };
+}
+
+/** The history of a maker is asked for in pages. */
+export interface HistoryQuery {
+  readonly maker: Hex;
+  readonly partition: number;
+  /** Entries behind this one. */
+  readonly after: HistoryPlace;
+  /** Entries of facts before this offset; undefined: of all. */
+  readonly before: bigint | undefined;
+  readonly happened: readonly Happening[];
+  readonly entriesMax: number;
+}
+
+export interface HistoryPage {
+  /** Oldest first. */
+  readonly entries: readonly HistoryEntry[];
+  /** Go on behind it. */
+  readonly next: HistoryPlace;
+  /** True if there is more already. */
+  readonly hasMore: boolean;
+  /** The history of facts before this offset is pruned. */
+  readonly keptFrom: bigint;
+  /** As of a `ListState`: something may be missing, and comes later. */
+  readonly isUnsure: boolean;
+}
+
+/**
+ * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker in
+ * quarantine only those before it, so nothing comes later before a place that was given.
+ * @throws PostgresUnavailable
+ */
+export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {
+  const { maker, partition, after, before, happened, entriesMax } = asked;
+  const { orderHash = '0x', place = -1, blockNumber = -1, logIndex = -1 } = after.entry ?? {};
+  const rows = await postgres.query<
+    { folded_to: bigint; history_from: bigint; is_unsure: boolean } & (Row | { happened: null })
+  >(
+    readMakerHistorySql,
+    [
+      byteaOf(maker),
+      partition,
+      after.offset,
+      after.entry === undefined ? Buffer.alloc(0) : byteaOf(orderHash),
+      place,
+      blockNumber,
+      logIndex,
+      before ?? null,
+      happened,
+      entriesMax + 1,
+    ],
+    'read maker history',
+  );
+  const found = rows.flatMap((row) => (row.happened === null ? [] : [row]));
+  const page = found.slice(0, entriesMax);
+  const last = page.at(-1);
+  const hasMore = found.length > page.length;
+  const end = rows[0]?.folded_to ?? 0n;
+  const next =
+    hasMore && last !== undefined ? placeOf(last) : { offset: before === undefined || before > end ? end : before };
+  return {
+    entries: page.map(entryOf),
+    next: next.offset < after.offset ? after : next,
+    hasMore,
+    keptFrom: rows[0]?.history_from ?? 0n,
+    isUnsure: rows[0]?.is_unsure ?? true,
+  };
+}
+
+interface Row {
+  readonly partition: number;
+  readonly log_offset: bigint;
+  readonly order_hash: Hex;
+  readonly happened: Happening;
+  readonly place: number;
+  readonly status: OrderChange['status'];
+  readonly reason: string | null;
+  readonly remaining: string;
+  readonly block_number: bigint;
+  readonly log_index: number;
+}
+
+function placeOf({ log_offset, order_hash, place, block_number, log_index }: Row): HistoryPlace {
+  const entry = { orderHash: order_hash, place, blockNumber: Number(block_number), logIndex: log_index };
+  return { offset: log_offset, entry };
+}
+
+function entryOf(row: Row): HistoryEntry {
+  const { partition, order_hash: orderHash, happened, status, reason, log_index: logIndex } = row;
+  const at = { partition, logOffset: row.log_offset, orderHash };
+  if (happened === 'FILLED') return { ...at, happened, blockNumber: Number(row.block_number), logIndex };
+  return { ...at, happened, status, reason, remaining: BigInt(row.remaining) };
+}
+
+const placeOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
+const changes = `
+  select partition, log_offset, order_hash, maker, happened, status, reason, remaining, ${placeOfHappened} as place,
+    -1::bigint as block_number, -1 as log_index
+  from order_history`;
+const filled = `
+  select partition, log_offset, order_hash, maker, 'FILLED' as happened, null as status, null as reason, null::numeric as remaining,
+    ${happenings.indexOf('FILLED') + 1} as place, block_number, log_index
+  from fills`;
+const inOrder = 'log_offset, order_hash, place, block_number, log_index';
 
 const readOrderHistorySql = `
   with own as (
-    select partition, log_offset, happened, status, reason, remaining,
-      row_number() over (order by log_offset desc, place desc) as age
-    from order_history
-      cross join lateral (select array_position(array['OPENED', 'CHANGED', 'WITHHELD', 'REMOVED'], happened)) as p (place)
-    where order_hash = $2 and maker = $1)
+    select *, row_number() over (order by log_offset desc, place desc, block_number desc, log_index desc) as age
+    from (
+      ${changes} where order_hash = $2 and maker = $1
+      union all ${filled} where order_hash = $2 and maker = $1) as e)
   select case
       when exists (select from in_flight where order_hash = $2 and maker = $1) then 'PLACED'
       else coalesce((
         select case state when 'UNFOLDED' then 'PLACED' when 'ACCEPTED' then 'ACCEPTED' end
         from hashes where order_hash = $2 and maker = $1), 'UNKNOWN') end as hash,
-    own.*
+    not exists (select from trusted) as is_unsure, own.*
   from (select) as one left join own on age < $3 or happened = 'OPENED'
   order by age desc`;
 
-type Row = { readonly hash: OrderHistory['hash'] } & (
-  | { readonly happened: null }
-  | {
-      readonly partition: number;
-      readonly log_offset: bigint;
-      readonly happened: HistoryEntry['happened'];
-      readonly status: HistoryEntry['status'];
-      readonly reason: string | null;
-      readonly remaining: string;
-    }
-);
+const pageOf = (entries: string) => `(
+  select * from (${entries}
+    where maker = $1 and log_offset >= $3::bigint and log_offset < coalesce($8::bigint, folded_to) and log_offset < folded_to) as e
+  where happened = any ($9::text[]) and (${inOrder}) > ($3::bigint, $4::bytea, $5::integer, $6::bigint, $7::integer)
+  order by ${inOrder} limit $10)`;
+
+const readMakerHistorySql = `
+  select folded_to, history_from, not exists (select from trusted) as is_unsure, page.*
+  from (
+      select history_from, least(next_offset, (select quarantined_offset from makers where maker = $1)) as folded_to
+      from projections where partition = $2) as folded
+    left join lateral (
+      select * from (${pageOf(changes)} union all ${pageOf(filled)}) as both_kinds order by ${inOrder} limit $10) as page on true
+  order by ${inOrder}`;

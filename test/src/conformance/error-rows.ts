@@ -453,6 +453,42 @@ const findingRows: readonly ErrorRow[] = [
   ),
 ];
 
+const history = rowsOf('readHistory');
+const readingPage =
+  (change: Record<string, string>): ErrorRow['ask'] =>
+  ({ make, makers }) => {
+    const { method, target } = make.history(makers.maker);
+    return { method, target: `${target}&${new URLSearchParams(change)}` };
+  };
+
+const historyRows: readonly ErrorRow[] = [
+  history('invalid_request', 'the limit is too high', readingPage({ limit: '101' }), { pointers: ['/limit'] }),
+  history('invalid_request', 'a kind is unknown', readingPage({ happened: 'FILLED,LOST' }), {
+    index: 1,
+    pointers: ['/happened/1'],
+  }),
+  history('invalid_request', 'the cursor is malformed', readingPage({ cursor: '7:0x12' }), { pointers: ['/cursor'] }),
+  history('request_expired', 'it was issued too long ago', ({ make, makers }) =>
+    make.history(makers.maker, nowSeconds() - 40),
+  ),
+  history('invalid_signature', 'the signature has 66 bytes', ({ make, makers }) => {
+    const { method, target } = make.history(makers.maker);
+    return { method, target: target.replace(/signature=0x[0-9a-f]+/, `signature=0x${'11'.repeat(66)}`) };
+  }),
+  history('maker_not_whitelisted', 'the signer is unknown', ({ make, makers }) => make.history(makers.stranger)),
+  history('request_replayed', 'the same request was answered before', async (bed) => {
+    const asked = bed.make.history(bed.makers.maker);
+    await bed.send(asked);
+    return asked;
+  }),
+  history(
+    'rate_limited',
+    'the limit of the client address is spent',
+    spending(`${others}13`, readingPage({ limit: '0' }) as (bed: Bed) => Asked),
+    { client: `${others}13`, headers: retryAfter },
+  ),
+];
+
 const remove = rowsOf('cancelOrders');
 const hash = (n: number) => toBeHex(n, 32);
 const someSignature = `0x${'11'.repeat(64)}1b`;
@@ -621,6 +657,7 @@ export const goodRequests: Readonly<Record<OperationId, (bed: Bed) => Asked>> = 
   placeOrders: ({ make, makers }) => make.post([make.order(makers.maker)]),
   listOrders: ({ make, makers }) => make.list(makers.maker),
   findOrder: ({ make, makers }) => make.find(makers.maker, someHash),
+  readHistory: ({ make, makers }) => make.history(makers.maker),
   cancelOrders: ({ make, makers }) => make.cancel([make.order(makers.maker)], makers.maker),
   cancelOrdersByPost: () => removing([someItem]),
   patchQuote: ({ make }) => make.patch(make.quote(), '2'),
@@ -747,6 +784,7 @@ export const errorRows: readonly ErrorRow[] = [
   ...placing,
   ...listingRows,
   ...findingRows,
+  ...historyRows,
   ...cancellingRows,
   ...cancellingByPost,
   ...reading,
@@ -758,6 +796,7 @@ export const errorRows: readonly ErrorRow[] = [
 export const provenElsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
   internal: ['shared/http/src/serve-api.live.test.ts', 'a bug is 500 without details of the error'],
   'gone of findOrder': ['services/query/src/find-order.live.test.ts', 'an order whose history is pruned is gone'],
+  'gone of readHistory': ['services/query/src/find-order.live.test.ts', 'a page behind what is pruned is gone'],
   'rate_limited of any': ['shared/http/src/serve-api.live.test.ts', 'a client address has so many connections'],
   unavailable: ['test/src/conformance/test-errors.ts', 'every operation is unavailable while its service is away'],
 };

@@ -66,7 +66,8 @@ export function checkOrders(feed: FollowedOrders, postgres: Postgres): OrderChec
     },
     async told(maker, { orderHash }, ...expected) {
       const ask = async () => {
-        const { timeline, ...last } = await maker.client.findOrder(orderHash);
+        const { timeline: all, ...last } = await maker.client.findOrder(orderHash);
+        const timeline = all.flatMap((entry) => (entry.happened === 'FILLED' ? [] : [entry]));
         const [first] = timeline;
         const offsets = timeline.map(({ position }) => BigInt(position.split(':')[1] ?? ''));
         const isInOrder = offsets.every((offset, n) => n === 0 || offset >= (offsets[n - 1] ?? 0n));

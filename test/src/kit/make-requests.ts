@@ -55,6 +55,8 @@ export interface RequestMaker {
   cancel(items: readonly SignedItem[], signer: BaseWallet): Asked;
   list(maker: BaseWallet, issuedAt?: number): Asked;
   find(maker: BaseWallet, orderHash: string, issuedAt?: number): Asked;
+  /** GET of the history. */
+  history(maker: BaseWallet, issuedAt?: number): Asked;
   patch(data: string, amount: unknown): Asked;
   /** `quote.tx.data` of a quote of version v0. */
   quote(change?: Partial<QuoteTerms>): string;
@@ -97,6 +99,12 @@ export function requestMaker(stack: StackFile): RequestMaker {
       const signature = sign.signOrderRequest(maker, orderHash, issuedAt, salt);
       const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
       return { method: 'GET', target: `${ORDERS_PATH}/${orderHash}?${query}` };
+    },
+    history(maker, issuedAt = nowSeconds() - 1) {
+      const salt = hexlify(randomBytes(32));
+      const signature = sign.signHistory(maker, issuedAt, salt);
+      const query = new URLSearchParams({ issuedAt: String(issuedAt), salt, signature });
+      return { method: 'GET', target: `${ORDERS_PATH}/history?${query}` };
     },
     patch: (data, amount) => ({
       method: 'PATCH',

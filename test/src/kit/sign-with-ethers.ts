@@ -66,6 +66,10 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
     );
   }
 
+  const signRead = (wallet: BaseWallet, type: string, issuedAt: number | bigint, salt: string) => {
+    const struct = abi.encode(['bytes32', 'uint256'], [id(`${type}(uint256 issuedAt)`), issuedAt]);
+    return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));
+  };
   const hashOrder = (order: OrderTerms) => digestOf(orderDomain, orderEncoder.hash(lowercase(order)));
   return {
     /** EIP-712 digest of an order: its hash. @throws Error where it is none */
@@ -80,10 +84,10 @@ export function signWithEthers({ serviceName, chainId, limitOrderProtocol }: Sig
       const struct = abi.encode(['bytes32', 'bytes32', 'uint256'], [type, orderHash, issuedAt]);
       return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));
     },
-    signList(wallet: BaseWallet, issuedAt: number | bigint, salt: string) {
-      const struct = abi.encode(['bytes32', 'uint256'], [id('GetLimitOrdersRequest(uint256 issuedAt)'), issuedAt]);
-      return sign(wallet, digestOf(saltedDomain(salt, 'bytes32'), keccak256(struct)));
-    },
+    signList: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
+      signRead(wallet, 'GetLimitOrdersRequest', issuedAt, salt),
+    signHistory: (wallet: BaseWallet, issuedAt: number | bigint, salt: string) =>
+      signRead(wallet, 'GetLimitOrderHistoryRequest', issuedAt, salt),
   };
 }
 

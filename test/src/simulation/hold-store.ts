@@ -2,7 +2,11 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { hashKeyText, type OrderStatus, recordEnd } from '@makerbook/domain';
 import type { Send } from '@makerbook/parts';
 import {
+  type Happening,
   type HistoryEntry,
+  type HistoryPlace,
+  type HistoryQuery,
+  happenings,
   type PlacementStore,
   PostgresUnavailable,
   type ProjectedPartition,
@@ -138,14 +142,20 @@ export class StoreInMemory {
       readOrderHistory: (maker, orderHash) =>
         ask((all) => {
           const key = hashKeyText({ maker, orderHash });
-          const entries = all.flatMap(({ history }, partition) =>
-            history
-              .filter((row) => row.maker === maker && row.orderHash === orderHash)
-              .map(({ remaining, ...row }) => ({ ...row, partition, remaining: BigInt(remaining) }) as HistoryEntry),
+          const entries = all.flatMap((tables, partition) =>
+            entriesOf(tables, partition, maker)
+              .filter(({ entry }) => entry.orderHash === orderHash)
+              .map(({ entry }) => entry),
           );
           const states = all.flatMap(({ hashes }) => hashes.get(key)?.state ?? []);
           const isPlaced = states.includes('UNFOLDED') || all.some(({ inFlight }) => inFlight.has(key));
-          return { entries, hash: isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN' };
+          const hash = isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN';
+          return { entries, hash, isUnsure: !this.#placements.isTrusted };
+        }),
+      readMakerHistory: (asked) =>
+        ask((all) => {
+          const isUnsure = !this.#placements.isTrusted;
+          return { ...pageOf(all[asked.partition] ?? fail(asked.partition), asked), keptFrom: 0n, isUnsure };
         }),
     };
   }
@@ -206,4 +216,50 @@ function versionOf(tables: readonly Tables[], maker: Hex): bigint {
 
 function fail(partition: number): never {
   throw new Error(`there is no partition ${partition}`);
+}
+
+/** As `readMakerHistory` reads it. */
+function pageOf(tables: Tables, { maker, partition, after, before, happened, entriesMax }: HistoryQuery) {
+  const quarantined = tables.makers.get(maker)?.quarantinedOffset ?? null;
+  const end = quarantined ?? tables.projection.nextOffset;
+  const left = entriesOf(tables, partition, maker).filter(({ entry, place }) => {
+    const { logOffset: offset } = entry;
+    const isIn = offset < end && (before === undefined || offset < before) && happened.includes(entry.happened);
+    return isIn && (after.entry === undefined ? offset >= after.offset : comparePlaces(place, after) > 0);
+  });
+  const page = left.slice(0, entriesMax);
+  const last = page.at(-1)?.place;
+  const hasMore = left.length > page.length;
+  const behind = { offset: before === undefined || before > end ? end : before };
+  const next = hasMore && last !== undefined ? last : behind.offset < after.offset ? after : behind;
+  return { entries: page.map(({ entry }) => entry), next, hasMore };
+}
+
+/** What the rows say of a maker's orders, in the order of `readMakerHistory`. */
+function entriesOf({ history, fills }: Tables, partition: number, maker: Hex) {
+  const place = (happened: Happening) => happenings.indexOf(happened) + 1;
+  const changes = history.map(({ remaining, ...row }) => {
+    const at = { orderHash: row.orderHash, place: place(row.happened), blockNumber: -1, logIndex: -1 };
+    const entry = { ...row, partition, remaining: BigInt(remaining) } as HistoryEntry;
+    return { maker: row.maker, entry, place: { offset: row.logOffset, entry: at } };
+  });
+  const filled = [...fills.values()].map(({ orderHash, blockNumber, logIndex, logOffset, maker: own }) => {
+    const at = { orderHash, place: place('FILLED'), blockNumber, logIndex };
+    const entry: HistoryEntry = { partition, logOffset, orderHash, happened: 'FILLED', blockNumber, logIndex };
+    return { maker: own, entry, place: { offset: logOffset, entry: at } };
+  });
+  return [...changes, ...filled]
+    .filter((each) => each.maker === maker)
+    .sort((one, other) => comparePlaces(one.place, other.place));
+}
+
+function comparePlaces(one: HistoryPlace, other: HistoryPlace): number {
+  const keyOf = ({ offset, entry }: HistoryPlace) =>
+    [offset, entry?.orderHash ?? '', entry?.place ?? 0, entry?.blockNumber ?? -1, entry?.logIndex ?? -1] as const;
+  const [a, b] = [keyOf(one), keyOf(other)];
+  for (const [at, value] of a.entries()) {
+    const against = b[at] ?? value;
+    if (value !== against) return value < against ? -1 : 1;
+  }
+  return 0;
 }

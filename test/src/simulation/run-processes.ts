@@ -120,7 +120,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
 export function runQuery(life: Life, draw: number, world: World): Handle {
   const { plan, store, onFatal } = world;
   const { log, redis, requests } = connect(life, draw, world);
-  const [listing] = createMakerRoutes(
+  const routes = createMakerRoutes(
     { ...querySettings, PARTITIONS: plan.partitions },
     {
       log,
@@ -132,8 +132,12 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
       after: afterOf(life),
     },
   );
-  if (listing === undefined) throw new Error('there is no GET');
-  return (_, request) => listing.handle(request);
+  return (kind, request) => {
+    const path = kind === 'HISTORY' ? paths.history : paths.limitOrders;
+    const route = routes.find((each) => each.path === path);
+    if (route === undefined) throw new Error(`there is no ${path}`);
+    return route.handle(request);
+  };
 }
 
 /** @returns a holder for each partition */

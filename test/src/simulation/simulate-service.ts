@@ -23,6 +23,7 @@ import type { Holder } from './consume-partition.js';
 import { StoreInMemory } from './hold-store.js';
 import { judgeAnswers } from './judge/judge-answers.js';
 import { judgeFills } from './judge/judge-fills.js';
+import { judgeHistories } from './judge/judge-histories.js';
 import { judgeLog } from './judge/judge-log.js';
 import { judgeBook, judgeEnd, judgeFeeds, judgeOrder, judgeRows } from './judge/judge-rows.js';
 import { Replay } from './judge/replay-log.js';
@@ -167,6 +168,7 @@ class Run {
     await this.#visitEachOnce();
     await this.#mineFor(2_000 * QUIET_BLOCKS);
     await this.#answered(MAKER_ADDRESSES.map((maker) => this.#visits.list(maker, createChance(1))));
+    await this.#readHistories();
     await this.time.wait(5_000);
     for (const { life } of this.#running) life.kill();
   }
@@ -191,6 +193,7 @@ class Run {
         openOrdersMax: this.#plan.openOrdersMax,
         markedAtMs: this.#world.store.markedAtMs,
       }),
+      ...judgeHistories(this.#visits, replays),
     );
     const isSwept = this.#plan.watcher.SWEEP_PAIRS_PER_SECOND > 0;
     const steadyTo = isSteady(this.#plan) ? this.#quietBlock : 0;
@@ -253,6 +256,25 @@ class Run {
       ),
     );
     await this.#answered(MAKER_ADDRESSES.map(() => this.#visits.post([this.#visits.sign(chance)], chance)));
+  }
+
+  /** Each maker reads its history to the end. */
+  async #readHistories(): Promise<void> {
+    const chance = createChance(this.#plan.seed + 9);
+    // Pages that were asked for, and whose process is gone.
+    await this.time.wait(20_000);
+    for (const maker of MAKER_ADDRESSES) {
+      for (let hasMore = true; hasMore; ) {
+        let visit: Visit | undefined;
+        void this.#visits.readHistory(maker, chance).then((answered) => {
+          visit = answered;
+        });
+        for (let left = 100; left > 0 && visit === undefined; left -= 1) await this.time.wait(100);
+        const reply = visit?.answer?.reply;
+        hasMore = reply !== undefined && !isRefusal(reply) && JSON.parse(String(reply.body)).hasMore;
+        if (reply === undefined || isRefusal(reply)) this.#wrong.push(`the history of ${maker} is not served`);
+      }
+    }
   }
 
   /** Waits for the answers, and says of which requests none came that is of use. */

@@ -1,4 +1,5 @@
 import { bytesToHex, createOrderHasher, createRequestHashers, hexToBytes, type Order } from '@makerbook/contracts-evm';
+import type { OrderHistory } from '@makerbook/contracts-http';
 import { type Address, type Hex, quantity, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, type Reply } from '@makerbook/http';
 import { type Chance, createChance, type Life } from '@makerbook/parts';
@@ -10,7 +11,7 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'GET';
+  readonly kind: 'POST' | 'DELETE' | 'GET' | 'HISTORY';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
   /** When the service had it; when it was sent, where nobody had it. */
@@ -29,6 +30,8 @@ export interface Answer {
 const domain = { serviceName: SERVICE_NAME, chainId: CHAIN_ID, verifyingContract: PROTOCOL };
 const orderHasher = createOrderHasher(domain);
 const requestHashers = createRequestHashers(domain);
+/** A page that has not come by then does not come: its process is gone. */
+const PAGE_MS_MAX = 20_000;
 const TAKING: Address = `0x${'31'.repeat(20)}`;
 
 const keys = Array.from({ length: MAKERS }, (_, index) => new Uint8Array(32).fill(index + 1));
@@ -64,6 +67,14 @@ export interface VisitParts {
   readonly find: (kind: 'ingress' | 'query', chance: Chance) => Server | undefined;
 }
 
+/** What a maker has read of its history, page by page. */
+export interface ReadHistory {
+  readonly entries: OrderHistory['entries'];
+  cursor: string | undefined;
+  /** The visit whose answer counts, and when it was sent. */
+  asked: { readonly number: number; readonly atMs: number } | undefined;
+}
+
 /** The makers as clients: what they send, and what they were answered. */
 export class Visits {
   readonly all: Visit[] = [];
@@ -71,6 +82,9 @@ export class Visits {
   /** Orders of which the log, or nobody, has confirmed anything. */
   readonly #unconfirmed: SignedOrder[] = [];
   readonly #signatures = new Map<Hex, Hex>();
+  readonly histories: ReadonlyMap<Address, ReadHistory> = new Map(
+    MAKER_ADDRESSES.map((maker) => [maker, { entries: [], cursor: undefined, asked: undefined }]),
+  );
 
   constructor(parts: VisitParts) {
     this.#parts = parts;
@@ -81,7 +95,10 @@ export class Visits {
     const chance = createChance(draw);
     const { orders } = this.#parts.makers;
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
-    if (kind === 'list') return void this.list(chance.pick(MAKER_ADDRESSES), chance);
+    if (kind === 'list') {
+      const maker = chance.pick(MAKER_ADDRESSES);
+      return void (draw % 3 === 0 ? this.readHistory(maker, chance) : this.list(maker, chance));
+    }
     const some = (order: SignedOrder | undefined) => (order === undefined ? [] : [order]);
     if (kind === 'cancel' && orders.length > 0) {
       const first = chance.pickAny(chance.oneIn(2) ? orders.slice(-3) : orders);
@@ -134,15 +151,44 @@ export class Visits {
   }
 
   list(maker: Address, chance: Chance): Promise<Visit> {
-    const salt = `0x${(this.all.length + 1).toString(16).padStart(64, '0')}` as const;
-    const issuedAt = BigInt(Math.floor(this.#parts.nowMs() / 1000));
-    const digest = requestHashers.hashGetRequest({ issuedAt, salt: hexToBytes(salt) });
+    const query = this.#signedQuery(maker, requestHashers.hashGetRequest);
+    return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
+  }
+
+  /** Asks for the page behind what the maker has read. Does nothing while one is asked for, for some seconds. */
+  async readHistory(maker: Address, chance: Chance): Promise<Visit | undefined> {
+    const read = this.histories.get(maker);
+    const atMs = this.#parts.nowMs();
+    if (read === undefined || (read.asked !== undefined && atMs < read.asked.atMs + PAGE_MS_MAX)) return undefined;
+    const number = this.all.length;
+    read.asked = { number, atMs };
     const query = {
+      ...this.#signedQuery(maker, requestHashers.hashHistoryRequest),
+      limit: String(chance.pick([1, 2, 5, 100])),
+      ...(read.cursor !== undefined && { cursor: read.cursor }),
+    };
+    const visit = await this.#send('HISTORY', [{ maker } as SignedOrder], { query }, chance);
+    if (read.asked?.number !== number) return visit;
+    read.asked = undefined;
+    if (visit.answer === undefined || isRefusal(visit.answer.reply)) return visit;
+    const page: OrderHistory = JSON.parse(String(visit.answer.reply.body));
+    read.entries.push(...page.entries);
+    read.cursor = page.nextCursor;
+    return visit;
+  }
+
+  #signedQuery(
+    maker: Address,
+    hash: (request: { readonly issuedAt: bigint; readonly salt: Uint8Array }) => Uint8Array,
+  ): Record<string, string> {
+    const salt: Hex = `0x${(this.all.length + 1).toString(16).padStart(64, '0')}`;
+    const issuedAt = BigInt(Math.floor(this.#parts.nowMs() / 1000));
+    const digest = hash({ issuedAt, salt: hexToBytes(salt) });
+    return {
       issuedAt: String(issuedAt),
       salt,
       signature: signDigest(digest, keyOf.get(maker) ?? new Uint8Array(32)),
     };
-    return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
   }
 
   #numberOf(order: SignedOrder): number {
@@ -171,7 +217,7 @@ export class Visits {
     const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAtMs: nowMs(), answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
-    const server = find(kind === 'GET' ? 'query' : 'ingress', chance);
+    const server = find(kind === 'GET' || kind === 'HISTORY' ? 'query' : 'ingress', chance);
     note(() => (server === undefined ? `${label()}: nobody answers` : label()));
     if (server === undefined) return visit;
     await server.life.delay(chance.below(50));

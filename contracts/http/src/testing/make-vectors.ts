@@ -244,6 +244,29 @@ function makeOrderRequests() {
   ];
 }
 
+function makeHistoryRequests() {
+  const { issuedAt, salt } = examples.historyQuery;
+  const data = (primaryType: string, at = issuedAt) =>
+    saltedData(primaryType, fields('uint256', 'issuedAt'), { issuedAt: at }, 'bytes32', salt);
+  const make = (title: string, signed: ReturnType<typeof sign>, expected: object) => ({
+    title,
+    request: { issuedAt, salt, signature: signed.signature },
+    typedData: signed.typedData,
+    digest: signed.digest,
+    expected,
+  });
+  const [type, strange] = ['GetLimitOrderHistoryRequest', { code: 'maker_not_whitelisted' }];
+  return [
+    ...forms.map(([title, spoil, isRight]) => {
+      const expected = isRight ? { maker: order.maker } : { code: 'invalid_signature' };
+      return make(title, sign(data(type), maker.signingKey, spoil), expected);
+    }),
+    make('over a request for the list', sign(data('GetLimitOrdersRequest')), strange),
+    make('over another issuedAt', sign(data(type, issuedAt + 1)), strange),
+    make('by another key', sign(data(type), stranger.signingKey), strange),
+  ];
+}
+
 /**
  * Signatures for every kind of message, right and nearly right, with what the service answers. All of it follows from fixed
  * keys.
@@ -259,6 +282,7 @@ export function makeVectors() {
     cancellations: makeCancellations(),
     lists: makeLists(),
     orderRequests: makeOrderRequests(),
+    historyRequests: makeHistoryRequests(),
   };
 }
 

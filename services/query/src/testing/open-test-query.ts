@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import {
+  getLimitOrderHistoryRequestTypes,
   getLimitOrderRequestTypes,
   getLimitOrdersRequestTypes,
   type TypedField,
@@ -115,6 +116,11 @@ export async function signList(
 /** The query string of a GET of one order, signed by ethers. */
 export async function signOrderRequest(wallet: TestSigner, orderHash: string): Promise<URLSearchParams> {
   return signRead(wallet, getLimitOrderRequestTypes, { orderHash }, {});
+}
+
+/** The query string of a GET of the history, signed by ethers. */
+export async function signHistoryRequest(wallet: TestSigner): Promise<URLSearchParams> {
+  return signRead(wallet, getLimitOrderHistoryRequestTypes, {}, {});
 }
 
 async function signRead(

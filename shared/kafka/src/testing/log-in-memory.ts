@@ -14,7 +14,13 @@ import type {
 /** What a process sees of the log. */
 export type LogView = Pick<
   Log,
-  'endOffsets' | 'followTopic' | 'readLastRecords' | 'readRecords' | 'createAppender' | 'createFencedPublisher'
+  | 'endOffsets'
+  | 'offsetsAt'
+  | 'followTopic'
+  | 'readLastRecords'
+  | 'readRecords'
+  | 'createAppender'
+  | 'createFencedPublisher'
 >;
 
 /** One partition of a topic. */
@@ -97,6 +103,11 @@ export class LogInMemory {
     const endsOf = (topic: string) => this.#heldOf(topic).map(({ end }) => end);
     return {
       endOffsets: (topic) => send('ends', () => endsOf(topic), unavailable),
+      offsetsAt: (topic, timestampMs) => {
+        const firstOf = ({ records }: HeldPartition) =>
+          records.find((record) => record.timestampMs >= timestampMs)?.offset;
+        return send('times', () => this.#heldOf(topic).map(firstOf), unavailable);
+      },
       readLastRecords: (topic, partition) =>
         send(
           'feed end',

@@ -1,4 +1,5 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
+import type { OrderHistory } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
@@ -56,9 +57,11 @@ class AnswerJudge {
     const wrong =
       kind === 'GET'
         ? this.#judgeList(visit)
-        : kind === 'POST'
-          ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
-          : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+        : kind === 'HISTORY'
+          ? this.#judgeHistory(visit)
+          : kind === 'POST'
+            ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
+            : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
     return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
   }
 
@@ -176,6 +179,15 @@ class AnswerJudge {
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
   }
 
+  /** The last page reaches behind every write that was answered to the maker before. */
+  #judgeHistory({ maker, sentAtMs, answer }: Visit): string[] {
+    if (answer === undefined || isRefusal(answer.reply) || answer.reply.headers?.['X-Read-Lag'] !== undefined)
+      return [];
+    const { hasMore, nextCursor }: OrderHistory = JSON.parse(String(answer.reply.body));
+    const from = this.#behindWrites(maker, sentAtMs);
+    return hasMore || BigInt(nextCursor) >= from ? [] : [`the history ends at ${nextCursor}, before ${from}`];
+  }
+
   /** The list is that of a position, and of one behind every write that was answered to the maker before. */
   #judgeList({ maker, sentAtMs, answer }: Visit): string[] {
     if (answer === undefined || isRefusal(answer.reply)) return [];
@@ -198,7 +210,11 @@ class AnswerJudge {
   #behindWrites(maker: Address, atMs: number): bigint {
     const answered = this.#parts.visits.filter(
       ({ kind, maker: whose, answer }) =>
-        kind !== 'GET' && whose === maker && answer !== undefined && answer.atMs <= atMs && !isRefusal(answer.reply),
+        (kind === 'POST' || kind === 'DELETE') &&
+        whose === maker &&
+        answer !== undefined &&
+        answer.atMs <= atMs &&
+        !isRefusal(answer.reply),
     );
     const numbers = new Set(answered.map(({ number }) => `visit ${number}`));
     const isWritten = ({ fact }: Told) => {

@@ -1,0 +1,117 @@
+import type { RequestHashers } from '@makerbook/contracts-evm';
+import { type Happening, happenings, type OrderHistory } from '@makerbook/contracts-http';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
+import { partitionOf } from '@makerbook/kafka';
+import { type HistoryPlace, unlessAway } from '@makerbook/postgres';
+import { type Asker, answerSigned, lagHeader, type SignedParts, unavailable } from './answer-signed.js';
+import { describeEntry } from './describe-entries.js';
+import { parseHistoryRequest } from './parse-requests.js';
+import { lagOf } from './read-list.js';
+import { type HistorySources, readFacts, unlessLogIsAway } from './read-order.js';
+
+export interface ReadHistoryParts extends SignedParts {
+  readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
+  readonly readPage: ReturnType<typeof readPageFrom>;
+}
+
+/** What part of the history is asked for. */
+export interface HistoryPart {
+  readonly happened: readonly Happening[] | undefined;
+  /** Milliseconds since 1970. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  readonly entriesMax: number;
+  readonly after: HistoryPlace | undefined;
+}
+
+/** GET of a maker's history: shape, then the checks of a signed request, then one page. */
+export async function readHistory(request: ApiRequest, parts: ReadHistoryParts): Promise<Reply> {
+  const asked = parseHistoryRequest(request.query, parts.hashers);
+  if (isRefusal(asked)) return asked;
+  return answerSigned(request, asked, parts, async (asker) => {
+    const page = await parts.readPage(asker, asked.part);
+    if (isRefusal(page)) return page;
+    return okJson(JSON.stringify(page.history), {
+      'Cache-Control': 'private, no-store',
+      ...lagHeader(page.lag),
+    });
+  });
+}
+
+/** Reads a page with everything in it that was answered to its maker before: what happened from the rows, the rest from the log. */
+export function readPageFrom({ watch, rows, log, topic }: HistorySources, partitions: number) {
+  return async (
+    { maker, state: begun }: Asker,
+    { happened = happenings, fromMs, toMs, entriesMax, after }: HistoryPart,
+  ): Promise<{ readonly history: OrderHistory; readonly lag: number | undefined } | Refusal> => {
+    const partition = partitionOf(maker, partitions);
+    const from = { topic, partition };
+    const bounds = await unlessLogIsAway(
+      Promise.all([
+        fromMs === undefined || after !== undefined ? 0n : offsetAt(log, from, fromMs),
+        toMs === undefined ? undefined : offsetAt(log, from, toMs),
+      ]),
+    );
+    if (bounds === undefined) return logIsAway;
+    const [start, end] = bounds;
+    const state = begun && (await watch.awaitSettled(maker, begun));
+    const page =
+      state &&
+      (await unlessAway(
+        rows.readMakerHistory({
+          maker,
+          partition,
+          after: after ?? { offset: start },
+          before: end,
+          happened,
+          entriesMax,
+        }),
+      ));
+    if (state === undefined || page === undefined) return unavailable('the store of orders does not answer; try again');
+    if (after !== undefined && after.offset < page.keptFrom) return gone;
+    const facts = await readFacts(log, from, page.entries);
+    if (facts === undefined) return logIsAway;
+    const entries = page.entries.flatMap((entry) => {
+      const described = describeEntry(entry, facts.get(entry.logOffset));
+      return described === undefined ? [] : [{ orderHash: entry.orderHash, ...described }];
+    });
+    const history = { entries, nextCursor: cursorOf(page.next), hasMore: page.hasMore };
+    return { history, lag: page.isUnsure ? undefined : lagOf(state) };
+  };
+}
+
+/** The offset of the first record of that time or later, or the end of the log. */
+async function offsetAt(
+  log: HistorySources['log'],
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+  timeMs: number,
+): Promise<bigint> {
+  const [found, ends] = await Promise.all([log.offsetsAt(topic, timeMs), log.endOffsets(topic)]);
+  return found[partition] ?? ends[partition] ?? 0n;
+}
+
+function cursorOf({ offset, entry }: HistoryPlace): string {
+  if (entry === undefined) return String(offset);
+  return [offset, entry.orderHash, entry.place, entry.blockNumber, entry.logIndex].join(':');
+}
+
+/** @param cursor as `cursorOf` writes it */
+export function placeOf(cursor: string): HistoryPlace {
+  const [offset = '0', orderHash, place, blockNumber, logIndex] = cursor.split(':');
+  if (orderHash === undefined) return { offset: BigInt(offset) };
+  const entry = {
+    orderHash: orderHash as Hex,
+    place: Number(place),
+    blockNumber: Number(blockNumber),
+    logIndex: Number(logIndex),
+  };
+  return { offset: BigInt(offset), entry };
+}
+
+const logIsAway = unavailable('the log does not answer; try again');
+
+const gone: Refusal = {
+  code: 'gone',
+  detail: 'the history behind this cursor is not kept any more; without a cursor it begins with what is kept',
+};
