@@ -2,7 +2,7 @@ import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 
 /** Bytes of a client that means harm, or has a defect, and what is answered. */
 export interface HostileRow {
-  /** For the table of the README. */
+  /** The name of its test. */
   readonly sends: string;
   /** Everything after the first fields of the head; or all of it. */
   readonly bytes: (head: Head) => string;
@@ -219,9 +219,3 @@ const bodies: readonly HostileRow[] = [
 
 /** What a hostile client can send in one go, and what is answered. */
 export const hostileRows: readonly HostileRow[] = [...framing, ...heads, ...targets, ...queries, ...bodies];
-
-/** The rows as the README has them. */
-export function describeHostileRows(): string {
-  const lines = hostileRows.map(({ sends, answered }) => `| ${sends} | ${answered.join(', ')} |`);
-  return ['| what is sent | what is answered |', '|---|---|', ...lines].join('\n');
-}

@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { limits } from '../conformance/error-rows.js';
-import { findRoot } from '../conformance/find-root.js';
 import { codeOf, type OpenBed } from '../conformance/open-bed.js';
 import { ORDERS_PATH as PATH } from '../kit/make-requests.js';
 import { type Exchange, openRaw, type RawConnection } from '../kit/raw-http.js';
-import { describeHostileRows, type HostileRow, hostileRows } from './hostile-requests.js';
+import { type HostileRow, hostileRows } from './hostile-requests.js';
 
 const ANSWER_MS_MAX = 120_000;
 /** More than the answers of any row. */
@@ -44,12 +41,6 @@ export function testHostileRequests(bedOf: () => OpenBed): void {
     for (const [name, text] of Object.entries(slowRequests))
       slow.push({ name, outcome: sendSlowly(await open(gatewayPort()), text) });
     for (const { outcome } of slow) outcome.catch(() => undefined);
-  });
-
-  test('each has a row in the README', () => {
-    expect(readFileSync(join(findRoot(), 'test/src/abuse/README.md'), 'utf8')).toContain(
-      `${describeHostileRows()}\n\n`,
-    );
   });
 
   describe.each(['gateway', 'service'] as const)('to the %s', (where) => {
