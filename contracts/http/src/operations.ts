@@ -133,17 +133,20 @@ export const errorsOfAnyRequest = {
 
 const internal = {
   cause: 'A fault in the service.',
-  remedy:
-    'Send the request again, a list newly signed; after a POST `duplicate` says that the first was stored. If it repeats, tell the operator its id.',
+  remedy: 'Send the request again, a list newly signed. If it repeats, tell the operator its id.',
 };
-const stopped = 'the service stops or has too many requests';
+const stopped = 'the service stops or is overloaded';
+const signAnew = 'Send the request again, newly signed.';
 const wait = 'Wait for `Retry-After` seconds.';
 const clientLimited = { cause: 'The client address has spent its limit of requests.', remedy: wait };
 const makerLimited = {
   cause: 'The client address has spent its limit of requests, or the maker its budget. Nothing was done.',
   remedy: wait,
 };
-const compare = 'Compare domain, types, salt and values with what you signed: `detail` names what it recovers to.';
+const notTheMaker = {
+  cause: "A signature does not recover to the order's maker, or has high `s` or another form.",
+  remedy: 'Compare domain, types, salt and values with what you signed: `detail` names what it recovers to.',
+};
 const whitelist = 'Ask the operator to put the maker on the whitelist.';
 const bodyErrors = {
   unsupported_media_type: {
@@ -177,7 +180,7 @@ const place: Operation = {
     ...bodyErrors,
     invalid_request: {
       cause:
-        'The body is no JSON array of orders, a field is missing, unknown or malformed, an amount is zero, both tokens are the same, or `Valid-Until` or `Valid-Until-Ms` is no number.',
+        'The body is no JSON array, a field is missing, unknown or malformed, `Valid-Until` is no number, an amount is zero, or both tokens are the same.',
       remedy: 'Fix the places that `errors` names.',
     },
     too_many_orders: {
@@ -193,10 +196,7 @@ const place: Operation = {
       cause: '`Valid-Until` had passed when the orders were judged or about to be stored.',
       remedy: 'Price the orders anew: nothing was stored.',
     },
-    invalid_signature: {
-      cause: 'The signature does not recover to the maker, or has high `s` or another form.',
-      remedy: compare,
-    },
+    invalid_signature: notTheMaker,
     maker_not_whitelisted: { cause: 'The maker is not on the whitelist, or is suspended.', remedy: whitelist },
     rate_limited: makerLimited,
     order_expired: {
@@ -211,7 +211,7 @@ const place: Operation = {
     duplicate: {
       cause: 'The hash is twice in the request, or was accepted before.',
       remedy:
-        'After an unknown outcome: it was stored, and GET …/{orderHash} tells what became of it. Else sign with another salt.',
+        'After an unknown outcome it was stored, and GET …/{orderHash} reports on it. Else sign with another salt.',
     },
     unavailable: {
       cause: `A part of the service is away, the log did not confirm the orders, makers may only cancel for now, or ${stopped}.`,
@@ -244,8 +244,8 @@ const signedReadErrors: ErrorCases = {
     remedy: 'Use a form of Interface 5.',
   },
   maker_not_whitelisted: {
-    cause: 'The recovered signer was never on the whitelist; a wrongly signed request recovers to a stranger.',
-    remedy: `If \`detail\` names another address than the maker's, the signed data differs. ${whitelist}`,
+    cause: 'The recovered signer was never on the whitelist.',
+    remedy: `If \`detail\` names another address than the maker's, the signature is of something else. ${whitelist}`,
   },
   request_replayed: {
     cause: 'The signer has used this salt already.',
@@ -292,8 +292,8 @@ const list: Operation = {
     ...signedReadErrors,
     rate_limited: makerLimited,
     unavailable: {
-      cause: `No store of orders answers, the whitelist is still being read, or ${stopped}.`,
-      remedy: 'Send a newly signed request.',
+      cause: `The store of orders does not answer, the whitelist is still being read, or ${stopped}.`,
+      remedy: signAnew,
     },
     internal,
   },
@@ -318,7 +318,7 @@ const findOrder: Operation = {
   },
   errors: {
     invalid_request: {
-      cause: 'The path has no hash, or a parameter is missing, given twice, unknown or malformed.',
+      cause: 'A parameter is missing, given twice, unknown or malformed.',
       remedy: 'Fix the places that `errors` names.',
     },
     ...signedReadErrors,
@@ -333,7 +333,7 @@ const findOrder: Operation = {
     rate_limited: makerLimited,
     unavailable: {
       cause: `The store of orders or the log does not answer, the order is still on its way, the whitelist is still being read, or ${stopped}.`,
-      remedy: 'Send the request again.',
+      remedy: signAnew,
     },
     internal,
   },
@@ -378,10 +378,12 @@ const cancelDescription =
   'Off-chain, at no gas: the orders leave the feed of the router and the list for good. It does not invalidate them on the chain: a taker who has an order and its signature can fill it until it expires; `cancelOrder` of the contract ends that. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest. Repeating is harmless.';
 
 const cancelErrors = {
-  invalid_signature: {
-    cause: "A signature is not the order's maker's, or has high `s` or another form. Nothing was cancelled.",
-    remedy: compare,
+  invalid_request: {
+    cause:
+      'Hashes or signatures are missing, malformed, of different number or more than `cancelsPerDelete`, or a parameter is wrong.',
+    remedy: 'Fix the places that `errors` names.',
   },
+  invalid_signature: notTheMaker,
   rate_limited: makerLimited,
   unavailable: {
     cause: `The log did not confirm, an order may still be on its way, or ${stopped}. Some orders may be cancelled.`,
@@ -415,14 +417,7 @@ const cancel: Operation = {
       ),
     }),
   },
-  errors: {
-    invalid_request: {
-      cause:
-        'A list is missing, malformed or longer than `cancelsPerDelete`, the lists differ in length, `salt` is no hex, or a parameter is unknown.',
-      remedy: 'Fix the places that `errors` names.',
-    },
-    ...cancelErrors,
-  },
+  errors: cancelErrors,
 };
 
 const cancelByPost: Operation = {
@@ -435,11 +430,6 @@ const cancelByPost: Operation = {
   body: { type: 'application/json', schema: cancellationInputs, example: examples.cancellations },
   errors: {
     ...bodyErrors,
-    invalid_request: {
-      cause:
-        'The body is no JSON array of `orderHash`, `signature` and perhaps `salt`, is empty or longer than `cancelsPerDelete`, or a parameter is unknown.',
-      remedy: 'Fix the places that `errors` names.',
-    },
     ...cancelErrors,
   },
 };
@@ -447,7 +437,7 @@ const cancelByPost: Operation = {
 const readErrors: ErrorCases = {
   rate_limited: clientLimited,
   unavailable: {
-    cause: 'The service starts, stops or has too many requests.',
+    cause: 'The service starts, stops or is overloaded.',
     remedy: 'Send the request again.',
   },
   internal,
@@ -487,7 +477,7 @@ const patchQuote: Operation = {
   errors: {
     ...bodyErrors,
     invalid_request: {
-      cause: 'The body is no JSON object with `data`, a field is unknown, or `minOutput.amount` is no uint256.',
+      cause: 'The body has no `data` or an unknown field, or `minOutput.amount` is no uint256.',
       remedy: 'Fix the places that `errors` names.',
     },
     no_changes: {
@@ -500,7 +490,7 @@ const patchQuote: Operation = {
     },
     invalid_signature: {
       cause: '`data` is signed by no quote signer.',
-      remedy: 'Send it as the quote gave it; ask the operator whether the quote signers have changed.',
+      remedy: 'Send it unchanged; ask the operator for the quote signers.',
     },
     field_not_exists: {
       cause: 'The swap call has no minimum output that could be set.',
