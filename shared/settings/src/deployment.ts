@@ -22,14 +22,11 @@ type TlsSettings<P extends string> = Record<`${P}_TLS`, Setting<'off' | 'on'>> &
 function tlsSettings<P extends string>(prefix: P, server: string): TlsSettings<P> {
   return {
     [`${prefix}_TLS`]: choice(
-      `\`on\` encrypts connections to ${server}, and verifies its certificate and host name`,
+      `\`on\`: TLS to ${server}, with its certificate and host name verified`,
       ['off', 'on'],
       'off',
     ),
-    [`${prefix}_TLS_CA_FILE`]: text(
-      "PEM file of the authorities that sign the server's certificate; empty: those of the machine",
-      '',
-    ),
+    [`${prefix}_TLS_CA_FILE`]: text("PEM file of the server's authorities; empty: those of the machine", ''),
     [`${prefix}_TLS_CERT_FILE`]: text('PEM file of the client certificate; empty: none', ''),
     [`${prefix}_TLS_KEY_FILE`]: text('PEM file of its key', ''),
   } as TlsSettings<P>;
