@@ -368,7 +368,7 @@ const readHistory: Operation = {
     rate_limited: makerLimited,
     unavailable: {
       cause: `The store of orders or the log does not answer, the whitelist is still being read, or ${stopped}.`,
-      remedy: 'Send a newly signed request.',
+      remedy: signAnew,
     },
     internal,
   },
