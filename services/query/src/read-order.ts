@@ -34,9 +34,10 @@ export function readOrderFrom({ watch, rows, log, topic }: HistorySources) {
     if (state === undefined || history === undefined)
       return unavailable('the store of orders does not answer; try again');
     const { entries, hash, isUnsure } = history;
-    const [opened] = entries;
-    if (opened?.happened !== 'OPENED') {
-      if (opened !== undefined || hash === 'ACCEPTED') return gone;
+    const opened = entries.find(({ happened }) => happened === 'OPENED');
+    if (opened === undefined) {
+      // A fill is told of an order that nobody has placed here, too.
+      if (hash === 'ACCEPTED' || entries.some(({ happened }) => happened !== 'FILLED')) return gone;
       if (hash === 'PLACED') return unavailable('the order is still on its way; try again');
       if (isUnsure) return unavailable('the store of orders is still reading the log; try again');
       return { code: 'not_found', detail: `no order of the signer has the hash ${orderHash}` };

@@ -133,7 +133,7 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
     },
   );
   return (kind, request) => {
-    const path = kind === 'HISTORY' ? paths.history : paths.limitOrders;
+    const path = { HISTORY: paths.history, ORDER: paths.limitOrder }[kind] ?? paths.limitOrders;
     const route = routes.find((each) => each.path === path);
     if (route === undefined) throw new Error(`there is no ${path}`);
     return route.handle(request);

@@ -11,7 +11,7 @@ import { CHAIN_ID, type Handle, SERVICE_NAME } from './run-processes.js';
 /** A request with all that was answered to it. */
 export interface Visit {
   readonly number: number;
-  readonly kind: 'POST' | 'DELETE' | 'GET' | 'HISTORY';
+  readonly kind: 'POST' | 'DELETE' | 'GET' | 'ORDER' | 'HISTORY';
   readonly maker: Address;
   readonly hashes: readonly Hex[];
   /** When the service had it; when it was sent, where nobody had it. */
@@ -97,6 +97,8 @@ export class Visits {
     const kind = chance.pickWeighted({ post: 8, again: 3, cancel: 4, list: 4 });
     if (kind === 'list') {
       const maker = chance.pick(MAKER_ADDRESSES);
+      const own = chance.pickAny(orders.filter((order) => order.maker === maker));
+      if (draw % 3 === 1 && own !== undefined) return void this.find(own, chance);
       return void (draw % 3 === 0 ? this.readHistory(maker, chance) : this.list(maker, chance));
     }
     const some = (order: SignedOrder | undefined) => (order === undefined ? [] : [order]);
@@ -153,6 +155,12 @@ export class Visits {
   list(maker: Address, chance: Chance): Promise<Visit> {
     const query = this.#signedQuery(maker, requestHashers.hashGetRequest);
     return this.#send('GET', [{ maker } as SignedOrder], { query }, chance);
+  }
+
+  find(order: SignedOrder, chance: Chance): Promise<Visit> {
+    const orderHash = hexToBytes(order.hash);
+    const query = this.#signedQuery(order.maker, (asked) => requestHashers.hashOrderRequest({ ...asked, orderHash }));
+    return this.#send('ORDER', [order], { query }, chance);
   }
 
   /** Asks for the page behind what the maker has read. Does nothing while one is asked for, for some seconds. */
@@ -217,7 +225,7 @@ export class Visits {
     const visit: Visit = { number, kind, maker, hashes, receivedAtMs: nowMs(), sentAtMs: nowMs(), answer: undefined };
     this.all.push(visit);
     const label = () => `visit ${number}, ${kind} ${orders.map((order) => order.label ?? nameOf(maker)).join(', ')}`;
-    const server = find(kind === 'GET' || kind === 'HISTORY' ? 'query' : 'ingress', chance);
+    const server = find(kind === 'POST' || kind === 'DELETE' ? 'ingress' : 'query', chance);
     note(() => (server === undefined ? `${label()}: nobody answers` : label()));
     if (server === undefined) return visit;
     await server.life.delay(chance.below(50));
@@ -226,7 +234,7 @@ export class Visits {
       requestId: `visit ${number}`,
       receivedAtMs: nowMs(),
       client: maker,
-      params: {},
+      params: kind === 'ORDER' ? { orderHash: first?.hash ?? '' } : {},
       query: new URLSearchParams(query),
       headers: {},
       body,

@@ -1,10 +1,11 @@
 import { decodeMakerEvent, type MakerEvent } from '@makerbook/contracts-events';
-import type { OrderHistory } from '@makerbook/contracts-http';
+import type { OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal } from '@makerbook/http';
 import { partitionOf, type StoredRecord } from '@makerbook/kafka';
 import type { MakersAtWork } from '../chain/act-on-chain.js';
 import type { Visit } from '../visit-service.js';
+import { historyOf, lineOf } from './judge-histories.js';
 import type { Replay } from './replay-log.js';
 
 export interface JudgeAnswersParts {
@@ -57,11 +58,13 @@ class AnswerJudge {
     const wrong =
       kind === 'GET'
         ? this.#judgeList(visit)
-        : kind === 'HISTORY'
-          ? this.#judgeHistory(visit)
-          : kind === 'POST'
-            ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
-            : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
+        : kind === 'ORDER'
+          ? this.#judgeOrder(visit)
+          : kind === 'HISTORY'
+            ? this.#judgeHistory(visit)
+            : kind === 'POST'
+              ? visit.hashes.flatMap((hash, index) => this.#judgePlaced(visit, hash, index))
+              : visit.hashes.flatMap((hash, index) => this.#judgeCancelled(visit, hash, index));
     return wrong.map((what) => `visit ${visit.number}, ${kind}: ${what}`);
   }
 
@@ -177,6 +180,29 @@ class AnswerJudge {
     return removal !== undefined && removal < end
       ? []
       : [`${this.#name(hash)} is NOT_FOUND, and is open at ${end} or comes later`];
+  }
+
+  /** An order that was accepted before is not unknown; its timeline is that of a position behind all that was answered before. */
+  #judgeOrder({ maker, hashes: [hash = '0x'], sentAtMs, answer }: Visit): string[] {
+    if (answer === undefined) return [];
+    const { reply } = answer;
+    const from = this.#behindWrites(maker, sentAtMs);
+    const replay = this.#parts.replays[this.#partitionOf(maker, hash)];
+    const expected = replay === undefined ? [] : historyOf(replay, maker).filter((line) => line.hash === hash);
+    const needed = expected.filter(({ offset }) => offset < from);
+    // The fill of an order that nobody has placed is told, too.
+    const isKnown = needed.some(({ line }) => line.includes(' OPENED '));
+    if (isRefusal(reply)) {
+      const isWrong = reply.code === 'gone' || (reply.code === 'not_found' && isKnown);
+      return isWrong ? [`${this.#name(hash)} is ${reply.code}, and opened before ${from}`] : [];
+    }
+    const { timeline }: OrderReport = JSON.parse(String(reply.body));
+    const is = timeline.map((entry) => lineOf(entry, hash));
+    const must = expected.slice(0, is.length).map(({ line }) => line);
+    if (is.join() !== must.join()) return [`the timeline of ${this.#name(hash)} is ${is}, and must be ${must}`];
+    return is.length >= needed.length || reply.headers?.['X-Read-Lag'] !== undefined
+      ? []
+      : [`the timeline of ${this.#name(hash)} has ${is.length} entries of ${needed.length}`];
   }
 
   /** The last page reaches behind every write that was answered to the maker before. */

@@ -1,5 +1,5 @@
-import type { OrderHistory } from '@makerbook/contracts-http';
-import type { Address } from '@makerbook/contracts-primitives';
+import type { TimelineEntry } from '@makerbook/contracts-http';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import type { Visits } from '../visit-service.js';
 import type { Replay } from './replay-log.js';
@@ -10,37 +10,39 @@ const places = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'];
 export function judgeHistories({ histories }: Visits, replays: readonly Replay[]): string[] {
   return [...histories].flatMap(([maker, { entries, cursor = '' }]) => {
     const replay = replays[partitionOf(maker, replays.length)];
-    const is = entries.map(lineOf);
-    const expected = replay === undefined ? [] : linesOf(replay, maker, BigInt(cursor));
-    const at = Array.from({ length: Math.max(is.length, expected.length) }).findIndex((_, n) => is[n] !== expected[n]);
-    return at < 0 ? [] : [`entry ${at} of the history of ${maker} is ${is[at]}, and must be ${expected[at]}`];
+    const is = entries.map((entry) => lineOf(entry, entry.orderHash as Hex));
+    const expected = replay === undefined ? [] : historyOf(replay, maker);
+    const must = expected.filter(({ offset }) => offset < BigInt(cursor)).map(({ line }) => line);
+    const at = Array.from({ length: Math.max(is.length, must.length) }).findIndex((_, n) => is[n] !== must[n]);
+    return at < 0 ? [] : [`entry ${at} of the history of ${maker} is ${is[at]}, and must be ${must[at]}`];
   });
 }
 
-/** Of facts before the offset. */
-function linesOf(replay: Replay, maker: Address, before: bigint): string[] {
+/** All that happened to the orders of a maker, in the order in which it is told. */
+export function historyOf(replay: Replay, maker: Address) {
   const changes = replay.history.flatMap((line) => {
-    const [offset = '', happened = '', orderHash = '', remaining = '', whose] = line.split(' ');
-    const key = [BigInt(offset), orderHash, places.indexOf(happened), -1, -1] as const;
-    return whose === maker ? [{ key, line: [offset, orderHash, happened, remaining].join(' ') }] : [];
+    const [offset = '', happened = '', hash = '', remaining = '', whose] = line.split(' ');
+    const key = [BigInt(offset), hash, places.indexOf(happened), -1, -1] as const;
+    return whose === maker ? [{ key, line: [offset, hash, happened, remaining].join(' ') }] : [];
   });
   const fills = [...replay.fills.values()].flatMap((line) => {
-    const [block = '', index = '', orderHash = '', whose, offset = ''] = line.split(' ');
-    const key = [BigInt(offset), orderHash, places.indexOf('FILLED'), Number(block), Number(index)] as const;
-    return whose === maker ? [{ key, line: [offset, orderHash, 'FILLED', block, index].join(' ') }] : [];
+    const [block = '', index = '', hash = '', whose, offset = ''] = line.split(' ');
+    const key = [BigInt(offset), hash, places.indexOf('FILLED'), Number(block), Number(index)] as const;
+    return whose === maker ? [{ key, line: [offset, hash, 'FILLED', block, index].join(' ') }] : [];
   });
   const isBefore = (one: readonly (bigint | string | number)[], other: readonly (bigint | string | number)[]) => {
     const at = one.findIndex((value, n) => value !== other[n]);
     return at >= 0 && (one[at] ?? 0) < (other[at] ?? 0);
   };
-  const told = [...changes, ...fills].filter(({ key: [offset] }) => offset < before);
-  return told.sort((a, b) => (isBefore(a.key, b.key) ? -1 : 1)).map(({ line }) => line);
+  return [...changes, ...fills]
+    .sort((a, b) => (isBefore(a.key, b.key) ? -1 : 1))
+    .map(({ key: [offset, hash], line }) => ({ offset, hash, line }));
 }
 
-function lineOf(entry: OrderHistory['entries'][number]): string {
+/** An entry as `historyOf` writes it. */
+export function lineOf(entry: TimelineEntry, hash: Hex): string {
   const [, offset = ''] = entry.position.split(':');
-  const { orderHash, happened } = entry;
-  return happened === 'FILLED'
-    ? [offset, orderHash, happened, entry.blockNumber, entry.logIndex].join(' ')
-    : [offset, orderHash, happened, BigInt(entry.remainingMakingAmount)].join(' ');
+  return entry.happened === 'FILLED'
+    ? [offset, hash, entry.happened, entry.blockNumber, entry.logIndex].join(' ')
+    : [offset, hash, entry.happened, BigInt(entry.remainingMakingAmount)].join(' ');
 }
