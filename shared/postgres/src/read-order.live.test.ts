@@ -160,6 +160,21 @@ describe('the history of a maker', () => {
     expect((await page({ offset: 20n })).next).toEqual({ offset: 20n });
   });
 
+  test('looks at a bounded part of it for a kind that is rare, and goes on behind that', async () => {
+    await postgres.query(
+      `insert into order_history (partition, log_offset, order_hash, maker, happened, status, reason, remaining)
+       select 3, 10 + n, $1, $2, 'CHANGED', 'ACTIVE', null, 9 from generate_series(1, 6000) as n`,
+      [byteaOf(order), byteaOf(maker)],
+    );
+    await happen('REMOVED', 7000, 'CANCELLED');
+    await postgres.query('update projections set next_offset = 8000 where partition = 3');
+    const first = await page({ offset: 9n }, { happened: ['REMOVED'] });
+    expect([told(first), first.hasMore]).toEqual([[], true]);
+    const second = await page(first.next, { happened: ['REMOVED'] });
+    expect([told(second), second.hasMore]).toEqual([['7000 01 REMOVED'], false]);
+    expect((await page({ offset: 9n }, { happened: ['FILLED'] })).hasMore).toBe(false);
+  });
+
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {
     await postgres.query('update projections set next_offset = 8 where partition = 3');
     expect(await page({ offset: 5n })).toMatchObject({ entries: [], next: { offset: 8n }, hasMore: false });

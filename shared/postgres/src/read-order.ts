@@ -86,6 +86,9 @@ export interface HistoryPage {
   readonly isUnsure: boolean;
 }
 
+/** Entries that a page looks at. A page of rare kinds may hold fewer than were asked for, or none, and go on behind them. */
+const SCANNED_MAX = 5_000;
+
 /**
  * One page of what happened to the orders of a maker. Only facts that are folded to their end are in it, and of a maker in
  * quarantine only those before it, so nothing comes later before a place that was given.
@@ -94,39 +97,47 @@ export interface HistoryPage {
 export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery): Promise<HistoryPage> {
   const { maker, partition, after, before, happened, entriesMax } = asked;
   const { orderHash = '0x', place = -1, blockNumber = -1, logIndex = -1 } = after.entry ?? {};
-  const rows = await postgres.query<
-    { folded_to: bigint; history_from: bigint; is_unsure: boolean } & (Row | { happened: null })
-  >(
+  const scannedMax = happened.length === happenings.length ? entriesMax + 1 : SCANNED_MAX;
+  const rows = await postgres.query<PageRow>(
     readMakerHistorySql,
     [
       byteaOf(maker),
       partition,
       after.offset,
-      after.entry === undefined ? Buffer.alloc(0) : byteaOf(orderHash),
+      byteaOf(orderHash),
       place,
       blockNumber,
       logIndex,
       before ?? null,
       happened,
       entriesMax + 1,
+      scannedMax,
     ],
     'read maker history',
   );
-  const found = rows.flatMap((row) => (row.happened === null ? [] : [row]));
+  const [{ folded_to: end, history_from: keptFrom, is_unsure: isUnsure }] = [rows[0] ?? emptyPage];
+  const scanned = rows.flatMap((row) => (row.happened === null ? [] : [row]));
+  const found = scanned.filter((row) => row.is_asked);
   const page = found.slice(0, entriesMax);
-  const last = page.at(-1);
-  const hasMore = found.length > page.length;
-  const end = rows[0]?.folded_to ?? 0n;
+  const isCut = found.length > entriesMax;
+  const last = isCut ? page.at(-1) : scanned.at(-1);
+  const hasMore = isCut || last?.number === scannedMax;
   const next =
     hasMore && last !== undefined ? placeOf(last) : { offset: before === undefined || before > end ? end : before };
   return {
     entries: page.map(entryOf),
     next: next.offset < after.offset ? after : next,
     hasMore,
-    keptFrom: rows[0]?.history_from ?? 0n,
-    isUnsure: rows[0]?.is_unsure ?? true,
+    keptFrom,
+    isUnsure,
   };
 }
+
+type PageRow = { readonly folded_to: bigint; readonly history_from: bigint; readonly is_unsure: boolean } & (
+  | (Row & { readonly number: number; readonly is_asked: boolean })
+  | { readonly happened: null }
+);
+const emptyPage: PageRow = { folded_to: 0n, history_from: 0n, is_unsure: true, happened: null };
 
 interface Row {
   readonly partition: number;
@@ -179,11 +190,13 @@ const readOrderHistorySql = `
   from (select) as one left join own on age < $3 or happened = 'OPENED'
   order by age desc`;
 
-const pageOf = (entries: string) => `(
+/** @param isAsked whether the table has anything of the kinds that are asked for */
+const scanOf = (entries: string, isAsked: string) => `(
   select * from (${entries}
-    where maker = $1 and log_offset >= $3::bigint and log_offset < coalesce($8::bigint, folded_to) and log_offset < folded_to) as e
-  where happened = any ($9::text[]) and (${inOrder}) > ($3::bigint, $4::bytea, $5::integer, $6::bigint, $7::integer)
-  order by ${inOrder} limit $10)`;
+    where ${isAsked} and maker = $1 and log_offset >= $3::bigint and log_offset < coalesce($8::bigint, folded_to)
+      and log_offset < folded_to) as e
+  where (${inOrder}) > ($3::bigint, $4::bytea, $5::integer, $6::bigint, $7::integer)
+  order by ${inOrder} limit $11)`;
 
 const readMakerHistorySql = `
   select folded_to, history_from, not exists (select from trusted) as is_unsure, page.*
@@ -191,5 +204,10 @@ const readMakerHistorySql = `
       select history_from, least(next_offset, (select quarantined_offset from makers where maker = $1)) as folded_to
       from projections where partition = $2) as folded
     left join lateral (
-      select * from (${pageOf(changes)} union all ${pageOf(filled)}) as both_kinds order by ${inOrder} limit $10) as page on true
-  order by ${inOrder}`;
+      select *, happened = any ($9::text[]) as is_asked from (
+        select *, row_number() over (order by ${inOrder})::integer as number, count(*) over () as scanned from (
+          select * from (${scanOf(changes, "$9::text[] <> array['FILLED']")} union all ${scanOf(filled, "'FILLED' = any ($9::text[])")}) as both_tables
+          order by ${inOrder} limit $11) as entries) as numbered
+      where happened = any ($9::text[]) or number = scanned
+      order by number limit $10) as page on true
+  order by number`;
