@@ -6,10 +6,12 @@ import {
   topicNames,
 } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Log, partitionOf } from '@makerbook/kafka';
-import { readMakers, type ShownMakers, waitUntilShown } from './follow-makers.js';
+import { type Log, LogUnavailable, partitionOf, pause } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 import type { Decision } from './parse-command.js';
+import { readMakers, type ShownMakers } from './read-makers.js';
+
+const LOOK_INTERVAL_MS = 100;
 
 export interface DecisionOptions {
   readonly prefix: string;
@@ -30,54 +32,19 @@ export interface DecisionOptions {
  * @throws LogUnavailable
  */
 export async function decide(log: Log, decision: Decision, options: DecisionOptions): Promise<Outcome> {
-  switch (decision.do) {
-    case 'release': {
-      // No feed shows it; the projector logs that the maker is folded again.
-      await appendFacts(log, eachOf(decision.makers, { type: 'QuarantineLifted' }, options), options);
-      return { lines: decision.makers.map((maker) => `${maker}: release written to the log`), exitCode: 0 };
-    }
-    case 'cancel-only': {
-      const { mode } = decision;
-      await appendFacts(log, [{ type: 'ServiceModeSet', mode, cause: causeOf(options) }], options);
-      const isOn = mode === 'CANCEL_ONLY';
-      const name = isOn ? 'the service takes no new orders' : 'the service takes orders';
-      return awaitShown(log, [[name, '', (shown) => shown.isCancelOnly === isOn]], options);
-    }
-    case 'set':
-    case 'suspend':
-    case 'remove': {
-      const { makers } = await readMakers(log, options.prefix);
-      const strangers = decision.makers.filter((maker) => (makers.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
-      if (strangers.length > 0) return refuseStrangers(strangers);
-      return decision.do === 'set'
-        ? setLimits(log, decision, makers, options)
-        : setAdmission(log, decision.do, decision.makers, options);
-    }
-    default:
-      return setAdmission(log, decision.do, decision.makers, options);
+  let known: ShownMakers['makers'] = new Map();
+  if (decision.do === 'set' || decision.do === 'suspend' || decision.do === 'remove') {
+    known = (await readMakers(log, options.prefix)).makers;
+    const strangers = decision.makers.filter((maker) => (known.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
+    if (strangers.length > 0) return refuseStrangers(strangers);
   }
-}
-
-const admissions = {
-  add: { type: 'MakerAdmitted', admission: 'ADMITTED', word: 'admitted' },
-  suspend: { type: 'MakerSuspended', admission: 'SUSPENDED', word: 'suspended' },
-  remove: { type: 'MakerRemoved', admission: 'REMOVED', word: 'removed' },
-} as const;
-
-async function setAdmission(
-  log: Log,
-  verb: keyof typeof admissions,
-  makers: readonly Hex[],
-  options: DecisionOptions,
-): Promise<Outcome> {
-  const { type, admission, word } = admissions[verb];
-  await appendFacts(log, eachOf(makers, { type }, options), options);
-  const isShown = (maker: Hex) => (shown: ShownMakers) => shown.makers.get(maker)?.admission === admission;
-  return awaitShown(
+  const steps = stepsOf(decision, known, options);
+  await appendFacts(
     log,
-    makers.map((maker) => [maker, `: ${word}`, isShown(maker)]),
+    steps.map(({ fact }) => fact),
     options,
   );
+  return awaitShown(log, steps, options);
 }
 
 /** A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address, and nothing is written. */
@@ -86,26 +53,47 @@ function refuseStrangers(strangers: readonly Hex[]): Outcome {
   return { lines, exitCode: 1 };
 }
 
-async function setLimits(
-  log: Log,
-  { makers, limits, isReset }: Extract<Decision, { readonly do: 'set' }>,
-  shown: ShownMakers['makers'],
-  options: DecisionOptions,
-): Promise<Outcome> {
-  const limitsOf = new Map(makers.map((maker) => [maker, { ...(isReset ? {} : shown.get(maker)?.limits), ...limits }]));
-  const facts = [...limitsOf].map(([maker, own]): MakerEvent => {
-    return { type: 'MakerLimitsSet', maker, limits: own, cause: causeOf(options) };
+/** A part of a decision: one fact. */
+interface Step {
+  readonly fact: MakerEvent;
+  readonly name: string;
+  readonly effect: string;
+  /** Whether the services see it. */
+  readonly isShown: (shown: ShownMakers) => boolean;
+}
+
+const admissions = {
+  add: { type: 'MakerAdmitted', admission: 'ADMITTED', word: 'admitted' },
+  suspend: { type: 'MakerSuspended', admission: 'SUSPENDED', word: 'suspended' },
+  remove: { type: 'MakerRemoved', admission: 'REMOVED', word: 'removed' },
+} as const;
+
+function stepsOf(decision: Decision, known: ShownMakers['makers'], options: DecisionOptions): Step[] {
+  const { commandId, by, reason } = options;
+  const cause = { kind: 'operator' as const, commandId, by, ...(reason === undefined ? {} : { reason }) };
+  if (decision.do === 'cancel-only') {
+    const { mode } = decision;
+    const isOn = mode === 'CANCEL_ONLY';
+    const name = isOn ? 'the service takes no new orders' : 'the service takes orders';
+    const isShown = ({ isCancelOnly }: ShownMakers) => isCancelOnly === isOn;
+    return [{ fact: { type: 'ServiceModeSet', mode, cause }, name, effect: '', isShown }];
+  }
+  return decision.makers.map((maker): Step => {
+    if (decision.do === 'release') {
+      // No feed shows it; the projector logs that the maker is folded again.
+      const effect = ': release written to the log';
+      return { fact: { type: 'QuarantineLifted', maker, cause }, name: maker, effect, isShown: () => true };
+    }
+    if (decision.do === 'set') {
+      const limits = { ...(decision.isReset ? {} : known.get(maker)?.limits), ...decision.limits };
+      const effect = describeLimits(limits);
+      const isShown = ({ makers }: ShownMakers) => describeLimits(makers.get(maker)?.limits ?? {}) === effect;
+      return { fact: { type: 'MakerLimitsSet', maker, limits, cause }, name: maker, effect: `: ${effect}`, isShown };
+    }
+    const { type, admission, word } = admissions[decision.do];
+    const isShown = ({ makers }: ShownMakers) => makers.get(maker)?.admission === admission;
+    return { fact: { type, maker, cause }, name: maker, effect: `: ${word}`, isShown };
   });
-  await appendFacts(log, facts, options);
-  return awaitShown(
-    log,
-    [...limitsOf].map(([maker, own]) => [
-      maker,
-      `: ${describeLimits(own)}`,
-      (now) => describeLimits(now.makers.get(maker)?.limits ?? {}) === describeLimits(own),
-    ]),
-    options,
-  );
 }
 
 /** `open orders 5000, 200 orders/s, burst 2000`: those that the maker has of its own. */
@@ -116,18 +104,6 @@ export function describeLimits({ openOrdersMax, ordersPerSecond, ordersBurst }: 
     ordersBurst === undefined ? [] : `burst ${ordersBurst}`,
   ].flat();
   return own.length === 0 ? 'default limits' : own.join(', ');
-}
-
-function eachOf(
-  makers: readonly Hex[],
-  { type }: { readonly type: 'QuarantineLifted' | (typeof admissions)[keyof typeof admissions]['type'] },
-  options: DecisionOptions,
-): MakerEvent[] {
-  return makers.map((maker) => ({ type, maker, cause: causeOf(options) }));
-}
-
-function causeOf({ commandId, by, reason }: DecisionOptions) {
-  return { kind: 'operator' as const, commandId, by, ...(reason === undefined ? {} : { reason }) };
 }
 
 async function appendFacts(
@@ -146,19 +122,24 @@ async function appendFacts(
   await appender.close();
 }
 
-type Awaited = readonly [name: string, effect: string, isShown: (shown: ShownMakers) => boolean];
-
+/** Waits until all steps are shown, or the time is over. What was written stays so while the log is away. */
 async function awaitShown(
   log: Log,
-  awaited: readonly Awaited[],
+  steps: readonly Step[],
   { prefix, visibleWithinMs }: DecisionOptions,
 ): Promise<Outcome> {
-  const isAll = (shown: ShownMakers) => awaited.every(([, , isShown]) => isShown(shown));
-  const shown = await waitUntilShown(log, { prefix, withinMs: visibleWithinMs }, isAll);
-  const lines = awaited.map(([name, effect, isShown]) =>
-    isShown(shown)
-      ? `${name}${effect}`
-      : `${name}: written to the log, but not yet visible to the services: is the projector running?`,
-  );
-  return { lines, exitCode: isAll(shown) ? 0 : 1 };
+  const untilMs = performance.now() + visibleWithinMs;
+  for (;;) {
+    const shown = await readMakers(log, prefix).catch((error: unknown) => {
+      if (error instanceof LogUnavailable) return undefined;
+      throw error;
+    });
+    const isDone = ({ isShown }: Step) => shown !== undefined && isShown(shown);
+    if (steps.every(isDone) || performance.now() >= untilMs) {
+      const late = 'written to the log, but not yet visible to the services: is the projector running?';
+      const lines = steps.map((step) => (isDone(step) ? `${step.name}${step.effect}` : `${step.name}: ${late}`));
+      return { lines, exitCode: steps.every(isDone) ? 0 : 1 };
+    }
+    await pause(LOOK_INTERVAL_MS);
+  }
 }

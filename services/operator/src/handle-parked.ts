@@ -1,5 +1,6 @@
 import { topicNames } from '@makerbook/contracts-events';
 import { type Log, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { readTopic } from './read-topic.js';
 
 /** An operator's decision about a parked message. */
 export type Resolution = 'replayed' | 'discarded';
@@ -90,15 +91,7 @@ function refusalOf(message: ParkedMessage, resolution: Resolution): string | und
 }
 
 async function readParked(log: Log, prefix: string): Promise<ReadonlyMap<string, Stored>> {
-  const records: StoredRecord[] = [];
-  const following = log.followTopic({
-    topic: topicNames(prefix).parked,
-    from: 'beginning',
-    onRecords: (_partition, read) => void records.push(...read),
-  });
-  await following.caughtUp;
-  await following.stop();
-  return gatherParked(records);
+  return gatherParked(await readTopic(log, topicNames(prefix).parked));
 }
 
 /** A message that is parked again, as after a crash, is one; its resolution counts wherever it is. */

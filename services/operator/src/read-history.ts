@@ -1,6 +1,7 @@
 import { decodeMakerEvent, type MakerEvent, servicePartition, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
+import { ENDS_TIMEOUT_MS } from './read-topic.js';
 
 /** A fact that an operator wrote, and where and when. */
 export interface PastDecision {
@@ -34,23 +35,18 @@ export async function readHistory(
   maker: Hex | undefined,
   { prefix, partitions }: { readonly prefix: string; readonly partitions: number },
 ): Promise<PastDecision[]> {
-  const home = maker === undefined ? servicePartition : partitionOf(maker, partitions);
+  const partition = maker === undefined ? servicePartition : partitionOf(maker, partitions);
+  const topic = topicNames(prefix).makerEvents;
+  const ends = await log.endOffsets(topic, { timeoutMs: ENDS_TIMEOUT_MS });
   const decisions: PastDecision[] = [];
-  const following = log.followTopic({
-    topic: topicNames(prefix).makerEvents,
-    // The other partitions are not read.
-    from: Array.from({ length: home + 1 }, (_, partition) => (partition === home ? 0n : undefined)),
-    onRecords: (partition, records) => {
-      for (const record of records) {
-        const fact = decodeMakerEvent(record);
-        if ('unreadable' in fact || !isDecision(fact)) continue;
-        if (maker !== (fact.type === 'ServiceModeSet' ? undefined : fact.maker)) continue;
-        decisions.push({ at: record.headers['ce_time'] ?? '', partition, offset: String(record.offset), fact });
-      }
-    },
-  });
-  await following.caughtUp;
-  await following.stop();
+  for await (const { records } of log.readRange({ topic, partition }, 0n, ends[partition] ?? 0n)) {
+    for (const record of records) {
+      const fact = decodeMakerEvent(record);
+      if ('unreadable' in fact || !isDecision(fact)) continue;
+      if (maker !== (fact.type === 'ServiceModeSet' ? undefined : fact.maker)) continue;
+      decisions.push({ at: record.headers['ce_time'] ?? '', partition, offset: String(record.offset), fact });
+    }
+  }
   return decisions;
 }
 

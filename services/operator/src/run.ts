@@ -2,11 +2,11 @@ import type { Log } from '@makerbook/kafka';
 import { createTopics } from './create-topics.js';
 import { decide, describeLimits } from './decide.js';
 import type { OperatorSettings } from './env.js';
-import { readMakers } from './follow-makers.js';
 import type { Outcome } from './outcome.js';
 import { parkedUsage, runParked } from './parked-command.js';
 import { type Command, parseCommand } from './parse-command.js';
 import { type PastDecision, readHistory } from './read-history.js';
+import { readMakers } from './read-makers.js';
 
 const usage = [
   'migrate                        brings the schema of the read model up to this build',

@@ -10,6 +10,7 @@ import { Transactor } from './produce/transactions.js';
 import { countPartitions, createTopics, verifyTopics } from './topics/manage-topics.js';
 import { readLastRecords } from './topics/read-last-records.js';
 import { LATEST, readOffsets } from './topics/read-offsets.js';
+import { readRange } from './topics/read-range.js';
 import { readRecords } from './topics/read-records.js';
 
 const END_OFFSETS_TIMEOUT_MS = 1_000;
@@ -55,6 +56,7 @@ export function connectLog(options: ConnectOptions): Log {
     readLastRecords: (topic, partition) => readLastRecords(reading, { topic, partition }),
     readRecords: (place, offsets, { timeoutMs = READ_RECORDS_TIMEOUT_MS } = {}) =>
       readRecords(reading, place, offsets, timeoutMs),
+    readRange: (place, from, to) => readRange(reading, place, from, to),
     createAppender: (appenderOptions = {}) => {
       const transactionalId = `${clientId}-${randomUUID()}-atomic`;
       const parts = { cluster: open(), transactions: nextPublishing(), transactionalId };
@@ -71,7 +73,7 @@ export function connectLog(options: ConnectOptions): Log {
       return follower;
     },
     consumePartitions: (consumeOptions) => {
-      const park = parkIn(consumeOptions.parkedTopic, log.createAppender(), log.partitionsOf);
+      const park = parkIn(consumeOptions.parkedTopic, log.createAppender());
       const consumer = new ConsumerLoop({ fetching: open(), offsets: open(), logger, park }, consumeOptions);
       readers.add(consumer.stop);
       return consumer;

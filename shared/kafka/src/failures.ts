@@ -40,7 +40,7 @@ export class RetryableError extends Error {
   override readonly name = 'RetryableError';
 }
 
-/** Thrown by a handler: an invariant is broken. The loop stops and the process has to exit. */
+/** An invariant is broken. A handler that throws it stops the consumer loop, and the process has to exit. */
 export class FatalError extends Error {
   override readonly name = 'FatalError';
 }

@@ -111,10 +111,10 @@ export interface FencedPublisher {
 export interface FollowOptions {
   readonly topic: string;
   /**
-   * Where to begin, or for each partition the offset of the first wanted record; the first stored one where that is gone. A
-   * partition without an offset is not read. An offset beyond the end throws nothing: ask for `endOffsets`.
+   * Where to begin, or for each partition the offset of the first wanted record; the first stored one where that is gone. An
+   * offset beyond the end throws nothing: ask for `endOffsets`.
    */
-  readonly from: 'beginning' | 'end' | readonly (bigint | undefined)[];
+  readonly from: 'beginning' | 'end' | readonly bigint[];
   /** Fail with RecordsDeleted where wanted records are not stored any more. */
   readonly isGapless?: boolean;
   /** Called for one partition at a time, in order; the next call for the partition waits for the promise. Throwing is fatal. */
@@ -125,8 +125,6 @@ export interface FollowOptions {
   readonly onFatal?: (error: Error) => void;
   /** Default `utf8`; `latin1` keeps binary header values byte for byte. */
   readonly headerEncoding?: 'utf8' | 'latin1';
-  /** Bound on the records of one call. Default 5000. */
-  readonly recordsMax?: number;
 }
 
 export interface Following {
@@ -161,6 +159,7 @@ export interface ConsumeOptions<T> {
   /** Positions are committed under this name, for tools that show a group's lag. The group has no members. */
   readonly groupId?: string;
   readonly topic: string;
+  /** Has as many partitions as the topic. */
   readonly parkedTopic: string;
   /** The position in the handler's store: the offset of the next record to handle. 0n for an empty store. */
   readonly positionOf: (partition: number) => Promise<bigint>;
@@ -204,6 +203,13 @@ export interface PartitionConsumer {
   stop(): Promise<void>;
 }
 
+/** Consecutive records of one partition. */
+export interface RecordPiece {
+  readonly records: readonly StoredRecord[];
+  /** The next offset to read, also behind control records and gaps. */
+  readonly nextOffset: bigint;
+}
+
 /** The log, as one process sees it. Everything opened from it is closed with it. No method needs its `this`. */
 export interface Log {
   /** Creates what is missing, changes nothing that exists, and reports what differs. The README says which settings it adds. */
@@ -230,6 +236,12 @@ export interface Log {
     offsets: readonly bigint[],
     options?: { readonly timeoutMs?: number },
   ): Promise<ReadonlyMap<bigint, StoredRecord>>;
+  /**
+   * The committed records of a partition from an offset on, or from the first stored one, before another. Each piece is at most
+   * 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError where the log does not hold
+   * an offset, LogUnavailable after ten seconds without a piece.
+   */
+  readRange(place: TopicPartition, from: bigint | undefined, to: bigint): AsyncIterable<RecordPiece>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads a topic for this process alone. */

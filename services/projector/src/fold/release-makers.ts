@@ -6,12 +6,14 @@ import { loadHashes, loadMakers, type RowReader } from './load-facts.js';
 import type { PartitionState } from './partition-state.js';
 import type { LoggedFact } from './read-facts.js';
 
-/** Hands over the facts of the partition from one offset to another, in order; those that cannot be read are left out. */
-export type ReadFacts = (
-  from: bigint,
-  to: bigint,
-  onFacts: (facts: readonly LoggedFact[]) => Promise<void>,
-) => Promise<void>;
+/** Consecutive facts of a partition; those that cannot be read are left out. */
+export interface FactsOfLog {
+  readonly facts: readonly LoggedFact[];
+  readonly nextOffset: bigint;
+}
+
+/** The facts of the partition from one offset on, before another. */
+export type ReadFacts = (from: bigint, to: bigint) => AsyncIterable<FactsOfLog>;
 
 /**
  * An operator has lifted the quarantine of a maker: its facts are folded from the first on that could not be, with the
@@ -63,7 +65,7 @@ async function foldAgain(
   const draft = new MakerDraft({ ...snapshotOf(held.draft), dueAtSeconds: 0 }, { ...state.makers.rules, ...hashes });
   const transitions: Transition[] = [];
   let { clock } = quarantine;
-  await readFacts(quarantine.offset, to, async (facts) => {
+  for await (const { facts } of readFacts(quarantine.offset, to)) {
     const own = facts.filter(({ fact }) => fact.type === 'BlockProcessed' || ('maker' in fact && fact.maker === maker));
     await loadHashes(state, own, rows);
     for (const { fact, offset } of own) {
@@ -76,7 +78,7 @@ async function foldAgain(
       hashes.note(happened);
       transitions.push(...happened);
     }
-  });
+  }
   return { held, draft, transitions };
 }
 

@@ -14,12 +14,9 @@ import {
 } from '../fold/fold-facts.js';
 import { loadFacts, loadMakers } from '../fold/load-facts.js';
 import { type LoggedFact, readFacts } from '../fold/read-facts.js';
-import { releaseMaker } from '../fold/release-makers.js';
+import { type FactsOfLog, releaseMaker } from '../fold/release-makers.js';
 import type { ProjectorParts } from '../parts.js';
-import { readRange } from './read-range.js';
 import type { TakenPartition } from './take-partition.js';
-
-type OnFacts = (facts: readonly LoggedFact[], nextOffset: bigint) => Promise<void>;
 
 const OWNED_CHECK_MS = 500;
 
@@ -61,8 +58,8 @@ export class PartitionProjection {
 
   /** Folds the log from the position to the offset: facts that were given before, and whose rows are not committed. */
   async catchUp(offset: bigint, hold: BatchContext): Promise<void> {
-    await this.#readLog(this.position, offset, hold, (facts, nextOffset) => this.project(facts, nextOffset, hold));
-    if (this.position < offset) await this.project([], offset, hold);
+    const log = this.#readLog(this.position, offset, hold);
+    for await (const { facts, nextOffset } of log) await this.project(facts, nextOffset, hold);
   }
 
   /** Gives the partition up. In good order, all that was published is committed where one try is enough. */
@@ -84,9 +81,7 @@ export class PartitionProjection {
       case 'ServiceModeSet':
         return foldMode(state, { ...logged, fact });
       case 'QuarantineLifted':
-        return releaseMaker(state, { ...logged, fact }, committer, (from, to, onFacts) =>
-          this.#readLog(from, to, hold, onFacts),
-        );
+        return releaseMaker(state, { ...logged, fact }, committer, (from, to) => this.#readLog(from, to, hold));
       default:
         // A block of the same batch may have dropped it from memory.
         if (!state.quarantined.has(fact.maker)) await loadMakers(state, [fact.maker], committer);
@@ -151,17 +146,12 @@ export class PartitionProjection {
   }
 
   /** Reads facts that were given before; what cannot be read was parked then. */
-  async #readLog(from: bigint, to: bigint, hold: BatchContext, onFacts: OnFacts): Promise<void> {
+  async *#readLog(from: bigint, to: bigint, hold: BatchContext): AsyncGenerator<FactsOfLog> {
     const { log, topics, settings } = this.#parts;
-    const { partition } = this.taken.state.rules;
-    const range = { topic: topics.makerEvents, partition, from, to };
-    const reading = readRange(log, range, settings.BATCH_FACTS_MAX, (records, nextOffset) =>
-      onFacts(readFacts(records, settings.PARTITIONS), nextOffset),
-    );
-    try {
-      await this.#waitFor(reading.done, hold);
-    } finally {
-      await reading.stop();
+    const place = { topic: topics.makerEvents, partition: this.taken.state.rules.partition };
+    for await (const { records, nextOffset } of log.readRange(place, from, to)) {
+      hold.assertOwned();
+      yield { facts: readFacts(records, settings.PARTITIONS), nextOffset };
     }
   }
 }

@@ -2,7 +2,6 @@ import { decodeBookRecord, type TopicNames } from '@makerbook/contracts-events';
 import type { Log, StoredRecord } from '@makerbook/kafka';
 import type { Postgres } from '@makerbook/postgres';
 import { placeOfMessage } from '../fold/describe-feeds.js';
-import { readRange } from '../own/read-range.js';
 
 interface BookParts {
   readonly log: Log;
@@ -18,7 +17,6 @@ interface Newest {
   readonly state: string;
 }
 
-const RECORDS_MAX = 5_000;
 const NOTHING = 'nothing';
 
 /**
@@ -48,18 +46,12 @@ export async function compareBook(partition: number, position: bigint, parts: Bo
 async function readNewest(partition: number, { log, topics }: BookParts): Promise<ReadonlyMap<string, Newest>> {
   const newest = new Map<string, Newest>();
   const ends = await log.endOffsets(topics.book, { timeoutMs: 10_000 });
-  const range = { topic: topics.book, partition, from: 0n, to: ends[partition] ?? 0n };
-  const reading = readRange(log, range, RECORDS_MAX, async (records) => {
+  for await (const { records } of log.readRange({ topic: topics.book, partition }, undefined, ends[partition] ?? 0n)) {
     for (const record of records) {
       const place = placeOfMessage(record);
       const state = place && stateOf(record);
       if (place !== undefined && state !== undefined) newest.set(record.key, { offset: place.offset, state });
     }
-  });
-  try {
-    await reading.done;
-  } finally {
-    await reading.stop();
   }
   return newest;
 }

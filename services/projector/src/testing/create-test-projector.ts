@@ -12,7 +12,7 @@ export type Step = 'before publish' | 'after publish' | 'before commit' | 'after
 export interface TestProjectorParts
   extends Pick<ProjectorParts, 'store' | 'topics'>,
     Partial<Pick<ProjectorParts, 'meters' | 'wait'>> {
-  readonly log: Pick<Log, 'endOffsets' | 'followTopic' | 'readLastRecords'>;
+  readonly log: Pick<Log, 'endOffsets' | 'readRange' | 'readLastRecords'>;
   readonly createFencedPublisher: Log['createFencedPublisher'];
   readonly prefix?: string;
   readonly partitions?: number;

@@ -105,22 +105,6 @@ describe('following a topic', () => {
     await Promise.all([atEnd.stop(), atGiven.stop()]);
   });
 
-  test('a partition without an offset is not read', async () => {
-    const topic = await makeTopic(log, 2);
-    const appender = log.createAppender();
-    const seen: string[] = [];
-    const onRecords = (_: number, records: readonly { readonly key: string }[]) => {
-      seen.push(...records.map(({ key }) => key));
-    };
-    for (let n = 0; n < 4; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
-    const following = log.followTopic({ topic, from: [undefined, 1n], onRecords });
-    await following.caughtUp;
-    for (let n = 4; n < 6; n += 1) await appender.append([recordOf(topic, n % 2, `${n}`)]);
-    await until('it has the later record', () => seen.includes('5'));
-    expect(seen).toEqual(['3', '5']);
-    await following.stop();
-  });
-
   test('where records are deleted it goes on from the first that is stored; where none may be missing, that is fatal', async () => {
     const topic = await makeTopic(log, 2);
     const appender = log.createAppender();

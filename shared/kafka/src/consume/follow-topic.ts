@@ -36,7 +36,7 @@ export class TopicFollower implements Following {
       topic: options.topic,
       logger: parts.logger,
       headerEncoding: options.headerEncoding ?? 'utf8',
-      recordsMax: options.recordsMax ?? RECORDS_MAX,
+      recordsMax: RECORDS_MAX,
       handle: (partition, range) => this.#handle(partition, range),
       onOutOfRange: async (partition, offset) => {
         const first = await readOffsets(parts.cluster, options.topic, EARLIEST, ASK_TIMEOUT_MS);
@@ -81,7 +81,7 @@ export class TopicFollower implements Following {
     const wanted = from === 'beginning' ? first : from === 'end' ? ends : from;
     try {
       this.#positions = first.map((stored, partition) => {
-        const offset = wanted[partition] ?? ends[partition] ?? 0n;
+        const offset = wanted[partition] ?? stored;
         return offset < stored ? this.#nextStored(partition, offset, stored) : offset;
       });
     } catch (error) {
@@ -89,9 +89,7 @@ export class TopicFollower implements Following {
     }
     this.#ends = ends;
     if (!this.#stopping.signal.aborted) {
-      for (const [partition, offset] of this.#positions.entries()) {
-        if (wanted[partition] !== undefined) this.#fetcher.start(partition, offset);
-      }
+      for (const [partition, offset] of this.#positions.entries()) this.#fetcher.start(partition, offset);
     }
     this.#checkCaughtUp();
   }

@@ -1,6 +1,5 @@
 import { RecordTooLarge } from '../failures.js';
 import type { Appender, LogRecord, StoredRecord } from '../log.js';
-import { partitionOf } from '../partition-of.js';
 
 const REASON_CHARACTERS_MAX = 1_000;
 
@@ -8,19 +7,13 @@ const REASON_CHARACTERS_MAX = 1_000;
 export type Park = (record: StoredRecord, reason: string) => Promise<void>;
 
 /**
- * Writes records that can never be handled to the parked topic: same key, value and headers, with their origin in
+ * Writes records that can never be handled to the parked topic: same partition, key, value and headers, with their origin in
  * `parked-topic`, `parked-partition`, `parked-offset` and `parked-reason`. A record that is too large with these headers is
  * parked without its value (`parked-value-omitted`), and at last without its key and its own headers
  * (`parked-headers-omitted`), so that every record can be parked.
  */
-export function parkIn(
-  parkedTopic: string,
-  appender: Pick<Appender, 'append'>,
-  partitionsOf: (topic: string) => Promise<number>,
-): Park {
-  let partitions: number | undefined;
+export function parkIn(parkedTopic: string, appender: Pick<Appender, 'append'>): Park {
   return async ({ topic, partition, offset, key, value, headers }, reason) => {
-    partitions ??= await partitionsOf(parkedTopic);
     const origin = {
       'parked-topic': topic,
       'parked-partition': String(partition),
@@ -28,7 +21,7 @@ export function parkIn(
       'parked-reason': reason.slice(0, REASON_CHARACTERS_MAX),
     };
     const omitted = { ...origin, 'parked-value-omitted': 'true' };
-    const place = { topic: parkedTopic, partition: partitionOf(key, partitions) };
+    const place = { topic: parkedTopic, partition };
     const forms: readonly LogRecord[] = [
       { ...place, key, value, headers: { ...headers, ...origin } },
       { ...place, key, value: null, headers: { ...headers, ...omitted } },

@@ -9,6 +9,7 @@ import type {
   Log,
   LogRecord,
   StoredRecord,
+  TopicPartition,
 } from '../log.js';
 
 /** What a process sees of the log. */
@@ -18,6 +19,7 @@ export type LogView = Pick<
   | 'offsetsAt'
   | 'followTopic'
   | 'readLastRecords'
+  | 'readRange'
   | 'readRecords'
   | 'createAppender'
   | 'createFencedPublisher'
@@ -39,6 +41,9 @@ export interface LogInMemoryOptions {
   /** Called with what was stored together. */
   readonly onStored?: (records: readonly StoredRecord[]) => void;
 }
+
+/** Few, so that a range has several pieces. */
+const PIECE_RECORDS = 7;
 
 const unavailable = (fate: string) => new LogUnavailable(fate, { mayHaveBeenAppended: fate !== 'refused' });
 
@@ -124,6 +129,7 @@ export class LogInMemory {
           },
           unavailable,
         ),
+      readRange: (place, from, to) => this.#readRange(place, from ?? 0n, to, send),
       followTopic: (options) => this.#follow(options, send),
       createAppender: () => this.#openAppender(send),
       createFencedPublisher: ({ transactionalId }) => this.#openPublisher(transactionalId, send),
@@ -147,23 +153,18 @@ export class LogInMemory {
   #follow(options: FollowOptions, send: Send): Following {
     const { topic, from } = options;
     const held = this.#heldOf(topic);
-    const starts = held.map(({ end }, partition) => {
-      return from === 'beginning' ? 0n : from === 'end' ? end : from[partition];
+    const positions = held.map(({ end }, partition) => {
+      return from === 'beginning' ? 0n : from === 'end' ? end : (from[partition] ?? 0n);
     });
-    const positions = starts.map((start) => start ?? 0n);
     const { promise: caughtUp, resolve } = Promise.withResolvers<void>();
     const state = { isStopped: false, ends: [] as readonly bigint[] };
     const lookWhetherCaughtUp = () => {
-      const isThere = (end: bigint, partition: number) =>
-        starts[partition] === undefined || (positions[partition] ?? 0n) >= end;
-      if (state.ends.every(isThere)) resolve();
+      if (state.ends.every((end, partition) => (positions[partition] ?? 0n) >= end)) resolve();
     };
     const read = async (partition: number) => {
       for (;;) {
         const fetched = await this.#fetch(topic, partition, positions[partition] ?? 0n, send);
-        for (let at = 0; at < fetched.records.length && !state.isStopped; at += options.recordsMax ?? 5_000) {
-          await options.onRecords(partition, fetched.records.slice(at, at + (options.recordsMax ?? 5_000)));
-        }
+        if (fetched.records.length > 0 && !state.isStopped) await options.onRecords(partition, fetched.records);
         if (state.isStopped) return;
         positions[partition] = fetched.end;
         options.onPosition?.(partition, fetched.end);
@@ -173,7 +174,7 @@ export class LogInMemory {
     const start = async () => {
       state.ends = await this.#again(() => send('ends', () => held.map(({ end }) => end), unavailable));
       lookWhetherCaughtUp();
-      await Promise.all(starts.map((offset, partition) => offset === undefined || read(partition)));
+      await Promise.all(positions.map((_, partition) => read(partition)));
     };
     start().catch((error: Error) => options.onFatal?.(error));
     return {
@@ -184,6 +185,16 @@ export class LogInMemory {
         state.isStopped = true;
       },
     };
+  }
+
+  async *#readRange({ topic, partition }: TopicPartition, from: bigint, to: bigint, send: Send) {
+    const read = () => this.records(topic, partition).filter(({ offset }) => offset >= from && offset < to);
+    const records = await send('fetch', read, unavailable);
+    for (let at = 0; at < records.length; at += PIECE_RECORDS) {
+      const piece = records.slice(at, at + PIECE_RECORDS);
+      yield { records: piece, nextOffset: records[at + PIECE_RECORDS]?.offset ?? to };
+    }
+    if (records.length === 0 && from < to) yield { records, nextOffset: to };
   }
 
   /** Waits until there is something. */

@@ -4,13 +4,15 @@ import { assertAccepted, KafkaRefused } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
 import { LogUnavailable, unavailable } from '../failures.js';
-import type { StoredRecord, TopicPartition } from '../log.js';
+import type { RecordPiece, TopicPartition } from '../log.js';
 
 const RETRY_PAUSE_MS = 20;
+/** An offset is beyond the end, or is not stored any more. */
+export const notStored: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE']);
 
 /**
- * Fetches once what is committed in a partition from an offset on. Every reader passes over a batch that cannot be decoded. The
- * next offset is the same where a transaction has not ended yet: what follows is not committed.
+ * Fetches what is committed in a partition from an offset on. A batch that cannot be decoded is fetched a second time, and then
+ * passed over. The next offset is the same where a transaction has not ended yet: what follows is not committed.
  * @param bytesMax a larger first batch comes whole
  */
 export async function readBatches(
@@ -19,13 +21,16 @@ export async function readBatches(
   from: bigint,
   deadline: Deadline,
   bytesMax?: number,
-): Promise<{ readonly records: readonly StoredRecord[]; readonly nextOffset: bigint }> {
-  const leader = await cluster.leaderOf(topic, partition, deadline);
-  const [fetched] = await fetchOnce(leader, topic, [{ partition, from }], 0, deadline, bytesMax);
-  if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
-  assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
-  const { records, nextOffset } = decodeBatches(topic, fetched, from, 'utf8');
-  return { records: records.filter(({ unreadable }) => unreadable === undefined), nextOffset };
+): Promise<RecordPiece> {
+  for (let isLast = false; ; isLast = true) {
+    const leader = await cluster.leaderOf(topic, partition, deadline);
+    const [fetched] = await fetchOnce(leader, topic, [{ partition, from }], 0, deadline, bytesMax);
+    if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
+    assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
+    const { records, nextOffset } = decodeBatches(topic, fetched, from, 'utf8');
+    if (records[0]?.unreadable === undefined) return { records, nextOffset };
+    if (isLast) return { records: [], nextOffset };
+  }
 }
 
 /** Reads, and tries again until the deadline while Kafka refuses or does not answer. Throws LogUnavailable. */

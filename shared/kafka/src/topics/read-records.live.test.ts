@@ -1,6 +1,51 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { deleteRecords, testParts } from '@makerbook/parts';
+import { FatalError } from '../failures.js';
 import type { Log } from '../log.js';
-import { makeTopic, openTestLog, recordOf } from '../testing/open-test-log.js';
+import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
+
+describe('a part of a partition', () => {
+  let log: Log;
+  beforeAll(() => {
+    log = openTestLog();
+  });
+  afterAll(() => log.close());
+
+  const keysOf = async (topic: string, from: bigint | undefined, to: bigint) => {
+    const keys: string[] = [];
+    for await (const { records } of log.readRange({ topic, partition: 1 }, from, to)) {
+      keys.push(...records.map(({ key }) => key));
+    }
+    return keys;
+  };
+
+  test('is read in pieces, from one offset up to another', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 10; n += 1) await appender.append([recordOf(topic, 1, `${n}`, 'x'.repeat(60_000))]);
+    expect(await keysOf(topic, 2n, 9n)).toEqual(['2', '3', '4', '5', '6', '7', '8']);
+    expect(await keysOf(topic, undefined, 2n)).toEqual(['0', '1']);
+    expect(await keysOf(topic, 3n, 3n)).toEqual([]);
+  });
+
+  test('ends behind control records', async () => {
+    const topic = await makeTopic(log, 2);
+    await log.createFencedPublisher({ transactionalId: topic }).publish([recordOf(topic, 1, 'only')]);
+    await until('the marker is there', async () => (await log.endOffsets(topic))[1] === 2n);
+    const nextOffsets: bigint[] = [];
+    for await (const { nextOffset } of log.readRange({ topic, partition: 1 }, 0n, 2n)) nextOffsets.push(nextOffset);
+    expect(nextOffsets.at(-1)).toBe(2n);
+  });
+
+  test('fails where wanted records are deleted, and begins with the first that is stored where none is named', async () => {
+    const topic = await makeTopic(log, 2);
+    const appender = log.createAppender();
+    for (let n = 0; n < 4; n += 1) await appender.append([recordOf(topic, 1, `${n}`)]);
+    await deleteRecords(testParts().kafkaBrokers, topic, [0n, 2n]);
+    await expect(keysOf(topic, 1n, 4n)).rejects.toThrow(FatalError);
+    expect(await keysOf(topic, undefined, 4n)).toEqual(['2', '3']);
+  });
+});
 
 describe('single records of a partition', () => {
   let log: Log;

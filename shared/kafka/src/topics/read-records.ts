@@ -2,11 +2,9 @@ import type { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
 import { isRefused } from '../cluster/error-codes.js';
 import type { StoredRecord, TopicPartition } from '../log.js';
-import { readBatches, retryRead } from './read-batches.js';
+import { notStored, readBatches, retryRead } from './read-batches.js';
 
 const FETCH_BYTES_MAX = 64 * 1024;
-/** An offset is beyond the end, or is not stored any more. */
-const notStored: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE']);
 
 /** Reads single records of one partition; see `Log.readRecords`. */
 export async function readRecords(
