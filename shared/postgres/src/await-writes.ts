@@ -13,8 +13,6 @@ export interface WriteWatchOptions {
   /** Undefined where Postgres is away. */
   readonly readState: (maker: Hex) => Promise<ListState | undefined>;
   readonly waitMsMax: number;
-  /** Pause between two reads. Default 10. */
-  readonly pollMs?: number;
   /** Does the work after the time, unless it is called off. Default: a timer of this process. */
   readonly after?: After;
 }
@@ -22,62 +20,30 @@ export interface WriteWatchOptions {
 /** Does the work after the time, unless it is called off. */
 export type After = (ms: number, work: () => void) => () => void;
 
-interface Waiter {
-  readonly show: (state: ListState | undefined) => void;
-  readonly fail: (error: unknown) => void;
-}
+const PAUSE_MS = 10;
+const PAUSE_MS_MAX = 100;
 
-/** Lets any number of requests wait for writes. The requests of one maker share one polling loop. */
-export function createWriteWatch(options: WriteWatchOptions): WriteWatch {
-  const { readState, waitMsMax, pollMs = 10, after = startTimer } = options;
-  const watched = new Map<Hex, Set<Waiter>>();
-
-  async function poll(maker: Hex, waiters: Set<Waiter>): Promise<void> {
-    while (waiters.size > 0) {
-      await new Promise<void>((done) => after(pollMs, done));
-      // Leaves out those who come during the read, because the read may be older than their writes.
-      const waiting = [...waiters];
-      try {
-        const state = await readState(maker);
-        for (const { show } of waiting) show(state);
-      } catch (error) {
-        for (const { fail } of waiting) fail(error);
-      }
-    }
-    watched.delete(maker);
-  }
-
-  function join(maker: Hex, waiter: Waiter): Set<Waiter> {
-    const waiters = watched.get(maker);
-    if (waiters !== undefined) return waiters.add(waiter);
-    const first = new Set([waiter]);
-    watched.set(maker, first);
-    void poll(maker, first);
-    return first;
-  }
-
+/** Lets requests wait for writes. */
+export function createWriteWatch({ readState, waitMsMax, after = startTimer }: WriteWatchOptions): WriteWatch {
   return {
     async awaitSettled(maker, begun) {
-      if (begun.unsettled.length === 0) return begun;
-      return new Promise((resolve, reject) => {
-        let newest = begun;
-        const waiter: Waiter = {
-          show(state) {
-            if (state === undefined) return settle(() => resolve(undefined));
-            const left = new Set(state.unsettled);
-            newest = { ...state, unsettled: begun.unsettled.filter((key) => left.has(key)) };
-            if (newest.unsettled.length === 0) settle(() => resolve(newest));
-          },
-          fail: (error) => settle(() => reject(error)),
-        };
-        const callOff = after(waitMsMax, () => settle(() => resolve(newest)));
-        const waiters = join(maker, waiter);
-        function settle(report: () => void): void {
-          callOff();
-          waiters.delete(waiter);
-          report();
+      let newest: ListState | undefined = begun;
+      let isOver = false;
+      const poll = async () => {
+        for (let pauseMs = PAUSE_MS; newest !== undefined && newest.unsettled.length > 0; ) {
+          await new Promise<void>((done) => after(pauseMs, done));
+          if (isOver) return;
+          const state = await readState(maker);
+          const left = new Set(state?.unsettled);
+          newest = state && { ...state, unsettled: begun.unsettled.filter((key) => left.has(key)) };
+          pauseMs = Math.min(1.5 * pauseMs, PAUSE_MS_MAX);
         }
-      });
+      };
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const callOff = after(waitMsMax, resolve);
+      await Promise.race([poll(), late]).finally(callOff);
+      isOver = true;
+      return newest;
     },
   };
 }
