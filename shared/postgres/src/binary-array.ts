@@ -1,8 +1,18 @@
-/**
- * The type of a column. `number` is bigint in Postgres, and a number here; an amount is numeric, and a decimal string here; jsonb
- * is its text.
- */
-export type Kind = 'bytea' | 'bigint' | 'number' | 'integer' | 'numeric' | 'text' | 'boolean' | 'jsonb';
+import type { Hex } from '@makerbook/contracts-primitives';
+
+/** The value of a column by its kind: `number` is bigint in Postgres, and an amount a decimal string here. */
+export interface Values {
+  readonly bytea: Hex;
+  readonly bigint: bigint;
+  readonly number: number;
+  readonly integer: number;
+  readonly numeric: string;
+  readonly text: string;
+  readonly boolean: boolean;
+  readonly jsonb: unknown;
+}
+
+export type Kind = keyof Values;
 
 interface Encoding {
   /** The type of the elements. */

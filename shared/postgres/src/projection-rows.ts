@@ -1,5 +1,4 @@
-import type { Hex } from '@makerbook/contracts-primitives';
-import { RowShape } from './row-shape.js';
+import { type RowOf, RowShape } from './row-shape.js';
 
 /** The partition's clock. */
 export interface PartitionClock {
@@ -25,190 +24,136 @@ export interface Projection extends RowsPosition {
 }
 
 /** One step of a partition's rows, from one position to another. */
-export interface MovedPosition {
-  readonly partition: number;
-  readonly fromOffset: bigint;
-  readonly fromParts: number;
-  readonly nextOffset: bigint;
-  readonly blockParts: number;
-  readonly blockNumber: number | null;
-  readonly blockTimestamp: number;
-  readonly clockMs: number;
+const position = {
+  partition: 'integer',
+  fromOffset: 'bigint',
+  fromParts: 'integer',
+  nextOffset: 'bigint',
+  blockParts: 'integer',
+  blockNumber: 'number?',
+  blockTimestamp: 'number',
+  clockMs: 'number',
   /** Deletes ingress's rows for appends that ended before; null: deletes none. */
-  readonly forgetsBeforeMs: number | null;
-}
+  forgetsBeforeMs: 'number?',
+} as const;
+export type MovedPosition = RowOf<typeof position>;
 
-export interface MakerRow {
-  readonly maker: Hex;
-  readonly admission: string;
+const makerKey = { maker: 'bytea' } as const;
+const maker = {
+  ...makerKey,
+  admission: 'text',
   /** Its own limits, by their names. */
-  readonly limits: Readonly<Record<string, number | undefined>>;
-  /** Decimal; null until it was seen once. */
-  readonly nonce: string | null;
-  readonly nonceBlock: number | null;
+  limits: 'jsonb',
+  /** Null until it was seen once. */
+  nonce: 'numeric?',
+  nonceBlock: 'number?',
   /** Null: nothing is due. */
-  readonly dueAtSeconds: number | null;
+  dueAtSeconds: 'number?',
   /** The offset of the fact that last changed the maker's list. */
-  readonly listVersion: bigint;
-  readonly openOrders: number;
+  listVersion: 'bigint',
+  openOrders: 'integer',
   /** The first fact that was not folded for it; with the two below null where the maker is not quarantined. */
-  readonly quarantinedOffset: bigint | null;
-  readonly quarantineReason: string | null;
+  quarantinedOffset: 'bigint?',
+  quarantineReason: 'text?',
   /** The partition's clock before that fact. */
+  quarantineClock: 'jsonb?',
+} as const;
+export type MakerRow = RowOf<typeof maker> & {
+  readonly limits: Readonly<Record<string, number | undefined>>;
   readonly quarantineClock: PartitionClock | null;
-}
+};
 
-export interface FundingRow {
-  readonly maker: Hex;
-  readonly token: Hex;
-  /** Decimal, as `allowance`; both and the block are null until they were read. */
-  readonly balance: string | null;
-  readonly allowance: string | null;
-  readonly block: number | null;
-  readonly openOrders: number;
-}
+const fundingKey = { maker: 'bytea', token: 'bytea' } as const;
+const funding = {
+  ...fundingKey,
+  /** As `allowance` and `block` null until it was read. */
+  balance: 'numeric?',
+  allowance: 'numeric?',
+  block: 'number?',
+  openOrders: 'integer',
+} as const;
+export type FundingRow = RowOf<typeof funding>;
 
-/** The part of an open order's row that can change. `remaining` is decimal. */
-export interface OrderStateRow {
-  readonly orderHash: Hex;
-  readonly remaining: string;
-  readonly isObserved: boolean;
-  readonly status: string;
-  readonly reason: string | null;
-  readonly inBook: boolean;
-}
-
-export interface OrderRow extends OrderStateRow {
-  readonly maker: Hex;
-  readonly acceptedOffset: bigint;
-  readonly acceptedAtMs: number;
-  readonly expiresAtSeconds: number;
-  readonly makingToken: Hex;
-  /** Decimal. */
-  readonly makingAmount: string;
-  /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
-  readonly recordStart: string;
-}
-
-/** One line of an order's history. */
-export interface HistoryRow {
-  readonly logOffset: bigint;
-  readonly orderHash: Hex;
-  readonly maker: Hex;
-  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
-  readonly status: string;
-  /** Why it is INACTIVE; of a removed order why it was removed. */
-  readonly reason: string | null;
-  /** Decimal. */
-  readonly remaining: string;
-}
-
-/** A fill of an order, which the log has in full. */
-export interface FillRow {
-  readonly orderHash: Hex;
-  readonly blockNumber: number;
-  readonly logIndex: number;
-  readonly maker: Hex;
-  readonly logOffset: bigint;
-}
-
-/** A hash, and whose: anybody may cancel a hash of another maker. */
-export interface HashKey {
-  readonly orderHash: Hex;
-  readonly maker: Hex;
-}
-
-/** A remembered hash. */
-export interface HashRow extends HashKey {
-  /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */
-  readonly state: 'ACCEPTED' | 'CANCELLED' | 'UNFOLDED';
-  /** Only for UNFOLDED. */
-  readonly salt: string | null;
-  /** Decimal; null where the order is not known. */
-  readonly nonce: string | null;
-  readonly expiresAtSeconds: number;
-}
-
+/** The part of an open order's row that can change. */
 const orderState = {
   orderHash: 'bytea',
   remaining: 'numeric',
   isObserved: 'boolean',
   status: 'text',
-  reason: 'text',
+  reason: 'text?',
   inBook: 'boolean',
 } as const;
+export type OrderStateRow = RowOf<typeof orderState>;
+
+const order = {
+  ...orderState,
+  maker: 'bytea',
+  acceptedOffset: 'bigint',
+  acceptedAtMs: 'number',
+  expiresAtSeconds: 'number',
+  makingToken: 'bytea',
+  makingAmount: 'numeric',
+  /** `{"order":{…},"orderHash":"0x…","signature":"0x…"`: the listed record without its end. */
+  recordStart: 'text',
+} as const;
+export type OrderRow = RowOf<typeof order>;
+
+/** One line of an order's history. */
+const history = {
+  logOffset: 'bigint',
+  orderHash: 'bytea',
+  maker: 'bytea',
+  happened: 'text',
+  status: 'text',
+  /** Why it is INACTIVE; of a removed order why it was removed. */
+  reason: 'text?',
+  remaining: 'numeric',
+} as const;
+export type HistoryRow = RowOf<typeof history> & {
+  readonly happened: 'OPENED' | 'CHANGED' | 'WITHHELD' | 'REMOVED';
+};
+
+/** A fill of an order, which the log has in full. */
+const fill = {
+  orderHash: 'bytea',
+  blockNumber: 'number',
+  logIndex: 'integer',
+  maker: 'bytea',
+  logOffset: 'bigint',
+} as const;
+export type FillRow = RowOf<typeof fill>;
+
+/** A hash, and whose: anybody may cancel a hash of another maker. */
 const hashKey = { orderHash: 'bytea', maker: 'bytea' } as const;
+export type HashKey = RowOf<typeof hashKey>;
+
+/** A remembered hash. */
+const hash = {
+  ...hashKey,
+  state: 'text',
+  /** Only for UNFOLDED. */
+  salt: 'text?',
+  /** Null where the order is not known. */
+  nonce: 'numeric?',
+  expiresAtSeconds: 'number',
+} as const;
+export type HashRow = RowOf<typeof hash> & {
+  /** `UNFOLDED`: its order is in the log, and its maker in quarantine. The fold knows nothing of it. */
+  readonly state: 'ACCEPTED' | 'CANCELLED' | 'UNFOLDED';
+};
 
 /** The rows of each table; `partition` is a column of all but `funding`, and no field. */
 export const shapes = {
-  position: new RowShape<MovedPosition>({
-    partition: 'integer',
-    fromOffset: 'bigint',
-    fromParts: 'integer',
-    nextOffset: 'bigint',
-    blockParts: 'integer',
-    blockNumber: 'number',
-    blockTimestamp: 'number',
-    clockMs: 'number',
-    forgetsBeforeMs: 'number',
-  }),
+  position: new RowShape<MovedPosition>(position),
   orderHash: new RowShape<Pick<OrderRow, 'orderHash'>>({ orderHash: 'bytea' }),
   orderState: new RowShape<OrderStateRow>(orderState),
-  order: new RowShape<OrderRow>({
-    ...orderState,
-    maker: 'bytea',
-    acceptedOffset: 'bigint',
-    acceptedAtMs: 'number',
-    expiresAtSeconds: 'number',
-    makingToken: 'bytea',
-    makingAmount: 'numeric',
-    recordStart: 'text',
-  }),
-  fundingKey: new RowShape<Pick<FundingRow, 'maker' | 'token'>>({ maker: 'bytea', token: 'bytea' }),
-  funding: new RowShape<FundingRow>({
-    maker: 'bytea',
-    token: 'bytea',
-    balance: 'numeric',
-    allowance: 'numeric',
-    block: 'number',
-    openOrders: 'integer',
-  }),
-  makerKey: new RowShape<Pick<MakerRow, 'maker'>>({ maker: 'bytea' }),
-  maker: new RowShape<MakerRow>({
-    maker: 'bytea',
-    admission: 'text',
-    limits: 'jsonb',
-    nonce: 'numeric',
-    nonceBlock: 'number',
-    dueAtSeconds: 'number',
-    listVersion: 'bigint',
-    openOrders: 'integer',
-    quarantinedOffset: 'bigint',
-    quarantineReason: 'text',
-    quarantineClock: 'jsonb',
-  }),
-  history: new RowShape<HistoryRow>({
-    logOffset: 'bigint',
-    orderHash: 'bytea',
-    maker: 'bytea',
-    happened: 'text',
-    status: 'text',
-    reason: 'text',
-    remaining: 'numeric',
-  }),
-  fill: new RowShape<FillRow>({
-    orderHash: 'bytea',
-    blockNumber: 'number',
-    logIndex: 'integer',
-    maker: 'bytea',
-    logOffset: 'bigint',
-  }),
+  order: new RowShape<OrderRow>(order),
+  fundingKey: new RowShape<Pick<FundingRow, 'maker' | 'token'>>(fundingKey),
+  funding: new RowShape<FundingRow>(funding),
+  makerKey: new RowShape<Pick<MakerRow, 'maker'>>(makerKey),
+  maker: new RowShape<MakerRow>(maker),
+  history: new RowShape<HistoryRow>(history),
+  fill: new RowShape<FillRow>(fill),
   hashKey: new RowShape<HashKey>(hashKey),
-  hash: new RowShape<HashRow>({
-    ...hashKey,
-    state: 'text',
-    salt: 'text',
-    nonce: 'numeric',
-    expiresAtSeconds: 'number',
-  }),
+  hash: new RowShape<HashRow>(hash),
 };

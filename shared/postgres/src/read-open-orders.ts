@@ -1,16 +1,19 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Postgres, Query } from './connect-postgres.js';
-import { RowShape } from './row-shape.js';
+import { type RowOf, RowShape } from './row-shape.js';
 
 /** The fields of an open order that a chain-watcher needs. */
-export interface OpenOrderRow {
-  readonly orderHash: Hex;
-  readonly maker: Hex;
-  readonly makingToken: Hex;
-  readonly expiresAtSeconds: number;
+const openOrder = {
+  orderHash: 'bytea',
+  maker: 'bytea',
+  makingToken: 'bytea',
+  expiresAtSeconds: 'number',
   /** True if a `MakerObserved` in the log names it. */
-  readonly isObserved: boolean;
-}
+  isObserved: 'boolean',
+} as const;
+export type OpenOrderRow = RowOf<typeof openOrder>;
+
+const shape = new RowShape<OpenOrderRow>(openOrder);
 
 /** How far the projection of one partition has come. */
 export interface ProjectedPartition {
@@ -23,14 +26,6 @@ export interface ProjectedPartition {
   /** Makers in quarantine: their orders are as they were before this offset, whatever the position. */
   readonly quarantined: ReadonlyMap<Hex, bigint>;
 }
-
-const openOrder = new RowShape<OpenOrderRow>({
-  orderHash: 'bytea',
-  maker: 'bytea',
-  makingToken: 'bytea',
-  expiresAtSeconds: 'number',
-  isObserved: 'boolean',
-});
 
 /**
  * Passes all open orders to the callback, page by page, and returns the positions that they reflect: one snapshot of the
@@ -45,11 +40,11 @@ export function readOpenOrders(
   return postgres.transaction(async (query) => {
     await query('set transaction isolation level repeatable read, read only');
     const partitions = await readPartitions(query);
-    await query(`declare open_orders no scroll cursor for select ${openOrder.list} from orders`);
+    await query(`declare open_orders no scroll cursor for select ${shape.list} from orders`);
     for (;;) {
       const rows = await query(`fetch ${pageRows} from open_orders`);
       if (rows.length === 0) return partitions;
-      onOrders(rows.map((row) => openOrder.read(row)));
+      onOrders(rows.map((row) => shape.read(row)));
     }
   });
 }

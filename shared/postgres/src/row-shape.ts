@@ -1,10 +1,20 @@
-import { encodeArray, encodings, type Kind } from './binary-array.js';
+import { encodeArray, encodings, type Kind, type Values } from './binary-array.js';
 
 interface Column {
   readonly field: string;
   readonly column: string;
   readonly kind: Kind;
 }
+
+/** The columns of a row by their fields. With `?` a column may be null. */
+export type Columns = Readonly<Record<string, Kind | `${Kind}?`>>;
+
+type Base<K> = K extends `${infer Known}?` ? Known : K;
+
+/** A row with such columns. */
+export type RowOf<C extends Columns> = {
+  readonly [Field in keyof C]: Values[Base<C[Field]> & Kind] | (C[Field] extends Kind ? never : null);
+};
 
 export type InPartition<Row> = Row & { readonly partition: number };
 
@@ -13,21 +23,22 @@ export class RowShape<Row extends object> {
   /** `order_hash, maker` */
   readonly list: string;
   readonly #columns: readonly Column[];
-  readonly #kinds: Readonly<Record<keyof Row & string, Kind>>;
+  readonly #kinds: Readonly<Record<keyof Row & string, Kind | `${Kind}?`>>;
   #inPartition: RowShape<InPartition<Row>> | undefined;
 
-  constructor(kinds: Readonly<Record<keyof Row & string, Kind>>) {
+  constructor(kinds: Readonly<Record<keyof Row & string, Kind | `${Kind}?`>>) {
     this.#kinds = kinds;
-    this.#columns = Object.entries<Kind>(kinds).map(([field, kind]) => {
-      return { field, column: field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), kind };
+    this.#columns = Object.entries<string>(kinds).map(([field, kind]) => {
+      const column = field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return { field, column, kind: kind.replace('?', '') as Kind };
     });
     this.list = this.#columns.map(({ column }) => column).join(', ');
   }
 
   /** The same rows with their partition. */
   get inPartition(): RowShape<InPartition<Row>> {
-    type Kinds = Record<keyof InPartition<Row> & string, Kind>;
-    this.#inPartition ??= new RowShape<InPartition<Row>>({ ...this.#kinds, partition: 'integer' } as Kinds);
+    const kinds = { ...this.#kinds, partition: 'integer' } as Record<keyof InPartition<Row> & string, Kind>;
+    this.#inPartition ??= new RowShape<InPartition<Row>>(kinds);
     return this.#inPartition;
   }
 
