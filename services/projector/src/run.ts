@@ -48,7 +48,7 @@ export function runProjector(settings: ProjectorSettings, telemetry: Telemetry):
     const projector = createProjector({
       settings,
       topics,
-      store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX, settings.POSTGRES_CONNECTIONS_MAX),
+      store: openProjectionStore(postgres, settings.COMMITS_AT_ONCE_MAX),
       log,
       meters,
       wait: pause,

@@ -3,6 +3,7 @@ import { byteaOf, type Postgres } from './connect-postgres.js';
 import { PostgresUnavailable } from './failures.js';
 import { gatherCalls } from './gather-calls.js';
 import {
+  type DueMaker,
   type FundingRow,
   type HashKey,
   type HashRow,
@@ -23,13 +24,6 @@ export interface Quarantine {
   readonly reason: string;
   /** The partition's clock before that fact. */
   readonly clock: PartitionClock;
-}
-
-/** A maker with orders that are due some time, and how many are open. */
-export interface DueMaker {
-  readonly maker: Hex;
-  readonly dueAtSeconds: number;
-  readonly openOrders: number;
 }
 
 /** The state that the owner of a partition begins with, read at one moment. */
@@ -63,12 +57,8 @@ export interface KnownHashes extends Positioned {
 /** The rows as the one who writes them sees them. */
 export type ProjectionStore = ReturnType<typeof openProjectionStore>;
 
-/**
- * @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one
- * @param connectionsMax of the pool. A reading of makers takes three: the others wait here, and not for a connection until
- * they are given up
- */
-export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number, connectionsMax = 10) {
+/** @param commitsAtOnceMax statements that commit rows at once; the partitions that wait share the next one */
+export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number) {
   const save = gatherCalls<ProjectionCommit, PositionTaken | undefined>({
     atOnceMax: commitsAtOnceMax,
     count: countCommits,
@@ -76,18 +66,15 @@ export function openProjectionStore(postgres: Postgres, commitsAtOnceMax: number
     decide: (commits) => saveProjections(postgres, commits),
     isOfOne: (error) => !(error instanceof PostgresUnavailable),
   });
-  const read = gatherCalls<() => Promise<MakerRows>, MakerRows>({
-    atOnceMax: Math.max(1, Math.floor(connectionsMax / 4)),
-    count: () => 1,
-    compare: () => 0,
-    decide: (readings) => Promise.all(readings.map((reading) => reading())),
-    isOfOne: () => false,
-  });
   return {
     takeProjection: (partition: number) => takeProjection(postgres, partition),
-    readMakers: (partition: number, makers: readonly Hex[]) => read(() => readMakers(postgres, partition, makers)),
+    readMakers: (partition: number, makers: readonly Hex[]) => readMakers(postgres, partition, makers),
     findKnownHashes: (partition: number, hashes: readonly HashKey[]) => findKnownHashes(postgres, partition, hashes),
-    /** See the function `saveProjection`. */
+    /**
+     * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the other
+     * gets PositionTaken and has written nothing.
+     * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
+     */
     saveProjection: async (commit: ProjectionCommit): Promise<void> => {
       const taken = await save(commit);
       if (taken !== undefined) throw taken;
@@ -111,13 +98,10 @@ function countCommits(waiting: readonly ProjectionCommit[]): number {
 /** Reads how far the rows of a partition have come; a partition that was never projected is at 0. */
 export async function readProjection(postgres: Pick<Postgres, 'query'>, partition: number): Promise<Projection> {
   const sql = 'select * from projections where partition = $1';
-  const [row] = await postgres.query<StoredProjection>(sql, [partition], 'read projection');
-  return {
-    nextOffset: row?.next_offset ?? 0n,
-    blockParts: row?.block_parts ?? 0,
-    clock: { block: Number(row?.block_number ?? -1), seconds: Number(row?.block_timestamp ?? 0) },
-    clockMs: Number(row?.clock_ms ?? 0),
-  };
+  const [row] = await postgres.query(sql, [partition], 'read projection');
+  if (row === undefined) return { nextOffset: 0n, blockParts: 0, clock: { block: -1, seconds: 0 }, clockMs: 0 };
+  const { nextOffset, blockParts, blockNumber, blockTimestamp, clockMs } = shapes.projection.read(row);
+  return { nextOffset, blockParts, clock: { block: blockNumber ?? -1, seconds: blockTimestamp }, clockMs };
 }
 
 /** Reads what the owner of a partition begins with. From here on the partition has a row, as each commit needs it. */
@@ -132,7 +116,7 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
       `select (extract(epoch from greatest(pg_postmaster_start_time(), (select stats_reset from pg_stat_bgwriter))) * 1000000)::bigint
          as started_at`,
     );
-    const due = await query<{ maker: Hex; due_at_seconds: bigint; open_orders: number }>(
+    const due = await query(
       'select maker, due_at_seconds, open_orders from makers where partition = $1 and due_at_seconds is not null',
       [partition],
     );
@@ -143,23 +127,20 @@ export async function takeProjection(postgres: Postgres, partition: number): Pro
     return {
       projection,
       serverStartedAt: server?.started_at ?? 0n,
-      due: due.map(({ maker, due_at_seconds, open_orders }) => {
-        return { maker, dueAtSeconds: Number(due_at_seconds), openOrders: open_orders };
-      }),
+      due: due.map((row) => shapes.due.read(row)),
       quarantined: new Map(quarantined.flatMap((stored) => quarantineOf(shapes.maker.read(stored)))),
     };
   });
 }
 
-/** Reads the rows of makers of the partition. An unknown maker has none. */
+/** Reads the rows of makers of the partition, table by table: many partitions share few connections. An unknown maker has none. */
 export async function readMakers(postgres: Postgres, partition: number, makers: readonly Hex[]): Promise<MakerRows> {
   const values = [makers.map(byteaOf)];
   const own = (table: string) => `select * from ${table} where maker = any($1::bytea[])`;
-  const [makerRows, funding, orders] = await Promise.all([
-    readPositioned(postgres, partition, shapes.maker, own('makers'), values),
-    readPositioned(postgres, partition, shapes.funding, own('funding'), values),
-    readPositioned(postgres, partition, shapes.order, own('orders'), values, { orderBy: 'maker, accepted_offset' }),
-  ]);
+  const makerRows = await readPositioned(postgres, partition, shapes.maker, own('makers'), values);
+  const funding = await readPositioned(postgres, partition, shapes.funding, own('funding'), values);
+  const oldestFirst = { orderBy: 'maker, accepted_offset' };
+  const orders = await readPositioned(postgres, partition, shapes.order, own('orders'), values, oldestFirst);
   return {
     makers: makerRows.rows,
     funding: funding.rows,
@@ -212,14 +193,6 @@ async function readPositioned<Row extends object>(
     rows: rows.filter(({ is_found }) => is_found !== null).map((row) => shape.read(row)),
     position: { nextOffset: nextOffset ?? 0n, blockParts: blockParts ?? 0 },
   };
-}
-
-interface StoredProjection {
-  readonly next_offset: bigint;
-  readonly block_parts: number;
-  readonly block_number: bigint | null;
-  readonly block_timestamp: bigint;
-  readonly clock_ms: bigint;
 }
 
 function quarantineOf(row: MakerRow): [Hex, Quarantine][] {

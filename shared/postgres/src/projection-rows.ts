@@ -23,16 +23,20 @@ export interface Projection extends RowsPosition {
   readonly clockMs: number;
 }
 
-/** One step of a partition's rows, from one position to another. */
-const position = {
-  partition: 'integer',
-  fromOffset: 'bigint',
-  fromParts: 'integer',
+const projection = {
   nextOffset: 'bigint',
   blockParts: 'integer',
   blockNumber: 'number?',
   blockTimestamp: 'number',
   clockMs: 'number',
+} as const;
+
+/** One step of a partition's rows, from one position to another. */
+const position = {
+  ...projection,
+  partition: 'integer',
+  fromOffset: 'bigint',
+  fromParts: 'integer',
   /** Deletes ingress's rows for appends that ended before; null: deletes none. */
   forgetsBeforeMs: 'number?',
 } as const;
@@ -62,6 +66,10 @@ export type MakerRow = RowOf<typeof maker> & {
   readonly limits: Readonly<Record<string, number | undefined>>;
   readonly quarantineClock: PartitionClock | null;
 };
+
+/** A maker with orders that are due some time, and how many are open. */
+const due = { maker: 'bytea', dueAtSeconds: 'number', openOrders: 'integer' } as const;
+export type DueMaker = RowOf<typeof due>;
 
 const fundingKey = { maker: 'bytea', token: 'bytea' } as const;
 const funding = {
@@ -144,6 +152,8 @@ export type HashRow = RowOf<typeof hash> & {
 
 /** The rows of each table; `partition` is a column of all but `funding`, and no field. */
 export const shapes = {
+  projection: new RowShape<RowOf<typeof projection>>(projection),
+  due: new RowShape<DueMaker>(due),
   position: new RowShape<MovedPosition>(position),
   orderHash: new RowShape<Pick<OrderRow, 'orderHash'>>({ orderHash: 'bytea' }),
   orderState: new RowShape<OrderStateRow>(orderState),

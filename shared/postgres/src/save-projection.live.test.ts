@@ -15,7 +15,6 @@ import {
   type ProjectionCommit,
   readMakers,
   readProjection,
-  saveProjection,
   saveProjections,
   takeProjection,
 } from './index.js';
@@ -114,6 +113,7 @@ beforeEach(async () => {
 });
 afterEach(() => postgres.close());
 
+const saveProjection = (on: Postgres, one: ProjectionCommit) => openProjectionStore(on, 1).saveProjection(one);
 const positionOf = async (partition: number) => (await readProjection(postgres, partition)).nextOffset;
 const dueIn = async (partition: number) => (await takeProjection(postgres, partition)).due;
 

@@ -50,16 +50,6 @@ export class PositionTaken extends Error {
 }
 
 /**
- * Commits the changes by a part of the log, and the position after it. If two fold the same part, one commits; the other gets
- * PositionTaken and has written nothing.
- * @throws PositionTaken, PostgresUnavailable (nothing is known: read the position again), InvariantBroken
- */
-export async function saveProjection(postgres: Pick<Postgres, 'query'>, commit: ProjectionCommit): Promise<void> {
-  const [taken] = await saveProjections(postgres, [commit]);
-  if (taken !== undefined) throw taken;
-}
-
-/**
  * Commits parts of the log in some partitions, each with the position after it, in one statement: one transaction, one round
  * trip.
  * @param commits in the order of their partitions, at most one of each: so two statements never wait for each other

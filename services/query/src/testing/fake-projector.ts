@@ -4,7 +4,13 @@ import { createOrderHasher } from '@makerbook/contracts-evm';
 import { type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { type Order, type OrderStatus, recordStart } from '@makerbook/domain';
 import { type Appender, partitionOf } from '@makerbook/kafka';
-import { byteaOf, type Postgres, type ProjectionCommit, saveProjection, takeProjection } from '@makerbook/postgres';
+import {
+  byteaOf,
+  openProjectionStore,
+  type Postgres,
+  type ProjectionCommit,
+  takeProjection,
+} from '@makerbook/postgres';
 import type { HDNodeWallet } from 'ethers';
 
 export const domain = {
@@ -132,7 +138,7 @@ export class FakeProjector {
     const { nextOffset, clock: before } = (await takeProjection(this.#parts.postgres, partition)).projection;
     const clock = block === undefined ? before : { ...before, block: block.number, seconds: block.timestamp };
     const makers = new Set(facts.map(({ maker }) => maker));
-    await saveProjection(this.#parts.postgres, {
+    await openProjectionStore(this.#parts.postgres, 1).saveProjection({
       partition,
       from: { nextOffset, blockParts: 0 },
       to: { nextOffset: (facts.at(-1)?.offset ?? nextOffset) + 1n, blockParts: 0, clock, clockMs: 0 },
