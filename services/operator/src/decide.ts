@@ -5,7 +5,6 @@ import {
   servicePartition,
   topicNames,
 } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, LogUnavailable, partitionOf, pause } from '@makerbook/kafka';
 import type { Outcome } from './outcome.js';
 import type { Decision } from './parse-command.js';
@@ -36,21 +35,13 @@ export async function decide(log: Log, decision: Decision, options: DecisionOpti
   if (decision.do === 'set' || decision.do === 'suspend' || decision.do === 'remove') {
     known = (await readMakers(log, options.prefix)).makers;
     const strangers = decision.makers.filter((maker) => (known.get(maker)?.admission ?? 'UNKNOWN') === 'UNKNOWN');
-    if (strangers.length > 0) return refuseStrangers(strangers);
+    // A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address.
+    const told = 'was never on the whitelist: add it first; nothing was written';
+    if (strangers.length > 0) return { lines: strangers.map((maker) => `${maker} ${told}`), exitCode: 1 };
   }
   const steps = stepsOf(decision, known, options);
-  await appendFacts(
-    log,
-    steps.map(({ fact }) => fact),
-    options,
-  );
+  await appendFacts(log, steps, options);
   return awaitShown(log, steps, options);
-}
-
-/** A decision about a maker of whom nobody ever decided would mean nothing: that is a wrong address, and nothing is written. */
-function refuseStrangers(strangers: readonly Hex[]): Outcome {
-  const lines = strangers.map((maker) => `${maker} was never on the whitelist: add it first; nothing was written`);
-  return { lines, exitCode: 1 };
 }
 
 /** A part of a decision: one fact. */
@@ -98,22 +89,21 @@ function stepsOf(decision: Decision, known: ShownMakers['makers'], options: Deci
 
 /** `open orders 5000, 200 orders/s, burst 2000`: those that the maker has of its own. */
 export function describeLimits({ openOrdersMax, ordersPerSecond, ordersBurst }: MakerLimits): string {
-  const own = [
-    openOrdersMax === undefined ? [] : `open orders ${openOrdersMax}`,
-    ordersPerSecond === undefined ? [] : `${ordersPerSecond} orders/s`,
-    ordersBurst === undefined ? [] : `burst ${ordersBurst}`,
-  ].flat();
+  const own: string[] = [];
+  if (openOrdersMax !== undefined) own.push(`open orders ${openOrdersMax}`);
+  if (ordersPerSecond !== undefined) own.push(`${ordersPerSecond} orders/s`);
+  if (ordersBurst !== undefined) own.push(`burst ${ordersBurst}`);
   return own.length === 0 ? 'default limits' : own.join(', ');
 }
 
 async function appendFacts(
   log: Log,
-  facts: readonly MakerEvent[],
+  steps: readonly Step[],
   { prefix, partitions, commandId, nowMs }: DecisionOptions,
 ): Promise<void> {
   const appender = log.createAppender();
   const topic = topicNames(prefix).makerEvents;
-  for (const [index, fact] of facts.entries()) {
+  for (const [index, { fact }] of steps.entries()) {
     const context = { id: `${commandId}:${index}`, source: '/makerbook/operator', timeMs: nowMs };
     const { key, value, headers } = encodeMakerEvent(fact, context);
     const partition = key === null ? servicePartition : partitionOf(key, partitions);

@@ -38,9 +38,11 @@ export interface ResolveOptions {
 }
 
 /** The outcome for one message that a command named. */
-export type Resolved =
-  | { readonly id: string; readonly outcome: Resolution }
-  | { readonly id: string; readonly outcome: 'refused'; readonly reason: string };
+export interface Resolved {
+  readonly id: string;
+  /** Why nothing was done. */
+  readonly refusal: string | undefined;
+}
 
 const RESOLUTION = 'resolution';
 
@@ -65,9 +67,9 @@ export async function resolveParked(
   const appender = log.createAppender();
   const resolve = async (id: string): Promise<Resolved> => {
     const message = parked.get(id);
-    if (message === undefined) return { id, outcome: 'refused', reason: 'no such message is parked' };
-    const reason = refusalOf(message, resolution);
-    if (reason !== undefined) return { id, outcome: 'refused', reason };
+    if (message === undefined) return { id, refusal: 'no such message is parked' };
+    if (message.resolution !== undefined) return { id, refusal: `it was ${message.resolution} already` };
+    if (resolution === 'replayed' && message.obstacle !== undefined) return { id, refusal: message.obstacle };
     const { key, value } = message.record;
     if (resolution === 'replayed') {
       const partition = key === '' ? message.partition : partitionOf(key, partitions);
@@ -77,17 +79,12 @@ export async function resolveParked(
     const headers = { ...originOf(message.record), [RESOLUTION]: resolution, 'resolution-command': commandId };
     const note = { topic: topicNames(prefix).parked, partition: message.record.partition, key, value: null, headers };
     await appender.append([note]);
-    return { id, outcome: resolution };
+    return { id, refusal: undefined };
   };
   const outcomes: Resolved[] = [];
   for (const id of new Set(ids)) outcomes.push(await resolve(id));
   await appender.close();
   return outcomes;
-}
-
-function refusalOf(message: ParkedMessage, resolution: Resolution): string | undefined {
-  if (message.resolution !== undefined) return `it was ${message.resolution} already`;
-  return resolution === 'replayed' ? message.obstacle : undefined;
 }
 
 async function readParked(log: Log, prefix: string): Promise<ReadonlyMap<string, Stored>> {

@@ -29,8 +29,8 @@ export async function runParked(
   }
   const resolved = await resolveParked(log, resolutions[verb], ids, options);
   return {
-    lines: resolved.map((one) => `${one.id}: ${one.outcome === 'refused' ? one.reason : one.outcome}`),
-    exitCode: resolved.some(({ outcome }) => outcome === 'refused') ? 1 : 0,
+    lines: resolved.map(({ id, refusal }) => `${id}: ${refusal ?? resolutions[verb]}`),
+    exitCode: resolved.some(({ refusal }) => refusal !== undefined) ? 1 : 0,
   };
 }
 

@@ -48,6 +48,12 @@ export interface NoCommand {
 
 const incomplete: NoCommand = { wrong: [], needsUsage: true };
 
+const limitOf = {
+  'open-orders': 'openOrdersMax',
+  'orders-per-second': 'ordersPerSecond',
+  burst: 'ordersBurst',
+} as const;
+
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean' } as const;
 const options = {
@@ -68,7 +74,7 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
   'makers remove': justified,
   'makers release': justified,
   'makers cancel-only': justified,
-  'makers set': [...justified, 'open-orders', 'orders-per-second', 'burst', 'default'],
+  'makers set': [...justified, ...Object.keys(limitOf), 'default'],
   'makers list': ['json'],
   'makers history': ['json'],
   'parked list': ['json'],
@@ -114,10 +120,7 @@ export function parseCommand(words: readonly string[]): Command | NoCommand {
     return makers.length > 1 ? incomplete : { do: 'history', maker: makers[0], isJson };
   }
   if (makers.length === 0) return incomplete;
-  if (verb === 'add' || verb === 'suspend' || verb === 'remove' || verb === 'release') {
-    return { do: verb, makers, by, reason };
-  }
-  if (verb !== 'set') return incomplete;
+  if (verb !== 'set') return { do: verb as 'add' | 'suspend' | 'remove' | 'release', makers, by, reason };
   const limits = readLimits(values);
   const isReset = values.default === true;
   if ('wrong' in limits) return limits;
@@ -157,16 +160,9 @@ function hasChecksum(address: string): boolean {
   });
 }
 
-function readLimits(values: {
-  readonly 'open-orders'?: string | undefined;
-  readonly 'orders-per-second'?: string | undefined;
-  readonly burst?: string | undefined;
-}): MakerLimits | NoCommand {
-  const given = Object.entries({
-    openOrdersMax: values['open-orders'],
-    ordersPerSecond: values['orders-per-second'],
-    ordersBurst: values.burst,
-  }).filter((one): one is [string, string] => one[1] !== undefined);
-  const read = makerLimits.safeParse(Object.fromEntries(given.map(([name, word]) => [name, Number(word)])));
+function readLimits(values: Readonly<Record<string, unknown>>): MakerLimits | NoCommand {
+  const given = Object.entries(limitOf).filter(([option]) => values[option] !== undefined);
+  const limits = Object.fromEntries(given.map(([option, limit]) => [limit, Number(values[option])]));
+  const read = makerLimits.safeParse(limits);
   return read.success ? read.data : { wrong: [z.prettifyError(read.error)] };
 }

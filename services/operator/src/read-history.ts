@@ -1,7 +1,6 @@
 import { decodeMakerEvent, type MakerEvent, servicePartition, topicNames } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Log, partitionOf } from '@makerbook/kafka';
-import { ENDS_TIMEOUT_MS } from './read-topic.js';
 
 /** A fact that an operator wrote, and where and when. */
 export interface PastDecision {
@@ -37,9 +36,8 @@ export async function readHistory(
 ): Promise<PastDecision[]> {
   const partition = maker === undefined ? servicePartition : partitionOf(maker, partitions);
   const topic = topicNames(prefix).makerEvents;
-  const ends = await log.endOffsets(topic, { timeoutMs: ENDS_TIMEOUT_MS });
   const decisions: PastDecision[] = [];
-  for await (const { records } of log.readRange({ topic, partition }, 0n, ends[partition] ?? 0n)) {
+  for await (const { records } of log.readRange({ topic, partition })) {
     for (const record of records) {
       const fact = decodeMakerEvent(record);
       if ('unreadable' in fact || !isDecision(fact)) continue;

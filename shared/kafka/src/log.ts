@@ -237,11 +237,11 @@ export interface Log {
     options?: { readonly timeoutMs?: number },
   ): Promise<ReadonlyMap<bigint, StoredRecord>>;
   /**
-   * The committed records of a partition from an offset on, or from the first stored one, before another. Each piece is at most
-   * 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError where the log does not hold
-   * an offset, LogUnavailable after ten seconds without a piece.
+   * The committed records of a partition from an offset on, or from the first stored one, before another, or before its end at
+   * the start. Each piece is at most 256 kB, or one record batch; batches that cannot be decoded are left out. Throws FatalError
+   * where the log does not hold an offset, LogUnavailable after ten seconds without a piece.
    */
-  readRange(place: TopicPartition, from: bigint | undefined, to: bigint): AsyncIterable<RecordPiece>;
+  readRange(place: TopicPartition, from?: bigint, to?: bigint): AsyncIterable<RecordPiece>;
   createAppender(options?: AppenderOptions): Appender;
   createFencedPublisher(options: FencedPublisherOptions): FencedPublisher;
   /** Reads a topic for this process alone. */

@@ -45,8 +45,7 @@ export async function compareBook(partition: number, position: bigint, parts: Bo
 
 async function readNewest(partition: number, { log, topics }: BookParts): Promise<ReadonlyMap<string, Newest>> {
   const newest = new Map<string, Newest>();
-  const ends = await log.endOffsets(topics.book, { timeoutMs: 10_000 });
-  for await (const { records } of log.readRange({ topic: topics.book, partition }, undefined, ends[partition] ?? 0n)) {
+  for await (const { records } of log.readRange({ topic: topics.book, partition })) {
     for (const record of records) {
       const place = placeOfMessage(record);
       const state = place && stateOf(record);

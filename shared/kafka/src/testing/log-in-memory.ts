@@ -129,7 +129,8 @@ export class LogInMemory {
           },
           unavailable,
         ),
-      readRange: (place, from, to) => this.#readRange(place, from ?? 0n, to, send),
+      readRange: (place, from = 0n, to = this.end(place.topic, place.partition)) =>
+        this.#readRange(place, from, to, send),
       followTopic: (options) => this.#follow(options, send),
       createAppender: () => this.#openAppender(send),
       createFencedPublisher: ({ transactionalId }) => this.#openPublisher(transactionalId, send),

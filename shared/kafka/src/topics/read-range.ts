@@ -4,7 +4,7 @@ import { isRefused } from '../cluster/error-codes.js';
 import { FatalError, unavailable } from '../failures.js';
 import type { RecordPiece, TopicPartition } from '../log.js';
 import { notStored, readBatches, retryRead } from './read-batches.js';
-import { EARLIEST, readOffsets } from './read-offsets.js';
+import { EARLIEST, LATEST, readOffsets } from './read-offsets.js';
 
 const PIECE_BYTES = 256 * 1024;
 const PIECE_TIMEOUT_MS = 10_000;
@@ -13,12 +13,15 @@ const PIECE_TIMEOUT_MS = 10_000;
 export async function* readRange(
   cluster: Cluster,
   place: TopicPartition,
-  from: bigint | undefined,
-  to: bigint,
+  from?: bigint,
+  to?: bigint,
 ): AsyncGenerator<RecordPiece> {
   const { topic, partition } = place;
-  let at = from ?? (await readOffsets(cluster, topic, EARLIEST, PIECE_TIMEOUT_MS))[partition] ?? 0n;
-  while (at < to) {
+  const offsetAt = async (moment: bigint) =>
+    (await readOffsets(cluster, topic, moment, PIECE_TIMEOUT_MS))[partition] ?? 0n;
+  let at = from ?? (await offsetAt(EARLIEST));
+  const end: bigint = to ?? (await offsetAt(LATEST));
+  while (at < end) {
     const deadline = deadlineIn(PIECE_TIMEOUT_MS);
     const { records, nextOffset } = await retryRead(cluster, topic, deadline, async () => {
       try {
@@ -30,7 +33,7 @@ export async function* readRange(
       }
       throw unavailable(`nothing is committed in ${topic}/${partition} from ${at} on`);
     });
-    at = nextOffset < to ? nextOffset : to;
-    yield { records: records.filter(({ offset }) => offset < to), nextOffset: at };
+    at = nextOffset < end ? nextOffset : end;
+    yield { records: records.filter(({ offset }) => offset < end), nextOffset: at };
   }
 }
