@@ -1,36 +1,38 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { type Deadline, retryUntil } from '../cluster/deadline.js';
-import { assertAccepted, KafkaRefused } from '../cluster/error-codes.js';
+import { assertAccepted, KafkaRefused, nameOfCode } from '../cluster/error-codes.js';
 import { decodeBatches } from '../consume/decode-batches.js';
 import { fetchOnce } from '../consume/fetch-request.js';
 import { LogUnavailable, unavailable } from '../failures.js';
 import type { RecordPiece, TopicPartition } from '../log.js';
 
-const RETRY_PAUSE_MS = 20;
-/** An offset is beyond the end, or is not stored any more. */
-export const notStored: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE']);
+export const RETRY_PAUSE_MS = 20;
 
 /**
- * Fetches what is committed in a partition from an offset on. A batch that cannot be decoded is fetched a second time, and then
- * passed over. The next offset is the same where a transaction has not ended yet: what follows is not committed.
+ * Fetches what is committed in a partition from an offset on; undefined where the log does not hold the offset. A batch that
+ * cannot be decoded is fetched a second time, and then passed over. The next offset is the same where a transaction has not ended
+ * yet: what follows is not committed. Throws LogUnavailable after the deadline.
  * @param bytesMax a larger first batch comes whole
  */
-export async function readBatches(
+export function readBatches(
   cluster: Cluster,
   { topic, partition }: TopicPartition,
   from: bigint,
   deadline: Deadline,
-  bytesMax?: number,
-): Promise<RecordPiece> {
-  for (let isLast = false; ; isLast = true) {
-    const leader = await cluster.leaderOf(topic, partition, deadline);
-    const [fetched] = await fetchOnce(leader, topic, [{ partition, from }], 0, deadline, bytesMax);
-    if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
-    assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
-    const { records, nextOffset } = decodeBatches(topic, fetched, from, 'utf8');
-    if (records[0]?.unreadable === undefined) return { records, nextOffset };
-    if (isLast) return { records: [], nextOffset };
-  }
+  bytesMax: number,
+): Promise<RecordPiece | undefined> {
+  return retryRead(cluster, topic, deadline, async () => {
+    for (let isLast = false; ; isLast = true) {
+      const leader = await cluster.leaderOf(topic, partition, deadline);
+      const [fetched] = await fetchOnce(leader, topic, [{ partition, from }], 0, deadline, bytesMax);
+      if (fetched === undefined) throw unavailable(`a fetch of ${topic}/${partition} was answered without it`);
+      if (nameOfCode(fetched.errorCode) === 'OFFSET_OUT_OF_RANGE') return undefined;
+      assertAccepted(`fetching ${topic}/${partition}`, fetched.errorCode);
+      const { records, nextOffset } = decodeBatches(topic, fetched, from, 'utf8');
+      if (records[0]?.unreadable === undefined) return { records, nextOffset };
+      if (isLast) return { records: [], nextOffset };
+    }
+  });
 }
 
 /** Reads, and tries again until the deadline while Kafka refuses or does not answer. Throws LogUnavailable. */

@@ -1,10 +1,9 @@
 import { FetchIsolationLevels, ListOffsetTimestamps, listOffsetsV6 } from '@platformatic/kafka';
 import { type Cluster, NO_NODE } from '../cluster/cluster.js';
-import { type Deadline, deadlineIn, retryUntil } from '../cluster/deadline.js';
-import { LogUnavailable, unavailable } from '../failures.js';
+import { type Deadline, deadlineIn } from '../cluster/deadline.js';
+import { retryRead } from './read-batches.js';
 
 const ATTEMPT_MS_MAX = 2_000;
-const RETRY_PAUSE_MS = 20;
 const { READ_UNCOMMITTED } = FetchIsolationLevels;
 /** Instead of timestamps: the first offset that is stored, and the high watermark. */
 export const { EARLIEST, LATEST } = ListOffsetTimestamps;
@@ -20,12 +19,7 @@ export function readOffsets(
   timeoutMs: number,
 ): Promise<readonly bigint[]> {
   const deadline = deadlineIn(timeoutMs);
-  const read = () =>
-    readOnce(cluster, topic, timestamp, deadline).catch((error: unknown) => {
-      cluster.forgetLayout(topic);
-      throw error instanceof LogUnavailable ? error : unavailable(`the offsets of ${topic} could not be read`, error);
-    });
-  return retryUntil(deadline, RETRY_PAUSE_MS, read);
+  return retryRead(cluster, topic, deadline, () => readOnce(cluster, topic, timestamp, deadline));
 }
 
 async function readOnce(

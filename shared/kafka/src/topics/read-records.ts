@@ -1,8 +1,7 @@
 import type { Cluster } from '../cluster/cluster.js';
 import { deadlineIn } from '../cluster/deadline.js';
-import { isRefused } from '../cluster/error-codes.js';
 import type { StoredRecord, TopicPartition } from '../log.js';
-import { notStored, readBatches, retryRead } from './read-batches.js';
+import { readBatches } from './read-batches.js';
 
 const FETCH_BYTES_MAX = 64 * 1024;
 
@@ -19,15 +18,8 @@ export async function readRecords(
   for (const offset of [...wanted].sort((a, b) => (a < b ? -1 : 1))) {
     // A fetch brings whole batches, with records that are wanted later.
     if (found.has(offset)) continue;
-    const records = await retryRead(cluster, place.topic, deadline, async () => {
-      try {
-        return (await readBatches(cluster, place, offset, deadline, FETCH_BYTES_MAX)).records;
-      } catch (error) {
-        if (isRefused(error, notStored)) return [];
-        throw error;
-      }
-    });
-    for (const record of records) if (wanted.has(record.offset)) found.set(record.offset, record);
+    const read = await readBatches(cluster, place, offset, deadline, FETCH_BYTES_MAX);
+    for (const record of read?.records ?? []) if (wanted.has(record.offset)) found.set(record.offset, record);
   }
   return found;
 }
