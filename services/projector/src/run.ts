@@ -19,7 +19,8 @@ import { Ownership } from './own/own-partitions.js';
 import { createProjector, type Projector } from './own/project-log.js';
 import { traceBatch } from './own/trace-batch.js';
 
-const PRUNE_INTERVAL_MS = 60_000;
+/** Hashes are looked for maker by maker. */
+const PRUNE_INTERVAL_MS = 600_000;
 /** Well below what makes a claim expire. */
 const CLAIM_TIMEOUT_MS = 500;
 

@@ -19,8 +19,6 @@ export interface PruneParts {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Hashes are looked for maker by maker. */
-const ROUNDS_PER_HASHES = 60;
 
 /**
  * Deletes rows that are too old, round by round and partition by partition. The fold reads none of them, so nothing depends on
@@ -30,11 +28,11 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const { signal } = stopping;
   const done = (async () => {
-    for (let round = 0; ; round += 1) {
+    for (;;) {
       // The first round comes when the partitions have been taken.
       await pause(parts.intervalMs, signal);
       if (signal.aborted) return;
-      await pruneOnce(parts, round % ROUNDS_PER_HASHES === 0, signal).catch((error: unknown) => {
+      await pruneOnce(parts, signal).catch((error: unknown) => {
         parts.logger.warn({ reason: String(error) }, 'old rows were not pruned: tried again with the next round');
       });
     }
@@ -47,11 +45,8 @@ export function startPruning(parts: PruneParts): { stop(): Promise<void> } {
   };
 }
 
-/**
- * @param withHashes also hashes
- * @throws LogUnavailable, PostgresUnavailable
- */
-export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: AbortSignal): Promise<void> {
+/** @throws LogUnavailable, PostgresUnavailable */
+export async function pruneOnce(parts: PruneParts, signal: AbortSignal): Promise<void> {
   const { log, postgres, makerEventsTopic, owned, historyDays, nowMs, pruned } = parts;
   const kept = await log.offsetsAt(makerEventsTopic, nowMs() - historyDays * DAY_MS);
   const untilDone = async (prune: () => Promise<Pruned>) => {
@@ -65,7 +60,7 @@ export async function pruneOnce(parts: PruneParts, withHashes: boolean, signal: 
     // If there is no younger record, the whole log is older.
     const before = kept[partition] ?? OFFSET_MAX;
     await untilDone(() => pruneHistory(postgres, partition, before));
-    if (withHashes) await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
+    await untilDone(() => pruneHashes(postgres, partition, HASH_MEMORY_SECONDS));
   }
 }
 

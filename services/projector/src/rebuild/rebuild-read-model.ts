@@ -95,12 +95,9 @@ async function replay(rebuild: Rebuild): Promise<void> {
 
 /** Offsets of control records count among the messages in all. */
 function describeProgress(done: number, total: number, tookMs: number): string {
-  const part = total === 0 ? 1 : Math.min(1, done / total);
-  const filled = Math.round(part * 20);
   const perSecond = tookMs === 0 ? 0 : done / (tookMs / 1000);
   const left = perSecond === 0 ? '?' : Math.ceil(Math.max(0, total - done) / perSecond);
-  const bar = `${'#'.repeat(filled)}${'.'.repeat(20 - filled)}`;
-  return `[${bar}] ${done} of ${total} messages, ${Math.round(perSecond)} a second, ${left} s left`;
+  return `${done} of ${total} messages, ${Math.round(perSecond)} a second, ${left} s left`;
 }
 
 /** Compares at the positions that one snapshot of the live rows has. */
