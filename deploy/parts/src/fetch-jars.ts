@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { takeLock } from './lock-file.js';
@@ -12,7 +12,7 @@ const LOCK_POLL_MS = 200;
 export const KAFKA_VERSION_VARIABLE = 'MAKERBOOK_KAFKA_VERSION';
 
 export type FetchedJars = {
-  /** Holds Kafka with everything that it needs, and the jars with Redis binaries and with libsecp256k1. */
+  /** Holds Kafka with everything that it needs, and in `binaries` Redis and libsecp256k1. */
   readonly folder: string;
 };
 
@@ -47,17 +47,19 @@ export async function fetchJars(onProgress: (line: string) => void = () => undef
   }
 }
 
-/** Path of the one jar in a fetched folder whose name begins so. */
-export function findJar(jars: FetchedJars, namePrefix: string): string {
-  const name = readdirSync(jars.folder).find((file) => file.startsWith(namePrefix) && file.endsWith('.jar'));
-  if (name === undefined)
-    throw new PartError(namePrefix, `there is no ${namePrefix}*.jar in ${jars.folder}: remove it`);
-  return join(jars.folder, name);
+/** A binary out of the jars, by the end of its path; undefined where there is none for this machine. */
+export function findBinary({ folder }: FetchedJars, end: string): string | undefined {
+  const binaries = join(folder, 'binaries');
+  const name = readdirSync(binaries, { recursive: true, encoding: 'utf8' }).find((file) => file.endsWith(end));
+  if (name === undefined) return undefined;
+  chmodSync(join(binaries, name), 0o755);
+  return join(binaries, name);
 }
 
 async function copyDependencies(pom: string, outputDirectory: string, properties: readonly string[]): Promise<void> {
   requireMaven();
-  const args = ['--batch-mode', '--quiet', '--file', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const goals = ['dependency:copy-dependencies', 'dependency:unpack-dependencies@binaries'];
+  const args = ['--batch-mode', '--quiet', '--file', pom, ...goals, '-DincludeScope=runtime'];
   const logFile = join(KAFKA_FOLDER, 'target', 'maven.log');
   rmSync(logFile, { force: true });
   const maven = spawnPart({

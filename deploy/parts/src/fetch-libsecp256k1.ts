@@ -1,6 +1,4 @@
-import { basename, join } from 'node:path';
-import { fetchJars, findJar } from './fetch-jars.js';
-import { unpackFile } from './unpack-file.js';
+import { fetchJars, findBinary } from './fetch-jars.js';
 
 /** Folders of the jar, named by the words of Java's world for processors. */
 const JAR_PLATFORMS: Readonly<Record<string, string>> = {
@@ -17,8 +15,5 @@ const JAR_PLATFORMS: Readonly<Record<string, string>> = {
 export async function fetchLibsecp256k1(onProgress?: (line: string) => void): Promise<string | undefined> {
   const platform = JAR_PLATFORMS[`${process.platform}-${process.arch}`];
   if (platform === undefined) return undefined;
-  const jars = await fetchJars(onProgress);
-  const jar = findJar(jars, 'secp256k1-kmp-jni-jvm-linux-');
-  const file = join(jars.folder, `${basename(jar, '.jar')}.so`);
-  return unpackFile(jar, (name) => name.endsWith(`/${platform}/libsecp256k1-jni.so`), file) ? file : undefined;
+  return findBinary(await fetchJars(onProgress), `/${platform}/libsecp256k1-jni.so`);
 }

@@ -11,19 +11,21 @@ export function mineBlocks(rpcUrl: string, intervalMs: number, ended: Promise<un
   const timer = setInterval(async () => {
     if (isWaiting) return;
     isWaiting = true;
-    await mineBlock(rpcUrl).catch(() => undefined);
+    await answers(rpcUrl, 'evm_mine').catch(() => undefined);
     isWaiting = false;
   }, intervalMs);
   timer.unref();
   void ended.then(() => clearInterval(timer));
 }
 
-async function mineBlock(rpcUrl: string): Promise<void> {
+/** Calls a method of a node that takes no parameters. True if it answers. */
+export async function answers(rpcUrl: string, method: string): Promise<boolean> {
   const response = await fetch(rpcUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'evm_mine', params: [] }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] }),
     signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
   });
   await response.arrayBuffer();
+  return response.ok;
 }

@@ -3,11 +3,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findFreePort } from './find-free-ports.js';
-import { mineBlocks } from './mine-blocks.js';
+import { answers, mineBlocks } from './mine-blocks.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
 
 const START_TIMEOUT_MS = 90_000;
-const PROBE_TIMEOUT_MS = 2_000;
 /** Blocks back to which balances can be read: as many as a full node of Kaia keeps. */
 const STATES_KEPT = 128;
 
@@ -67,13 +66,13 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<AnvilPart>
   });
   if (options.dataDir === undefined)
     void part.exited.then(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const rpcUrl = `http://127.0.0.1:${port}`;
   try {
-    await waitUntilReady(part, () => answersChainId(port), START_TIMEOUT_MS);
+    await waitUntilReady(part, () => answers(rpcUrl, 'eth_chainId'), START_TIMEOUT_MS);
   } catch (error) {
     if (error instanceof PartError) throw explainFailure(error, options.dataDir);
     throw error;
   }
-  const rpcUrl = `http://127.0.0.1:${port}`;
   if (blockTime !== undefined) mineBlocks(rpcUrl, blockTime * 1000, part.exited);
   return { ...part, rpcUrl, wsUrl: `ws://127.0.0.1:${port}` };
 }
@@ -92,17 +91,6 @@ function findBinary(): string {
       `there is no anvil for ${process.platform}-${process.arch} (npm package ${name}): run \`npm ci\`, or give RPC_URL`,
     );
   }
-}
-
-async function answersChainId(port: number): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${port}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }),
-    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-  });
-  await response.arrayBuffer();
-  return response.ok;
 }
 
 function explainFailure(error: PartError, dataDir: string | undefined): PartError {

@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { basename, join } from 'node:path';
-import { fetchJars, findJar } from './fetch-jars.js';
+import { join } from 'node:path';
+import { fetchJars, findBinary } from './fetch-jars.js';
 import { type Part, PartError, requireFreePort, spawnPart, waitUntilReady } from './spawn-part.js';
-import { unpackFile } from './unpack-file.js';
 
 const START_TIMEOUT_MS = 90_000;
 const PROBE_TIMEOUT_MS = 1_000;
@@ -66,17 +65,13 @@ async function findServer(binary: 'path' | 'jar' | undefined, onProgress?: (line
   if (binary === 'path') {
     throw new PartError('Redis', 'Redis is missing: install it, for example with `apt-get install -y redis-server`');
   }
-  return unpackServer(onProgress);
+  return fetchServer(onProgress);
 }
 
-async function unpackServer(onProgress?: (line: string) => void): Promise<string> {
+async function fetchServer(onProgress?: (line: string) => void): Promise<string> {
   const platform = JAR_PLATFORMS[`${process.platform}-${process.arch}`];
-  const jars = await fetchJars(onProgress);
-  const jar = findJar(jars, 'embedded-redis-');
-  const file = join(jars.folder, `${basename(jar, '.jar')}-server`);
-  if (platform === undefined || !unpackFile(jar, (name) => name.endsWith(`-${platform}`), file)) {
-    throw unusable(`there is none for ${process.platform}-${process.arch}`);
-  }
+  const file = platform && findBinary(await fetchJars(onProgress), `-${platform}`);
+  if (file === undefined) throw unusable(`there is none for ${process.platform}-${process.arch}`);
   const version = spawnSync(file, ['--version'], { encoding: 'utf8' });
   if (version.status !== 0) throw unusable((version.stderr ?? '').trim().split('\n')[0] ?? '');
   return file;
