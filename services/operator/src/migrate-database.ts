@@ -5,7 +5,7 @@ import type { Outcome } from './outcome.js';
 /**
  * Brings the schema of the read model up to this build; repeated, it changes nothing.
  * @param connection of a Postgres role that may change the schema
- * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
+ * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable
  */
 export async function migrateDatabase(connection: ServerConnection): Promise<Outcome> {
   const taken = await migrate(connection);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ServerConnection } from '@makerbook/settings';
 import pg from 'pg';
 import { connectionOf, type Postgres, type PostgresOptions } from './connect-postgres.js';
-import { classify, PostgresRefused } from './failures.js';
+import { classify } from './failures.js';
 
 /** One numbered step of the schema: `0001-read-model.sql`. */
 export interface Migration {
@@ -29,7 +29,7 @@ export function readMigrations(): Migration[] {
  * Brings the schema up to this build: the steps that are missing, in one transaction, while others wait their turn.
  * A database that is ahead of this build is left as it is: steps only ever add, so that an old process can go on.
  * @returns the names of the steps that were taken
- * @throws PostgresRefused when a step that was taken before reads differently now; PostgresUnavailable
+ * @throws SchemaMismatch when a step that was taken before reads differently now; PostgresUnavailable, PostgresRefused
  */
 export async function migrate(
   options: ServerConnection & Pick<PostgresOptions, 'schema' | 'connectTimeoutMs'>,
@@ -47,11 +47,17 @@ export async function migrate(
       `create table if not exists migrations (
          name text primary key, checksum text not null, applied_at timestamptz not null default now())`,
     );
-    const taken = await takeMissing(client, migrations);
+    const { rows } = await client.query<Applied>('select name, checksum from migrations');
+    const missing = missingOf(rows, migrations);
+    for (const migration of missing) {
+      await client.query(migration.sql);
+      const values = [migration.name, checksumOf(migration)];
+      await client.query('insert into migrations (name, checksum) values ($1, $2)', values);
+    }
     await client.query('commit');
-    return taken;
+    return missing.map(({ name }) => name);
   } catch (error) {
-    throw classify(error);
+    throw error instanceof SchemaMismatch ? error : classify(error);
   } finally {
     // An unfinished transaction ends with its connection.
     await client.end().catch(() => {});
@@ -68,31 +74,20 @@ export async function verifySchema(
 ): Promise<void> {
   const [there] = await postgres.query<{ exists: boolean }>("select to_regclass('migrations') is not null as exists");
   const applied = there?.exists ? await postgres.query<Applied>('select name, checksum from migrations') : [];
-  const known = new Map(applied.map(({ name, checksum }) => [name, checksum]));
-  const missing = migrations.filter(({ name }) => !known.has(name)).map(({ name }) => name);
-  if (missing.length > 0) {
-    throw new SchemaMismatch(`the database lacks ${missing.join(', ')}: run \`operator migrate\` of this build first`);
-  }
-  for (const migration of migrations) {
-    if (known.get(migration.name) !== checksumOf(migration)) throw new SchemaMismatch(editedOf(migration));
-  }
+  const missing = missingOf(applied, migrations).map(({ name }) => name);
+  if (missing.length === 0) return;
+  throw new SchemaMismatch(`the database lacks ${missing.join(', ')}: run \`operator migrate\` of this build first`);
 }
 
-async function takeMissing(client: pg.Client, migrations: readonly Migration[]): Promise<string[]> {
-  const { rows } = await client.query<Applied>('select name, checksum from migrations');
-  const known = new Map(rows.map(({ name, checksum }) => [name, checksum]));
-  const taken: string[] = [];
-  for (const migration of migrations) {
-    const { name, sql } = migration;
-    const checksum = checksumOf(migration);
-    const before = known.get(name);
-    if (before === checksum) continue;
-    if (before !== undefined) throw new PostgresRefused(editedOf(migration));
-    await client.query(sql);
-    await client.query('insert into migrations (name, checksum) values ($1, $2)', [name, checksum]);
-    taken.push(name);
-  }
-  return taken;
+/** The steps that were not taken. Throws SchemaMismatch where one that was taken reads differently now. */
+function missingOf(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
+  const known = new Map(applied.map(({ name, checksum }) => [name, checksum]));
+  return migrations.filter((migration) => {
+    const checksum = known.get(migration.name);
+    if (checksum === undefined || checksum === checksumOf(migration)) return checksum === undefined;
+    const { name } = migration;
+    throw new SchemaMismatch(`${name} was edited after it had been applied: put it back and add a new migration`);
+  });
 }
 
 interface Applied {
@@ -102,8 +97,4 @@ interface Applied {
 
 function checksumOf({ sql }: Migration): string {
   return createHash('sha256').update(sql).digest('hex');
-}
-
-function editedOf({ name }: Migration): string {
-  return `${name} was edited after it had been applied: put it back and add a new migration`;
 }
