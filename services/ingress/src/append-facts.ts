@@ -17,7 +17,7 @@ export async function appendDecided(
   facts: readonly Fact[],
   { requestId, timeMs, untilMs }: { readonly requestId: string; readonly timeMs: number; readonly untilMs: number },
 ): Promise<readonly AppendedAt[] | LogUnavailable> {
-  const { settings, lag, metrics, logger } = parts;
+  const { settings, rows, metrics, logger } = parts;
   const startedAt = performance.now();
   const topic = makerEventsTopicOf(settings);
   const origin = { 'makerbook.maker': facts[0]?.maker, 'makerbook.request_id': requestId };
@@ -25,7 +25,7 @@ export async function appendDecided(
     const appended = await inSendSpan(topic, facts.length, origin, () =>
       append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, timeMs)),
     );
-    lag.appended(appended);
+    rows.appended(appended);
     metrics.took('append', performance.now() - startedAt);
     return appended;
   } catch (error) {
@@ -50,15 +50,17 @@ export async function release(
 
 /** The facts of one partition lie in one record batch, those of several are one transaction. Throws LogUnavailable. */
 async function append({ appender }: Parts, records: readonly LogRecord[]): Promise<readonly AppendedAt[]> {
-  const appended = lastOfEach(await appender.append(records));
-  for (const { partition, offset } of appended.length === 1 ? appended : []) {
-    describeSpan({ 'messaging.destination.partition.id': String(partition), 'messaging.kafka.offset': Number(offset) });
+  const all = await appender.append(records);
+  const appended = [...new Map(all.map((at) => [at.partition, at])).values()];
+  const [at] = appended;
+  if (at !== undefined && appended.length === 1) {
+    const place = {
+      'messaging.destination.partition.id': String(at.partition),
+      'messaging.kafka.offset': Number(at.offset),
+    };
+    describeSpan(place);
   }
   return appended;
-}
-
-function lastOfEach(appended: readonly AppendedAt[]): readonly AppendedAt[] {
-  return [...new Map(appended.map((at) => [at.partition, at])).values()];
 }
 
 /** The header by which an answer tells where in the log its facts are: `<partition>:<offset>`, one for each partition. */
@@ -72,14 +74,11 @@ export function recordsOf(
   facts: readonly Fact[],
   timeMs: number,
 ): LogRecord[] {
-  const partitionOfMaker = new Map<string, number>();
   const trace = activeTrace();
   return facts.map((fact) => {
-    const partition = partitionOfMaker.get(fact.maker) ?? partitionOf(fact.maker, partitions);
-    partitionOfMaker.set(fact.maker, partition);
     // The same fact always has the same id, also when a client sends its request again.
     const id = `${fact.orderHash}:${fact.type === 'OrderSubmitted' ? 'submitted' : 'cancelled'}`;
     const { value, headers } = encodeMakerEvent(fact, { id, source: '/makerbook/ingress', timeMs, trace });
-    return { topic, partition, key: fact.maker, value, headers };
+    return { topic, partition: partitionOf(fact.maker, partitions), key: fact.maker, value, headers };
   });
 }

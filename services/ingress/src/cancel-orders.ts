@@ -1,5 +1,5 @@
 import type { OrderCancelled } from '@makerbook/contracts-events';
-import type { Hex } from '@makerbook/contracts-primitives';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { cancelOrder } from '@makerbook/domain';
 import {
   type ApiRequest,
@@ -12,7 +12,7 @@ import {
   rateHeaders,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type FoundHash, PostgresUnavailable } from '@makerbook/postgres';
+import { type FoundHash, PostgresUnavailable, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader } from './append-facts.js';
 import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
@@ -104,42 +104,32 @@ interface Proven {
 
 /** Refuses the first signature that is not the maker's, if any. */
 async function prove(
-  { cancellations: verifier, fairQueue, makers }: Parts,
+  { proveCancellation, fairQueue, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
   { client, requestId }: ApiRequest,
 ): Promise<Proven | Refusal> {
-  const cause = { kind: 'request', requestId } as const;
   const toCancel = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
   for (const [index, cancellation] of cancellations.entries()) {
     if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
       await fairQueue.enter(client);
-    const { orderHash, salt } = cancellation;
+    const { orderHash } = cancellation;
     const order = known.get(orderHash);
-    if (order?.state === 'FOUND') {
-      const { maker, expiresAtSeconds } = order;
-      const fault = verifier.findFault(cancellation, maker, salt ?? order.salt);
-      if (fault !== undefined) return refuseSignature(cancellation, fault, index, signatureAt);
-      toCancel.set(orderHash, cancelOrder(maker, orderHash, expiresAtSeconds, cause));
-    } else if (order?.state === 'UNSURE') {
-      if (salt === undefined || !makers.isCaughtUp()) {
-        unsure.add(orderHash);
-        continue;
-      }
-      // Whatever the hash is: only its own maker's cancellation counts.
-      const signers = verifier.recover(cancellation, salt);
-      const maker = signers.find((signer) => makers.admissionOf(signer) !== 'UNKNOWN');
-      if (maker === undefined) {
-        return refuseSignature(
-          cancellation,
-          `it recovers to no maker, but to ${signers.join(' or ')}`,
-          index,
-          signatureAt,
-        );
-      }
-      toCancel.set(orderHash, cancelOrder(maker, orderHash, UNKNOWN_EXPIRY_SECONDS, cause));
+    if (order?.state !== 'FOUND' && order?.state !== 'UNSURE') continue;
+    const found = order.state === 'FOUND' ? order : undefined;
+    const salt = cancellation.salt ?? found?.salt;
+    if (salt === undefined || (found === undefined && !makers.isCaughtUp())) {
+      unsure.add(orderHash);
+      continue;
     }
+    // Whatever an unsure hash is: only its own maker's cancellation counts.
+    const isMaker = (signer: Address) =>
+      found === undefined ? makers.admissionOf(signer) !== 'UNKNOWN' : signer === found.maker;
+    const proof = proveCancellation(cancellation, salt, isMaker);
+    if ('fault' in proof) return refuseSignature(cancellation, proof.fault, index, signatureAt);
+    const expiresAtSeconds = found?.expiresAtSeconds ?? UNKNOWN_EXPIRY_SECONDS;
+    toCancel.set(orderHash, cancelOrder(proof.maker, orderHash, expiresAtSeconds, { kind: 'request', requestId }));
   }
   return { toCancel, unsure: [...unsure].filter((orderHash) => !toCancel.has(orderHash)) };
 }
@@ -218,6 +208,6 @@ async function awaitFeed(
   appended: readonly AppendedAt[],
 ): Promise<ReplyHeaders> {
   const seconds = parseWait(request.headers['prefer'], settings.CANCEL_WAIT_SECONDS_MAX);
-  if (seconds === 0 || !(await rows.hasPassed(appended, seconds * 1000))) return {};
+  if (seconds === 0 || !(await unlessAway(rows.havePassed(appended, seconds * 1000)))) return {};
   return { 'Preference-Applied': `wait=${seconds}` };
 }

@@ -12,7 +12,7 @@ import {
   telemetrySettings,
 } from '@makerbook/settings';
 import { z } from 'zod';
-import { readKey } from './read-key.js';
+import { readKey } from './load-quote-signer.js';
 
 /** Every setting of the service. A test compares it with the table in the README. */
 export const ingressSettings = {

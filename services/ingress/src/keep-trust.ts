@@ -1,10 +1,9 @@
 import { type Log, LogUnavailable } from '@makerbook/kafka';
-import { PostgresUnavailable, type ReadModel } from '@makerbook/postgres';
+import { PostgresUnavailable } from '@makerbook/postgres';
 import { appendMsMaxOf, makerEventsTopicOf, type Parts } from './parts.js';
 
-export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'logger' | 'now' | 'after'> {
+export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'now' | 'after'> {
   readonly log: Pick<Log, 'endOffsets'>;
-  readonly readModel: Pick<ReadModel, 'projectedPositions'>;
 }
 
 const RETRY_MS = 200;
@@ -17,7 +16,7 @@ export type TrustKeeper = ReturnType<typeof keepTrust>;
  * once every append that was in flight has ended and the rows have reached the end that the log had after that. By then
  * everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
-export function keepTrust({ settings, store, log, readModel, logger, now, after }: TrustParts) {
+export function keepTrust({ settings, store, log, rows, logger, now, after }: TrustParts) {
   const wait = (ms: number) => new Promise<void>((done) => after(ms, done));
   let isTrusted = false;
   let isStopped = false;
@@ -33,23 +32,17 @@ export function keepTrust({ settings, store, log, readModel, logger, now, after 
       await wait(appendMsMaxOf(settings));
     }
     const ends = await log.endOffsets(makerEventsTopicOf(settings));
-    while (!isStopped && !(await hasReached(ends))) await wait(POLL_MS);
-    if (isStopped) return;
+    const last = ends.map((end, partition) => ({ partition, offset: end - 1n }));
+    while (!(await rows.havePassed(last, 0))) await wait(POLL_MS);
     await store.endTrust(sinceMs);
     logger.info({}, 'the rows have reached the end of the log: orders are placed by them');
   }
 
-  async function hasReached(ends: readonly bigint[]): Promise<boolean> {
-    const positions = await readModel.projectedPositions();
-    return ends.every((end, partition) => (positions.get(partition) ?? 0n) >= end);
-  }
-
   async function work(): Promise<void> {
-    while (!isStopped) {
+    while (!isTrusted && !isStopped) {
       try {
         await establish();
-        isTrusted = !isStopped;
-        return;
+        isTrusted = true;
       } catch (error) {
         if (!(error instanceof PostgresUnavailable || error instanceof LogUnavailable)) throw error;
         await wait(RETRY_MS);

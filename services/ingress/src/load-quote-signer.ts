@@ -1,9 +1,8 @@
-import { createSwapCallHasher } from '@makerbook/contracts-evm';
+import { createSwapCallHasher, hexToBytes } from '@makerbook/contracts-evm';
 import { type Address, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
-import { signDigest } from '@makerbook/signatures';
+import { addressOfKey, signDigest } from '@makerbook/signatures';
 import type { IngressSettings } from './env.js';
 import type { PatchQuoteParts } from './patch-quote.js';
-import { readKey } from './read-key.js';
 
 /** The parts that patching a quote needs, or the names of the missing settings. */
 export type QuoteSigner = (PatchQuoteParts & { readonly address: Address }) | { readonly missing: readonly string[] };
@@ -26,4 +25,16 @@ export function loadQuoteSigner(settings: IngressSettings): QuoteSigner {
     acceptedSigners: new Set([key.address, ...settings.QUOTE_SIGNERS]),
     sign: (digest) => signDigest(digest, key.bytes),
   };
+}
+
+/** Reads a private key: 64 hex digits, with or without 0x. Undefined where that is no key of secp256k1. */
+export function readKey(text: string): { readonly bytes: Uint8Array; readonly address: Address } | undefined {
+  const [, digits] = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text.trim()) ?? [];
+  if (digits === undefined) return undefined;
+  const bytes = hexToBytes(`0x${digits}`);
+  try {
+    return { bytes, address: addressOfKey(bytes) };
+  } catch {
+    return undefined;
+  }
 }

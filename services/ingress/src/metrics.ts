@@ -6,7 +6,7 @@ const boundaries = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 export type IngressMetrics = ReturnType<typeof createMetrics>;
 
 /** Counters and timers of the service. `@makerbook/http` counts requests by route and code. */
-export function createMetrics({ lag, makers }: Pick<Parts, 'lag' | 'makers'>) {
+export function createMetrics({ rows, makers }: Pick<Parts, 'rows' | 'makers'>) {
   const meter = metrics.getMeter('ingress');
   const accepted = meter.createCounter('ingress_orders_accepted_total', {
     description: 'Orders that were answered with 200',
@@ -29,7 +29,7 @@ export function createMetrics({ lag, makers }: Pick<Parts, 'lag' | 'makers'>) {
     .createObservableGauge('ingress_projection_lag_seconds', {
       description: 'How long the read model has lacked something that this process has appended',
     })
-    .addCallback((result) => result.observe(lag.seconds()));
+    .addCallback((result) => result.observe(rows.lagSeconds()));
   meter
     .createObservableGauge('ingress_cancel_only_modes', {
       description: '1 while an operator has the service take no orders, else 0',

@@ -3,15 +3,14 @@ import type { Appender } from '@makerbook/kafka';
 import type { After, PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
-import type { RowsWatch } from './await-rows.js';
 import type { IngressSettings } from './env.js';
 import type { FairQueue } from './fair-queue.js';
+import type { Rows } from './follow-rows.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
 import type { UnknownNotes } from './note-unknown.js';
-import type { CancellationVerifier } from './verify-cancellations.js';
+import type { ProveCancellation } from './verify-cancellations.js';
 import type { VerifyOrders } from './verify-orders.js';
-import type { ProjectionLag } from './watch-projection-lag.js';
 
 /** The parts that answer requests. */
 export interface Parts {
@@ -21,13 +20,12 @@ export interface Parts {
   readonly makers: Makers;
   readonly appender: Appender;
   readonly store: PlacementStore;
-  readonly rows: RowsWatch;
+  readonly rows: Rows;
   readonly trust: TrustKeeper;
-  readonly lag: ProjectionLag;
   readonly fairQueue: FairQueue;
   readonly notes: UnknownNotes;
   readonly verifyOrders: VerifyOrders;
-  readonly cancellations: CancellationVerifier;
+  readonly proveCancellation: ProveCancellation;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly after: After;

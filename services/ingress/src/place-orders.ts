@@ -99,7 +99,7 @@ async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
 function refuseUnseen(
-  { settings, makers, lag, now }: Parts,
+  { settings, makers, rows, now }: Parts,
   orders: readonly Order[],
   validUntilMs: number | undefined,
 ): Refusal | undefined {
@@ -113,7 +113,7 @@ function refuseUnseen(
     const detail = 'the service takes no new orders for now; cancelling and listing go on';
     return { ...unavailable(detail, CANCEL_ONLY_RETRY_SECONDS), measuredAs: 'cancel_only' };
   }
-  if (lag.seconds() > settings.PROJECTION_LAG_SECONDS_MAX)
+  if (rows.lagSeconds() > settings.PROJECTION_LAG_SECONDS_MAX)
     return unavailable('nothing was stored: the read model is behind the log');
   return undefined;
 }

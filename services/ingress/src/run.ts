@@ -3,18 +3,17 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
-import { connectPostgres, openPlacementStore, openReadModel, type ReadModel, startTimer } from '@makerbook/postgres';
+import { connectPostgres, openPlacementStore, openReadModel, startTimer } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
-import { watchRows } from './await-rows.js';
 import { createCancelOrders } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { createFairQueue } from './fair-queue.js';
+import { followRows } from './follow-rows.js';
 import { judgeReadiness } from './health.js';
 import { keepTrust } from './keep-trust.js';
-import { loadQuoteSigner, type QuoteSigner } from './load-quote-signer.js';
 import { createMetrics } from './metrics.js';
 import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
@@ -24,7 +23,6 @@ import { unavailable } from './refusal.js';
 import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
-import { watchProjectionLag } from './watch-projection-lag.js';
 
 /** The ingress service as it runs: the API listens on `port`. */
 export interface Ingress extends Running {
@@ -45,7 +43,6 @@ export function runIngress(
   { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>,
 ): Promise<Ingress> {
   return startService(async ({ onStop, fail }) => {
-    const quoteSigner = loadQuoteSigner(settings);
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'ingress', logger });
     onStop(log.close);
@@ -67,20 +64,19 @@ export function runIngress(
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
-    const readModel = openReadModel(postgres);
-    const lag = watchProjectionLag(readModel);
-    onStop(lag.stop);
+    const rows = followRows(openReadModel(postgres), Date.now, startTimer);
+    onStop(rows.stop);
     const store = openPlacementStore(postgres);
-    const outside = { settings, logger, log, topics, makers, readModel, store, lag, now: Date.now, after: startTimer };
+    const outside = { settings, logger, log, topics, makers, store, rows, now: Date.now, after: startTimer };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;
     const ops = await serveOps(settings, {
-      ready: () => judgeReadiness({ makers, postgres, trust, lag, lagSecondsMax }),
+      ready: () => judgeReadiness({ makers, postgres, trust, rows, lagSecondsMax }),
       serveMetrics,
     });
     onStop(ops.stop);
-    const routes = createRoutes({ ...outside, trust }, quoteSigner);
+    const routes = createRoutes({ ...outside, trust });
     const api = await serveApi(settings, { routes, methodsAt, logger, nowMs: Date.now });
     onStop(api.stop);
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
@@ -91,26 +87,24 @@ export function runIngress(
 
 /** What the routes need of the outside. */
 export interface Outside
-  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'store' | 'trust' | 'lag' | 'now' | 'after'> {
+  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'store' | 'rows' | 'trust' | 'now' | 'after'> {
   readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly log: Pick<Log, 'createAppender'>;
-  readonly readModel: Pick<ReadModel, 'projectedPositions'>;
 }
 
 /** The flow of each request, on whatever it is connected to. */
-export function createRoutes(outside: Outside, quoteSigner: QuoteSigner): Route[] {
-  const { settings, log, readModel, topics, now, after } = outside;
+export function createRoutes(outside: Outside): Route[] {
+  const { settings, log, topics } = outside;
   const { APPEND_LINGER_MS: lingerMs, APPEND_TIMEOUT_MS: timeoutMs } = settings;
   const domain = signingDomain(settings);
   const parts: Parts = {
     ...outside,
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
-    rows: watchRows(readModel, now, after),
     fairQueue: createFairQueue(),
     notes: countUnknownNotes(outside),
     verifyOrders: createOrderVerifier(domain),
-    cancellations: createCancellationVerifier(domain),
+    proveCancellation: createCancellationVerifier(domain),
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
   const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };
@@ -136,6 +130,6 @@ export function createRoutes(outside: Outside, quoteSigner: QuoteSigner): Route[
       clientLimit: cancelLimit,
       handle: verified(createCancelOrders(parts, parseCancellationBody)),
     },
-    servePatches(quoteSigner, parts),
+    servePatches(parts),
   ];
 }

@@ -1,6 +1,6 @@
 import { paths } from '@makerbook/contracts-http';
 import type { Route } from '@makerbook/http';
-import type { QuoteSigner } from './load-quote-signer.js';
+import { loadQuoteSigner } from './load-quote-signer.js';
 import type { Parts } from './parts.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
 
@@ -8,10 +8,8 @@ import { createPatchQuote, type PatchQuote } from './patch-quote.js';
  * The route of PATCH /v0/quote/data. It needs no other part of the system. Without a configured key
  * it logs so once, at the start, and answers each request with 503 `unavailable`.
  */
-export function servePatches(
-  signer: QuoteSigner,
-  { settings, logger, metrics, now }: Pick<Parts, 'settings' | 'logger' | 'metrics' | 'now'>,
-): Route {
+export function servePatches({ settings, logger, metrics, now }: Parts): Route {
+  const signer = loadQuoteSigner(settings);
   const patch = 'missing' in signer ? refuseAll(signer.missing) : createPatchQuote(signer);
   if ('missing' in signer) logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');
   else logger.info({ signer: signer.address, accepted: [...signer.acceptedSigners] }, 'quotes are patched');

@@ -1,7 +1,7 @@
 import { type TopicNames, topicNames } from '@makerbook/contracts-events';
 import { paths } from '@makerbook/contracts-http';
 import type { ApiRequest, Reply } from '@makerbook/http';
-import { createRoutes, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
+import { createRoutes, followRows, ingressSettings as ingressSpec, keepTrust } from '@makerbook/ingress';
 import type { StoredRecord } from '@makerbook/kafka';
 import type { LogInMemory } from '@makerbook/kafka/testing';
 import { type Calm, type Life, Requests, type Send, type VirtualTime } from '@makerbook/parts';
@@ -94,20 +94,22 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     PARTITIONS: plan.partitions,
     MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
   };
+  const now = () => life.nowMs();
+  const after = afterOf(life);
   const outside = {
     settings,
     logger: silentLogger,
     log,
     topics: { areVerified: () => true },
-    readModel: postgres.openReadModel(requests.sender),
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS),
-    lag: { appended: () => undefined, seconds: () => 0, stop: () => undefined },
-    now: () => life.nowMs(),
-    after: afterOf(life),
+    // A run is too short for a lag that counts.
+    rows: { ...followRows(postgres.openReadModel(requests.sender), now, after), appended: () => undefined },
+    now,
+    after,
   };
   const trust = keepTrust(outside);
   const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);
-  const routes = createRoutes({ ...outside, trust, makers }, { missing: ['QUOTE_SIGNER_KEY'] });
+  const routes = createRoutes({ ...outside, trust, makers });
   return (method, request) => {
     // A cancellation has its hashes in the body here, where each may have its salt.
     const path = method === 'DELETE' ? paths.cancellations : paths.limitOrders;

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { type ProjectionLag, watchProjectionLag } from './watch-projection-lag.js';
+import { startTimer } from '@makerbook/postgres';
+import { followRows, type Rows } from './follow-rows.js';
 
-let lag: ProjectionLag;
+let rows: Rows;
 let positions: bigint[] | undefined;
 let reads: number;
 
@@ -9,16 +10,15 @@ beforeEach(() => {
   jest.useFakeTimers();
   positions = [5n, 5n];
   reads = 0;
-  lag = watchProjectionLag({
-    projectedPositions: async () => {
-      reads += 1;
-      if (positions === undefined) throw new Error('away');
-      return new Map(positions.entries());
-    },
-  });
+  const projectedPositions = async () => {
+    reads += 1;
+    if (positions === undefined) throw new Error('away');
+    return new Map(positions.entries());
+  };
+  rows = followRows({ projectedPositions }, Date.now, startTimer);
 });
 afterEach(() => {
-  lag.stop();
+  rows.stop();
   jest.useRealTimers();
 });
 
@@ -27,11 +27,11 @@ const pass = (seconds: number) => jest.advanceTimersByTimeAsync(seconds * 1000);
 describe('how long the read model has been behind', () => {
   test('is nothing while it keeps up, however much is appended', async () => {
     for (let second = 0n; second < 20n; second += 1n) {
-      lag.appended([{ partition: 0, offset: 5n + second }]);
+      rows.appended([{ partition: 0, offset: 5n + second }]);
       positions = [6n + second, 5n];
       await pass(1);
     }
-    expect(lag.seconds()).toBe(0);
+    expect(rows.lagSeconds()).toBe(0);
   });
 
   test('asks Postgres nothing while nothing is awaited', async () => {
@@ -40,32 +40,32 @@ describe('how long the read model has been behind', () => {
   });
 
   test('counts from the first fact that it lacks, in the partition that is worst', async () => {
-    lag.appended([{ partition: 0, offset: 9n }]);
+    rows.appended([{ partition: 0, offset: 9n }]);
     await pass(4);
-    lag.appended([
+    rows.appended([
       { partition: 0, offset: 11n },
       { partition: 1, offset: 7n },
     ]);
     await pass(6);
-    expect(lag.seconds()).toBe(10);
+    expect(rows.lagSeconds()).toBe(10);
     positions = [9n, 5n];
     await pass(1);
-    expect(lag.seconds()).toBe(11);
+    expect(rows.lagSeconds()).toBe(11);
     positions = [10n, 5n];
     await pass(1);
-    expect(lag.seconds()).toBe(8);
+    expect(rows.lagSeconds()).toBe(8);
     positions = [12n, 8n];
     await pass(1);
-    expect(lag.seconds()).toBe(0);
+    expect(rows.lagSeconds()).toBe(0);
   });
 
   test('grows while Postgres is away, and is gone once the read model has caught up', async () => {
-    lag.appended([{ partition: 0, offset: 5n }]);
+    rows.appended([{ partition: 0, offset: 5n }]);
     positions = undefined;
     await pass(30);
-    expect(lag.seconds()).toBe(30);
+    expect(rows.lagSeconds()).toBe(30);
     positions = [6n, 5n];
     await pass(1);
-    expect(lag.seconds()).toBe(0);
+    expect(rows.lagSeconds()).toBe(0);
   });
 });

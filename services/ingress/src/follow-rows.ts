@@ -1,0 +1,66 @@
+import type { AppendedAt } from '@makerbook/kafka';
+import type { After, ReadModel } from '@makerbook/postgres';
+
+const POLL_MS = 10;
+/** How often the rows are compared with what was appended. */
+const LAG_INTERVAL_MS = 1_000;
+
+export type Rows = ReturnType<typeof followRows>;
+
+/** How far the rows have come in the log. All who ask at the same time share one reading. */
+export function followRows(readModel: Pick<ReadModel, 'projectedPositions'>, now: () => number, after: After) {
+  /** The first appended fact of each partition that is not known to be in the rows. */
+  const awaited = new Map<number, AppendedAt & { readonly sinceMs: number }>();
+  let reading: Promise<ReadonlyMap<number, bigint>> | undefined;
+  let isStopped = false;
+  const pause = (ms: number) => new Promise<void>((done) => after(ms, done));
+
+  function readPositions(): Promise<ReadonlyMap<number, bigint>> {
+    reading ??= readModel.projectedPositions().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  }
+
+  async function watchLag(): Promise<void> {
+    while (!isStopped) {
+      await pause(LAG_INTERVAL_MS);
+      if (awaited.size === 0) continue;
+      // Positions that cannot be read count as unchanged.
+      const positions = await readPositions().catch(() => new Map<number, bigint>());
+      for (const fact of awaited.values()) if (isPassed(positions, fact)) awaited.delete(fact.partition);
+    }
+  }
+
+  void watchLag();
+  return {
+    /** The log has acknowledged these facts. */
+    appended(facts: readonly AppendedAt[]): void {
+      for (const fact of facts) {
+        if (!awaited.has(fact.partition)) awaited.set(fact.partition, { ...fact, sinceMs: now() });
+      }
+    },
+    /** The seconds for which an acknowledged fact has been missing in the rows: the longest, or 0. */
+    lagSeconds(): number {
+      const oldestMs = Math.min(...[...awaited.values()].map(({ sinceMs }) => sinceMs));
+      return Math.max(0, (now() - oldestMs) / 1000);
+    },
+    /** Waits until the rows have passed these facts, at most so long. False: they have not. Throws what Postgres throws. */
+    async havePassed(facts: readonly AppendedAt[], timeoutMs: number): Promise<boolean> {
+      const deadlineMs = now() + timeoutMs;
+      for (;;) {
+        const positions = await readPositions();
+        if (facts.every((fact) => isPassed(positions, fact))) return true;
+        if (now() >= deadlineMs) return false;
+        await pause(POLL_MS);
+      }
+    },
+    stop(): void {
+      isStopped = true;
+    },
+  };
+}
+
+function isPassed(positions: ReadonlyMap<number, bigint>, { partition, offset }: AppendedAt): boolean {
+  return (positions.get(partition) ?? 0n) > offset;
+}
