@@ -1,5 +1,5 @@
 import type { RpcCounts } from '@makerbook/chain';
-import { metrics } from '@makerbook/telemetry';
+import { createInstruments, type Instruments } from '@makerbook/telemetry';
 import type { Vitals } from './health.js';
 import type { CatchUpProgress } from './observe/holder-work.js';
 import type { Work } from './work.js';
@@ -17,7 +17,6 @@ export interface Measured {
 
 export type WatcherMeters = ReturnType<typeof createMetrics>;
 
-const PREFIX = 'chain_watcher_';
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1, 2, 5, 10];
 
 /**
@@ -25,17 +24,17 @@ const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0
  * from the start: an alert cannot be written on a series that does not exist.
  */
 export function createMetrics() {
-  const { count, histogram, ...observed } = createInstruments();
+  const { counter, histogram, ...observed } = createInstruments('chain-watcher');
   const counters = {
-    blocks: count('blocks', 'Blocks published'),
-    facts: count('block_facts', 'Facts published with blocks'),
-    gaps: count('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave'),
-    takeovers: count('takeovers', 'How often this watcher took over'),
-    breaks: count('subscription_breaks', 'How often the WebSocket subscription to new blocks broke'),
-    halts: count('halts', 'Halts because the chain or the log is not what it was'),
+    blocks: counter('blocks', 'Blocks published'),
+    facts: counter('block_facts', 'Facts published with blocks'),
+    gaps: counter('topic_gap_blocks', 'Blocks that the Kaia node’s topic did not hold in time, and JSON-RPC gave'),
+    takeovers: counter('takeovers', 'How often this watcher took over'),
+    breaks: counter('subscription_breaks', 'How often the WebSocket subscription to new blocks broke'),
+    halts: counter('halts', 'Halts because the chain or the log is not what it was'),
   };
   for (const counter of Object.values(counters)) counter.add(0);
-  const unreadable = count('unreadable_values', 'Values of tokens that could not be read and count as zero');
+  const unreadable = counter('unreadable_values', 'Values of tokens that could not be read and count as zero');
   for (const what of ['balance', 'allowance'] as const) unreadable.add(0, { what });
   return {
     ...counters,
@@ -55,27 +54,7 @@ export function createMetrics() {
   };
 }
 
-type Labelled = readonly (readonly [value: number, labels: Readonly<Record<string, string | number>>])[];
-type Observed = Pick<ReturnType<typeof createInstruments>, 'gauge' | 'counter'>;
-
-function createInstruments() {
-  const meter = metrics.getMeter('chain-watcher');
-  const described = (what: string, description: string) => ({ description, unit: what.split('_').at(-1) ?? '' });
-  const observe = (kind: 'Gauge' | 'Counter') => (what: string, description: string, read: () => number | Labelled) => {
-    meter[`createObservable${kind}`](PREFIX + what, described(what, description)).addCallback((result) => {
-      const values = read();
-      if (typeof values === 'number') result.observe(values);
-      else for (const [value, labels] of values) result.observe(value, labels);
-    });
-  };
-  return {
-    count: (what: string, description: string) => meter.createCounter(PREFIX + what, described(what, description)),
-    histogram: (what: string, description: string, explicitBucketBoundaries: number[]) =>
-      meter.createHistogram(PREFIX + what, { ...described(what, description), advice: { explicitBucketBoundaries } }),
-    gauge: observe('Gauge'),
-    counter: observe('Counter'),
-  };
-}
+type Observed = Pick<Instruments, 'gauge' | 'observedCounter'>;
 
 function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measured, { gauge }: Observed): void {
   const newest = () => followed.newestBlock();
@@ -105,7 +84,7 @@ function observeBlocks({ vitals, work: { state, followed }, headNumber }: Measur
   );
 }
 
-function observeOrders({ vitals, work, suspects }: Measured, { gauge, counter }: Observed): void {
+function observeOrders({ vitals, work, suspects }: Measured, { gauge, observedCounter }: Observed): void {
   const { watched, followed } = work;
   gauge('watched_pairs', 'Pairs of maker and making token with watched orders', () => watched.sizes().pairs);
   gauge('watched_makers', 'Makers with watched orders', () => watched.sizes().makers);
@@ -116,11 +95,15 @@ function observeOrders({ vitals, work, suspects }: Measured, { gauge, counter }:
     return oldest === undefined ? 0 : vitals.secondsSince(oldest.sinceMs);
   });
   gauge('suspect_values', 'Values that could not be read when last asked, and are asked by themselves', suspects);
-  counter('log_records', 'Records read from the log', () => followed.counts.records);
-  counter('log_unreadable_records', 'Records of the log that could not be read', () => followed.counts.unreadable);
+  observedCounter('log_records', 'Records read from the log', () => followed.counts.records);
+  observedCounter(
+    'log_unreadable_records',
+    'Records of the log that could not be read',
+    () => followed.counts.unreadable,
+  );
 }
 
-function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge, counter }: Observed): void {
+function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge, observedCounter }: Observed): void {
   const { sweep } = state;
   gauge(
     'sweep_age_seconds',
@@ -128,18 +111,18 @@ function observeSweep({ vitals, isSweeping, work: { state } }: Measured, { gauge
     () => (isSweeping && state.role === 'HOLDER' ? vitals.secondsSince(sweep.endedAtMs ?? vitals.startedAtMs) : 0),
   );
   gauge('sweep_duration_seconds', 'How long the last sweep took; 0 before the first', () => (sweep.tookMs ?? 0) / 1000);
-  counter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);
-  counter('sweep_facts', 'Makers of whom the sweep found a change that no log had shown', () => sweep.facts);
+  observedCounter('sweep_pairs', 'Pairs read by the sweep', () => sweep.pairs);
+  observedCounter('sweep_facts', 'Makers of whom the sweep found a change that no log had shown', () => sweep.facts);
 }
 
-function observeNodes({ rpc, isSubscribed }: Measured, { gauge, counter }: Observed): void {
-  counter('rpc_calls', 'JSON-RPC calls', () => rpc().calls);
-  counter('rpc_requests', 'HTTP requests to nodes', () => rpc().requests);
-  counter('rpc_failures', 'HTTP requests that were not answered in time, or not with sense, by endpoint', () =>
+function observeNodes({ rpc, isSubscribed }: Measured, { gauge, observedCounter }: Observed): void {
+  observedCounter('rpc_calls', 'JSON-RPC calls', () => rpc().calls);
+  observedCounter('rpc_requests', 'HTTP requests to nodes', () => rpc().requests);
+  observedCounter('rpc_failures', 'HTTP requests that were not answered in time, or not with sense, by endpoint', () =>
     [...rpc().failuresByEndpoint].map(([endpoint, failures]) => [failures, { endpoint }]),
   );
-  counter('rpc_refusals', 'JSON-RPC calls answered with an error', () => rpc().refusals);
-  counter('rpc_failovers', 'Calls passed on to the next endpoint', () => rpc().failovers);
+  observedCounter('rpc_refusals', 'JSON-RPC calls answered with an error', () => rpc().refusals);
+  observedCounter('rpc_failovers', 'Calls passed on to the next endpoint', () => rpc().failovers);
   gauge('open_subscriptions', '1 while the WebSocket subscription to new blocks is open, else 0', () =>
     isSubscribed() ? 1 : 0,
   );

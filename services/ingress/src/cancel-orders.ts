@@ -10,15 +10,15 @@ import {
   type ReplyHeaders,
   type Route,
   rateHeaders,
+  unavailable,
 } from '@makerbook/http';
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type FoundHash, PostgresUnavailable, unlessAway } from '@makerbook/postgres';
+import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader } from './append-facts.js';
 import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
 import { parseWait } from './parse-wait.js';
 import { type Parts, settledMsOf } from './parts.js';
-import { unavailable } from './refusal.js';
 
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
@@ -71,12 +71,10 @@ async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellatio
     orderHash,
     status: toCancel.has(orderHash) ? 'CANCELLED' : 'NOT_FOUND',
   }));
-  if (appended.length === 0) return okJson(JSON.stringify(statuses), headers);
-  const applied = await awaitFeed(parts, request, appended);
-  return okJson(JSON.stringify(statuses), { ...headers, ...positionHeader(appended), ...applied });
+  const feed =
+    appended.length === 0 ? {} : { ...positionHeader(appended), ...(await awaitFeed(parts, request, appended)) };
+  return okJson(JSON.stringify(statuses), { ...headers, ...feed });
 }
-
-const unsure: FoundHash = { state: 'UNSURE' };
 
 /** Looks the hashes up; all of them are UNSURE while Postgres does not answer. */
 async function lookUp(
@@ -85,15 +83,10 @@ async function lookUp(
   orderHashes: readonly Hex[],
 ): Promise<ReadonlyMap<Hex, FoundHash>> {
   const mayNote = notes.mayNote(client, orderHashes.length);
-  try {
-    const found = await store.findOrders(orderHashes, now(), mayNote);
-    notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
-    if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
-    return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? unsure]));
-  } catch (error) {
-    if (!(error instanceof PostgresUnavailable)) throw error;
-    return new Map(orderHashes.map((orderHash) => [orderHash, unsure]));
-  }
+  const found = (await unlessAway(store.findOrders(orderHashes, now(), mayNote))) ?? [];
+  notes.note(client, found.filter(({ state }) => state === 'UNKNOWN').length);
+  if (mayNote && found.some(({ state }) => state === 'UNSURE')) trust.noteLoss();
+  return new Map(orderHashes.map((orderHash, index) => [orderHash, found[index] ?? { state: 'UNSURE' }]));
 }
 
 interface Proven {
@@ -163,25 +156,22 @@ async function charge(
   if (toCancel.size === 0) return {};
   const budget = { ratePerSecond: settings.CANCEL_BUDGET_PER_SECOND, burst: settings.CANCEL_BUDGET_BURST };
   const makers = [...new Set([...toCancel.values()].map(({ maker }) => maker))].sort();
-  try {
-    const outcome = await store.markCancelling({
-      nowMs: now(),
-      untilMs,
-      budget,
-      makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
-      hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
-    });
-    const owners = makers.map((maker) => ({ maker, budget }));
-    const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
-    const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
-    if (outcome.kind === 'marked') return headers;
-    const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
-    const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
-    return { code: 'rate_limited', detail, index, headers };
-  } catch (error) {
-    if (error instanceof PostgresUnavailable) return {};
-    throw error;
-  }
+  const marking = store.markCancelling({
+    nowMs: now(),
+    untilMs,
+    budget,
+    makers: makers.map((maker) => ({ maker, partition: partitionOf(maker, settings.PARTITIONS) })),
+    hashes: [...toCancel].map(([orderHash, { maker }]) => ({ orderHash, makerIndex: makers.indexOf(maker) })),
+  });
+  const outcome = await unlessAway(marking);
+  if (outcome === undefined) return {};
+  const owners = makers.map((maker) => ({ maker, budget }));
+  const retryAfterMs = outcome.kind === 'rate_limited' ? outcome.retryAfterMs : undefined;
+  const headers = rateHeaders('cancels', owners, outcome.remaining, retryAfterMs);
+  if (outcome.kind === 'marked') return headers;
+  const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
+  const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
+  return { code: 'rate_limited', detail, index, headers };
 }
 
 /** @returns where the cancellations are; a refusal where the log has not confirmed them */

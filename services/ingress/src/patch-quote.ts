@@ -11,7 +11,7 @@ import {
 import { quotePatchInput } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { isRefusal, okText, type Refusal, type Reply, refuseFields } from '@makerbook/http';
-import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { recoverSigner } from '@makerbook/signatures';
 
 export interface PatchQuoteParts {
   readonly hasher: Pick<SwapCallHasher, 'hashSwapCall'>;
@@ -36,8 +36,9 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
     const parsed = quotePatchInput.safeParse(body);
     if (!parsed.success) return refuseFields(parsed.error.issues);
     const asked = parsed.data;
-    if (asked.minOutput === undefined)
-      return refuse('no_changes', 'there is no `minOutput`: nothing was to be changed');
+    if (asked.minOutput === undefined) {
+      return { code: 'no_changes', detail: 'there is no `minOutput`: nothing was to be changed' };
+    }
     const minOutput = BigInt(asked.minOutput.amount);
 
     const call = readCall(asked.data);
@@ -45,17 +46,16 @@ export function createPatchQuote({ hasher, acceptedSigners, sign }: PatchQuotePa
     if (call.deadline < BigInt(nowSeconds))
       return refuseData(`its deadline ${call.deadline} has passed: get a new quote`);
 
-    const signature = parseSignature(call.signature);
-    if (isSignatureRefusal(signature)) return refuseSignature(describeSignatureRefusal(signature));
-    const signer = recoverAddress(hasher.hashSwapCall(call), signature);
-    if (signer === undefined) return refuseSignature('no key can have made it');
+    const { signer, fault } = recoverSigner(hasher.hashSwapCall(call), call.signature);
+    if (signer === undefined) return refuseSignature(fault);
     if (!acceptedSigners.has(signer)) return refuseSignature(`it recovers to ${signer}, which is no quote signer here`);
 
     if (call.minOutput === undefined) {
-      return refuse('field_not_exists', 'the data holds no minimum output: ask for a quote with a slippage assertion');
+      const detail = 'the data holds no minimum output: ask for a quote with a slippage assertion';
+      return { code: 'field_not_exists', detail };
     }
     if (call.minOutput === minOutput) {
-      return refuse('no_changes', `the minimum output is ${call.minOutput} already`);
+      return { code: 'no_changes', detail: `the minimum output is ${call.minOutput} already` };
     }
     const patched = { ...call, minOutput };
     const bytes = encodeSwapCall({ ...patched, signature: sign(hasher.hashSwapCall(patched)) });
@@ -88,13 +88,11 @@ function describeRefusal({ code }: SwapCallRefusal): string {
 }
 
 function refuseData(why: string): Refusal {
-  return refuse('invalid_date', `the data is no swap call that can be patched: ${why}`, '/data', why);
+  const detail = `the data is no swap call that can be patched: ${why}`;
+  return { code: 'invalid_date', detail, errors: [{ pointer: '/data', detail: why }] };
 }
 
 function refuseSignature(why: string): Refusal {
-  return refuse('invalid_signature', `the signature within the data is not a quote signer's: ${why}`, '/data', why);
-}
-
-function refuse(code: Refusal['code'], detail: string, pointer?: string, why = detail): Refusal {
-  return pointer === undefined ? { code, detail } : { code, detail, errors: [{ pointer, detail: why }] };
+  const detail = `the signature within the data is not a quote signer's: ${why}`;
+  return { code: 'invalid_signature', detail, errors: [{ pointer: '/data', detail: why }] };
 }

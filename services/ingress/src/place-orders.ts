@@ -21,15 +21,15 @@ import {
   type ReplyHeaders,
   type Route,
   rateHeaders,
+  unavailable,
 } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type PlaceOutcome, type PlaceRequest, type PlacingMaker, PostgresUnavailable } from '@makerbook/postgres';
+import { type PlaceOutcome, type PlaceRequest, type PlacingMaker, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader, release } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { parsePlacements } from './parse-placements.js';
 import { parseValidUntil } from './parse-valid-until.js';
 import { type Parts, settledMsOf } from './parts.js';
-import { unavailable } from './refusal.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */
 const CANCEL_ONLY_RETRY_SECONDS = 30;
@@ -140,18 +140,14 @@ async function decide(
     if (nowMs - asked.receivedAtMs > REQUEST_AGE_MS_MAX)
       return unavailable('nothing was stored: the request took too long');
     const untilMs = nowMs + settledMsOf(settings);
-    try {
-      const outcome = await store.place({ ...asked, nowMs, untilMs });
-      if (outcome.kind === 'untrusted') trust.noteLoss();
-      if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
-        await release(parts, asked.orders, untilMs);
-        return unavailable('nothing was stored: the store of orders took too long');
-      }
-      if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
-    } catch (error) {
-      if (!(error instanceof PostgresUnavailable)) throw error;
-      return unavailable('nothing was stored: the store of orders does not answer');
+    const outcome = await unlessAway(store.place({ ...asked, nowMs, untilMs }));
+    if (outcome === undefined) return unavailable('nothing was stored: the store of orders does not answer');
+    if (outcome.kind === 'untrusted') trust.noteLoss();
+    if (outcome.kind === 'placed' && now() - nowMs > settings.POSTGRES_TIMEOUT_MS) {
+      await release(parts, asked.orders, untilMs);
+      return unavailable('nothing was stored: the store of orders took too long');
     }
+    if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
     await new Promise<void>((done) => after(pollMs, done));
     pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
   }

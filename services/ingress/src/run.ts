@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
+import { type Route, type Running, serveApi, serveOps, startService, unavailable } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres, openPlacementStore, openReadModel, startTimer } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
@@ -19,7 +19,6 @@ import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
 import type { Parts } from './parts.js';
 import { createPlaceOrders } from './place-orders.js';
-import { unavailable } from './refusal.js';
 import { servePatches } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';

@@ -1,7 +1,7 @@
 import { bytesToHex, createOrderHasher, type SigningDomain } from '@makerbook/contracts-evm';
 import type { ProvenOrder } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
-import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { recoverSigner } from '@makerbook/signatures';
 import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { Placement } from './parse-placements.js';
 
@@ -22,19 +22,12 @@ export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
   const hasher = createOrderHasher(domain);
   return async (placements, nextSlice) => {
     const proven: ProvenOrder[] = [];
-    for (const [index, { order, signature: hex }] of placements.entries()) {
+    for (const [index, { order, signature }] of placements.entries()) {
       if (placements.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
-      const signature = parseSignature(hex);
-      if (isSignatureRefusal(signature)) return refuse(index, describeSignatureRefusal(signature));
       const digest = hasher.hashOrder(order);
-      const signer = recoverAddress(digest, signature);
-      if (signer !== order.maker) {
-        return refuse(
-          index,
-          signer === undefined ? 'no key can have made it' : `it recovers to ${signer}, not to ${order.maker}`,
-        );
-      }
-      proven.push({ order, orderHash: bytesToHex(digest), signature: hex });
+      const { signer, fault = `it recovers to ${signer}, not to ${order.maker}` } = recoverSigner(digest, signature);
+      if (signer !== order.maker) return refuse(index, fault);
+      proven.push({ order, orderHash: bytesToHex(digest), signature });
     }
     return proven;
   };

@@ -1,10 +1,7 @@
-import { metrics } from '@makerbook/telemetry';
+import { createInstruments } from '@makerbook/telemetry';
 import type { Changes } from './commit/gather-changes.js';
 import type { LoggedFact } from './fold/read-facts.js';
 import type { Projector } from './own/project-log.js';
-
-/** What a gauge shows: one value, or one for each partition. */
-type Gauged = number | Iterable<readonly [partition: number, value: number]>;
 
 export type ProjectorMeters = ReturnType<typeof createMetrics>;
 
@@ -17,20 +14,17 @@ const countBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_0
  * @param nowMs milliseconds since 1970
  */
 export function createMetrics(nowMs: () => number) {
-  const meter = metrics.getMeter('projector');
-  const counter = (name: string, description: string) => meter.createCounter(name, { description });
-  const histogram = (name: string, unit: string, explicitBucketBoundaries: number[], description: string) =>
-    meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries } });
-  const commitFacts = histogram('projector_commit_facts', '', countBuckets, 'Facts committed at once');
-  const commit = histogram('projector_commit_duration_seconds', 's', secondsBuckets, 'Committing rows');
-  const publish = histogram('projector_publish_duration_seconds', 's', secondsBuckets, 'Publishing the feeds');
-  const delay = histogram('projector_feed_delay_seconds', 's', delayBuckets, 'From a fact to its messages on the feed');
-  const facts = counter('projector_facts_total', 'Facts folded and committed, by type');
-  const transitions = counter('projector_transitions_total', 'What happened to orders and makers, by kind');
-  const messages = counter('projector_feed_messages_total', 'Feed messages published');
-  const parked = counter('projector_parked_messages_total', 'Messages set aside');
-  const taken = counter('projector_partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
-  const pruned = counter('projector_pruned_rows_total', 'Rows deleted because they were too old');
+  const { counter, histogram, gauge } = createInstruments('projector');
+  const commitFacts = histogram('commit_facts', 'Facts committed at once', countBuckets);
+  const commit = histogram('commit_duration_seconds', 'Committing rows', secondsBuckets);
+  const publish = histogram('publish_duration_seconds', 'Publishing the feeds', secondsBuckets);
+  const delay = histogram('feed_delay_seconds', 'From a fact to its messages on the feed', delayBuckets);
+  const facts = counter('facts_total', 'Facts folded and committed, by type');
+  const transitions = counter('transitions_total', 'What happened to orders and makers, by kind');
+  const messages = counter('feed_messages_total', 'Feed messages published');
+  const parked = counter('parked_messages_total', 'Messages set aside');
+  const taken = counter('partitions_taken_total', 'Partitions taken: assigned, or again after a failure');
+  const pruned = counter('pruned_rows_total', 'Rows deleted because they were too old');
   const newestFactMs = new Map<number, number>();
   /** The time may come from a clock that is ahead of this one. */
   const secondsSince = (timeMs: number) => Math.max(0, nowMs() - timeMs) / 1000;
@@ -61,33 +55,27 @@ export function createMetrics(nowMs: () => number) {
     pruned: (rows: number) => pruned.add(rows),
     /** Starts the gauges. @param lag messages between the rows and the log's end, by partition */
     observe: (owned: Projector['owned'], lag: () => ReadonlyMap<number, bigint>) => {
-      const gauge = (name: string, description: string, read: () => Gauged) =>
-        meter.createObservableGauge(name, { description }).addCallback((result) => {
-          const values = read();
-          if (typeof values === 'number') result.observe(values);
-          else for (const [partition, value] of values) result.observe(value, { partition });
-        });
       const states = () => Array.from(owned.values(), ({ taken: { state } }) => state);
       const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-      gauge('projector_lag_messages', 'Messages between the rows and the end of the log', () =>
-        Array.from(lag(), ([partition, waiting]) => [partition, Number(waiting)]),
+      gauge('lag_messages', 'Messages between the rows and the end of the log', () =>
+        Array.from(lag(), ([partition, waiting]) => [Number(waiting), { partition }]),
       );
-      gauge('projector_lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0', () =>
+      gauge('lag_seconds', 'Age of the newest committed fact where facts are waiting, else 0', () =>
         Array.from(lag(), ([partition, waiting]) => {
           const newest = newestFactMs.get(partition);
-          return [partition, waiting === 0n || newest === undefined ? 0 : secondsSince(newest)];
+          return [waiting === 0n || newest === undefined ? 0 : secondsSince(newest), { partition }];
         }),
       );
-      gauge('projector_feed_age_seconds', 'Age of the newest block on the feed', () =>
+      gauge('feed_age_seconds', 'Age of the newest block on the feed', () =>
         states()
           .filter(({ clock }) => clock.block >= 0)
-          .map(({ rules, clock }) => [rules.partition, secondsSince(clock.seconds * 1000)]),
+          .map(({ rules, clock }) => [secondsSince(clock.seconds * 1000), { partition: rules.partition }]),
       );
-      gauge('projector_partitions', 'Partitions owned', () => owned.size);
-      gauge('projector_held_orders', 'Makers and open orders held in memory', () =>
+      gauge('partitions', 'Partitions owned', () => owned.size);
+      gauge('held_orders', 'Makers and open orders held in memory', () =>
         sum(states().map(({ makers }) => makers.size())),
       );
-      gauge('projector_quarantined_makers', 'Makers that cannot be folded, and whose orders are out of the book', () =>
+      gauge('quarantined_makers', 'Makers that cannot be folded, and whose orders are out of the book', () =>
         sum(states().map(({ quarantined }) => quarantined.size)),
       );
     },

@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Refusal } from '@makerbook/http';
-import { describeSignatureRefusal, isSignatureRefusal, parseSignature, recoverAddress } from '@makerbook/signatures';
+import { recoverSigner } from '@makerbook/signatures';
 
 /** A request that its maker has signed. */
 export interface SignedRequest {
@@ -43,17 +43,11 @@ export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowS
       -ageSeconds > SECONDS_PER_YEAR ? 'it is Unix seconds, not milliseconds' : 'take 1 or 2 s off your clock';
     return { code: 'request_expired', detail: `${detail}; ${remedy}` };
   }
-  const signature = parseSignature(request.signature);
-  if (isSignatureRefusal(signature)) return invalidSignature(describeSignatureRefusal(signature));
-  const maker = recoverAddress(request.digest(), signature);
-  if (maker === undefined) return invalidSignature('no key can have made it');
+  const { signer: maker, fault } = recoverSigner(request.digest(), request.signature);
+  if (maker === undefined) return { code: 'invalid_signature', detail: `the signature is not valid: ${fault}` };
   if (!rules.isKnown(maker)) {
     const detail = `the request was signed by ${maker}, which is not on the whitelist`;
     return { code: 'maker_not_whitelisted', detail };
   }
   return { maker };
-}
-
-function invalidSignature(fault: string): Refusal {
-  return { code: 'invalid_signature', detail: `the signature is not valid: ${fault}` };
 }

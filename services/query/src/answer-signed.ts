@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Budget } from '@makerbook/domain';
-import { type ApiRequest, isRefusal, type Refusal, type Reply, type ReplyHeaders, rateHeaders } from '@makerbook/http';
+import { type ApiRequest, isRefusal, type Reply, type ReplyHeaders, rateHeaders, unavailable } from '@makerbook/http';
 import type { ListState } from '@makerbook/postgres';
 import type { ReplayGuard, Taken } from '@makerbook/redis';
 import { type AdmissionRules, admitRequest, type SignedRequest } from './admit-request.js';
@@ -58,11 +58,6 @@ export async function answerSigned(
   const reply = await answer({ maker, state, nowSeconds });
   if (isRefusal(reply) && reply.code === 'unavailable') await parts.replays.releaseSalt(maker, request.salt);
   return { ...reply, headers: { ...limits, ...reply.headers } };
-}
-
-/** 503: nothing was found out, and the same request may be sent again. */
-export function unavailable(detail: string): Refusal {
-  return { code: 'unavailable', detail };
 }
 
 /** How many of the maker's own writes an answer may not show yet; undefined where that is not known. */

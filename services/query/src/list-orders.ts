@@ -1,6 +1,6 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
-import { type ApiRequest, isRefusal, okJson, type Reply } from '@makerbook/http';
-import { type Asker, answerSigned, lagHeader, type SignedParts, unavailable } from './answer-signed.js';
+import { type ApiRequest, isRefusal, okJson, type Reply, unavailable } from '@makerbook/http';
+import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { parseListRequest } from './parse-requests.js';
 import type { Listing } from './read-list.js';
 import type { Page } from './take-page.js';

@@ -1,10 +1,10 @@
 import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type Happening, happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply } from '@makerbook/http';
+import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
 import { partitionOf } from '@makerbook/kafka';
 import { type HistoryPlace, unlessAway } from '@makerbook/postgres';
-import { type Asker, answerSigned, lagHeader, type SignedParts, unavailable } from './answer-signed.js';
+import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry } from './describe-entries.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';

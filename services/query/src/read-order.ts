@@ -1,10 +1,10 @@
 import { decodeMakerEvent, type OrderSubmitted } from '@makerbook/contracts-events';
 import { TIMELINE_ENTRIES_MAX } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import type { Refusal } from '@makerbook/http';
+import { type Refusal, unavailable } from '@makerbook/http';
 import { type Log, LogUnavailable } from '@makerbook/kafka';
 import { type HistoryEntry, type ReadModel, unlessAway, type WriteWatch } from '@makerbook/postgres';
-import { type Asker, unavailable } from './answer-signed.js';
+import type { Asker } from './answer-signed.js';
 import type { LoggedFact } from './describe-entries.js';
 import { lagOf } from './read-list.js';
 

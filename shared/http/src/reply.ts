@@ -44,6 +44,12 @@ export function isRefusal(result: object): result is Refusal {
   return 'code' in result && 'detail' in result;
 }
 
+/** 503: nothing was done, and the same request may be sent again: after a second, or after the given time. */
+export function unavailable(detail: string, retryAfterSeconds?: number): Refusal {
+  const headers = retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) };
+  return { code: 'unavailable', detail, headers };
+}
+
 /** 200 with a JSON body that is serialised already. */
 export function okJson(body: string | Buffer, headers: ReplyHeaders = {}): Success {
   return { body, contentType: 'application/json; charset=utf-8', headers };

@@ -1,5 +1,6 @@
 export { type Attributes, type Context, metrics, type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 export * from './carry-trace.js';
+export * from './create-instruments.js';
 export * from './logger.js';
 export * from './measure-clients.js';
 export * from './open-spans.js';

@@ -22,7 +22,11 @@ const services = [
 ] as const;
 
 /** Where instruments are made that several services have; shared/telemetry's README describes them. */
-const sharedMakers = ['shared/http/src/observe-requests.ts', 'shared/telemetry/src/measure-clients.ts'];
+const sharedMakers = [
+  'shared/http/src/observe-requests.ts',
+  'shared/telemetry/src/create-instruments.ts',
+  'shared/telemetry/src/measure-clients.ts',
+];
 /** Of the SDK itself. */
 const ofRuntime = /^(nodejs|v8js)_|^target_info$/;
 
@@ -135,7 +139,9 @@ function sourcesUnder(folder: string): string[] {
 const metricsOfOps = [...read(opsShell).matchAll(/\.create[A-Z]\w+\('(\w+)'/g)].map((match) => match[1] ?? '');
 
 test('instruments are made where this test looks for them', () => {
-  const makers = ['services', 'shared'].flatMap(sourcesUnder).filter((path) => read(path).includes('getMeter('));
+  const makers = ['services', 'shared']
+    .flatMap(sourcesUnder)
+    .filter((path) => /getMeter\(|= createInstruments\(/.test(read(path)));
   const known = services.map(({ service }) => `services/${service}/src/metrics.ts`);
   expect(makers.toSorted()).toEqual([...known, ...sharedMakers, opsShell].toSorted());
   expect(metricsOfOps).toEqual(['service_ready', 'service_check_passing']);

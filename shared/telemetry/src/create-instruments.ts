@@ -1,0 +1,31 @@
+import { type Attributes, metrics } from '@opentelemetry/api';
+
+/** What a gauge shows: one value, or several that their labels tell apart. */
+export type Shown = number | Iterable<readonly [value: number, labels: Attributes]>;
+
+export type Instruments = ReturnType<typeof createInstruments>;
+
+/** The instruments of a service. The name of each begins with the service's and ends with its unit. */
+export function createInstruments(service: string) {
+  const meter = metrics.getMeter(service);
+  const nameOf = (what: string) => `${service.replaceAll('-', '_')}_${what}`;
+  const optionsOf = (what: string, description: string) => ({
+    description,
+    ...(what.endsWith('_seconds') && { unit: 's' }),
+  });
+  const observe = (kind: 'Gauge' | 'Counter') => (what: string, description: string, read: () => Shown) => {
+    meter[`createObservable${kind}`](nameOf(what), optionsOf(what, description)).addCallback((result) => {
+      const shown = read();
+      if (typeof shown === 'number') result.observe(shown);
+      else for (const [value, labels] of shown) result.observe(value, labels);
+    });
+  };
+  return {
+    counter: (what: string, description: string) => meter.createCounter(nameOf(what), { description }),
+    histogram: (what: string, description: string, explicitBucketBoundaries: number[]) =>
+      meter.createHistogram(nameOf(what), { ...optionsOf(what, description), advice: { explicitBucketBoundaries } }),
+    gauge: observe('Gauge'),
+    /** A counter that is read at each scrape. */
+    observedCounter: observe('Counter'),
+  };
+}
