@@ -9,18 +9,11 @@ export interface Field {
   readonly example: unknown;
 }
 
-interface JsonSchema {
+type Leaf = '$ref' | 'description' | 'examples' | 'const' | 'enum' | 'required';
+interface JsonSchema extends Pick<z.core.JSONSchema.BaseSchema, Leaf> {
   readonly type?: string;
-  readonly $ref?: string;
-  readonly description?: string;
-  readonly examples?: readonly unknown[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
   readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
   readonly items?: JsonSchema;
-  readonly oneOf?: readonly JsonSchema[];
-  readonly anyOf?: readonly JsonSchema[];
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 

@@ -46,7 +46,7 @@ export function renderPages(deployment: Deployment, importMap: string, { makers,
   const pages: readonly Page[] = [
     { path: paths.docs, title: 'Start', content: renderMarkdown(start) },
     { path: `${paths.docs}/try`, title: 'Try it', content: fill(asset('panel.html'), values) },
-    { path: `${paths.docs}/makers`, title: 'For makers', content: renderMarkdown(withoutErrors(makers)) },
+    { path: `${paths.docs}/makers`, title: 'For makers', content: renderMarkdown(makers) },
     { path: `${paths.docs}/endpoints`, title: 'Endpoints', content: markdown(asset('endpoints.md')) },
     {
       path: `${paths.docs}/routers`,
@@ -94,14 +94,6 @@ function valuesOf({ info, bookTopic, partitions }: Deployment, bookEntry: unknow
     bookEntry: jsonBlock('The value of a record', bookEntry),
     abi: `\`\`\`text As ethers and parseAbi of viem take it\n${limitOrderProtocolFragments.join('\n')}\n\`\`\``,
   };
-}
-
-/** The guide without its tables of errors: the page of the endpoints has them. */
-function withoutErrors(guide: Markdown): Markdown {
-  return guide.replace(
-    /<!-- errors[\s\S]*<!-- \/errors -->/,
-    `[Each endpoint](${paths.docs}/endpoints) has its codes.`,
-  );
 }
 
 function fill(template: string, values: Readonly<Record<string, string>>): string {

@@ -1,15 +1,10 @@
+import type { Info } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { element, find } from './elements.js';
 
 /** How often clock and block are read while the page is seen. */
 const REFRESH_MS = 5_000;
 const RESULTS_MAX = 12;
-
-/** The part of GET …/info that changes. */
-interface Moment {
-  readonly serverTime: number;
-  readonly block: { readonly number: number } | null;
-}
 
 /** A section of the pages, as search.json has it. */
 interface Section {
@@ -20,7 +15,6 @@ interface Section {
 
 nameBaseUrl();
 for (const figure of document.querySelectorAll<HTMLElement>('figure.code')) addCopyButton(figure);
-foldContents();
 openSearch();
 if (document.getElementById('block') !== null) {
   void showMoment();
@@ -46,14 +40,6 @@ function addCopyButton(figure: HTMLElement): void {
     }, 1500);
   });
   figure.append(button);
-}
-
-/** On a narrow screen the contents are closed until they are wanted; on a wide one nothing closes them. */
-function foldContents(): void {
-  const narrow = matchMedia('(max-width: 1079px)');
-  const fold = () => document.querySelector('nav details')?.toggleAttribute('open', !narrow.matches);
-  narrow.addEventListener('change', fold);
-  fold();
 }
 
 /** Lists the sections that have all words of the search, those with a word in their title first. */
@@ -84,7 +70,7 @@ async function showMoment(): Promise<void> {
   const [block, clock] = [find('block'), find('clock')];
   try {
     const response = await fetch(paths.info, { cache: 'no-store' });
-    const { serverTime, block: newest } = (await response.json()) as Moment;
+    const { serverTime, block: newest } = (await response.json()) as Info;
     block.textContent = newest === null ? 'not known' : newest.number.toLocaleString('en-GB');
     const ahead = Math.round(Date.now() / 1000) - serverTime;
     const compared =

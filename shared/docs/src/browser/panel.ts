@@ -1,18 +1,9 @@
-import { createClient, type LimitOrderRecord, MakerbookError, type TypedData } from '@makerbook/client';
+import { createClient, type LimitOrderRecord, type TypedData } from '@makerbook/client';
+import type { Info } from '@makerbook/contracts-http';
 import { BrowserProvider, type Eip1193Provider, type Signer, Wallet } from 'ethers';
 import { element, find } from './elements.js';
 
-const EXCHANGES_MAX = 8;
 const KEPT = 'makerbook.throw-away-key';
-/** Headers of an answer that say something to a maker. */
-const shownHeaders = /^(content-type|x-request-id|x-read-lag|retry-after|ratelimit)/;
-
-/** The part of GET …/info that signing needs. */
-interface Service {
-  readonly serviceName: string;
-  readonly chainId: number;
-  readonly contracts: { readonly limitOrderProtocol: string };
-}
 
 /** What a stack of `npm start` tells this machine. */
 interface LocalStack {
@@ -20,28 +11,25 @@ interface LocalStack {
   readonly tokens: readonly { readonly symbol: string; readonly address: string }[];
 }
 
-const service = JSON.parse(find('interface').textContent ?? '') as Service;
+const service = JSON.parse(find('interface').textContent ?? '') as Info;
 const form = find('order-form', HTMLFormElement);
 let signer: Signer = keySigner(false);
 /** What was signed last: it belongs to the request that follows. */
 let signed = '';
 
-for (const choice of document.querySelectorAll<HTMLInputElement>('input[name="signer"]')) {
-  choice.addEventListener('change', () => act(() => choose(choice.value === 'wallet')));
-}
-find('renew').addEventListener('click', () =>
-  act(async () => {
-    signer = keySigner(true);
-    await show();
-  }),
-);
-find('prepare').addEventListener('click', () => void prepare());
-find('list').addEventListener('click', () => act(list));
+onClick('renew', () => use(keySigner(true)));
+onClick('wallet', async () => {
+  const { ethereum } = window as { ethereum?: Eip1193Provider };
+  if (ethereum === undefined) throw new Error('There is no wallet in this browser.');
+  await use(await new BrowserProvider(ethereum).getSigner());
+});
+onClick('prepare', prepare);
+onClick('list', list);
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   act(place);
 });
-await show();
+await use(signer);
 find('panel').hidden = false;
 await offerLocalStack();
 
@@ -53,41 +41,27 @@ function keySigner(isNew: boolean): Wallet {
 }
 
 function client() {
-  const { serviceName, chainId, contracts } = service;
-  const { limitOrderProtocol } = contracts;
   const onSign = (data: TypedData, digest: string) => {
     signed = `digest ${digest}\n\n${JSON.stringify(data, null, 2)}`;
   };
+  const { limitOrderProtocol } = service.contracts;
   return createClient({
+    ...service,
+    limitOrderProtocol,
     baseUrl: location.origin,
     signer,
-    serviceName,
-    chainId,
-    limitOrderProtocol,
     onSign,
     fetch: fetchAndShow,
   });
 }
 
-async function choose(isWallet: boolean): Promise<void> {
-  const { ethereum } = window as { ethereum?: Eip1193Provider };
-  try {
-    if (isWallet && ethereum === undefined) throw new Error('There is no wallet in this browser.');
-    signer = isWallet && ethereum !== undefined ? await new BrowserProvider(ethereum).getSigner() : keySigner(false);
-  } catch (error) {
-    const key = document.querySelector<HTMLInputElement>('input[value="key"]');
-    if (key !== null) key.checked = true;
-    throw error;
-  }
-  await show();
-}
-
-async function show(): Promise<void> {
+async function use(chosen: Signer): Promise<void> {
+  signer = chosen;
   const maker = await signer.getAddress();
   find('maker').textContent = maker;
   const data = find('folder').textContent ?? '';
   find('admit-command').textContent = `MAKERBOOK_DATA='${data}' npm run makers -- add ${maker}`;
-  for (const id of ['renew', 'key-hint']) find(id).hidden = !(signer instanceof Wallet);
+  find('key-hint').hidden = !(signer instanceof Wallet);
   find('orders').hidden = true;
   for (const id of ['listed', 'prepared']) find(id).textContent = '';
 }
@@ -104,7 +78,7 @@ async function offerLocalStack(): Promise<void> {
   }
   find('folder').textContent = folder;
   find('local').hidden = false;
-  await show();
+  await use(signer);
 }
 
 async function prepare(): Promise<void> {
@@ -142,24 +116,21 @@ async function cancel({ orderHash, order }: LimitOrderRecord): Promise<void> {
   await list();
 }
 
-/** Does what a button asks for, and says what to do next where it fails. */
-function act(work: () => Promise<void>): void {
-  work().catch((error: unknown) => {
-    find('listed').textContent = adviceFor(error);
-  });
+function onClick(id: string, work: () => Promise<void>): void {
+  find(id).addEventListener('click', () => act(work));
 }
 
-function adviceFor(error: unknown): string {
-  if (!(error instanceof MakerbookError)) return error instanceof Error ? error.message : 'The wallet refused.';
-  if (error.code === 'maker_not_whitelisted') return 'The maker is not on the whitelist yet: see step 2.';
-  return `Refused with ${error.status} ${error.code}: see below, and the codes of errors.`;
+/** Does what a button asks for, and says why where it fails. */
+function act(work: () => Promise<void>): void {
+  work().catch((error: unknown) => {
+    find('listed').textContent = error instanceof Error ? error.message : 'The wallet refused.';
+  });
 }
 
 /** The way to cancel comes first: the last column of a wide table is out of sight. */
 function rowOf(record: LimitOrderRecord): HTMLElement {
   const { order, orderHash, status } = record;
-  const button = element('button', { type: 'button' }, 'Cancel');
-  button.addEventListener('click', () => act(() => cancel(record)));
+  const button = element('button', { type: 'button', onclick: () => act(() => cancel(record)) }, 'Cancel');
   const said = record.status === 'INACTIVE' ? `${status}: ${record.reason}` : status;
   const cells = [
     button,
@@ -177,7 +148,7 @@ async function fetchAndShow(input: string | URL | Request, init: RequestInit = {
   const text = await answer.clone().text();
   const method = init.method ?? 'GET';
   const body = typeof init.body === 'string' ? `\nContent-Type: application/json\n\n${pretty(init.body)}` : '';
-  const headers = [...answer.headers].filter(([name]) => shownHeaders.test(name)).map((header) => header.join(': '));
+  const headers = [...answer.headers].map((header) => header.join(': '));
   const outcome = { className: answer.ok ? 'outcome ok' : 'outcome refused' };
   const log = find('log');
   for (const details of log.querySelectorAll('details')) details.open = false;
@@ -191,7 +162,6 @@ async function fetchAndShow(input: string | URL | Request, init: RequestInit = {
       folded('Answer', `HTTP ${answer.status}\n${headers.join('\n')}\n\n${pretty(text)}`, true),
     ),
   );
-  while (log.childElementCount > EXCHANGES_MAX) log.lastElementChild?.remove();
   find('exchange').hidden = false;
   return answer;
 }
