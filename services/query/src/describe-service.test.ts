@@ -11,12 +11,12 @@ const environment = {
   SERVICE_NAME: 'Test',
   LIMIT_ORDER_PROTOCOL_ADDRESS: `0x${'AB'.repeat(20)}`,
 };
-const moment = { nowSeconds: 1_800_000_000, block: { number: 7, timestamp: 1_799_999_999 } };
 const describe = (given: Record<string, string> = {}) =>
-  describeService(readSettings(querySettings, { ...environment, ...given }), moment);
+  describeService(readSettings(querySettings, { ...environment, ...given }));
 
 test('the info holds to its schema, and names the domain that orders are signed in', () => {
-  expect(info.parse(describe())).toEqual(describe());
+  const answer = { ...describe(), serverTime: 1_800_000_000, block: { number: 7, timestamp: 1_799_999_999 } };
+  expect(info.parse(answer)).toEqual(answer);
   const domain = {
     name: 'Test Limit Order Protocol',
     version: 'v0',
@@ -24,7 +24,6 @@ test('the info holds to its schema, and names the domain that orders are signed 
     verifyingContract: `0x${'ab'.repeat(20)}`,
   };
   expect(describe().domains).toEqual({ order: domain, cancellation: domain, list: domain });
-  expect(describe()).toMatchObject({ serverTime: 1_800_000_000, block: moment.block });
 });
 
 test.each([

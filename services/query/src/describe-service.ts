@@ -8,25 +8,20 @@ import type { QuerySettings } from './env.js';
 
 const AGE_SECONDS_MAX = 1;
 
-/** The values that change while the service runs: its clock, and the newest block of the rows if known. */
-export interface Moment {
-  readonly nowSeconds: number;
-  readonly block: Info['block'];
-}
-
 /** GET …/info. The block is read once a second at most, however many ask. */
 export function createInfoRoute(
   settings: QuerySettings,
   { readBlock, nowMs }: { readonly readBlock: () => Promise<Info['block']>; readonly nowMs: () => number },
 ): Route {
   const readShared = shareResult(readBlock, AGE_SECONDS_MAX * 1000);
+  const described = describeService(settings);
   return {
     method: 'GET',
     path: paths.info,
     takesJson: false,
     async handle() {
       const block = await readShared();
-      const info = describeService(settings, { nowSeconds: Math.floor(nowMs() / 1000), block });
+      const info: Info = { ...described, serverTime: Math.floor(nowMs() / 1000), block };
       return okJson(JSON.stringify(info), { 'Cache-Control': `public, max-age=${AGE_SECONDS_MAX}` });
     },
   };
@@ -34,9 +29,8 @@ export function createInfoRoute(
 
 /** The routes of the documents: OpenAPI, AsyncAPI, and the page with its files. @throws where a file is missing */
 export function createDocumentRoutes(settings: QuerySettings): Route[] {
-  const { serverTime: _, block: __, ...info } = describeService(settings, { nowSeconds: 0, block: null });
   const bookTopic = topicNames(settings.TOPIC_PREFIX).book;
-  const documents = createDocuments({ info, bookTopic, partitions: settings.PARTITIONS });
+  const documents = createDocuments({ info: describeService(settings), bookTopic, partitions: settings.PARTITIONS });
   return documents.map(({ path, ...answer }) => ({
     method: 'GET',
     path,
@@ -45,8 +39,8 @@ export function createDocumentRoutes(settings: QuerySettings): Route[] {
   }));
 }
 
-/** The answer to GET …/info: what a maker needs to sign and to call, out of the settings. */
-export function describeService(settings: QuerySettings, { nowSeconds, block }: Moment): Info {
+/** What a maker needs to sign and to call, out of the settings: GET …/info without clock and block. */
+export function describeService(settings: QuerySettings): Omit<Info, 'serverTime' | 'block'> {
   const { serviceName, chainId, verifyingContract } = signingDomain(settings);
   const domain = { ...typedDataDomain(signingDomain(settings)), chainId };
   return {
@@ -55,8 +49,6 @@ export function describeService(settings: QuerySettings, { nowSeconds, block }: 
     contracts: { limitOrderProtocol: verifyingContract, navigator: settings.NAVIGATOR_ADDRESS },
     domains: { order: domain, cancellation: domain, list: domain },
     limits: describeLimits(settings),
-    serverTime: nowSeconds,
-    block,
   };
 }
 

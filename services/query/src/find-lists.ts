@@ -9,13 +9,7 @@ export interface Found {
   readonly source: 'memory' | 'redis' | 'postgres';
 }
 
-/** Finds lists. A source that is away finds nothing; only a bug throws. */
-export interface ListFinder {
-  /** The maker's list of this version, or a newer one: from memory, else from Redis, else from Postgres. */
-  find(maker: Hex, version: bigint): Promise<Found | undefined>;
-  /** The newest list that memory or Redis has, for the time that Postgres is away. */
-  findNewest(maker: Hex): Promise<Found | undefined>;
-}
+export type ListFinder = ReturnType<typeof createListFinder>;
 
 export interface ListFinderParts {
   readonly held: HeldLists;
@@ -25,7 +19,8 @@ export interface ListFinderParts {
   readonly filled: (outcome: Awaited<ReturnType<ListCache['storeList']>>) => void;
 }
 
-export function createListFinder({ held, cache, rows, filled }: ListFinderParts): ListFinder {
+/** Finds lists. A source that is away finds nothing; only a bug throws. */
+export function createListFinder({ held, cache, rows, filled }: ListFinderParts) {
   /** Reads under way, by maker and version, so that requests that miss the same list share one read. */
   const loading = new Map<string, Promise<Found | undefined>>();
 
@@ -48,7 +43,8 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
   }
 
   return {
-    async find(maker, version) {
+    /** The maker's list of this version, or a newer one: from memory, else from Redis, else from Postgres. */
+    async find(maker: Hex, version: bigint): Promise<Found | undefined> {
       const list = held.find(maker);
       if (list?.version === version) return { list, source: 'memory' };
       const key = `${maker} ${version}`;
@@ -57,7 +53,8 @@ export function createListFinder({ held, cache, rows, filled }: ListFinderParts)
       return found;
     },
 
-    async findNewest(maker) {
+    /** The newest list that memory or Redis has, for the time that Postgres is away. */
+    async findNewest(maker: Hex): Promise<Found | undefined> {
       const cached = await cache.readList(maker);
       const list = held.find(maker);
       if (cached !== undefined && (list === undefined || list.version < cached.version)) {

@@ -2,13 +2,13 @@ import type { RequestHashers } from '@makerbook/contracts-evm';
 import { type Happening, happenings, type OrderHistory } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type ApiRequest, isRefusal, okJson, type Refusal, type Reply, unavailable } from '@makerbook/http';
-import { partitionOf } from '@makerbook/kafka';
+import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type HistoryPlace, unlessAway } from '@makerbook/postgres';
 import { type Asker, answerSigned, lagHeader, type SignedParts } from './answer-signed.js';
 import { describeEntry } from './describe-entries.js';
 import { parseHistoryRequest } from './parse-requests.js';
 import { lagOf } from './read-list.js';
-import { type HistorySources, readFacts, unlessLogIsAway } from './read-order.js';
+import { type HistorySources, readFacts } from './read-order.js';
 
 export interface ReadHistoryParts extends SignedParts {
   readonly hashers: Pick<RequestHashers, 'hashHistoryRequest'>;
@@ -47,11 +47,12 @@ export function readPageFrom({ watch, rows, log, topic }: HistorySources, partit
   ): Promise<{ readonly history: OrderHistory; readonly lag: number | undefined } | Refusal> => {
     const partition = partitionOf(maker, partitions);
     const from = { topic, partition };
-    const bounds = await unlessLogIsAway(
+    const bounds = await unlessAway(
       Promise.all([
         fromMs === undefined || after !== undefined ? 0n : offsetAt(log, from, fromMs),
         toMs === undefined ? undefined : offsetAt(log, from, toMs),
       ]),
+      LogUnavailable,
     );
     if (bounds === undefined) return logIsAway;
     const [start, end] = bounds;

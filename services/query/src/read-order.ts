@@ -62,7 +62,7 @@ export async function readFacts(
   entries: readonly HistoryEntry[],
 ): Promise<ReadonlyMap<bigint, LoggedFact> | undefined> {
   const offsets = [...new Set(entries.map(({ logOffset }) => logOffset))];
-  const records = await unlessLogIsAway(log.readRecords(from, offsets));
+  const records = await unlessAway(log.readRecords(from, offsets), LogUnavailable);
   if (records === undefined) return undefined;
   const facts = new Map<bigint, LoggedFact>();
   for (const [offset, record] of records) {
@@ -70,11 +70,4 @@ export async function readFacts(
     if (!('unreadable' in fact)) facts.set(offset, { fact, loggedAtMs: record.timestampMs });
   }
   return facts;
-}
-
-export async function unlessLogIsAway<T>(read: Promise<T>): Promise<T | undefined> {
-  return read.catch((error: unknown) => {
-    if (error instanceof LogUnavailable) return undefined;
-    throw error;
-  });
 }

@@ -5,16 +5,11 @@ export interface Page {
   readonly ordersMax: number | undefined;
 }
 
-/** The records of a list are in the order of acceptance, and no two have the same offset. */
-interface Accepted {
-  readonly acceptedOffset: number | bigint;
-}
-
 /**
  * The page of a list, and the cursor of the next page where there is one. A cursor is a place in the order of acceptance:
  * new orders come after all cursors, and removed ones move none. So no order is skipped or listed twice.
  */
-export function takePage<T extends Accepted>(
+export function takePage<T extends { readonly acceptedOffset: number }>(
   records: readonly T[],
   { after = -1, ordersMax = records.length }: Page,
 ): { readonly records: readonly T[]; readonly nextCursor: string | undefined } {

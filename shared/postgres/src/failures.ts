@@ -31,12 +31,15 @@ const retryableStates = [
   'XX', // an error within the server: a file cannot grow, for one
 ];
 
-/** The answer of Postgres; undefined while it is away. */
-export async function unlessAway<T>(answer: Promise<T>): Promise<T | undefined> {
+/** The answer of Postgres, or of another part; undefined while it is away. @param away what it throws then */
+export async function unlessAway<T>(
+  answer: Promise<T>,
+  away: new (...given: never[]) => Error = PostgresUnavailable,
+): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof PostgresUnavailable) return undefined;
+    if (error instanceof away) return undefined;
     throw error;
   }
 }

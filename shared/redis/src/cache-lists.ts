@@ -1,22 +1,19 @@
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type RedisConnection, RedisUnavailable } from './connect.js';
+import type { RedisConnection } from './connect.js';
 import { decodeList, encodeList, type JoinedList } from './list-value.js';
 
-/** The lists of makers in Redis: one value for each maker, which says of which version it is. */
-export interface ListCache {
-  /** The list that was stored last, of any version; undefined also if Redis is away. */
-  readList(maker: Hex): Promise<JoinedList | undefined>;
-  storeList(maker: Hex, list: JoinedList): Promise<'filled' | 'tooLarge' | 'failed'>;
-}
+export type ListCache = ReturnType<typeof createListCache>;
 
 const TTL_SECONDS = 24 * 60 * 60;
 /** Redis serves nobody else while it takes or gives a value. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
 
-export function createListCache(redis: RedisConnection, bodyBytesMax = BODY_BYTES_MAX): ListCache {
+/** The lists of makers in Redis: one value for each maker, which says of which version it is. */
+export function createListCache(redis: RedisConnection, bodyBytesMax = BODY_BYTES_MAX) {
   return {
-    async readList(maker) {
-      const value = await redis.attempt((client) => client.getBuffer(redis.keys.list(maker))).catch(ignoreOutage);
+    /** The list that was stored last, of any version; undefined also if Redis is away. */
+    async readList(maker: Hex): Promise<JoinedList | undefined> {
+      const value = await redis.attempt((client) => client.getBuffer(redis.keys.list(maker)));
       try {
         return value ? decodeList(value) : undefined;
       } catch {
@@ -25,17 +22,11 @@ export function createListCache(redis: RedisConnection, bodyBytesMax = BODY_BYTE
       }
     },
 
-    async storeList(maker, list) {
+    async storeList(maker: Hex, list: JoinedList): Promise<'filled' | 'tooLarge' | 'failed'> {
       if (list.body.length > bodyBytesMax) return 'tooLarge';
       const value = encodeList(list);
-      const answer = await redis
-        .attempt((client) => client.set(redis.keys.list(maker), value, 'EX', TTL_SECONDS))
-        .catch(ignoreOutage);
+      const answer = await redis.attempt((client) => client.set(redis.keys.list(maker), value, 'EX', TTL_SECONDS));
       return answer === 'OK' ? 'filled' : 'failed';
     },
   };
-}
-
-function ignoreOutage(error: unknown): undefined {
-  if (!(error instanceof RedisUnavailable)) throw error;
 }

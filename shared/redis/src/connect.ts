@@ -5,11 +5,6 @@ import { type Logger, timeOperations } from '@makerbook/telemetry';
 import { Cluster, Redis } from 'ioredis';
 import { type RedisKeys, redisKeys } from './keys.js';
 
-/** Redis did not answer, or cannot serve now. What the command did is unknown. Retryable. */
-export class RedisUnavailable extends Error {
-  override readonly name = 'RedisUnavailable';
-}
-
 export interface ConnectRedisOptions extends RedisServers {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Shown by Redis in CLIENT LIST. */
@@ -20,17 +15,20 @@ export interface ConnectRedisOptions extends RedisServers {
   readonly connectTimeoutMs?: number;
 }
 
-/** The connection to the cache. It reconnects by itself; while Redis is away, or where there is none, every call fails at once. */
+/** The connection to the cache. It reconnects by itself; while Redis is away, or where there is none, every call ends at once. */
 export interface RedisConnection {
   readonly keys: RedisKeys;
-  /** The client itself; go through `attempt`, which separates a lost Redis from a bug. In a cluster a call has keys of one slot. */
+  /** The client itself; go through `attempt`, which separates a lost Redis from a bug. */
   readonly client: Redis;
   /** One round trip; false where Redis is away, cannot serve, or does not answer within `commandTimeoutMs`. */
   isThere(): Promise<boolean>;
   /** Resolves with true as soon as Redis is there, with false after `timeoutMs`. */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Runs commands on the client; what fails because Redis is lost or cannot serve is thrown as RedisUnavailable. */
-  attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T>;
+  /**
+   * Runs commands on the client; in a cluster, with keys of one slot. Undefined where Redis is lost or cannot serve: what the
+   * commands did is unknown then.
+   */
+  attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T | undefined>;
   close(): Promise<void>;
 }
 
@@ -48,12 +46,13 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   }
 
   const time = timeOperations('redis');
-  async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T> {
+  async function attempt<T>(commands: (client: Redis) => Promise<T>): Promise<T | undefined> {
     gatherWrites(client);
     try {
       return await time(() => commands(client));
     } catch (error) {
-      throw isOutage(error) ? new RedisUnavailable(error.message, { cause: error }) : error;
+      if (isOutage(error)) return undefined;
+      throw error;
     }
   }
 
@@ -163,7 +162,7 @@ function serverNameOf(host = ''): { servername?: string } {
 }
 
 /** Whatever Redis answers instead of a result: it is a cache, and nothing may fail for it. */
-function isOutage(error: unknown): error is Error {
+function isOutage(error: unknown): boolean {
   return error instanceof Error && !(error instanceof TypeError || error instanceof RangeError);
 }
 

@@ -1,6 +1,6 @@
 import type { Hex } from '@makerbook/contracts-primitives';
 import type { Budget } from '@makerbook/domain';
-import { type RedisConnection, RedisUnavailable } from './connect.js';
+import type { RedisConnection } from './connect.js';
 
 /**
  * The outcome of a request.
@@ -15,12 +15,7 @@ export type Taken =
   | { readonly kind: 'used' }
   | { readonly kind: 'rate_limited'; readonly remaining: 0; readonly retryAfterMs: number };
 
-export interface ReplayGuard {
-  /** Takes a signer's salt, once, and charges one list to the signer's budget: one round trip. */
-  takeSalt(signer: Hex, salt: Hex, nowMs: number): Promise<Taken>;
-  /** Gives a salt back: the request could not be answered, and may come again as it is. */
-  releaseSalt(signer: Hex, salt: Hex): Promise<void>;
-}
+export type ReplayGuard = ReturnType<typeof createReplayGuard>;
 
 export interface ReplayGuardOptions {
   /** How long a salt is remembered: at least as long as a request that carries it could be accepted. */
@@ -37,7 +32,7 @@ export interface ReplayGuardOptions {
  * Detects the replay of a signed request, and charges the signer's budget of lists. All instances
  * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
-export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions): ReplayGuard {
+export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
   const { windowMs, budget, monotonicMs, localSaltsMax = 100_000 } = options;
   /** Key of the request → when it may be forgotten. All have the same window, so the first one is always the oldest. */
   const seen = new Map<string, number>();
@@ -54,32 +49,26 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   }
 
   return {
-    async takeSalt(signer, salt, nowMs) {
+    /** Takes a signer's salt, once, and charges one list to the signer's budget: one round trip. */
+    async takeSalt(signer: Hex, salt: Hex, nowMs: number): Promise<Taken> {
       const name = redis.keys.replay(signer, salt);
       if (!takeLocally(name)) return { kind: 'used' };
-      try {
-        const keys = [name, redis.keys.listBudget(signer)];
-        const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
-        const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));
-        const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
-        if (kind === 'taken') return { kind, remaining: figure };
-        if (kind === 'used') return { kind };
-        seen.delete(name);
-        return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
-      } catch (error) {
-        if (error instanceof RedisUnavailable) return { kind: 'takenLocally' };
-        throw error;
-      }
+      const keys = [name, redis.keys.listBudget(signer)];
+      const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
+      const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));
+      if (answer === undefined) return { kind: 'takenLocally' };
+      const [kind, figure] = answer as ['taken' | 'used' | 'spent', number];
+      if (kind === 'taken') return { kind, remaining: figure };
+      if (kind === 'used') return { kind };
+      seen.delete(name);
+      return { kind: 'rate_limited', remaining: 0, retryAfterMs: figure };
     },
 
-    async releaseSalt(signer, salt) {
+    /** Gives a salt back: the request could not be answered, and may come again as it is. */
+    async releaseSalt(signer: Hex, salt: Hex): Promise<void> {
       const name = redis.keys.replay(signer, salt);
       seen.delete(name);
-      try {
-        await redis.attempt((client) => client.del(name));
-      } catch (error) {
-        if (!(error instanceof RedisUnavailable)) throw error;
-      }
+      await redis.attempt((client) => client.del(name));
     },
   };
 }

@@ -1,15 +1,5 @@
 export * from './cache-lists.js';
-export {
-  type ConnectRedisOptions,
-  connectRedis,
-  type RedisConnection,
-  RedisUnavailable,
-} from './connect.js';
-export {
-  createReplayGuard,
-  type ReplayGuard,
-  type ReplayGuardOptions,
-  type Taken,
-} from './guard-replays.js';
+export { type ConnectRedisOptions, connectRedis, type RedisConnection } from './connect.js';
+export { createReplayGuard, type ReplayGuard, type ReplayGuardOptions, type Taken } from './guard-replays.js';
 export * from './keys.js';
 export * from './list-value.js';

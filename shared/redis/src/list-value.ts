@@ -16,22 +16,14 @@ export interface JoinedList {
   readonly records: readonly ListRecord[];
 }
 
-const OPEN = '['.charCodeAt(0);
-const COMMA = ','.charCodeAt(0);
-const CLOSE = ']'.charCodeAt(0);
-const NEWLINE = '\n'.charCodeAt(0);
+const OPEN = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']');
 
 /** Joins records in their order: one allocation, one copy of each. */
 export function joinRecords(version: bigint, records: readonly ListRecord[]): JoinedList {
-  const separators = Math.max(0, records.length - 1);
-  const body = Buffer.allocUnsafe(records.reduce((sum, { json }) => sum + json.length, 2 + separators));
-  body[0] = OPEN;
-  let at = 1;
-  for (const [index, { json }] of records.entries()) {
-    if (index > 0) body[at++] = COMMA;
-    at += json.copy(body, at);
-  }
-  body[at] = CLOSE;
+  const joined = records.flatMap(({ json }, index) => (index === 0 ? [json] : [COMMA, json]));
+  const body = Buffer.concat([OPEN, ...joined, CLOSE]);
   return { version, body, records: divide(body, records, ({ json }) => json.length) };
 }
 
@@ -44,7 +36,7 @@ export function encodeList({ version, body, records }: JoinedList): Buffer {
 }
 
 export function decodeList(value: Buffer): JoinedList {
-  const end = value.indexOf(NEWLINE);
+  const end = value.indexOf('\n');
   const [version, figures] = JSON.parse(value.toString('latin1', 0, end)) as [string, Figures[]];
   const body = value.subarray(end + 1);
   const records = figures.map(([acceptedOffset, expiresAtSeconds, bytes]) => {

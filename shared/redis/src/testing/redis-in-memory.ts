@@ -1,5 +1,5 @@
 import { type Send, sendAtOnce } from '@makerbook/parts';
-import { type RedisConnection, RedisUnavailable } from '../connect.js';
+import type { RedisConnection } from '../connect.js';
 import { redisKeys } from '../keys.js';
 
 interface Entry {
@@ -12,6 +12,8 @@ interface Kept {
   readonly tokens: number;
   readonly atMs: number;
 }
+
+class RedisIsAway extends Error {}
 
 /** Redis in memory: the commands that this package uses, and what its script does. */
 export class RedisInMemory {
@@ -30,7 +32,7 @@ export class RedisInMemory {
   }
 
   connect(keyPrefix: string, send: Send = sendAtOnce): RedisConnection {
-    const ask = <T>(what: string, serve: () => T) => send(what, serve, (fate) => new RedisUnavailable(fate));
+    const ask = <T>(what: string, serve: () => T) => send(what, serve, (fate) => new RedisIsAway(fate));
     const client = {
       getBuffer: (key: string) => ask('GET', () => this.#find(key)),
       set: (key: string, value: Buffer, _unit: 'EX', seconds: number) =>
@@ -46,7 +48,11 @@ export class RedisInMemory {
       keys: redisKeys(keyPrefix),
       // Only the commands that this package uses are there.
       client: client as never,
-      attempt: (commands) => commands(client as never),
+      attempt: (commands) =>
+        commands(client as never).catch((error: unknown) => {
+          if (error instanceof RedisIsAway) return undefined;
+          throw error;
+        }),
       isThere: async () => true,
       waitUntilReady: async () => true,
       close: async () => undefined,
