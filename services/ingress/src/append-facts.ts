@@ -26,7 +26,7 @@ export async function appendDecided(
       append(parts, recordsOf({ topic, partitions: settings.PARTITIONS }, facts, timeMs)),
     );
     rows.appended(appended);
-    metrics.took('append', performance.now() - startedAt);
+    metrics.took('append', startedAt);
     return appended;
   } catch (error) {
     if (!(error instanceof LogUnavailable)) throw error;

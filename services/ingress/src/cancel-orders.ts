@@ -8,7 +8,6 @@ import {
   type Refusal,
   type Reply,
   type ReplyHeaders,
-  type Route,
   rateHeaders,
   unavailable,
 } from '@makerbook/http';
@@ -23,6 +22,12 @@ import { type Parts, settledMsOf } from './parts.js';
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
 
+/** The facts to append, by their orders. */
+type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
+
+/** The latest expiry that there is: of an order that nobody knows. */
+const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
+
 /**
  * DELETE /v0alpha/limit-orders, and POST …/cancellations. Every signature is proved before anything is appended; one that
  * is not the maker's cancels nothing. A hash that is unknown or gone is `NOT_FOUND` and does not fail the rest; a repeated
@@ -32,36 +37,22 @@ export type ParseCancellations = (request: ApiRequest, hashesMax: number) => Ask
  * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
-export function createCancelOrders(parts: Parts, parse: ParseCancellations): Route['handle'] {
-  return async (request) => {
-    const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE);
-    const reply = isRefusal(asked) ? asked : await cancel(parts, request, asked);
-    if ('code' in reply) parts.metrics.refused('cancel', reply.code);
-    return reply;
-  };
-}
-
-/** The facts to append, by their orders. */
-type ToCancel = ReadonlyMap<Hex, OrderCancelled>;
-
-/** The latest expiry that there is: of an order that nobody knows. */
-const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
-
-async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
-  const { metrics } = parts;
+export async function cancel(parts: Parts, parse: ParseCancellations, request: ApiRequest): Promise<Reply> {
+  const { metrics, settings } = parts;
+  const asked = parse(request, settings.MAX_CANCELS_PER_DELETE);
+  if (isRefusal(asked)) return asked;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);
-  const foundAt = performance.now();
-  metrics.took('look_up', foundAt - startedAt);
+  const foundAt = metrics.took('look_up', startedAt);
   const proven = await prove(parts, asked, known, request);
-  metrics.took('verify', performance.now() - foundAt);
+  metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
   const { toCancel, unsure } = proven;
   const [whose] = toCancel.values();
   request.describe({ maker: whose?.maker, orders: orderHashes.length });
 
-  const untilMs = parts.now() + settledMsOf(parts.settings);
+  const untilMs = parts.now() + settledMsOf(settings);
   const headers = await charge(parts, toCancel, orderHashes, untilMs);
   if (isRefusal(headers)) return headers;
   const appended = await append(parts, request, toCancel, untilMs);

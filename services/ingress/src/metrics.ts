@@ -22,7 +22,11 @@ export function createMetrics({ rows, makers }: Pick<Parts, 'rows' | 'makers'>) 
     ordersCancelled: (count: number) => cancelled.add(count),
     quotePatched: () => patched.add(1),
     refused: (endpoint: 'place' | 'cancel' | 'patch', code: string) => refusals.add(1, { endpoint, code }),
-    took: (name: 'parse' | 'verify' | 'decide' | 'append' | 'look_up', ms: number) =>
-      step.record(ms / 1000, { step: name }),
+    /** A step has ended that began at `startedAt`, by `performance.now()`. @returns now, when the next one begins */
+    took(name: 'parse' | 'verify' | 'decide' | 'append' | 'look_up', startedAt: number): number {
+      const endedAt = performance.now();
+      step.record((endedAt - startedAt) / 1000, { step: name });
+      return endedAt;
+    },
   };
 }

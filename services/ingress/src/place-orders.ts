@@ -19,7 +19,6 @@ import {
   type Refusal,
   type Reply,
   type ReplyHeaders,
-  type Route,
   rateHeaders,
   unavailable,
 } from '@makerbook/http';
@@ -43,16 +42,8 @@ const POLL_MS_MAX = 200;
  * each the lowest index first: shape, terms, `Valid-Until`, whitelist, signature, rate, timeliness, duplicates, open and
  * remembered orders. 200 means that the log has acknowledged every order.
  */
-export function createPlaceOrders(parts: Parts): Route['handle'] {
-  return async (request) => {
-    const reply = await place(parts, request);
-    if ('code' in reply) parts.metrics.refused('place', reply.measuredAs ?? reply.code);
-    return reply;
-  };
-}
-
-async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
-  const { settings, makers, metrics, now } = parts;
+export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
+  const { settings, metrics, fairQueue } = parts;
   const startedAt = performance.now();
   const placements = parsePlacements(request.body, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return placements;
@@ -62,39 +53,46 @@ async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   if (typeof validUntilMs === 'object') return validUntilMs;
   const refusal = refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
-  const parsedAt = performance.now();
-  metrics.took('parse', parsedAt - startedAt);
+  const parsedAt = metrics.took('parse', startedAt);
+  const proven = await parts.verifyOrders(placements, () => fairQueue.enter(request.client));
+  metrics.took('verify', parsedAt);
+  return isRefusal(proven) ? proven : store(parts, request, proven, validUntilMs);
+}
 
-  const proven = await parts.verifyOrders(placements, () => parts.fairQueue.enter(request.client));
-  const verifiedAt = performance.now();
-  metrics.took('verify', verifiedAt - parsedAt);
-  if (isRefusal(proven)) return proven;
-
+async function store(
+  parts: Parts,
+  { requestId, receivedAtMs }: ApiRequest,
+  proven: readonly ProvenOrder[],
+  validUntilMs: number | undefined,
+): Promise<Reply> {
+  const { makers, metrics, now } = parts;
+  const startedAt = performance.now();
   const acceptedAtMs = now();
+  const orders = proven.map(({ order }) => order);
   // Judged after the rate limit: an untimely request is charged to the budget, and places nothing.
   const untimely = checkTimeliness(orders, Math.floor(acceptedAtMs / 1000), makers.nonceOf);
   const repeat = checkRepeats(proven.map(({ orderHash }) => orderHash));
-  const asked: Asked = {
-    ...askFor(parts, proven),
-    receivedAtMs: request.receivedAtMs,
-    chargeOnly: untimely !== undefined,
-    firstRepeatAt: repeat?.index,
-  };
+  const chargeOnly = untimely !== undefined;
+  const asked: Asked = { ...askFor(parts, proven), receivedAtMs, chargeOnly, firstRepeatAt: repeat?.index };
   const decided = await decide(parts, asked, validUntilMs);
-  metrics.took('decide', performance.now() - verifiedAt);
+  metrics.took('decide', startedAt);
   if (isRefusal(decided)) return decided;
   const { outcome, untilMs } = decided;
   const headers = describeBudget(asked, outcome);
-  if (outcome.kind === 'placed') return append(parts, request, { acceptedAtMs, proven, untilMs, headers });
-  if (outcome.kind === 'charged') {
-    if (untimely === undefined) throw new Error('orders were charged and not placed');
-    return refuse(untimely, headers);
+  if (outcome.kind !== 'placed') {
+    const refused = refuseOutcome(asked, outcome, untimely, repeat);
+    return { ...refused, headers: { ...headers, ...refused.headers } };
   }
-  if (repeat !== undefined && outcome.kind === 'duplicate' && outcome.index === repeat.index) {
-    return refuse(repeat, headers);
+  const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
+  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, untilMs });
+  if (appended instanceof LogUnavailable) {
+    return unavailable(
+      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
+      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
+    );
   }
-  const refused = refuseOutcome(asked, outcome);
-  return { ...refused, headers: { ...headers, ...refused.headers } };
+  metrics.ordersAccepted(proven.length);
+  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
 }
 
 /** Refuses what needs no signature: a stranger costs a look-up. */
@@ -158,29 +156,6 @@ function describeBudget({ makers }: Asked, outcome: PlaceOutcome): ReplyHeaders 
   return rateHeaders('orders', makers, outcome.remaining, 'retryAfterMs' in outcome ? outcome.retryAfterMs : undefined);
 }
 
-async function append(
-  parts: Parts,
-  { requestId }: ApiRequest,
-  placed: {
-    readonly acceptedAtMs: number;
-    readonly proven: readonly ProvenOrder[];
-    readonly untilMs: number;
-    readonly headers: ReplyHeaders;
-  },
-): Promise<Reply> {
-  const { acceptedAtMs, proven, untilMs, headers } = placed;
-  const facts = placeOrders(proven, acceptedAtMs, { kind: 'request', requestId });
-  const appended = await appendDecided(parts, facts, { requestId, timeMs: acceptedAtMs, untilMs });
-  if (appended instanceof LogUnavailable) {
-    return unavailable(
-      'the log did not confirm the orders: send the same request again; `duplicate` then says that they were stored',
-      appended.mayHaveBeenAppended ? IN_FLIGHT_RETRY_SECONDS : undefined,
-    );
-  }
-  parts.metrics.ordersAccepted(proven.length);
-  return okJson(describeAccepted(proven), { ...headers, ...positionHeader(appended) });
-}
-
 const validating = recordEnd({ status: 'VALIDATING' });
 
 /** The records in the order of the request. They are hex and names: one byte per character. */
@@ -220,19 +195,16 @@ function placingMaker(maker: Order['maker'], { settings, makers }: Parts): Placi
   };
 }
 
-function refuse({ code, index, pointer, detail }: PlacementRefusal, headers?: ReplyHeaders): Refusal {
-  return {
-    code,
-    detail,
-    ...(pointer === undefined ? {} : { errors: [{ pointer: `/${index}${pointer}`, detail }] }),
-    index,
-    ...(headers === undefined ? {} : { headers }),
-  };
+function refuse({ code, index, pointer, detail }: PlacementRefusal): Refusal {
+  const errors = pointer === undefined ? undefined : [{ pointer: `/${index}${pointer}`, detail }];
+  return { code, detail, index, ...(errors && { errors }) };
 }
 
 function refuseOutcome(
   { makers, orders, rememberedMax }: Asked,
-  outcome: Exclude<PlaceOutcome, { kind: 'placed' | 'charged' }>,
+  outcome: Exclude<PlaceOutcome, { kind: 'placed' }>,
+  untimely: PlacementRefusal | undefined,
+  repeat: PlacementRefusal | undefined,
 ): Refusal {
   const index = 'index' in outcome ? outcome.index : 0;
   const maker = makers[orders[index]?.makerIndex ?? 0];
@@ -243,6 +215,9 @@ function refuseOutcome(
       return unavailable('nothing was stored: the store of orders has lost rows, and reads them from the log again');
     case 'quarantined':
       return unavailable('nothing was stored: the maker is in quarantine until an operator releases it');
+    case 'charged':
+      if (untimely === undefined) throw new Error('orders were charged and not placed');
+      return refuse(untimely);
     case 'in_flight': {
       const detail = `order ${index} is being placed or cancelled by another request: send it again`;
       return { ...unavailable(detail, IN_FLIGHT_RETRY_SECONDS), index };
@@ -256,6 +231,7 @@ function refuseOutcome(
       return refused('rate_limited', detail);
     }
     case 'duplicate':
+      if (repeat?.index === index) return refuse(repeat);
       return refused('duplicate', 'the order was accepted before: a hash is accepted once');
     case 'told_unknown': {
       const detail = 'the order was cancelled while this request was on its way: post it again if it is to be placed';

@@ -1,14 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import { type Route, type Running, serveApi, serveOps, startService, unavailable } from '@makerbook/http';
+import { isRefusal, type Route, type Running, serveApi, serveOps, startService, unavailable } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
 import { connectPostgres, openPlacementStore, openReadModel, startTimer } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
-import { createCancelOrders } from './cancel-orders.js';
+import { cancel, type ParseCancellations } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { createFairQueue } from './fair-queue.js';
 import { followRows } from './follow-rows.js';
@@ -18,8 +18,8 @@ import { createMetrics } from './metrics.js';
 import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
 import type { Parts } from './parts.js';
-import { createPlaceOrders } from './place-orders.js';
-import { servePatches } from './serve-patches.js';
+import { place } from './place-orders.js';
+import { createPatch } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
 
@@ -107,28 +107,45 @@ export function createRoutes(outside: Outside): Route[] {
   };
   // Cancelling has a limit of its own: a maker who has spent the one of POST can still cancel.
   const cancelLimit = { name: 'client-cancels', units: settings.CANCEL_REQUESTS_MAX };
+  const counted =
+    (endpoint: 'place' | 'cancel' | 'patch', handle: Route['handle']): Route['handle'] =>
+    async (request) => {
+      const reply = await handle(request);
+      if (isRefusal(reply)) parts.metrics.refused(endpoint, reply.measuredAs ?? reply.code);
+      return reply;
+    };
   // Nothing is written to a log whose topics were not checked.
   const verified =
     (handle: Route['handle']): Route['handle'] =>
     async (request) =>
       topics.areVerified() ? handle(request) : unavailable('the log was not reached yet');
+  const placing = counted(
+    'place',
+    verified((request) => place(parts, request)),
+  );
+  const cancelling = (parse: ParseCancellations) =>
+    counted(
+      'cancel',
+      verified((request) => cancel(parts, parse, request)),
+    );
   const path = paths.limitOrders;
   return [
-    { method: 'POST', path, takesJson: true, handle: verified(createPlaceOrders(parts)) },
-    {
-      method: 'DELETE',
-      path,
-      takesJson: false,
-      clientLimit: cancelLimit,
-      handle: verified(createCancelOrders(parts, parseCancellationQuery)),
-    },
+    { method: 'POST', path, takesJson: true, handle: placing },
+    { method: 'DELETE', path, clientLimit: cancelLimit, handle: cancelling(parseCancellationQuery) },
     {
       method: 'POST',
       path: paths.cancellations,
       takesJson: true,
       clientLimit: cancelLimit,
-      handle: verified(createCancelOrders(parts, parseCancellationBody)),
+      handle: cancelling(parseCancellationBody),
     },
-    servePatches(parts),
+    {
+      method: 'PATCH',
+      path: paths.quoteData,
+      takesJson: true,
+      // Each patch costs the CPU of a recovery and a signature.
+      clientLimit: { name: 'client-patches', units: settings.PATCH_REQUESTS_MAX },
+      handle: counted('patch', createPatch(parts)),
+    },
   ];
 }

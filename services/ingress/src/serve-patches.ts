@@ -1,30 +1,21 @@
-import { paths } from '@makerbook/contracts-http';
 import type { Route } from '@makerbook/http';
 import { loadQuoteSigner } from './load-quote-signer.js';
 import type { Parts } from './parts.js';
 import { createPatchQuote, type PatchQuote } from './patch-quote.js';
 
 /**
- * The route of PATCH /v0/quote/data. It needs no other part of the system. Without a configured key
- * it logs so once, at the start, and answers each request with 503 `unavailable`.
+ * PATCH /v0/quote/data. It needs no other part of the system. Without a configured key it logs so once, at the start, and
+ * answers each request with 503 `unavailable`.
  */
-export function servePatches({ settings, logger, metrics, now }: Parts): Route {
+export function createPatch({ settings, logger, metrics, now }: Parts): Route['handle'] {
   const signer = loadQuoteSigner(settings);
   const patch = 'missing' in signer ? refuseAll(signer.missing) : createPatchQuote(signer);
   if ('missing' in signer) logger.warn({ missing: signer.missing }, 'quotes are not patched: settings are missing');
   else logger.info({ signer: signer.address, accepted: [...signer.acceptedSigners] }, 'quotes are patched');
-  return {
-    method: 'PATCH',
-    path: paths.quoteData,
-    takesJson: true,
-    // Each patch costs the CPU of a recovery and a signature.
-    clientLimit: { name: 'client-patches', units: settings.PATCH_REQUESTS_MAX },
-    async handle({ body }) {
-      const reply = patch(body, Math.floor(now() / 1000));
-      if ('code' in reply) metrics.refused('patch', reply.code);
-      else metrics.quotePatched();
-      return reply;
-    },
+  return async ({ body }) => {
+    const reply = patch(body, Math.floor(now() / 1000));
+    if (!('code' in reply)) metrics.quotePatched();
+    return reply;
   };
 }
 

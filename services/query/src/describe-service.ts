@@ -18,7 +18,6 @@ export function createInfoRoute(
   return {
     method: 'GET',
     path: paths.info,
-    takesJson: false,
     async handle() {
       const block = await readShared();
       const info: Info = { ...described, serverTime: Math.floor(nowMs() / 1000), block };
@@ -34,7 +33,6 @@ export function createDocumentRoutes(settings: QuerySettings): Route[] {
   return documents.map(({ path, ...answer }) => ({
     method: 'GET',
     path,
-    takesJson: false,
     handle: async () => answer,
   }));
 }

@@ -78,10 +78,9 @@ export function runQuery(
     });
     onStop(ops.stop);
     const nowMs = Date.now;
-    const monotonicMs = () => performance.now();
     const readBlock = async () => (await unlessAway(projectedBlock(postgres, settings.PARTITIONS))) ?? null;
     const routes = [
-      ...createMakerRoutes(settings, { log, redis, makers, rows: openReadModel(postgres), nowMs, monotonicMs }),
+      ...createMakerRoutes(settings, { log, redis, makers, rows: openReadModel(postgres), nowMs }),
       createInfoRoute(settings, { readBlock, nowMs }),
       ...createDocumentRoutes(settings),
     ];
@@ -99,13 +98,11 @@ export interface MakerRouteParts extends Pick<WriteWatchOptions, 'after'> {
   readonly rows: Pick<ReadModel, 'readListState' | 'readMakerList' | 'readOrderHistory' | 'readMakerHistory'>;
   readonly makers: Makers;
   readonly nowMs: () => number;
-  /** Milliseconds that never go back. */
-  readonly monotonicMs: () => number;
 }
 
 /** The flow of a maker's GET, on whatever it is connected to. */
 export function createMakerRoutes(settings: QuerySettings, parts: MakerRouteParts): Route[] {
-  const { log, redis, rows, makers, nowMs, monotonicMs, after } = parts;
+  const { log, redis, rows, makers, nowMs, after } = parts;
   const metrics = createMetrics(makers);
   const held = holdLists();
   const readState = (maker: Hex) => unlessAway(rows.readListState(maker));
@@ -116,7 +113,6 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
     budget,
     // A request may be this old, or this far ahead of the clock; one second more for clocks that differ.
     windowMs: (settings.REQUEST_TTL_SECONDS + settings.CLOCK_SKEW_SECONDS + 1) * 1000,
-    monotonicMs,
   });
   const signed = {
     hashers: createRequestHashers(signingDomain(settings)),
@@ -142,13 +138,8 @@ export function createMakerRoutes(settings: QuerySettings, parts: MakerRoutePart
   const orderParts: FindOrderParts = { ...signed, readOrder: readOrderFrom(sources) };
   const historyParts: ReadHistoryParts = { ...signed, readPage: readPageFrom(sources, settings.PARTITIONS) };
   return [
-    {
-      method: 'GET',
-      path: paths.limitOrders,
-      takesJson: false,
-      handle: (request) => listOrders(request, listParts),
-    },
-    { method: 'GET', path: paths.history, takesJson: false, handle: (request) => readHistory(request, historyParts) },
-    { method: 'GET', path: paths.limitOrder, takesJson: false, handle: (request) => findOrder(request, orderParts) },
+    { method: 'GET', path: paths.limitOrders, handle: (request) => listOrders(request, listParts) },
+    { method: 'GET', path: paths.history, handle: (request) => readHistory(request, historyParts) },
+    { method: 'GET', path: paths.limitOrder, handle: (request) => findOrder(request, orderParts) },
   ];
 }

@@ -22,7 +22,7 @@ export interface Route {
   /** As OpenAPI has it: a segment may be a `{name}`. */
   readonly path: string;
   /** True if the request has a JSON body. */
-  readonly takesJson: boolean;
+  readonly takesJson?: boolean;
   /** A limit instead of the one that the others share; routes with one name share theirs. Judged before the body is read. */
   readonly clientLimit?: NamedLimit;
   readonly handle: (request: ApiRequest) => Promise<Reply>;

@@ -143,7 +143,7 @@ test('a user is let in by a password out of a file, and a renewed one counts fro
 async function expectItWorks(redis: RedisConnection): Promise<void> {
   const cache = createListCache(redis);
   const budget = { ratePerSecond: 1, burst: 5 };
-  const guard = createReplayGuard(redis, { windowMs: 60_000, budget, monotonicMs: () => 0, localSaltsMax: 1 });
+  const guard = createReplayGuard(redis, { windowMs: 60_000, budget, localSaltsMax: 1 });
   for (let n = 1; n <= 20; n += 1) {
     const maker: Hex = `0x${String(n).padStart(40, '0')}`;
     const list = joinRecords(BigInt(n), [{ acceptedOffset: n, expiresAtSeconds: 9, json: Buffer.from('{}') }]);
@@ -241,7 +241,7 @@ test('a full Redis counts as away for what it cannot take, and serves what it ha
       expect(await cache.storeList(maker, joinRecords(2n, []))).toBe('failed');
       expect(await cache.readList(maker)).toEqual(list);
       const budget = { ratePerSecond: 1, burst: 5 };
-      const guard = createReplayGuard(redis, { windowMs: 60_000, budget, monotonicMs: () => 0 });
+      const guard = createReplayGuard(redis, { windowMs: 60_000, budget });
       expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'takenLocally' });
       expect(await guard.takeSalt(maker, '0x1', 0)).toEqual({ kind: 'used' });
     });

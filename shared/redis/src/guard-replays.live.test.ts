@@ -27,7 +27,7 @@ afterAll(async () => {
 
 const budget = { ratePerSecond: 2, burst: 30 };
 const guardOf = (connection: RedisConnection, localSaltsMax = 100): ReplayGuard =>
-  createReplayGuard(connection, { windowMs: 36_000, budget, monotonicMs: () => nowMs, localSaltsMax });
+  createReplayGuard(connection, { windowMs: 36_000, budget, localSaltsMax });
 const lost = (): RedisConnection => ({ ...redis, attempt: async () => undefined });
 
 describe('a salt', () => {

@@ -22,8 +22,6 @@ export interface ReplayGuardOptions {
   readonly windowMs: number;
   /** Lists of one signer; one budget over all instances. */
   readonly budget: Budget;
-  /** Milliseconds that never go back. */
-  readonly monotonicMs: () => number;
   /** Bound on what this process remembers by itself; beyond it the oldest are forgotten. Default 100000. */
   readonly localSaltsMax?: number;
 }
@@ -33,12 +31,11 @@ export interface ReplayGuardOptions {
  * share Redis. Each instance also remembers its own requests, so that a lost, flushed or full Redis does not allow their replay here.
  */
 export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOptions) {
-  const { windowMs, budget, monotonicMs, localSaltsMax = 100_000 } = options;
+  const { windowMs, budget, localSaltsMax = 100_000 } = options;
   /** Key of the request → when it may be forgotten. All have the same window, so the first one is always the oldest. */
   const seen = new Map<string, number>();
 
-  function takeLocally(name: string): boolean {
-    const nowMs = monotonicMs();
+  function takeLocally(name: string, nowMs: number): boolean {
     for (const [oldest, untilMs] of seen) {
       if (untilMs > nowMs && seen.size < localSaltsMax) break;
       seen.delete(oldest);
@@ -49,10 +46,13 @@ export function createReplayGuard(redis: RedisConnection, options: ReplayGuardOp
   }
 
   return {
-    /** Takes a signer's salt, once, and charges one list to the signer's budget: one round trip. */
+    /**
+     * Takes a signer's salt, once, and charges one list to the signer's budget: one round trip.
+     * @param nowMs by the clock that the request's window is judged by
+     */
     async takeSalt(signer: Hex, salt: Hex, nowMs: number): Promise<Taken> {
       const name = redis.keys.replay(signer, salt);
-      if (!takeLocally(name)) return { kind: 'used' };
+      if (!takeLocally(name, nowMs)) return { kind: 'used' };
       const keys = [name, redis.keys.listBudget(signer)];
       const args = [windowMs, nowMs, budget.ratePerSecond, budget.burst];
       const answer = await redis.attempt((client) => client.eval(takeScript, keys.length, ...keys, ...args));

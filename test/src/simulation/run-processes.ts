@@ -130,7 +130,6 @@ export function runQuery(life: Life, draw: number, world: World): Handle {
       rows: store.openReadModel(requests.sender),
       makers: followMakers(log, TOPICS.makers, silentLogger, onFatal),
       nowMs: () => life.nowMs(),
-      monotonicMs: () => life.nowMs(),
       after: afterOf(life),
     },
   );

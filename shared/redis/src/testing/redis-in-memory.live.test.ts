@@ -28,7 +28,7 @@ interface Side {
 }
 
 function open(redis: RedisConnection): Side {
-  const options = { windowMs: 60_000, budget: { ratePerSecond: 0.5, burst: 12 }, monotonicMs: () => 0 };
+  const options = { windowMs: 60_000, budget: { ratePerSecond: 0.5, burst: 12 } };
   return {
     cache: createListCache(redis),
     guards: [createReplayGuard(redis, options), createReplayGuard(redis, options)],
