@@ -14,10 +14,10 @@ import {
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader } from './append-facts.js';
-import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
 import { parseWait } from './parse-wait.js';
 import { type Parts, settledMsOf } from './parts.js';
+import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 
 /** Reads what a request asks for, at most so many hashes. */
 export type ParseCancellations = (request: ApiRequest, hashesMax: number) => AskedCancellations | Refusal;
@@ -88,16 +88,15 @@ interface Proven {
 
 /** Refuses the first signature that is not the maker's, if any. */
 async function prove(
-  { proveCancellation, fairQueue, makers }: Parts,
+  { proveCancellation, nextSlice, makers }: Parts,
   { cancellations, signatureAt }: AskedCancellations,
   known: ReadonlyMap<Hex, FoundHash>,
-  { client, requestId }: ApiRequest,
+  { requestId }: ApiRequest,
 ): Promise<Proven | Refusal> {
   const toCancel = new Map<Hex, OrderCancelled>();
   const unsure = new Set<Hex>();
   for (const [index, cancellation] of cancellations.entries()) {
-    if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0)
-      await fairQueue.enter(client);
+    if (cancellations.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();
     const { orderHash } = cancellation;
     const order = known.get(orderHash);
     if (order?.state !== 'FOUND' && order?.state !== 'UNSURE') continue;

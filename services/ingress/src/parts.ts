@@ -4,7 +4,6 @@ import type { After, PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { IngressSettings } from './env.js';
-import type { FairQueue } from './fair-queue.js';
 import type { Rows } from './follow-rows.js';
 import type { TrustKeeper } from './keep-trust.js';
 import type { IngressMetrics } from './metrics.js';
@@ -22,7 +21,8 @@ export interface Parts {
   readonly store: PlacementStore;
   readonly rows: Rows;
   readonly trust: TrustKeeper;
-  readonly fairQueue: FairQueue;
+  /** Resolves when the next slice of signatures may be verified. */
+  readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;

@@ -43,7 +43,7 @@ const POLL_MS_MAX = 200;
  * remembered orders. 200 means that the log has acknowledged every order.
  */
 export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
-  const { settings, metrics, fairQueue } = parts;
+  const { settings, metrics, nextSlice } = parts;
   const startedAt = performance.now();
   const placements = parsePlacements(request.body, settings.MAX_ORDERS_PER_POST);
   if (isRefusal(placements)) return placements;
@@ -54,7 +54,7 @@ export async function place(parts: Parts, request: ApiRequest): Promise<Reply> {
   const refusal = refuseUnseen(parts, orders, validUntilMs);
   if (refusal !== undefined) return refusal;
   const parsedAt = metrics.took('parse', startedAt);
-  const proven = await parts.verifyOrders(placements, () => fairQueue.enter(request.client));
+  const proven = await parts.verifyOrders(placements, nextSlice);
   metrics.took('verify', parsedAt);
   return isRefusal(proven) ? proven : store(parts, request, proven, validUntilMs);
 }

@@ -10,7 +10,6 @@ import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
 import { cancel, type ParseCancellations } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
-import { createFairQueue } from './fair-queue.js';
 import { followRows } from './follow-rows.js';
 import { judgeReadiness } from './health.js';
 import { keepTrust } from './keep-trust.js';
@@ -22,6 +21,7 @@ import { place } from './place-orders.js';
 import { createPatch } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
 import { createOrderVerifier } from './verify-orders.js';
+import { createSlices } from './yield-slices.js';
 
 /** The ingress service as it runs: the API listens on `port`. */
 export interface Ingress extends Running {
@@ -100,7 +100,7 @@ export function createRoutes(outside: Outside): Route[] {
     ...outside,
     metrics: createMetrics(outside),
     appender: log.createAppender({ lingerMs, timeoutMs }),
-    fairQueue: createFairQueue(),
+    nextSlice: createSlices(),
     notes: countUnknownNotes(outside),
     verifyOrders: createOrderVerifier(domain),
     proveCancellation: createCancellationVerifier(domain),

@@ -5,23 +5,19 @@ import type { AskedCancellation } from './parse-cancellations.js';
 
 const saltTypes = ['uint256', 'bytes32'] as const;
 
-/**
- * Finds the maker that has signed a cancellation in a domain with this salt, or says what is wrong with the signature.
- * @param isMaker whether a signer may cancel the order
- */
-export type ProveCancellation = (
-  cancellation: AskedCancellation,
-  salt: Hex,
-  isMaker: (signer: Address) => boolean,
-) => { readonly maker: Address } | { readonly fault: string };
+export type ProveCancellation = ReturnType<typeof createCancellationVerifier>;
 
 /**
- * The interface types the domain's salt as uint256; common wallets can only type it as bytes32, so that is tried before the
- * signature is refused.
+ * Finds the maker that has signed a cancellation in a domain with this salt, or says what is wrong with the signature. The
+ * interface types the salt as uint256; common wallets can only type it as bytes32, so that is tried before it is refused.
  */
-export function createCancellationVerifier(domain: SigningDomain): ProveCancellation {
+export function createCancellationVerifier(domain: SigningDomain) {
   const { hashCancellation } = createRequestHashers(domain);
-  return ({ orderHash, signature }, salt, isMaker) => {
+  return (
+    { orderHash, signature }: AskedCancellation,
+    salt: Hex,
+    isMaker: (signer: Address) => boolean,
+  ): { readonly maker: Address } | { readonly fault: string } => {
     const digits = salt.slice(2);
     const request = {
       orderHash: hexToBytes(orderHash),

@@ -2,25 +2,21 @@ import { bytesToHex, createOrderHasher, type SigningDomain } from '@makerbook/co
 import type { ProvenOrder } from '@makerbook/domain';
 import type { Refusal } from '@makerbook/http';
 import { recoverSigner } from '@makerbook/signatures';
-import { SIGNATURES_PER_SLICE } from './fair-queue.js';
 import type { Placement } from './parse-placements.js';
+import { SIGNATURES_PER_SLICE } from './yield-slices.js';
+
+export type VerifyOrders = ReturnType<typeof createOrderVerifier>;
 
 /**
- * Proves that each order was signed by the maker it names.
- * @param nextSlice resolves when the next slice may be verified; called for requests of more than one slice
+ * Hashes each order and recovers its signer, up to the first that is not the maker it names: 403 `invalid_signature`. CPU
+ * alone: libsecp256k1's recover is nearly all of it. `nextSlice` is awaited for requests of more than one slice.
  */
-export type VerifyOrders = (
-  placements: readonly Placement[],
-  nextSlice: () => Promise<void>,
-) => Promise<readonly ProvenOrder[] | Refusal>;
-
-/**
- * Hashes each order and recovers its signer, up to the first that is not the maker: 403
- * `invalid_signature`. CPU alone: libsecp256k1's recover is nearly all of it.
- */
-export function createOrderVerifier(domain: SigningDomain): VerifyOrders {
+export function createOrderVerifier(domain: SigningDomain) {
   const hasher = createOrderHasher(domain);
-  return async (placements, nextSlice) => {
+  return async (
+    placements: readonly Placement[],
+    nextSlice: () => Promise<void>,
+  ): Promise<readonly ProvenOrder[] | Refusal> => {
     const proven: ProvenOrder[] = [];
     for (const [index, { order, signature }] of placements.entries()) {
       if (placements.length > SIGNATURES_PER_SLICE && index % SIGNATURES_PER_SLICE === 0) await nextSlice();

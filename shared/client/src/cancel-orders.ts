@@ -1,7 +1,7 @@
+import type { Cancellation } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { quantity } from '@makerbook/contracts-primitives';
 import { type CallOptions, callService, readList } from './call-service.js';
-import type { Cancellation } from './records.js';
 import { lowerHex, type RequestSigner } from './sign-requests.js';
 
 /** What is cancelled: an order by its hash, with its salt, by which it is signed. */

@@ -1,3 +1,4 @@
+import type { Cancellation, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
@@ -5,7 +6,6 @@ import { callService, readList } from './call-service.js';
 import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
-import type { Cancellation, HistoryPage, LimitOrderRecord, OrderReport } from './records.js';
 import { type RetryOptions, retry } from './retry-calls.js';
 import { createRequestSigner, lowerHex, type SignedOrder, type TypedData } from './sign-requests.js';
 
@@ -67,7 +67,7 @@ export interface MakerbookClient {
   /** GET …/{orderHash}: what became of an order that was ever accepted. */
   findOrder(orderHash: string): Promise<OrderReport>;
   /** GET …/history: what happened to the maker's orders, oldest first. */
-  readHistory(asked?: HistoryRequest): Promise<HistoryPage>;
+  readHistory(asked?: HistoryRequest): Promise<OrderHistory>;
   /**
    * POST …/cancellations: takes orders from the service; they stay valid on the chain. `salt` is the
    * order's own.

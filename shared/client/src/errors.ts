@@ -1,4 +1,4 @@
-import type { ProblemCode } from '@makerbook/contracts-http/problems';
+import type { FieldProblem, ProblemCode } from '@makerbook/contracts-http';
 
 /**
  * Why a call failed: a code of the service, or one of the client's own.
@@ -6,13 +6,6 @@ import type { ProblemCode } from '@makerbook/contracts-http/problems';
  * answer other codes.
  */
 export type MakerbookErrorCode = ProblemCode | 'unreachable' | 'unreadable' | (string & {});
-
-/** What is wrong at one place of the request. */
-export interface FieldProblem {
-  /** A JSON pointer into the body, or `/` and the name of a parameter or header. */
-  readonly pointer: string;
-  readonly detail: string;
-}
 
 /** What is known of a failed call. */
 export interface Failure {

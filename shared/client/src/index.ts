@@ -1,16 +1,15 @@
-export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
-export * from './create-client.js';
-export { type Failure, type FieldProblem, MakerbookError, type MakerbookErrorCode } from './errors.js';
-export type { HistoryRequest, OrderList } from './read-orders.js';
 export type {
   Cancellation,
-  ChangeEntry,
   FactCause,
-  FillEntry,
-  HistoryPage,
+  FieldProblem,
   LimitOrderRecord,
+  OrderHistory,
   OrderReport,
   TimelineEntry,
-} from './records.js';
+} from '@makerbook/contracts-http';
+export type { AwaitedCancellations, OrderToCancel } from './cancel-orders.js';
+export * from './create-client.js';
+export { type Failure, MakerbookError, type MakerbookErrorCode } from './errors.js';
+export type { HistoryRequest, OrderList } from './read-orders.js';
 export { type RetryOptions, retry } from './retry-calls.js';
 export { createRequestSigner, type RequestSigner, type SignedOrder, type TypedData } from './sign-requests.js';

@@ -1,8 +1,8 @@
+import type { Happening, LimitOrderRecord, OrderHistory, OrderReport } from '@makerbook/contracts-http';
 import { paths } from '@makerbook/contracts-http/paths';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { hexlify } from 'ethers';
 import { type Answer, type CallOptions, callService, readList, readObject } from './call-service.js';
-import type { HistoryPage, LimitOrderRecord, OrderReport } from './records.js';
 import { lowerHex, type RequestSigner } from './sign-requests.js';
 
 /** A maker's list, and how many of the maker's own writes it does not show yet: 0 unless the service is behind. */
@@ -13,7 +13,7 @@ export interface OrderList {
 
 /** The part of the history that is asked for: all that is kept, unless it says otherwise. */
 export interface HistoryRequest {
-  readonly happened?: readonly ('OPENED' | 'FILLED' | 'CHANGED' | 'WITHHELD' | 'REMOVED')[];
+  readonly happened?: readonly Happening[];
   /** Milliseconds since 1970. */
   readonly fromMs?: number;
   readonly toMs?: number;
@@ -51,7 +51,7 @@ export function createReads({ signing, calling, again, now, randomSalt }: ReadPa
       return { records: readList(text), readLag: lag === null ? 0 : lag === 'unknown' ? lag : Number(lag) };
     },
 
-    async readHistory(asked: HistoryRequest = {}): Promise<HistoryPage> {
+    async readHistory(asked: HistoryRequest = {}): Promise<OrderHistory> {
       const given = Object.entries(asked).filter(([, value]) => value !== undefined);
       const rest = Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
       return readObject((await read(paths.history, signing.signHistory, rest)).text);
