@@ -49,14 +49,18 @@ export async function cancel(parts: Parts, parse: ParseCancellations, request: A
   metrics.took('verify', foundAt);
   if (isRefusal(proven)) return proven;
   const { toCancel, unsure } = proven;
-  const [whose] = toCancel.values();
-  request.describe({ maker: whose?.maker, orders: orderHashes.length });
+  const facts = [...toCancel.values()];
+  request.describe({ maker: facts[0]?.maker, orders: orderHashes.length });
 
   const untilMs = parts.now() + settledMsOf(settings);
   const headers = await charge(parts, toCancel, orderHashes, untilMs);
   if (isRefusal(headers)) return headers;
-  const appended = await append(parts, request, toCancel, untilMs);
-  if (isRefusal(appended)) return appended;
+  const origin = { requestId: request.requestId, timeMs: parts.now(), untilMs };
+  const appended = facts.length === 0 ? [] : await appendDecided(parts, facts, origin);
+  if (appended instanceof LogUnavailable) {
+    return unavailable('the log did not confirm the cancellations: send the same request again');
+  }
+  metrics.ordersCancelled(facts.length);
   if (unsure.length > 0) return refuseUnsure(unsure, toCancel.size);
   const statuses = orderHashes.map((orderHash) => ({
     orderHash,
@@ -162,23 +166,6 @@ async function charge(
   const index = orderHashes.findIndex((orderHash) => toCancel.get(orderHash)?.maker === makers[outcome.makerIndex]);
   const detail = `the maker's budget of ${budget.ratePerSecond} cancellations per second is spent`;
   return { code: 'rate_limited', detail, index, headers };
-}
-
-/** @returns where the cancellations are; a refusal where the log has not confirmed them */
-async function append(
-  parts: Parts,
-  { requestId }: ApiRequest,
-  toCancel: ToCancel,
-  untilMs: number,
-): Promise<readonly AppendedAt[] | Refusal> {
-  if (toCancel.size === 0) return [];
-  const facts = [...toCancel.values()];
-  const appended = await appendDecided(parts, facts, { requestId, timeMs: parts.now(), untilMs });
-  if (appended instanceof LogUnavailable) {
-    return unavailable('the log did not confirm the cancellations: send the same request again');
-  }
-  parts.metrics.ordersCancelled(facts.length);
-  return appended;
 }
 
 /** The rows are behind the feed, never ahead of it: where they have passed the cancellations, the tombstones are out. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { describeSettings } from '@makerbook/settings';
+import { describeSettings } from '@makerbook/settings/testing';
 import { ingressSettings } from './env.js';
 
 test('the README has every setting with its default and meaning, and no other', () => {

@@ -1,5 +1,5 @@
 import { topicNames } from '@makerbook/contracts-events';
-import type { Appender } from '@makerbook/kafka';
+import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
 import type { After, PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
@@ -11,24 +11,30 @@ import type { UnknownNotes } from './note-unknown.js';
 import type { ProveCancellation } from './verify-cancellations.js';
 import type { VerifyOrders } from './verify-orders.js';
 
-/** The parts that answer requests. */
-export interface Parts {
+/** What answering requests needs of the outside. */
+export interface Outside {
   readonly settings: IngressSettings;
   readonly logger: Logger;
-  readonly metrics: IngressMetrics;
+  readonly log: Pick<Log, 'createAppender'>;
+  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
   readonly makers: Makers;
-  readonly appender: Appender;
   readonly store: PlacementStore;
   readonly rows: Rows;
   readonly trust: TrustKeeper;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly after: After;
+}
+
+/** The parts that answer requests. */
+export interface Parts extends Outside {
+  readonly metrics: IngressMetrics;
+  readonly appender: Appender;
   /** Resolves when the next slice of signatures may be verified. */
   readonly nextSlice: () => Promise<void>;
   readonly notes: UnknownNotes;
   readonly verifyOrders: VerifyOrders;
   readonly proveCancellation: ProveCancellation;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  readonly after: After;
 }
 
 /** After its time-out nothing more of an append is sent; what was sent last may still be on its way to the broker. */

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import { isRefusal, type Route, type Running, serveApi, serveOps, startService, unavailable } from '@makerbook/http';
-import { awaitTopics, connectLog, type Log, type VerifiedTopics } from '@makerbook/kafka';
+import { awaitTopics, connectLog } from '@makerbook/kafka';
 import { connectPostgres, openPlacementStore, openReadModel, startTimer } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
@@ -16,7 +16,7 @@ import { keepTrust } from './keep-trust.js';
 import { createMetrics } from './metrics.js';
 import { countUnknownNotes } from './note-unknown.js';
 import { parseCancellationBody, parseCancellationQuery } from './parse-cancellations.js';
-import type { Parts } from './parts.js';
+import type { Outside, Parts } from './parts.js';
 import { place } from './place-orders.js';
 import { createPatch } from './serve-patches.js';
 import { createCancellationVerifier } from './verify-cancellations.js';
@@ -82,13 +82,6 @@ export function runIngress(
     await Promise.race([topics.firstTry, pause(START_MS_MAX, undefined, { ref: false })]);
     return { port: api.port, opsPort: ops.port };
   });
-}
-
-/** What the routes need of the outside. */
-export interface Outside
-  extends Pick<Parts, 'settings' | 'logger' | 'makers' | 'store' | 'rows' | 'trust' | 'now' | 'after'> {
-  readonly topics: Pick<VerifiedTopics, 'areVerified'>;
-  readonly log: Pick<Log, 'createAppender'>;
 }
 
 /** The flow of each request, on whatever it is connected to. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { describeSettings, sharedSettings } from '@makerbook/settings';
+import { describeSettings, sharedSettings } from '@makerbook/settings/testing';
 import { migrateSettings, settings } from './env.js';
 
 test('the README has every setting with its default and meaning, and no other', () => {

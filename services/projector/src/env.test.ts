@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { describeSettings, readSettings } from '@makerbook/settings';
+import { readSettings } from '@makerbook/settings';
+import { describeSettings } from '@makerbook/settings/testing';
 import { projectorSettings } from './env.js';
 
 test('the README has every setting with its default and meaning, and no other', () => {

@@ -93,7 +93,7 @@ function createApp(settings: ApiSettings, api: Api, answer: Answer): express.Exp
     return handlers;
   };
   const shared = limit({ name: 'client', units: settings.CLIENT_REQUESTS_MAX });
-  const serve = serveRoutes(logger, settings.CONCURRENT_REQUESTS_MAX, answer);
+  const serve = serveRoutes(settings.CONCURRENT_REQUESTS_MAX, answer);
   const paths = [...new Set([...Object.keys(methodsAt), ...routes.map((route) => route.path)])];
   // A path without names comes first: Express takes the first that fits.
   for (const path of paths.sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')))) {
@@ -133,7 +133,7 @@ function refuseMethod(path: string, methods: readonly Method[], answer: Answer):
 }
 
 /** Handles requests of all routes, so many at a time: what waits for a slow part holds memory. */
-function serveRoutes(logger: Logger, concurrentRequestsMax: number, answer: Answer) {
+function serveRoutes(concurrentRequestsMax: number, answer: Answer) {
   let underWay = 0;
   return (route: Route) =>
     async (request: Request, response: Response): Promise<void> => {
@@ -144,10 +144,7 @@ function serveRoutes(logger: Logger, concurrentRequestsMax: number, answer: Answ
       }
       underWay += 1;
       try {
-        answer(request, response, await route.handle(describeRequest(request, notes, route)));
-      } catch (error) {
-        logger.error({ error, requestId: notes.requestId, path: route.path }, 'a request failed');
-        answer(request, response, internal);
+        answer(request, response, await route.handle(describeRequest(request, notes)));
       } finally {
         underWay -= 1;
       }
@@ -159,7 +156,7 @@ const internal: Refusal = {
   detail: 'the request failed here; it is logged under its request id',
 };
 
-function describeRequest(request: Request, notes: RequestNotes, route: Route): ApiRequest {
+function describeRequest(request: Request, notes: RequestNotes): ApiRequest {
   const queryAt = request.url.indexOf('?');
   return {
     requestId: notes.requestId,
@@ -168,7 +165,7 @@ function describeRequest(request: Request, notes: RequestNotes, route: Route): A
     params: request.params as Record<string, string>,
     query: new URLSearchParams(queryAt < 0 ? '' : request.url.slice(queryAt)),
     headers: request.headers,
-    body: route.takesJson ? request.body : undefined,
+    body: request.body,
     describe: ({ maker, orders }) => {
       if (maker !== undefined) notes.maker = maker;
       describeSpan({ 'makerbook.maker': maker, 'makerbook.orders': orders });

@@ -1,5 +1,4 @@
 export * from './connections.js';
 export * from './deployment.js';
-export * from './describe-settings.js';
 export * from './read-options.js';
 export * from './settings.js';

@@ -8,8 +8,8 @@ import {
   redisSettings,
   signingSettings,
   telemetrySettings,
-} from './deployment.js';
-import { type Spec, variablesOf } from './settings.js';
+} from '../deployment.js';
+import { type Spec, variablesOf } from '../settings.js';
 
 /** The groups that several services share, by the heading of their section in this package's README. */
 export const sharedSettings: Readonly<Record<string, Spec>> = {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
-import { kafkaSettings } from './deployment.js';
+import { kafkaSettings } from '../deployment.js';
+import { secret, text } from '../settings.js';
 import { describeSettings, settingsTable, sharedSettings } from './describe-settings.js';
-import { secret, text } from './settings.js';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 test('the table has one row for each setting', () => {
   const table = settingsTable({
