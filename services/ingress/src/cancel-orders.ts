@@ -37,10 +37,15 @@ const UNKNOWN_EXPIRY_SECONDS = Number.MAX_SAFE_INTEGER;
  * With `Prefer: wait=N` the answer waits until the orders are out of the router's feed, or for that time.
  * @param parse the one thing in which the two requests differ
  */
-export async function cancel(parts: Parts, parse: ParseCancellations, request: ApiRequest): Promise<Reply> {
+export function cancelBy(parse: ParseCancellations) {
+  return async (parts: Parts, request: ApiRequest): Promise<Reply> => {
+    const asked = parse(request, parts.settings.MAX_CANCELS_PER_DELETE);
+    return isRefusal(asked) ? asked : cancel(parts, request, asked);
+  };
+}
+
+async function cancel(parts: Parts, request: ApiRequest, asked: AskedCancellations): Promise<Reply> {
   const { metrics, settings } = parts;
-  const asked = parse(request, settings.MAX_CANCELS_PER_DELETE);
-  if (isRefusal(asked)) return asked;
   const orderHashes = asked.cancellations.map(({ orderHash }) => orderHash);
   const startedAt = performance.now();
   const known = await lookUp(parts, request.client, [...new Set(orderHashes)]);

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { startTimer } from '@makerbook/postgres';
 import { followRows, type Rows } from './follow-rows.js';
 
 let rows: Rows;
@@ -15,7 +14,10 @@ beforeEach(() => {
     if (positions === undefined) throw new Error('away');
     return new Map(positions.entries());
   };
-  rows = followRows({ projectedPositions }, Date.now, startTimer);
+  rows = followRows(
+    { projectedPositions },
+    { now: Date.now, pause: (ms) => new Promise((done) => setTimeout(done, ms)) },
+  );
 });
 afterEach(() => {
   rows.stop();

@@ -1,5 +1,6 @@
 import type { AppendedAt } from '@makerbook/kafka';
-import type { After, ReadModel } from '@makerbook/postgres';
+import type { ReadModel } from '@makerbook/postgres';
+import type { Outside } from './parts.js';
 
 const POLL_MS = 10;
 /** How often the rows are compared with what was appended. */
@@ -8,12 +9,14 @@ const LAG_INTERVAL_MS = 1_000;
 export type Rows = ReturnType<typeof followRows>;
 
 /** How far the rows have come in the log. All who ask at the same time share one reading. */
-export function followRows(readModel: Pick<ReadModel, 'projectedPositions'>, now: () => number, after: After) {
+export function followRows(
+  readModel: Pick<ReadModel, 'projectedPositions'>,
+  { now, pause }: Pick<Outside, 'now' | 'pause'>,
+) {
   /** The first appended fact of each partition that is not known to be in the rows. */
   const awaited = new Map<number, AppendedAt & { readonly sinceMs: number }>();
   let reading: Promise<ReadonlyMap<number, bigint>> | undefined;
   let isStopped = false;
-  const pause = (ms: number) => new Promise<void>((done) => after(ms, done));
 
   function readPositions(): Promise<ReadonlyMap<number, bigint>> {
     reading ??= readModel.projectedPositions().finally(() => {

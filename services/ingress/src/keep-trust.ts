@@ -2,7 +2,7 @@ import { type Log, LogUnavailable } from '@makerbook/kafka';
 import { PostgresUnavailable } from '@makerbook/postgres';
 import { appendMsMaxOf, makerEventsTopicOf, type Parts } from './parts.js';
 
-export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'now' | 'after'> {
+export interface TrustParts extends Pick<Parts, 'settings' | 'store' | 'rows' | 'logger' | 'now' | 'pause'> {
   readonly log: Pick<Log, 'endOffsets'>;
 }
 
@@ -16,8 +16,7 @@ export type TrustKeeper = ReturnType<typeof keepTrust>;
  * once every append that was in flight has ended and the rows have reached the end that the log had after that. By then
  * everything that was forgotten is in the rows, or was never stored. All processes share the result.
  */
-export function keepTrust({ settings, store, log, rows, logger, now, after }: TrustParts) {
-  const wait = (ms: number) => new Promise<void>((done) => after(ms, done));
+export function keepTrust({ settings, store, log, rows, logger, now, pause }: TrustParts) {
   let isTrusted = false;
   let isStopped = false;
   let isWorking = false;
@@ -29,11 +28,11 @@ export function keepTrust({ settings, store, log, rows, logger, now, after }: Tr
     if (sinceMs > 0) {
       logger.warn({ sinceMs }, 'Postgres may have lost rows: no order is placed until the log is folded');
       // Waits the full time, because `sinceMs` may come from another process's clock.
-      await wait(appendMsMaxOf(settings));
+      await pause(appendMsMaxOf(settings));
     }
     const ends = await log.endOffsets(makerEventsTopicOf(settings));
     const last = ends.map((end, partition) => ({ partition, offset: end - 1n }));
-    while (!(await rows.havePassed(last, 0))) await wait(POLL_MS);
+    while (!(await rows.havePassed(last, 0))) await pause(POLL_MS);
     await store.endTrust(sinceMs);
     logger.info({}, 'the rows have reached the end of the log: orders are placed by them');
   }
@@ -45,7 +44,7 @@ export function keepTrust({ settings, store, log, rows, logger, now, after }: Tr
         isTrusted = true;
       } catch (error) {
         if (!(error instanceof PostgresUnavailable || error instanceof LogUnavailable)) throw error;
-        await wait(RETRY_MS);
+        await pause(RETRY_MS);
       }
     }
   }

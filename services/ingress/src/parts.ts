@@ -1,6 +1,6 @@
 import { topicNames } from '@makerbook/contracts-events';
 import type { Appender, Log, VerifiedTopics } from '@makerbook/kafka';
-import type { After, PlacementStore } from '@makerbook/postgres';
+import type { PlacementStore } from '@makerbook/postgres';
 import type { Logger } from '@makerbook/telemetry';
 import type { Makers } from '@makerbook/whitelist';
 import type { IngressSettings } from './env.js';
@@ -23,7 +23,7 @@ export interface Outside {
   readonly trust: TrustKeeper;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly after: After;
+  readonly pause: (ms: number) => Promise<void>;
 }
 
 /** The parts that answer requests. */

@@ -23,7 +23,7 @@ import {
   unavailable,
 } from '@makerbook/http';
 import { LogUnavailable, partitionOf } from '@makerbook/kafka';
-import { type PlaceOutcome, type PlaceRequest, type PlacingMaker, unlessAway } from '@makerbook/postgres';
+import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader, release } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
 import { parsePlacements } from './parse-placements.js';
@@ -129,7 +129,7 @@ async function decide(
   asked: Asked,
   validUntilMs: number | undefined,
 ): Promise<{ readonly outcome: PlaceOutcome; readonly untilMs: number } | Refusal> {
-  const { settings, store, trust, now, after } = parts;
+  const { settings, store, trust, now, pause } = parts;
   const deadlineMs = now() + settings.PLACE_WAIT_MS;
   let pollMs = POLL_MS;
   for (;;) {
@@ -146,7 +146,7 @@ async function decide(
       return unavailable('nothing was stored: the store of orders took too long');
     }
     if (outcome.kind !== 'in_flight' || now() >= deadlineMs) return { outcome, untilMs };
-    await new Promise<void>((done) => after(pollMs, done));
+    await pause(pollMs);
     pollMs = Math.min(2 * pollMs, POLL_MS_MAX);
   }
 }
@@ -164,34 +164,32 @@ function describeAccepted(proven: readonly ProvenOrder[]): Buffer {
 }
 
 function askFor(
-  parts: Parts,
+  { settings, makers }: Parts,
   proven: readonly ProvenOrder[],
 ): Pick<PlaceRequest, 'makers' | 'orders' | 'rememberedMax'> {
-  const makers = [...new Set(proven.map(({ order }) => order.maker))].sort();
+  const addresses = [...new Set(proven.map(({ order }) => order.maker))].sort();
   return {
-    makers: makers.map((maker) => placingMaker(maker, parts)),
+    makers: addresses.map((maker) => {
+      // The service's limits where the maker has none of its own.
+      const limits = makers.limitsOf(maker);
+      return {
+        maker,
+        partition: partitionOf(maker, settings.PARTITIONS),
+        budget: {
+          ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
+          burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
+        },
+        openOrdersMax: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER,
+      };
+    }),
     orders: proven.map(({ order, orderHash }) => ({
       orderHash,
-      makerIndex: makers.indexOf(order.maker),
+      makerIndex: addresses.indexOf(order.maker),
       salt: quantity(order.salt),
       nonce: order.nonce,
       expiresAtSeconds: boundedSeconds(order.expiresAt),
     })),
-    rememberedMax: parts.settings.REMEMBERED_HASHES_PER_MAKER_MAX,
-  };
-}
-
-/** The maker with its own limits, and the service's where it has none. */
-function placingMaker(maker: Order['maker'], { settings, makers }: Parts): PlacingMaker {
-  const limits = makers.limitsOf(maker);
-  return {
-    maker,
-    partition: partitionOf(maker, settings.PARTITIONS),
-    budget: {
-      ratePerSecond: limits.ordersPerSecond ?? settings.ORDER_BUDGET_PER_SECOND,
-      burst: limits.ordersBurst ?? settings.ORDER_BUDGET_BURST,
-    },
-    openOrdersMax: limits.openOrdersMax ?? settings.MAX_OPEN_ORDERS_PER_MAKER,
+    rememberedMax: settings.REMEMBERED_HASHES_PER_MAKER_MAX,
   };
 }
 

@@ -1,14 +1,24 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { methodsAt, paths } from '@makerbook/contracts-http';
-import { isRefusal, type Route, type Running, serveApi, serveOps, startService, unavailable } from '@makerbook/http';
+import {
+  type ApiRequest,
+  isRefusal,
+  type Reply,
+  type Route,
+  type Running,
+  serveApi,
+  serveOps,
+  startService,
+  unavailable,
+} from '@makerbook/http';
 import { awaitTopics, connectLog } from '@makerbook/kafka';
-import { connectPostgres, openPlacementStore, openReadModel, startTimer } from '@makerbook/postgres';
+import { connectPostgres, openPlacementStore, openReadModel } from '@makerbook/postgres';
 import { kafkaConnection, postgresConnection, signingDomain } from '@makerbook/settings';
 import { recoveryLibrary } from '@makerbook/signatures';
 import type { Telemetry } from '@makerbook/telemetry';
 import { followMakers } from '@makerbook/whitelist';
-import { cancel, type ParseCancellations } from './cancel-orders.js';
+import { cancelBy } from './cancel-orders.js';
 import type { IngressSettings } from './env.js';
 import { followRows } from './follow-rows.js';
 import { judgeReadiness } from './health.js';
@@ -63,10 +73,10 @@ export function runIngress(
     onStop(postgres.close);
     const makers = followMakers(log, names.makers, logger, fail);
     onStop(makers.stop);
-    const rows = followRows(openReadModel(postgres), Date.now, startTimer);
+    const rows = followRows(openReadModel(postgres), { now: Date.now, pause: wait });
     onStop(rows.stop);
     const store = openPlacementStore(postgres);
-    const outside = { settings, logger, log, topics, makers, store, rows, now: Date.now, after: startTimer };
+    const outside = { settings, logger, log, topics, makers, store, rows, now: Date.now, pause: wait };
     const trust = keepTrust(outside);
     onStop(trust.stop);
     const lagSecondsMax = settings.PROJECTION_LAG_SECONDS_MAX;
@@ -79,7 +89,7 @@ export function runIngress(
     const api = await serveApi(settings, { routes, methodsAt, logger, nowMs: Date.now });
     onStop(api.stop);
     logger.info({ port: api.port, opsPort: ops.port, recovery: recoveryLibrary }, 'ingress listens');
-    await Promise.race([topics.firstTry, pause(START_MS_MAX, undefined, { ref: false })]);
+    await Promise.race([topics.firstTry, wait(START_MS_MAX, undefined, { ref: false })]);
     return { port: api.port, opsPort: ops.port };
   });
 }
@@ -108,29 +118,20 @@ export function createRoutes(outside: Outside): Route[] {
       return reply;
     };
   // Nothing is written to a log whose topics were not checked.
-  const verified =
-    (handle: Route['handle']): Route['handle'] =>
-    async (request) =>
-      topics.areVerified() ? handle(request) : unavailable('the log was not reached yet');
-  const placing = counted(
-    'place',
-    verified((request) => place(parts, request)),
-  );
-  const cancelling = (parse: ParseCancellations) =>
-    counted(
-      'cancel',
-      verified((request) => cancel(parts, parse, request)),
+  const writing = (endpoint: 'place' | 'cancel', answer: (parts: Parts, request: ApiRequest) => Promise<Reply>) =>
+    counted(endpoint, async (request) =>
+      topics.areVerified() ? answer(parts, request) : unavailable('the log was not reached yet'),
     );
   const path = paths.limitOrders;
   return [
-    { method: 'POST', path, takesJson: true, handle: placing },
-    { method: 'DELETE', path, clientLimit: cancelLimit, handle: cancelling(parseCancellationQuery) },
+    { method: 'POST', path, takesJson: true, handle: writing('place', place) },
+    { method: 'DELETE', path, clientLimit: cancelLimit, handle: writing('cancel', cancelBy(parseCancellationQuery)) },
     {
       method: 'POST',
       path: paths.cancellations,
       takesJson: true,
       clientLimit: cancelLimit,
-      handle: cancelling(parseCancellationBody),
+      handle: writing('cancel', cancelBy(parseCancellationBody)),
     },
     {
       method: 'PATCH',

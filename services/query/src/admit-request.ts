@@ -24,14 +24,11 @@ export interface AdmissionRules {
 
 const SECONDS_PER_YEAR = 31_536_000n;
 
-/** The maker who signed, or why the request is refused. */
-export type Admission = { readonly maker: Hex } | Refusal;
-
 /**
  * Checks a request at `nowSeconds`: time window, signature, whitelist, in this order. The maker
  * is the signer: the request names nobody. The check for a replay comes afterwards, because it stores the salt.
  */
-export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowSeconds: number): Admission {
+export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowSeconds: number): Hex | Refusal {
   const ageSeconds = BigInt(nowSeconds) - request.issuedAt;
   if (ageSeconds > BigInt(rules.requestTtlSeconds)) {
     const detail = `issuedAt is more than ${rules.requestTtlSeconds} s ago by the clock here (${nowSeconds})`;
@@ -49,5 +46,5 @@ export function admitRequest(request: SignedRequest, rules: AdmissionRules, nowS
     const detail = `the request was signed by ${maker}, which is not on the whitelist`;
     return { code: 'maker_not_whitelisted', detail };
   }
-  return { maker };
+  return maker;
 }

@@ -38,9 +38,8 @@ export async function answerSigned(
 ): Promise<Reply> {
   if (!parts.isWhitelistKnown()) return unavailable('the whitelist is still being read');
   const nowSeconds = Math.floor(parts.nowMs() / 1000);
-  const admission = admitRequest(request, parts.rules, nowSeconds);
-  if (isRefusal(admission)) return admission;
-  const { maker } = admission;
+  const maker = admitRequest(request, parts.rules, nowSeconds);
+  if (typeof maker !== 'string') return maker;
   describe({ maker });
   const [taken, state] = await Promise.all([
     parts.replays.takeSalt(maker, request.salt, parts.nowMs()),

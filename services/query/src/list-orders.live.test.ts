@@ -16,6 +16,7 @@ let maker: Hex;
 
 beforeAll(async () => {
   running = await openTestQuery();
+  await until(async () => (await fetch(`${running.opsUrl}/readyz`)).ok);
 });
 afterAll(() => running.stop());
 beforeEach(async () => {

@@ -46,6 +46,6 @@ test.each([
       ? parseOrderRequest({ params: { orderHash }, query }, hashers)
       : (kind === 'a list' ? parseListRequest : parseHistoryRequest)(query, hashers);
   if (isRefusal(asked)) throw new Error(asked.detail);
-  const admission = admitRequest(asked, rules, issuedAt);
-  expect(isRefusal(admission) ? { code: admission.code } : { maker: admission.maker }).toEqual(expected);
+  const maker = admitRequest(asked, rules, issuedAt);
+  expect(typeof maker === 'string' ? { maker } : { code: maker.code }).toEqual(expected);
 });

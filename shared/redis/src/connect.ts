@@ -59,11 +59,7 @@ export function connectRedis(options: ConnectRedisOptions): RedisConnection {
   return {
     keys: redisKeys(options.keyPrefix),
     client,
-    isThere: () =>
-      client.ping().then(
-        () => true,
-        () => false,
-      ),
+    isThere: async () => (await client.ping().catch(() => undefined)) !== undefined,
     waitUntilReady: (timeoutMs) => waitUntilReady(client, timeoutMs),
     attempt,
     async close() {

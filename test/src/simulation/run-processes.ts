@@ -94,8 +94,7 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     PARTITIONS: plan.partitions,
     MAX_OPEN_ORDERS_PER_MAKER: plan.openOrdersMax,
   };
-  const now = () => life.nowMs();
-  const after = afterOf(life);
+  const clock = { now: () => life.nowMs(), pause: (ms: number) => life.delay(ms) };
   const outside = {
     settings,
     logger: silentLogger,
@@ -103,9 +102,8 @@ export function runIngress(life: Life, draw: number, world: World): Handle {
     topics: { areVerified: () => true },
     store: postgres.openPlacements(requests.sender, settings.POSTGRES_TIMEOUT_MS),
     // A run is too short for a lag that counts.
-    rows: { ...followRows(postgres.openReadModel(requests.sender), now, after), appended: () => undefined },
-    now,
-    after,
+    rows: { ...followRows(postgres.openReadModel(requests.sender), clock), appended: () => undefined },
+    ...clock,
   };
   const trust = keepTrust(outside);
   const makers = followMakers(log, TOPICS.makers, silentLogger, onFatal);

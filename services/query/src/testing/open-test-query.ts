@@ -75,8 +75,6 @@ export async function openTestQuery(
     serveMetrics: (_: unknown, response: { end: () => void }) => response.end(),
   };
   const query: Query = await runQuery(settings, telemetry);
-  const isReady = async () => (await fetch(`http://127.0.0.1:${query.opsPort}/readyz`)).ok;
-  while (!(await isReady())) await new Promise((done) => setTimeout(done, 20));
   const endTraffic = checkTraffic(({ port }) => port === String(query.port));
   /** Everything in Redis is gone at once. */
   async function flush(): Promise<void> {
