@@ -14,8 +14,7 @@ import {
 import { type AppendedAt, LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type FoundHash, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader } from './append-facts.js';
-import type { AskedCancellation, AskedCancellations } from './parse-cancellations.js';
-import { parseWait } from './parse-wait.js';
+import { type AskedCancellation, type AskedCancellations, parseWait } from './parse-cancellations.js';
 import { type Parts, settledMsOf } from './parts.js';
 import { SIGNATURES_PER_SLICE } from './yield-slices.js';
 

@@ -26,8 +26,7 @@ import { LogUnavailable, partitionOf } from '@makerbook/kafka';
 import { type PlaceOutcome, type PlaceRequest, unlessAway } from '@makerbook/postgres';
 import { appendDecided, positionHeader, release } from './append-facts.js';
 import { REQUEST_AGE_MS_MAX } from './note-unknown.js';
-import { parsePlacements } from './parse-placements.js';
-import { parseValidUntil } from './parse-valid-until.js';
+import { parsePlacements, parseValidUntil } from './parse-placements.js';
 import { type Parts, settledMsOf } from './parts.js';
 
 /** An operator decides when orders are taken again: minutes, and not a second. */

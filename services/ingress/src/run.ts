@@ -6,7 +6,6 @@ import {
   isRefusal,
   type Reply,
   type Route,
-  type Running,
   serveApi,
   serveOps,
   startService,
@@ -34,10 +33,7 @@ import { createOrderVerifier } from './verify-orders.js';
 import { createSlices } from './yield-slices.js';
 
 /** The ingress service as it runs: the API listens on `port`. */
-export interface Ingress extends Running {
-  readonly port: number;
-  readonly opsPort: number;
-}
+export type Ingress = Awaited<ReturnType<typeof runIngress>>;
 
 /** `runIngress` waits this long for the log, and resolves with or without it. */
 const START_MS_MAX = 2_000;
@@ -50,7 +46,7 @@ const START_MS_MAX = 2_000;
 export function runIngress(
   settings: IngressSettings,
   { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>,
-): Promise<Ingress> {
+) {
   return startService(async ({ onStop, fail }) => {
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'ingress', logger });

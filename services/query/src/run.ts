@@ -2,7 +2,7 @@ import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { createRequestHashers } from '@makerbook/contracts-evm';
 import { methodsAt, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Route, type Running, serveApi, serveOps, startService } from '@makerbook/http';
+import { type Route, serveApi, serveOps, startService } from '@makerbook/http';
 import { awaitTopics, connectLog, type Log } from '@makerbook/kafka';
 import {
   connectPostgres,
@@ -31,10 +31,7 @@ import { readList } from './read-list.js';
 import { readOrderFrom } from './read-order.js';
 
 /** The query service as it runs: the API listens on `port`. */
-export interface Query extends Running {
-  readonly port: number;
-  readonly opsPort: number;
-}
+export type Query = Awaited<ReturnType<typeof runQuery>>;
 
 const REDIS_START_MS_MAX = 2_000;
 /** A Postgres that takes longer counts as away, and the list that is known is served. */
@@ -48,7 +45,7 @@ const STATEMENT_MS_MAX = 2_000;
 export function runQuery(
   settings: QuerySettings,
   { logger, serveMetrics }: Pick<Telemetry, 'logger' | 'serveMetrics'>,
-): Promise<Query> {
+) {
   return startService(async ({ onStop, fail }) => {
     const names = topicNames(settings.TOPIC_PREFIX);
     const log = connectLog({ ...kafkaConnection(settings), clientId: 'query', logger });

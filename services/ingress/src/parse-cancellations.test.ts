@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseWait } from './parse-wait.js';
+import { parseWait } from './parse-cancellations.js';
 
 describe('the preference to wait', () => {
   test.each([
