@@ -2,8 +2,8 @@ import type { Cancellation, LimitOrderRecord, OrderHistory, OrderReport } from '
 import { paths } from '@makerbook/contracts-http/paths';
 import { type Address, type Hex, ZERO_ADDRESS } from '@makerbook/contracts-primitives';
 import { hexlify, randomBytes, type Signer, Wallet } from 'ethers';
-import { callService, readList } from './call-service.js';
-import { type AwaitedCancellations, createCancel, type OrderToCancel } from './cancel-orders.js';
+import { type CallOptions, callService, readList } from './call-service.js';
+import { type AwaitedCancellations, type CancelParts, createCancel, type OrderToCancel } from './cancel-orders.js';
 import { MakerbookError } from './errors.js';
 import { createReads, type HistoryRequest, type OrderList } from './read-orders.js';
 import { type RetryOptions, retry } from './retry-calls.js';
@@ -113,24 +113,7 @@ export function createClient(options: ClientOptions): MakerbookClient {
       });
     },
 
-    async placeOrders(orders, { validUntilMs, duplicateCountsAsStored = false } = {}) {
-      const headers = validUntilMs === undefined ? {} : { 'Valid-Until-Ms': String(validUntilMs) };
-      const body = orders.map(({ order, signature }) => ({ order, signature }));
-      let mayBeStored = false;
-      return again(async () => {
-        try {
-          const { text } = await callService({ method: 'POST', path: paths.limitOrders, body, headers }, calling);
-          return readList(text);
-        } catch (error) {
-          if (!(error instanceof MakerbookError)) throw error;
-          if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) {
-            return orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
-          }
-          mayBeStored ||= error.mayHaveHappened;
-          throw error;
-        }
-      });
-    },
+    placeOrders: createPlace(calling, again),
 
     ...createReads({ signing, calling, again, now, randomSalt }),
 
@@ -146,5 +129,26 @@ export function createClient(options: ClientOptions): MakerbookClient {
         return text as Hex;
       });
     },
+  };
+}
+
+function createPlace(calling: CallOptions, again: CancelParts['again']): MakerbookClient['placeOrders'] {
+  return async (orders, { validUntilMs, duplicateCountsAsStored = false } = {}) => {
+    const headers = validUntilMs === undefined ? {} : { 'Valid-Until-Ms': String(validUntilMs) };
+    const body = orders.map(({ order, signature }) => ({ order, signature }));
+    let mayBeStored = false;
+    return again(async () => {
+      try {
+        const { text } = await callService({ method: 'POST', path: paths.limitOrders, body, headers }, calling);
+        return readList(text);
+      } catch (error) {
+        if (!(error instanceof MakerbookError)) throw error;
+        if (error.code === 'duplicate' && mayBeStored && duplicateCountsAsStored) {
+          return orders.map((order) => ({ ...order, status: 'VALIDATING' as const }));
+        }
+        mayBeStored ||= error.mayHaveHappened;
+        throw error;
+      }
+    });
   };
 }

@@ -43,7 +43,7 @@ export function followConnections(
 ): () => void {
   const connections = new Map<Socket, Connection>();
   let isEnding = false;
-  const refuse = (socket: Socket, refusal: Refusal) => {
+  const refuse: Refuse = (socket, refusal) => {
     const requestId = randomUUID();
     const status = refuseOnSocket(socket, refusal, requestId);
     onRefused?.(refusal, requestId, status);
@@ -55,48 +55,20 @@ export function followConnections(
     });
   }
 
-  function start(connection: Connection): void {
-    const [first] = connection.exchanges;
-    if (first === undefined || !first.request.socket.writable) return;
-    const { request, response } = first;
+  function handle({ request, response }: Exchange): void {
     if (isEnding) response.setHeader('Connection', 'close');
-    response.once('close', () => {
-      connection.exchanges.shift();
-      connection.answered = request;
-      if (connection.exchanges.length > 0) start(connection);
-      else if (connection.isBroken) closeSoon(request.socket);
-    });
     request.url = withoutOrigin(request.url);
     const fault = faultOfHost(request);
-    if (fault !== undefined) {
-      refuse(request.socket, { code: 'invalid_request', detail: fault });
-    } else {
-      listener(request, response);
-    }
+    if (fault === undefined) listener(request, response);
+    else refuse(request.socket, { code: 'invalid_request', detail: fault });
   }
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const connection = connections.get(request.socket);
     if (connection === undefined) return;
     connection.exchanges.push({ request, response });
-    if (connection.exchanges.length === 1) start(connection);
+    if (connection.exchanges.length === 1) start(connection, handle);
     else if (connection.exchanges.length > PIPELINED_MAX) request.socket.destroy();
-  }
-
-  function endBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-    const connection = connections.get(socket);
-    if (connection?.isBroken) return;
-    const last = connection?.exchanges.at(-1);
-    if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined) {
-      socket.destroy();
-    } else if (last !== undefined && (last.request.complete || connection.exchanges.length > 1)) {
-      connection.isBroken = true;
-      if (!last.request.complete) connection.exchanges.pop();
-    } else if (connection.answered?.complete === false || last?.response.headersSent) {
-      socket.destroy();
-    } else {
-      refuse(socket, describeBroken(error));
-    }
   }
 
   // Must come before all other listeners: the first request may be there at the same moment.
@@ -106,7 +78,9 @@ export function followConnections(
   });
   server.on('request', serve);
   server.on('checkExpectation', serve);
-  server.on('clientError', endBroken);
+  server.on('clientError', (error, socket) =>
+    endBroken(error, socket as Socket, connections.get(socket as Socket), refuse),
+  );
   server.on('connect', (_request, socket) =>
     refuse(socket as Socket, { code: 'method_not_allowed', detail: 'CONNECT is not allowed' }),
   );
@@ -119,11 +93,43 @@ export function followConnections(
   };
 }
 
-function boundConnections(
-  server: Server,
-  perAddressMax: number,
-  drop: (socket: Socket, refusal: Refusal) => void,
+type Refuse = (socket: Socket, refusal: Refusal) => void;
+
+/** Has the first exchange of a connection handled, and the next one after its answer. */
+function start(connection: Connection, handle: (exchange: Exchange) => void): void {
+  const [first] = connection.exchanges;
+  if (first === undefined || !first.request.socket.writable) return;
+  first.response.once('close', () => {
+    connection.exchanges.shift();
+    connection.answered = first.request;
+    if (connection.exchanges.length > 0) start(connection, handle);
+    else if (connection.isBroken) closeSoon(first.request.socket);
+  });
+  handle(first);
+}
+
+/** What comes next on the connection cannot be read: it is closed after the answers that are due. */
+function endBroken(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  connection: Connection | undefined,
+  refuse: Refuse,
 ): void {
+  if (connection?.isBroken) return;
+  const last = connection?.exchanges.at(-1);
+  if (!socket.writable || error.code === 'ECONNRESET' || connection === undefined) {
+    socket.destroy();
+  } else if (last !== undefined && (last.request.complete || connection.exchanges.length > 1)) {
+    connection.isBroken = true;
+    if (!last.request.complete) connection.exchanges.pop();
+  } else if (connection.answered?.complete === false || last?.response.headersSent) {
+    socket.destroy();
+  } else {
+    refuse(socket, describeBroken(error));
+  }
+}
+
+function boundConnections(server: Server, perAddressMax: number, drop: Refuse): void {
   const counts = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
     const address = ipKeyGenerator(socket.remoteAddress ?? '');

@@ -54,10 +54,9 @@ function openSearch(): void {
     const words = String(new FormData(form).get('words')).toLowerCase().split(/\s+/).filter(Boolean);
     const has = (text: string) => (word: string) => text.toLowerCase().includes(word);
     const found = words.length === 0 ? [] : all.filter(({ text }) => words.every(has(text)));
-    const [named, others] = [true, false].map((isNamed) =>
-      found.filter(({ title }) => words.some(has(title)) === isNamed),
-    );
-    const links = [...(named ?? []), ...(others ?? [])]
+    const isNamed = ({ title }: Section) => words.some(has(title));
+    const links = found
+      .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
       .slice(0, RESULTS_MAX)
       .map(({ path, title }) => element('li', {}, element('a', { href: path }, title)));
     const none = words.length > 0 && links.length === 0 ? [element('li', { className: 'hint' }, 'Nothing found')] : [];
