@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { sharedSettings } from '@makerbook/settings';
-import { settingsTable } from '@makerbook/settings/testing';
+import { settingsTable, sharedSettings } from '@makerbook/settings/testing';
 import { gatewaySettings } from './gateway-env.js';
 import { stackSettings } from './stack-env.js';
 
