@@ -6,7 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka } from '@makerbook/parts';
 import type { metadataV9 } from '@platformatic/kafka';
-import { LogUnavailable } from '../failures.js';
+import { connectLog } from '../connect-log.js';
+import { LogUnavailable, PublisherFenced } from '../failures.js';
 import type { Appender, Log } from '../log.js';
 import { asRead, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
 import { Cluster } from './cluster.js';
@@ -18,6 +19,10 @@ const PARTITIONS = 6;
 const PAUSE_MS = 5;
 /** A machine with much other work may take long to elect leaders. */
 const GOES_ON_MS_MAX = 200_000;
+const FROZEN_MS = 20_000;
+/** Far more than the session of a broker at its controller, and less than a fetch waits for its answer. */
+const SILENCE_MS_MAX = 9_000;
+const SESSION = { 'broker.session.timeout.ms': '3000', 'broker.heartbeat.interval.ms': '500' };
 const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
 const clusterId = randomBytes(16).toString('base64url');
 const nodes: KafkaPart[] = [];
@@ -28,7 +33,7 @@ let writing: ReturnType<typeof keepAppending> | undefined;
 /** Starts a broker, perhaps again and on another port. Broker 1 is the controller, and is left alone. */
 async function start(nodeId: number, port: number): Promise<void> {
   const cluster = { nodeId, brokers: BROKERS, clusterId, controllerPorts: ports.slice(0, 1) };
-  const options = { dataDir: join(folder, `${nodeId}`), port, cluster };
+  const options = { dataDir: join(folder, `${nodeId}`), port, cluster, properties: SESSION };
   nodes[nodeId] = await startKafka(options);
 }
 
@@ -91,7 +96,53 @@ function keepAppending(appender: Appender, topic: string) {
   };
 }
 
-test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost or late', async () => {
+/** Publishes to each partition of the topic, as its one owner; the result ends that. */
+function keepPublishing(services: Log, topic: string): () => Promise<void> {
+  let isRunning = true;
+  const running = Promise.all(
+    Array.from({ length: PARTITIONS }, async (_, partition) => {
+      const ownPartitions = [{ topic, partition }];
+      const publisher = services.createFencedPublisher({ transactionalId: `${topic}-${partition}`, ownPartitions });
+      while (isRunning) {
+        const publishing = publisher.publish([recordOf(topic, partition, 'any')]);
+        await publishing.catch((error: unknown) => expect(error).not.toBeInstanceOf(PublisherFenced));
+        await pause(10 * PAUSE_MS);
+      }
+    }),
+  );
+  return async () => {
+    isRunning = false;
+    await running;
+  };
+}
+
+/** Of each partition the longest time without a record, in milliseconds, as a follower of the topic sees it. */
+function measureSilence(services: Log, topic: string) {
+  const heardAtMs = new Array<number>(PARTITIONS).fill(Number.NaN);
+  const longest = new Array<number>(PARTITIONS).fill(0);
+  const note = (partition: number) => {
+    const nowMs = performance.now();
+    longest[partition] = Math.max(longest[partition] ?? 0, nowMs - (heardAtMs[partition] ?? nowMs));
+    heardAtMs[partition] = nowMs;
+  };
+  const following = services.followTopic({ topic, from: 'end', onRecords: note });
+  return {
+    areAllHeard: () => heardAtMs.every((at) => at > performance.now() - 1_000),
+    begin: () => {
+      longest.fill(0);
+      heardAtMs.fill(performance.now());
+    },
+    end: async () => {
+      heardAtMs.forEach((_, partition) => {
+        note(partition);
+      });
+      await following.stop();
+      return longest.map(Math.round);
+    },
+  };
+}
+
+test('a broker of three is killed, comes back elsewhere, and another one hangs: nothing is lost, and no partition is silent for long', async () => {
   const topic = `test-${clusterId.replaceAll(/[^a-zA-Z0-9]/g, '')}`;
   await until('all brokers are there', async () => (await look([]))?.brokers.length === BROKERS, GOES_ON_MS_MAX);
   await log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: BROKERS, config: {} }]);
@@ -122,10 +173,24 @@ test('a broker of three is killed, comes back elsewhere, and another one hangs: 
   await start(3, ports[4] ?? 0);
   await writing.goesOn();
 
-  await allInSync(topic);
+  // With the time limits that services have.
+  const brokers = nodes.slice(1).map((node) => node.brokers);
+  const services = connectLog({ brokers, clientId: 'test', logger: quiet });
+  const published = `${topic}-published`;
+  await log.createTopics([{ name: published, partitions: PARTITIONS, replicationFactor: BROKERS, config: {} }]);
+  const stopPublishing = keepPublishing(services, published);
+  const silences = [topic, published].map((one) => measureSilence(services, one));
+  await until('all partitions are heard', () => silences.every(({ areAllHeard }) => areAllHeard()), GOES_ON_MS_MAX);
+  await allInSync(topic, published);
+  for (const { begin } of silences) begin();
   await nodes[2]?.freeze();
-  await writing.goesOn();
+  await pause(FROZEN_MS);
+  const longest = (await Promise.all(silences.map(({ end }) => end()))).flat();
+  // No record is stored before the session ends: that shows how slow the machine is.
+  expect(Math.max(...longest)).toBeLessThan(Math.max(SILENCE_MS_MAX, 2 * Math.min(...longest)));
   nodes[2]?.kill('SIGCONT');
+  await stopPublishing();
+  await services.close();
   await writing.goesOn();
   await writing.stop();
 
@@ -150,12 +215,12 @@ async function look(topics: readonly string[]): Promise<metadataV9.MetadataRespo
 }
 
 /**
- * Waits until each replica of the topic, and of that of transactions, is in sync: for else the next broker
+ * Waits until each replica of the topics, and of that of transactions, is in sync: for else the next broker
  * that goes may be the only one that has everything.
  */
-function allInSync(topic: string): Promise<void> {
+function allInSync(...topics: readonly string[]): Promise<void> {
   const hasAll = ({ partitions }: metadataV9.MetadataResponseTopic) =>
     partitions.length > 0 && partitions.every(({ isrNodes }) => isrNodes.length === BROKERS);
-  const isSo = async () => (await look([topic, '__transaction_state']))?.topics.every(hasAll);
+  const isSo = async () => (await look([...topics, '__transaction_state']))?.topics.every(hasAll);
   return until('all replicas are in sync', async () => (await isSo()) === true, GOES_ON_MS_MAX);
 }

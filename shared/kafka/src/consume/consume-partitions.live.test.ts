@@ -1,8 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, startKafka } from '@makerbook/parts';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
 import { asRead, makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
@@ -389,44 +385,4 @@ describe('consuming partitions', () => {
     await until('it is handled again', () => steps.length === 5);
     expect(steps).toEqual(['begun', 'handled', 'ended', 'begun', 'handled']);
   });
-});
-
-test('a consumer outlives its broker: it goes on by itself when Kafka is back', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
-  const port = await findFreePort();
-  let kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-  const log = openTestLog(kafka.brokers);
-  try {
-    const topic = await makeTopic(log, 2);
-    const appender = log.createAppender();
-    const store = openStore(2);
-    const fatals: Error[] = [];
-    const consumer = log.consumePartitions({
-      topic,
-      parkedTopic: `${topic}-none`,
-      positionOf: async (partition) => store.positions[partition] ?? 0n,
-      decode: asRead,
-      handleBatch: async (batch) => void store.commit(batch),
-      onFatal: (error) => fatals.push(error),
-    });
-    for (const partition of [0, 1]) consumer.assign(partition);
-    await appender.append([recordOf(topic, 0, 'before')]);
-    await until('the first is handled', () => store.values[0]?.[0] === 'before');
-    kafka.kill('SIGKILL');
-    await kafka.exited;
-    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-    await until('Kafka takes records again', () =>
-      appender.append([recordOf(topic, 1, 'after')]).then(
-        () => true,
-        () => false,
-      ),
-    );
-    await until('the record written after it is handled', () => store.values[1]?.includes('after') === true);
-    expect(store.values[0]).toEqual(['before']);
-    expect(fatals).toEqual([]);
-  } finally {
-    await log.close();
-    await kafka.stop();
-    rmSync(folder, { recursive: true, force: true });
-  }
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deleteRecords, testParts } from '@makerbook/parts';
 import { RecordsDeleted } from '../failures.js';
 import type { Log } from '../log.js';
-import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { makeTopic, openTestLog, recordOf, until } from '../testing/open-test-log.js';
 
 describe('following a topic', () => {
   let log: Log;
@@ -172,31 +172,6 @@ describe('following a topic', () => {
     expect(fatal).toEqual([expect.any(RecordsDeleted)]);
     expect(seen).not.toContain('fourth');
     await following.stop();
-  });
-
-  test('gaps that compaction leaves do not hold it up', async () => {
-    const topic = await makeTopic(log, 1, {
-      'cleanup.policy': 'compact',
-      'segment.ms': '100',
-      'min.cleanable.dirty.ratio': '0.001',
-      'delete.retention.ms': '0',
-    });
-    const publisher = log.createFencedPublisher({ transactionalId: topic });
-    const appender = log.createAppender();
-    for (let round = 0; round < 6; round += 1) {
-      await publisher.publish([recordOf(topic, 0, 'a', `a${round}`), recordOf(topic, 0, 'b', `b${round}`)]);
-      await appender.append([recordOf(topic, 0, 'c', `c${round}`)]);
-      await new Promise((resolve) => setTimeout(resolve, 150));
-    }
-    await until(
-      'the cleaner has been here',
-      async () => {
-        const [seen = []] = await readAll(log, topic);
-        expect(seen.slice(-3)).toEqual(['a5', 'b5', 'c5']);
-        return seen.length < 18;
-      },
-      200_000,
-    );
   });
 
   test('a handler that throws ends it, with the reason', async () => {

@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
-import { LogUnavailable, RecordTooLarge } from '../failures.js';
-import type { Appender, Log } from '../log.js';
+import { RecordTooLarge } from '../failures.js';
+import type { Log } from '../log.js';
 import { makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
 import type { GroupCommit } from './group-commit.js';
 
@@ -82,92 +78,5 @@ describe('appending', () => {
     expect(await readAll(log, topic)).toEqual([['a'], ['b']]);
     // Behind the markers of the transaction.
     await until('the markers are there', async () => (await log.endOffsets(topic)).every((end) => end === 2n));
-  });
-});
-
-describe('appending while Kafka is away', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
-  let port: number;
-  let kafka: KafkaPart;
-  let log: Log;
-  let appender: Appender;
-  let topic: string;
-
-  beforeAll(async () => {
-    port = await findFreePort();
-    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-    log = openTestLog(kafka.brokers);
-    topic = await makeTopic(log, 2);
-    appender = log.createAppender({ timeoutMs: 2_000 });
-    await appender.append([recordOf(topic, 0, 'before')]);
-  });
-  afterAll(async () => {
-    await log?.close();
-    kafka?.kill('SIGCONT');
-    await kafka?.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
-    await kafka.freeze();
-    const from = performance.now();
-    const failures = await Promise.all(
-      ['h1', 'h2'].map((key) =>
-        appender.append([recordOf(topic, 0, key)]).then(
-          () => undefined,
-          (error: unknown) => error,
-        ),
-      ),
-    );
-    expect(performance.now() - from).toBeLessThan(15_000);
-    for (const failure of failures) {
-      expect(failure).toBeInstanceOf(LogUnavailable);
-      expect(failure).toMatchObject({ mayHaveBeenAppended: true });
-    }
-    await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
-    // No broker tells where the leader is: this one never leaves.
-    await expect(appender.append([recordOf(topic, 0, 'never sent')])).rejects.toMatchObject({
-      name: 'LogUnavailable',
-      mayHaveBeenAppended: false,
-    });
-    kafka.kill('SIGCONT');
-    // The broker itself may need some time to come to its senses.
-    let tries = 0;
-    await until('an append is answered', () => {
-      tries += 1;
-      return appender.append([recordOf(topic, 0, `after the hang ${tries}`)]).then(
-        () => true,
-        () => false,
-      );
-    });
-    const [seen = []] = await readAll(log, topic);
-    expect(seen.filter((value) => value === `after the hang ${tries}`)).toHaveLength(1);
-    expect(seen).not.toContain('never sent');
-  });
-
-  test('a broker that is gone: calls fail in time, are not stored later, and appending goes on when it is back', async () => {
-    await kafka.stop();
-    const from = performance.now();
-    const failures = await Promise.all([
-      appender.append([recordOf(topic, 0, 'refused')]).catch((error: unknown) => error),
-      appender.append([recordOf(topic, 0, 'refused'), recordOf(topic, 1, 'refused')]).catch((error: unknown) => error),
-    ]);
-    expect(performance.now() - from).toBeLessThan(15_000);
-    for (const failure of failures) {
-      expect(failure).toBeInstanceOf(LogUnavailable);
-      expect(failure).toMatchObject({ mayHaveBeenAppended: false });
-    }
-    kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-    let tries = 0;
-    await until('an append is answered', () => {
-      tries += 1;
-      return appender.append([recordOf(topic, 0, `back ${tries}`)]).then(
-        () => true,
-        () => false,
-      );
-    });
-    const [seen = []] = await readAll(log, topic);
-    expect(seen).not.toContain('refused');
-    expect(seen.at(-1)).toBe(`back ${tries}`);
   });
 });

@@ -37,15 +37,6 @@ describe('publishing', () => {
   });
   afterAll(() => log.close());
 
-  test('records of several partitions are stored in one transaction, each in its order and at the offset of the answer', async () => {
-    const topic = await makeTopic(log, 3);
-    const appender = log.createAppender();
-    const at = await appender.append(['a', 'b', 'c', 'd'].map((key, n) => recordOf(topic, n % 3, key)));
-    expect(await readAll(log, topic)).toEqual([['a', 'd'], ['b'], ['c']]);
-    const offsets = [0n, 0n, 0n, 1n];
-    expect(at).toEqual(offsets.map((offset, n) => ({ partition: n % 3, offset })));
-  });
-
   test('a record that is refused takes the whole transaction with it, and the next one succeeds', async () => {
     const topic = await makeTopic(log, 2, { 'max.message.bytes': '3000' });
     const appender = log.createAppender();
@@ -164,7 +155,7 @@ describe('publishing', () => {
     const topic = await makeTopic(log, 1);
     const options = { transactionalId: topic, ownPartitions: [{ topic, partition: 0 }] };
     const markers: bigint[] = [];
-    for (let taken = 0; taken < 60; taken += 1) {
+    for (let taken = 0; taken < 15; taken += 1) {
       await log.createFencedPublisher(options).takeOver();
       markers.push((await log.endOffsets(topic))[0] ?? -1n);
     }

@@ -1,0 +1,190 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
+import { crc32c } from '@platformatic/kafka';
+import { LogUnavailable } from '../failures.js';
+import type { Appender, Log, StoredRecord } from '../log.js';
+import { asRead, makeTopic, openTestLog, quiet, readAll, recordOf, until } from '../testing/open-test-log.js';
+
+const UNKNOWN_CODEC = 5;
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-kafka-'));
+let port: number;
+let kafka: KafkaPart;
+let log: Log;
+let appender: Appender;
+let topic: string;
+/** A topic of which two batches are spoilt while the broker is gone. */
+let unreadable: string;
+let spoilt: readonly Buffer[];
+const passed: object[] = [];
+
+/** The record batches of a segment file, as parts of the same memory. */
+function batchesOf(segment: Buffer): Buffer[] {
+  const batches: Buffer[] = [];
+  for (let at = 0; at < segment.length; at += batches.at(-1)?.length ?? 0) {
+    batches.push(segment.subarray(at, at + 12 + segment.readInt32BE(at + 8)));
+  }
+  return batches;
+}
+
+/** Makes two batches of a segment file unreadable. */
+function spoil(file: string): readonly Buffer[] {
+  const segment = readFileSync(file);
+  const [, corrupt, , packed] = batchesOf(segment) as [Buffer, Buffer, Buffer, Buffer];
+  corrupt.writeUInt8(corrupt.readUInt8(corrupt.length - 1) ^ 0xff, corrupt.length - 1);
+  packed.writeInt16BE(packed.readInt16BE(21) | UNKNOWN_CODEC, 21);
+  packed.writeUInt32BE(crc32c(packed.subarray(21)), 17);
+  writeFileSync(file, segment);
+  return [corrupt, packed];
+}
+
+beforeAll(async () => {
+  port = await findFreePort();
+  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+  log = openTestLog(kafka.brokers, { ...quiet, error: (described: object) => void passed.push(described) });
+  topic = await makeTopic(log, 2);
+  unreadable = await makeTopic(log, 1);
+  for (const keys of [['a', 'b'], ['c', 'd'], ['e'], ['f'], ['g']]) {
+    await log.createAppender().append(keys.map((key) => recordOf(unreadable, 0, key)));
+  }
+  appender = log.createAppender({ timeoutMs: 2_000 });
+  await appender.append([recordOf(topic, 0, 'before')]);
+});
+afterAll(async () => {
+  await log?.close();
+  kafka?.kill('SIGCONT');
+  await kafka?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('a broker that hangs: calls fail in time with an open outcome, and the next ones go on', async () => {
+  await kafka.freeze();
+  const from = performance.now();
+  const failures = await Promise.all(
+    ['h1', 'h2'].map((key) =>
+      appender.append([recordOf(topic, 0, key)]).then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    ),
+  );
+  expect(performance.now() - from).toBeLessThan(15_000);
+  for (const failure of failures) {
+    expect(failure).toBeInstanceOf(LogUnavailable);
+    expect(failure).toMatchObject({ mayHaveBeenAppended: true });
+  }
+  await expect(log.endOffsets(topic, { timeoutMs: 300 })).rejects.toBeInstanceOf(LogUnavailable);
+  // No broker tells where the leader is: this one never leaves.
+  await expect(appender.append([recordOf(topic, 0, 'never sent')])).rejects.toMatchObject({
+    name: 'LogUnavailable',
+    mayHaveBeenAppended: false,
+  });
+  kafka.kill('SIGCONT');
+  // The broker itself may need some time to come to its senses.
+  let tries = 0;
+  await until('an append is answered', () => {
+    tries += 1;
+    return appender.append([recordOf(topic, 0, `after the hang ${tries}`)]).then(
+      () => true,
+      () => false,
+    );
+  });
+  const [seen = []] = await readAll(log, topic);
+  expect(seen.filter((value) => value === `after the hang ${tries}`)).toHaveLength(1);
+  expect(seen).not.toContain('never sent');
+});
+
+test('a broker that is gone: calls fail in time, are not stored later, and appending goes on when it is back', async () => {
+  await kafka.stop();
+  const from = performance.now();
+  const failures = await Promise.all([
+    appender.append([recordOf(topic, 0, 'refused')]).catch((error: unknown) => error),
+    appender.append([recordOf(topic, 0, 'refused'), recordOf(topic, 1, 'refused')]).catch((error: unknown) => error),
+  ]);
+  expect(performance.now() - from).toBeLessThan(15_000);
+  for (const failure of failures) {
+    expect(failure).toBeInstanceOf(LogUnavailable);
+    expect(failure).toMatchObject({ mayHaveBeenAppended: false });
+  }
+  spoilt = spoil(join(folder, 'data', 'log', `${unreadable}-0`, '00000000000000000000.log'));
+  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+  let tries = 0;
+  await until('an append is answered', () => {
+    tries += 1;
+    return appender.append([recordOf(topic, 0, `back ${tries}`)]).then(
+      () => true,
+      () => false,
+    );
+  });
+  const [seen = []] = await readAll(log, topic);
+  expect(seen).not.toContain('refused');
+  expect(seen.at(-1)).toBe(`back ${tries}`);
+});
+
+test('a batch that cannot be decoded is parked as a whole, and every reader goes on behind it', async () => {
+  const parkedTopic = await makeTopic(log, 1);
+  passed.length = 0;
+  const followed: string[] = [];
+  const following = log.followTopic({
+    topic: unreadable,
+    from: 'beginning',
+    onRecords: (_, records) => void followed.push(...records.map(({ key }) => key)),
+  });
+  await following.caughtUp;
+  await following.stop();
+  expect(followed).toEqual(['a', 'b', 'e', 'g']);
+  expect(passed).toMatchObject([
+    { topic: unreadable, partition: 0, offset: 2n, nextOffset: 4n },
+    { topic: unreadable, partition: 0, offset: 5n, nextOffset: 6n },
+  ]);
+
+  let position = 0n;
+  const handled: string[] = [];
+  const fatals: Error[] = [];
+  const consumer = log.consumePartitions({
+    topic: unreadable,
+    parkedTopic,
+    positionOf: async () => position,
+    decode: asRead,
+    handleBatch: async ({ fromOffset, nextOffset, records }) => {
+      expect(fromOffset).toBe(position);
+      position = nextOffset;
+      handled.push(...records.map(({ key }) => key));
+    },
+    onFatal: (error) => void fatals.push(error),
+  });
+  consumer.assign(0);
+  await until('all is handled', () => fatals.length > 0 || position === 7n);
+  await consumer.stop();
+  expect(fatals).toEqual([]);
+  expect(handled).toEqual(['a', 'b', 'e', 'g']);
+
+  const parked: StoredRecord[] = [];
+  const readParked = log.followTopic({
+    topic: parkedTopic,
+    from: 'beginning',
+    headerEncoding: 'utf8',
+    onRecords: (_, records) => void parked.push(...records),
+  });
+  await readParked.caughtUp;
+  await readParked.stop();
+  const origin = { 'parked-topic': unreadable, 'parked-partition': '0' };
+  expect(parked).toMatchObject([
+    {
+      key: '',
+      value: spoilt[0],
+      headers: { ...origin, 'parked-offset': '2', 'parked-next-offset': '4', 'parked-reason': 'the CRC is wrong' },
+    },
+    {
+      key: '',
+      value: spoilt[1],
+      headers: {
+        ...origin,
+        'parked-offset': '5',
+        'parked-reason': 'Unsupported compression algorithm with bitmask 5',
+      },
+    },
+  ]);
+});
