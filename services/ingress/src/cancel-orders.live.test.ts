@@ -1,12 +1,9 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { orderFromBody, placeOrders } from '@makerbook/domain';
 import { partitionOf } from '@makerbook/kafka';
-import { byteaOf, openPlacementStore, projectedPositions } from '@makerbook/postgres';
-import { Signature, type Wallet } from 'ethers';
-import { recordsOf } from './append-facts.js';
-import { placeTestOrder } from './testing/place-test-order.js';
+import { projectedPositions } from '@makerbook/postgres';
+import type { Wallet } from 'ethers';
 import { hashOf, newWallet, type SignedOrder, signCancellation, signOrder } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
@@ -97,19 +94,6 @@ describe('DELETE', () => {
     expect(await cancelled([cancelling(maker, first), cancelling(maker, second)])).toEqual(['NOT_FOUND', 'NOT_FOUND']);
   });
 
-  test('takes another salt from the query, hashes of any case, and 64-byte signatures', async () => {
-    const order = await placeOne();
-    const { hash, signature } = cancelling(maker, order, 'uint256', '0x00abc');
-    expect(await refused(await remove([{ hash, signature }]))).toMatchObject({
-      status: 403,
-      code: 'invalid_signature',
-    });
-    const short = Signature.from(signature).compactSerialized;
-    expect(await cancelled([{ hash: `0x${hash.slice(2).toUpperCase()}`, signature: short }], '&salt=0x0ABC')).toEqual([
-      'CANCELLED',
-    ]);
-  });
-
   test('answers for each hash: unknown ones do not fail the rest, a repeated one is cancelled once', async () => {
     const order = await placeOne();
     const other = await placeOne(sibling);
@@ -149,31 +133,6 @@ describe('DELETE', () => {
     await isGone(cancelling(maker, mine));
     expect(await ask('wait=20', cancelling(maker, mine))).toEqual([200, null, null]);
   });
-
-  test('takes 100 hashes at once, and frees the maker’s room', async () => {
-    const orders = await place(maker, 100);
-    const response = await remove(orders.map((order) => cancelling(maker, order)));
-    expect(response.status).toBe(200);
-    expect(response.headers.get('ratelimit')).toMatch(/"cancels"; r=\d+; t=\d/);
-    const problem = await refused(
-      await remove([...orders, orders[0] as SignedOrder].map((order) => cancelling(maker, order))),
-    );
-    expect(problem).toMatchObject({ status: 400, code: 'invalid_request' });
-  });
-
-  test('a cancelled order can never be placed again', async () => {
-    const order = await placeOne();
-    await cancelled([cancelling(maker, order)]);
-    const again = () =>
-      fetch(ingress.url, {
-        method: 'POST',
-        body: JSON.stringify([order]),
-        headers: { 'content-type': 'application/json' },
-      });
-    expect(await refused(await again())).toMatchObject({ code: 'duplicate', index: 0 });
-    await settle();
-    expect(await refused(await again())).toMatchObject({ code: 'duplicate', index: 0 });
-  });
 });
 
 describe('POST …/cancellations', () => {
@@ -184,32 +143,6 @@ describe('POST …/cancellations', () => {
       headers: { 'content-type': 'application/json' },
     });
   const itemOf = ({ hash, signature }: { hash: string; signature: string }) => ({ orderHash: hash, signature });
-
-  test('cancels as DELETE does, 100 hashes at once, and is answered in the same way', async () => {
-    const orders = await place(maker, 99);
-    const items = orders.map((order, n) => itemOf(cancelling(maker, order, n % 2 === 0 ? 'uint256' : 'bytes32')));
-    const unknown = { orderHash: unknownHash, signature: items[0]?.signature };
-    const response = await post([...items, unknown]);
-    expect([response.status, await response.json()]).toEqual([
-      200,
-      [
-        ...orders.map((order) => ({ orderHash: hashOf(order), status: 'CANCELLED' })),
-        { orderHash: unknownHash, status: 'NOT_FOUND' },
-      ],
-    ]);
-    await isCancelledOnce(hashOf(orders[98] as SignedOrder));
-    await isGone(cancelling(maker, orders[98] as SignedOrder));
-    expect(await refused(await post([...items, unknown, unknown]))).toMatchObject({ code: 'invalid_request' });
-  });
-
-  test('takes a salt for all hashes from the query', async () => {
-    const item = itemOf(cancelling(maker, await placeOne(), 'uint256', '0xabc'));
-    expect(await refused(await post([item]))).toMatchObject({ status: 403, code: 'invalid_signature' });
-    expect(await refused(await post([item], '?salt=0xabd'))).toMatchObject({
-      detail: expect.stringContaining('the one that the request names'),
-    });
-    expect(await (await post([item], '?salt=0xabc')).json()).toMatchObject([{ status: 'CANCELLED' }]);
-  });
 
   test('takes the salt of each item from the item, before that of the query', async () => {
     const [own, other] = [await placeOne(), await placeOne()];
@@ -234,25 +167,6 @@ describe('POST …/cancellations', () => {
       const names = [...(headers.get('ratelimit-policy') ?? '').matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
       expect(names).toEqual(['client-cancels', 'cancels']);
     }
-  });
-});
-
-describe('a DELETE is refused', () => {
-  test('when one signature is not the maker’s, and nothing is cancelled', async () => {
-    const [mine, other] = [await placeOne(), await placeOne()];
-    const foreign = cancelling(sibling, other);
-    expect(await refused(await remove([cancelling(maker, mine), foreign]))).toMatchObject({
-      status: 403,
-      code: 'invalid_signature',
-      index: 1,
-      detail: expect.stringMatching(
-        /it recovers to 0x[0-9a-f]{40} .*; the salt of the domain has to be the order's own$/,
-      ),
-      errors: [{ pointer: '/signatures/1' }],
-    });
-    await settle();
-    expect(cancellationsOf(hashOf(mine))).toHaveLength(0);
-    expect(await cancelled([cancelling(maker, mine), cancelling(maker, other)])).toEqual(['CANCELLED', 'CANCELLED']);
   });
 });
 
@@ -305,21 +219,6 @@ describe('while Postgres is away', () => {
     await until('it is a duplicate', async () => (await refused(await post([never])))['code'] === 'duplicate');
     await ingress.restart();
   });
-
-  test('a hash that another maker has signed for stays its own maker’s', async () => {
-    const order = await placeOne();
-    await ingress.restart({ POSTGRES_TIMEOUT_MS: '2000' });
-    await ingress.gates.postgres.shut();
-    try {
-      expect(await cancelled([cancelling(sibling, order)], `&salt=${order.order.salt}`)).toEqual(['CANCELLED']);
-    } finally {
-      await ingress.gates.postgres.open();
-    }
-    await isCancelledOnce(hashOf(order));
-    await settle();
-    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-    await ingress.restart();
-  });
 });
 
 describe('unknown hashes', () => {
@@ -338,79 +237,15 @@ describe('unknown hashes', () => {
     expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
     await ingress.restart();
   });
-
-  test('do not wait for the read model', async () => {
-    const item = { hash: unknownHash, signature: cancelling(maker, await placeOne()).signature };
-    ingress.pauseProjection();
-    try {
-      await placeOne();
-      const startedAt = performance.now();
-      expect(await cancelled([item])).toEqual(['NOT_FOUND']);
-      expect(performance.now() - startedAt).toBeLessThan(15_000);
-    } finally {
-      ingress.resumeProjection();
-    }
-  });
-
-  test('are 503 while Postgres may have lost rows, until the log is folded; an order in the rows is cancelled', async () => {
-    await ingress.restart({ POSTGRES_TIMEOUT_MS: '1000', APPEND_TIMEOUT_MS: '2000' });
-    const order = await placeOne();
-    const item = { hash: unknownHash, signature: cancelling(maker, order).signature };
-    ingress.pauseProjection();
-    try {
-      await ingress.postgres.query('delete from trust');
-      expect(await refused(await remove([item]))).toMatchObject({ status: 503, code: 'unavailable', retryable: true });
-      expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
-      // The appends of before have ended, and the rows have not reached the end of the log.
-      expect((await remove([item])).status).toBe(503);
-    } finally {
-      ingress.resumeProjection();
-    }
-    await until('the hash is NOT_FOUND', async () => (await remove([item])).ok);
-    await ingress.restart();
-  });
 });
 
 describe('an order that is still being placed', () => {
-  const UNTIL_MS = 600_000;
-  const openOf = async (order: SignedOrder) =>
-    (await ingress.postgres.query('select from orders where order_hash = $1', [byteaOf(hashOf(order))])).length;
-  async function append(order: SignedOrder): Promise<void> {
-    const appender = ingress.log.createAppender({ timeoutMs: 60_000 });
-    const body = order.order as Parameters<typeof orderFromBody>[0];
-    const proven = { order: orderFromBody(body), orderHash: hashOf(order), signature: order.signature as Hex };
-    const facts = placeOrders([proven], Date.now(), { kind: 'request', requestId: 'other' });
-    const to = { topic: ingress.makerEventsTopic, partitions: ingress.partitions };
-    const [appended] = await appender.append(recordsOf(to, facts, Date.now()));
-    await until('the order is projected', async () => {
-      const positions = await projectedPositions(ingress.postgres);
-      return (positions.get(appended?.partition ?? 0) ?? 0n) > (appended?.offset ?? 0n);
-    });
-  }
   const post = (orders: SignedOrder[]) =>
     fetch(ingress.url, {
       method: 'POST',
       body: JSON.stringify(orders),
       headers: { 'content-type': 'application/json' },
     });
-
-  test('is cancelled, and stays so when it reaches the log behind its cancellation', async () => {
-    const order = await signOrder(maker);
-    await placeTestOrder(ingress, maker, order, UNTIL_MS);
-    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-    await append(order);
-    expect(await openOf(order)).toBe(0);
-    await isGone(cancelling(maker, order));
-  });
-
-  test('is a duplicate once it is cancelled, also when nothing of it was stored', async () => {
-    const order = await signOrder(maker);
-    const untilMs = await placeTestOrder(ingress, maker, order, UNTIL_MS);
-    expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
-    await openPlacementStore(ingress.postgres).release([hashOf(order)], untilMs);
-    expect(await refused(await post([order]))).toMatchObject({ code: 'duplicate', index: 0 });
-  });
 
   test('is not placed after a DELETE was answered that it is unknown, unless it is posted anew', async () => {
     const order = await signOrder(maker);
@@ -432,46 +267,4 @@ describe('an order that is still being placed', () => {
     expect((await post([order])).status).toBe(200);
     expect(await cancelled([cancelling(maker, order)])).toEqual(['CANCELLED']);
   });
-});
-
-test('a maker at its limit who cancels and posts at once is not refused', async () => {
-  await ingress.restart({ MAX_OPEN_ORDERS_PER_MAKER: '2' });
-  const crowded = newWallet();
-  await ingress.showMaker(crowded);
-  ingress.pauseProjection();
-  try {
-    const [first, second] = (await place(crowded, 2)) as [SignedOrder, SignedOrder];
-    for (const order of [first, second]) {
-      expect(await cancelled([cancelling(crowded, order)])).toEqual(['CANCELLED']);
-      await place(crowded);
-    }
-    const body = JSON.stringify([await signOrder(crowded)]);
-    const headers = { 'content-type': 'application/json' };
-    expect(await refused(await fetch(ingress.url, { method: 'POST', body, headers }))).toMatchObject({
-      code: 'too_many_orders',
-    });
-  } finally {
-    ingress.resumeProjection();
-    await ingress.restart();
-  }
-});
-
-test('cancels have a budget of their own, charged only for what the maker has signed', async () => {
-  await ingress.restart({ CANCEL_BUDGET_PER_SECOND: '1', CANCEL_BUDGET_BURST: '500' });
-  const orders = (await Promise.all(Array.from({ length: 3 }, () => place(sibling, 100)))).flat();
-  const items = orders.map((order) => cancelling(sibling, order));
-  await ingress.postgres.query('update budgets set tokens = 150, at_ms = $2 where maker = $1 and of_cancels', [
-    byteaOf(lower(sibling)),
-    Date.now(),
-  ]);
-  await remove(
-    items
-      .slice(0, 100)
-      .map(({ hash }) => ({ hash, signature: signCancellation(maker, hash as Hex, '0x1', 'uint256') })),
-  );
-  expect((await remove(items.slice(0, 100))).status).toBe(200);
-  const response = await remove(items.slice(100, 200));
-  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(10);
-  expect(await refused(response)).toMatchObject({ status: 429, code: 'rate_limited', index: 0, retryable: true });
-  expect((await remove(items.slice(200, 240))).status).toBe(200);
 });

@@ -4,7 +4,7 @@ import type { Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { byteaOf } from '@makerbook/postgres';
 import type { Wallet } from 'ethers';
-import { hashOf, newWallet, type SignedOrder, signOrder, tokenA, zero } from './testing/sign-test-orders.js';
+import { hashOf, newWallet, type SignedOrder, signOrder, tokenA } from './testing/sign-test-orders.js';
 import { startTestIngress, type TestIngress, until } from './testing/start-test-ingress.js';
 
 let ingress: TestIngress;
@@ -102,28 +102,10 @@ describe('POST', () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     for (const order of [...good, fresh]) expect(storedOf(hashOf(order))).toHaveLength(1);
   });
-
-  test('shows what is left of the budget', async () => {
-    const response = await post([await signOrder(maker)]);
-    expect(response.headers.get('ratelimit')).toMatch(/"client"; r=\d+; t=\d+, "orders"; r=\d+; t=\d/);
-    expect(response.headers.get('ratelimit-policy')).toMatch(/"orders"; q=1000; w=1; pk=:[^:]+:/);
-  });
 });
 
 describe('a POST is refused for', () => {
   const item = () => signOrder(maker);
-
-  test('a duplicate that is stored by a request at the same time', async () => {
-    const order = await item();
-    const both = await Promise.all([post([order]), post([order])]);
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 400]);
-    expect(await refused(await post([order]))).toMatchObject({
-      status: 400,
-      code: 'duplicate',
-      index: 0,
-      retryable: false,
-    });
-  });
 
   test('the lowest phase first, then the lowest index', async () => {
     const late = await signOrder(maker, { expiresAt: '0x1' });
@@ -144,20 +126,6 @@ describe('a POST is refused for', () => {
     expect(await codeOf([again, again])).toBe('duplicate 0');
   });
 
-  test('too many open orders', async () => {
-    const crowded = newWallet();
-    await ingress.showMaker(crowded);
-    const batch = (count: number) => Promise.all(Array.from({ length: count }, () => signOrder(crowded)));
-    await accepted(await batch(100));
-    expect(await refused(await post(await batch(25)))).toMatchObject({
-      status: 400,
-      code: 'too_many_orders',
-      index: 20,
-    });
-    await accepted(await batch(20));
-    expect(await refused(await post(await batch(1)))).toMatchObject({ code: 'too_many_orders', index: 0 });
-  });
-
   test('more hashes than are remembered of a maker, with the ways out', async () => {
     const old = newWallet();
     await ingress.showMaker(old);
@@ -171,99 +139,10 @@ describe('a POST is refused for', () => {
       detail: expect.stringMatching(/shorter expiries.*nonce/),
     });
   });
-
-  test('its rate, with the item that does not fit and Retry-After; nothing of it is charged', async () => {
-    await ingress.restart({ ORDER_BUDGET_PER_SECOND: '1', ORDER_BUDGET_BURST: '10' });
-    const batch = (count: number) => Promise.all(Array.from({ length: count }, () => signOrder(limited)));
-    expect(await refused(await post(await batch(11)))).toMatchObject({
-      status: 400,
-      code: 'too_many_orders',
-      index: 10,
-    });
-    const [spent, tooMany, late] = [await batch(8), await batch(9), await signOrder(limited, { expiresAt: '0x1' })];
-    await accepted(spent);
-    const response = await post(tooMany);
-    // Two, and one more for each second that has passed.
-    const [, left = 0, fitsIn] =
-      /"orders"; r=(\d+); t=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.map(Number) ?? [];
-    expect(left).toBeGreaterThanOrEqual(2);
-    expect(fitsIn).toBe(9 - left);
-    expect(Number(response.headers.get('retry-after'))).toBe(fitsIn);
-    expect(await refused(response)).toMatchObject({ status: 429, code: 'rate_limited', index: left, retryable: true });
-    await accepted(await batch(left));
-    // Charged though it is refused by a later phase, and refused for its rate before a later phase.
-    let problem: Record<string, unknown> = {};
-    await until('the budget is spent', async () => {
-      problem = await refused(await post([late]));
-      expect(['order_expired', 'rate_limited']).toContain(problem['code']);
-      return problem['code'] === 'rate_limited';
-    });
-    expect(problem).toMatchObject({ index: 0 });
-    await ingress.restart();
-  });
-});
-
-describe('two instances', () => {
-  test('admit together no order over the limits of a maker', async () => {
-    const [many, fast] = [newWallet(), newWallet()];
-    for (const wallet of [many, fast]) await ingress.showMaker(wallet);
-    const another = await ingress.startAnother();
-    const sendAll = async (url: (n: number) => string, orders: readonly SignedOrder[]) => {
-      const answers = await Promise.all(
-        orders.map(async (order, n) => {
-          // One maker's requests take turns; on a slow machine the last may wait too long.
-          for (;;) {
-            const answer = await fetch(url(n), { method: 'POST', headers, body: JSON.stringify([order]) });
-            const code = answer.ok ? 'placed' : ((await answer.json()) as { code: string }).code;
-            if (code !== 'unavailable') return code;
-          }
-        }),
-      );
-      return (outcome: string) => answers.filter((answer) => answer === outcome).length;
-    };
-    const alternating = (n: number) => (n % 2 === 0 ? ingress.url : another.url);
-    try {
-      const orders = await Promise.all(Array.from({ length: 170 }, () => signOrder(many)));
-      const counted = await sendAll(alternating, orders);
-      expect({ placed: counted('placed'), tooMany: counted('too_many_orders') }).toEqual({ placed: 120, tooMany: 50 });
-    } finally {
-      await another.stop();
-    }
-    const budget = { ORDER_BUDGET_PER_SECOND: '1', ORDER_BUDGET_BURST: '20' };
-    await ingress.restart(budget);
-    const rationed = await ingress.startAnother(budget);
-    try {
-      const orders = await Promise.all(Array.from({ length: 60 }, () => signOrder(fast)));
-      const startedAt = performance.now();
-      const counted = await sendAll((n) => (n % 2 === 0 ? ingress.url : rationed.url), orders);
-      const filled = Math.ceil((performance.now() - startedAt) / 1000);
-      expect(counted('placed')).toBeGreaterThanOrEqual(20);
-      expect(counted('placed')).toBeLessThanOrEqual(20 + filled);
-      expect(counted('placed') + counted('rate_limited')).toBe(60);
-    } finally {
-      await rationed.stop();
-      await ingress.restart();
-    }
-  });
 });
 
 describe('Valid-Until', () => {
   const seconds = (fromNow: number) => String(Math.floor(Date.now() / 1000) + fromNow);
-
-  test('in the future is no matter; in the past nothing is stored, whatever the order is', async () => {
-    const order = await signOrder(maker);
-    const late = await post([order], { 'valid-until': seconds(-1) });
-    expect(await refused(late)).toMatchObject({ status: 400, code: 'valid_until_passed', retryable: false });
-    expect(await refused(await post([{ ...order, signature: '0x00' }], { 'valid-until': '0' }))).toMatchObject({
-      code: 'valid_until_passed',
-    });
-    // Of two times the sooner counts.
-    const sooner = { 'valid-until': seconds(60), 'valid-until-ms': String(Date.now() - 1) };
-    expect(await refused(await post([order], sooner))).toMatchObject({ code: 'valid_until_passed' });
-    expect(storedOf(hashOf(order))).toHaveLength(0);
-    const later = { 'valid-until': seconds(60), 'valid-until-ms': String(Date.now() + 60_000) };
-    expect((await post([order], later)).status).toBe(200);
-  });
 
   test('is judged again when another request with the same order has been waited for', async () => {
     const order = await signOrder(maker);
@@ -279,11 +158,6 @@ describe('Valid-Until', () => {
     }
     await until('it is stored', () => storedOf(hashOf(order)).length > 0);
     expect(storedOf(hashOf(order))).toHaveLength(1);
-  });
-
-  test.each(['soon', '-1', '1.5', '', '0x1', '1, 2'])('%j is refused with 400 invalid_request', async (value) => {
-    const problem = await refused(await post([await signOrder(maker)], { 'valid-until': value }));
-    expect(problem).toMatchObject({ status: 400, code: 'invalid_request', errors: [{ pointer: '/Valid-Until' }] });
   });
 });
 
@@ -313,50 +187,4 @@ describe('an operator’s decision', () => {
     // Those of others are as the service has them.
     expect((await post(await batch(maker, 21))).headers.get('ratelimit-policy')).toMatch(/"orders"; q=1000; w=1; /);
   });
-
-  test('has the service take no new orders of anybody, also where it starts then', async () => {
-    const order = await signOrder(maker);
-    await ingress.showMode('CANCEL_ONLY');
-    await until('POST is refused', async () => (await post([order])).status === 503);
-    await ingress.restart();
-    const response = await post([order]);
-    expect(response.headers.get('retry-after')).toBe('30');
-    expect(await refused(response)).toMatchObject({
-      status: 503,
-      code: 'unavailable',
-      retryable: true,
-      detail: expect.stringContaining('takes no new orders'),
-    });
-    expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
-      status: 'ok',
-      checks: { placing: 'an operator has the service take no orders' },
-    });
-    await ingress.showMode('NORMAL');
-    await until('POST is answered', async () => (await post([await signOrder(maker)])).status === 200);
-  });
-});
-
-describe('the body', () => {
-  const raw = (body: string, type = 'application/json') =>
-    fetch(ingress.url, { method: 'POST', body, headers: { 'content-type': type } });
-
-  test('of 10 MB is 413, of another type 415, unfinished 400, nested 10,000 deep 400', async () => {
-    expect(await refused(await raw(`"${'x'.repeat(10_000_000)}"`))).toMatchObject({
-      status: 413,
-      code: 'payload_too_large',
-    });
-    expect(await refused(await raw('[]', 'text/plain'))).toMatchObject({ status: 415, code: 'unsupported_media_type' });
-    expect(await refused(await raw('[{"order":'))).toMatchObject({ status: 400, code: 'invalid_request' });
-    const deep = `${'['.repeat(10_000)}${']'.repeat(10_000)}`;
-    expect(await refused(await raw(deep))).toMatchObject({ status: 400, code: 'invalid_request' });
-    expect(await refused(await raw(`{"a":${deep}}`))).toMatchObject({ status: 400, code: 'invalid_request' });
-  });
-});
-
-test('readiness names what is there; a permitted taker of zero in any form is zero', async () => {
-  expect(await (await fetch(`${ingress.opsUrl}/readyz`)).json()).toMatchObject({
-    status: 'ok',
-    checks: { whitelist: 'ok', kafka: 'ok', postgres: 'ok', projection: 'ok' },
-  });
-  await accepted([await signOrder(sibling, { permittedTaker: zero.toUpperCase().replace('0X', '0x') })]);
 });

@@ -2,11 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { getLimitOrdersRequestTypes } from '@makerbook/contracts-evm';
 import { info, limitOrderRecords, type Problem, paths } from '@makerbook/contracts-http';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { findFreePort, loadUntilRefused, startKafka, startRedis } from '@makerbook/parts';
-import { byteaOf } from '@makerbook/postgres';
+import { findFreePort, startKafka } from '@makerbook/parts';
 import type { HDNodeWallet } from 'ethers';
 import { newWallet, openTestQuery, signList, type TestQuery } from './testing/open-test-query.js';
 
@@ -57,30 +55,6 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 describe('a list request is refused', () => {
-  test('with 403 request_expired outside of its window, before its signature is checked', async () => {
-    const now = () => Math.floor(Date.now() / 1000);
-    await expectRefusal(await getSigned({ issuedAt: now() - 33 }), 403, 'request_expired');
-    await expectRefusal(await getSigned({ issuedAt: now() + 15 }), 403, 'request_expired');
-    await expectRefusal(await getSigned({ issuedAt: 2n ** 256n - 1n }), 403, 'request_expired');
-    await expectRefusal(await get('issuedAt=0&salt=0x1&signature=0x00'), 403, 'request_expired');
-  });
-
-  test('with 403 maker_not_whitelisted for a signer whom no operator admitted, naming who signed', async () => {
-    const body = await expectRefusal(await getSigned(), 403, 'maker_not_whitelisted');
-    expect(body.detail).toContain(maker);
-  });
-
-  test('with 403 request_replayed the second time, in whatever form the salt comes', async () => {
-    await admit();
-    const query = await signList(wallet, { salt: '0xab' });
-    expect((await get(query)).status).toBe(200);
-    await expectRefusal(await get(query), 403, 'request_replayed');
-    query.set('salt', '0x00AB');
-    await expectRefusal(await get(query), 403, 'request_replayed');
-    const again = await signList(wallet, { salt: '0xab', issuedAt: Math.floor(Date.now() / 1000) - 2 });
-    await expectRefusal(await get(again), 403, 'request_replayed');
-  });
-
   test('as a replay also when Redis was flushed or is gone', async () => {
     await admit();
     const query = await signList(wallet);
@@ -173,64 +147,6 @@ describe('a maker’s list', () => {
     expect(second.hashes).toEqual([placed[3]?.orderHash, placed[4]?.orderHash]);
     expect(await page(second.next)).toEqual({ hashes: [late?.orderHash], next: null });
   });
-
-  test('is answered to HEAD without its body', async () => {
-    await admit();
-    await running.projector.place(wallet);
-    await running.projector.project();
-    const full = await getSigned();
-    const head = await fetch(`${running.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`, { method: 'HEAD' });
-    expect([head.status, await head.text()]).toEqual([200, '']);
-    for (const name of ['etag', 'content-length']) expect(head.headers.get(name)).toBe(full.headers.get(name));
-  });
-
-  test('goes on for a maker who was suspended', async () => {
-    await running.projector.admit(maker, 'SUSPENDED');
-    await until(async () => (await getSigned()).status === 200);
-  });
-
-  test('is empty for a maker without orders', async () => {
-    await admit();
-    await running.projector.project();
-    expect(await (await getSigned()).text()).toBe('[]');
-    expect(await (await getSigned()).text()).toBe('[]');
-  });
-
-  test('takes requests of either hex case, of 64-byte signatures, and of issuedAt a little ahead', async () => {
-    await admit();
-    const query = await signList(wallet, { salt: '0xabcdef', issuedAt: Math.floor(Date.now() / 1000) + 3 });
-    query.set('salt', '0xABCDEF');
-    query.set('signature', `0x${query.get('signature')?.slice(2).toUpperCase()}`);
-    expect((await get(query)).status).toBe(200);
-    const compact = await signList(wallet);
-    const full = compact.get('signature') ?? '';
-    const isOdd = full.endsWith('1c');
-    const s = BigInt(`0x${full.slice(66, 130)}`) | (isOdd ? 1n << 255n : 0n);
-    compact.set('signature', `${full.slice(0, 66)}${s.toString(16).padStart(64, '0')}`);
-    expect((await get(compact)).status).toBe(200);
-  });
-
-  test('leaves out orders that are expired by the clock of the server, before any block shows it', async () => {
-    await admit();
-    const soon = BigInt(Math.floor(Date.now() / 1000) + 6);
-    await running.projector.place(wallet, { expires: soon });
-    const [late] = await running.projector.place(wallet);
-    await running.projector.project();
-    expect(await hashesOf(await getSigned())).toHaveLength(2);
-    await until(async () => Date.now() / 1000 >= Number(soon));
-    expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
-    await running.flush();
-    expect(await hashesOf(await getSigned())).toEqual([late?.orderHash]);
-  });
-
-  test('is of the signer alone', async () => {
-    const other = newWallet();
-    await running.projector.place(other);
-    await admit();
-    await running.projector.place(wallet);
-    await running.projector.project();
-    expect(await hashesOf(await getSigned())).toHaveLength(1);
-  });
 });
 
 describe('a maker reads his own writes', () => {
@@ -255,34 +171,6 @@ describe('a maker reads his own writes', () => {
     }
   });
 
-  test('and waits for none that came after it', async () => {
-    const patient = await openTestQuery({ READ_WAIT_MS_MAX: '10000' });
-    let isBusy = true;
-    try {
-      await patient.projector.admit(maker);
-      const list = async () => fetch(`${patient.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
-      await until(async () => (await list()).status === 200);
-      await patient.projector.place(wallet, { count: 3 });
-      // From now on three are in flight at any time.
-      const busy = (async () => {
-        while (isBusy) {
-          await patient.projector.place(wallet);
-          await patient.projector.project({ count: 1 });
-        }
-      })();
-      const startedAt = Date.now();
-      const response = await list();
-      expect(response.headers.get('x-read-lag')).toBeNull();
-      expect((await hashesOf(response)).length).toBeGreaterThanOrEqual(3);
-      expect(Date.now() - startedAt).toBeLessThan(9_000);
-      isBusy = false;
-      await busy;
-    } finally {
-      isBusy = false;
-      await patient.stop();
-    }
-  });
-
   test('or sees after a second how many of them the list does not show', async () => {
     await admit();
     const [old] = await running.projector.place(wallet);
@@ -300,37 +188,6 @@ describe('a maker reads his own writes', () => {
     await running.projector.project();
     expect(await hashesOf(await getSigned())).toHaveLength(3);
   });
-
-  test('in quarantine sees at once how many of his orders are not folded', async () => {
-    await admit();
-    await running.projector.place(wallet);
-    await running.projector.project();
-    await running.postgres.query(
-      `insert into hashes (order_hash, maker, partition, state, salt, nonce, expires_at_seconds)
-       values ($1, $2, 0, 'UNFOLDED', '0x1', 0, 4000000000)`,
-      [byteaOf(`0x${'77'.repeat(32)}`), byteaOf(maker)],
-    );
-    const startedAt = Date.now();
-    const response = await getSigned();
-    expect(response.headers.get('x-read-lag')).toBe('1');
-    expect(await hashesOf(response)).toHaveLength(1);
-    expect(Date.now() - startedAt).toBeLessThan(900);
-  });
-
-  test('or sees that nobody knows, while Postgres may have lost what was in flight', async () => {
-    await admit();
-    await running.projector.place(wallet);
-    await running.projector.project();
-    await running.postgres.query('update trust set is_trusted = false');
-    try {
-      const response = await getSigned();
-      expect(response.headers.get('x-read-lag')).toBe('unknown');
-      expect(await hashesOf(response)).toHaveLength(1);
-    } finally {
-      await running.postgres.query('update trust set is_trusted = true');
-    }
-    expect((await getSigned()).headers.get('x-read-lag')).toBeNull();
-  });
 });
 
 describe('the list goes on', () => {
@@ -338,7 +195,7 @@ describe('the list goes on', () => {
     await admit();
     await running.projector.place(wallet, { count: 2 });
     await running.projector.project();
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const before = await getSigned();
       await running.flush();
       const after = await getSigned();
@@ -349,30 +206,6 @@ describe('the list goes on', () => {
       await running.flush();
       expect(await hashesOf(await getSigned())).toHaveLength(3 + round);
     }
-  });
-
-  test('while Postgres is away, as it is known here or in Redis, and says that nobody knows its age', async () => {
-    await admit();
-    await running.projector.place(wallet, { count: 2 });
-    await running.projector.project();
-    await getSigned();
-    await until(async () => (await running.redis.client.keys(`${running.redis.keys.prefix}l:*`)).length > 0);
-    const other = await openTestQuery({ REDIS_KEY_PREFIX: running.redis.keys.prefix });
-    const askOther = async () => fetch(`${other.baseUrl}/v0alpha/limit-orders?${await signList(wallet)}`);
-    await other.gates.postgres.shut();
-    await running.gates.postgres.shut();
-    try {
-      await other.projector.admit(maker);
-      await until(async () => (await askOther()).status === 200);
-      for (const response of [await getSigned(), await askOther()]) {
-        expect([response.headers.get('x-read-lag'), (await hashesOf(response)).length]).toEqual(['unknown', 2]);
-      }
-      expect((await fetch(`${running.opsUrl}/readyz`)).status).toBe(200);
-    } finally {
-      await running.gates.postgres.open();
-      await other.stop();
-    }
-    await until(async () => (await getSigned()).headers.get('x-read-lag') === null);
   });
 
   test('without Redis, which /readyz shows while it stays ready', async () => {
@@ -393,22 +226,6 @@ describe('the list goes on', () => {
       await running.gates.redis.open();
     }
     await until(async () => (await (await fetch(`${running.opsUrl}/readyz`)).text()).includes('"redis":"ok"'));
-  });
-
-  test.each(['redis', 'postgres'] as const)('a hung %s is named by /readyz, which stays ready', async (part) => {
-    const ready = async () => {
-      const response = await fetch(`${running.opsUrl}/readyz`);
-      const { checks } = (await response.json()) as { checks: Record<string, string> };
-      return `${response.status} ${checks[part]}`;
-    };
-    await until(async () => (await ready()) === '200 ok');
-    running.gates[part].cut();
-    try {
-      expect(await ready()).toMatch(/^200 (does not answer|is away)$/);
-    } finally {
-      await running.gates[part].open();
-    }
-    await until(async () => (await ready()) === '200 ok');
   });
 
   test('without both there is no list that was not read before: 503, not ready, and the very same request succeeds later', async () => {
@@ -474,31 +291,6 @@ describe('a service', () => {
     }
   });
 
-  test('whose Redis is full answers all the same', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'makerbook-full-'));
-    const settings = { 'maxmemory-policy': 'noeviction' };
-    const redis = await startRedis({ dataDir: join(folder, 'redis'), port: await findFreePort(), settings });
-    const full = await openTestQuery({}, { redisUrl: redis.url });
-    try {
-      const before = await placeAt(full);
-      expect(await hashesOf(before.clone())).toHaveLength(2);
-      await full.redis.client.config('SET', 'maxmemory', '1');
-      await expect(full.redis.client.set('any', '1')).rejects.toThrow('OOM');
-      expect(await (await listAt(full)).text()).toBe(await before.text());
-      await full.projector.place(wallet);
-      await full.projector.project();
-      expect(await hashesOf(await listAt(full))).toHaveLength(3);
-      const query = await signList(wallet);
-      const ask = () => fetch(`${full.baseUrl}/v0alpha/limit-orders?${query}`);
-      expect((await ask()).status).toBe(200);
-      await expectRefusal(await ask(), 403, 'request_replayed');
-    } finally {
-      await full.stop();
-      await redis.stop();
-      rmSync(folder, { recursive: true });
-    }
-  });
-
   test('asks nothing of Kafka for a list: it is answered as fast while the brokers are frozen', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'makerbook-frozen-'));
     const kafka = await startKafka({ dataDir: join(folder, 'kafka'), port: await findFreePort() });
@@ -507,7 +299,7 @@ describe('a service', () => {
       await placeAt(apart);
       process.kill(kafka.pid, 'SIGSTOP');
       const startedAt = Date.now();
-      for (let round = 0; round < 20; round += 1) {
+      for (let round = 0; round < 5; round += 1) {
         await apart.projector.place(wallet);
         await apart.projector.project();
         const response = await listAt(apart);
@@ -515,81 +307,12 @@ describe('a service', () => {
         expect(await hashesOf(response)).toHaveLength(3 + round);
       }
       // One time-out of the log's client takes longer than all of them.
-      expect(Date.now() - startedAt).toBeLessThan(8_000);
+      expect(Date.now() - startedAt).toBeLessThan(5_000);
     } finally {
       process.kill(kafka.pid, 'SIGCONT');
       await apart.stop();
       await kafka.stop();
       rmSync(folder, { recursive: true, force: true });
-    }
-  });
-});
-
-describe('a service with a small budget', () => {
-  let limited: TestQuery;
-  beforeAll(async () => {
-    limited = await openTestQuery({ LIST_BUDGET_PER_SECOND: '1', LIST_BUDGET_BURST: '3' });
-  });
-  const ask = (query: URLSearchParams) => fetch(`${limited.baseUrl}/v0alpha/limit-orders?${query}`);
-
-  test('gives each maker its lists, over all of its addresses; a request that it refuses may come again', async () => {
-    const other = newWallet();
-    for (const { address } of [wallet, other]) await limited.projector.admit(address.toLowerCase() as Hex);
-    await until(async () => (await ask(await signList(wallet))).status !== 403);
-    let [query, response] = [new URLSearchParams(), new Response()];
-    // A Redis that is slow for once counts as gone, and nothing is charged then.
-    await until(async () => {
-      query = await signList(wallet);
-      response = await ask(query);
-      return response.status === 429;
-    });
-    expect(response.headers.get('retry-after')).toBe('1');
-    expect(response.headers.get('ratelimit')).toMatch(/^"client"; r=\d+; t=\d+, "lists"; r=0; t=1$/);
-    await expectRefusal(response, 429, 'rate_limited');
-    await until(async () => (await ask(query)).status === 200);
-    await until(async () => (await ask(await signList(other))).status === 200);
-    await limited.gates.redis.shut();
-    try {
-      for (let n = 0; n < 10; n += 1) expect((await ask(await signList(wallet))).status).toBe(200);
-    } finally {
-      await limited.gates.redis.open();
-    }
-  });
-
-  test('answers each request while it stops under load, or refuses it at its connection', async () => {
-    await limited.projector.admit(maker);
-    await until(async () => (await ask(await signList(wallet))).status !== 403);
-    const signed = await Promise.all(Array.from({ length: 400 }, () => signList(wallet)));
-    const load = loadUntilRefused(16, () => {
-      const query = signed.pop();
-      return query && { method: 'GET', url: `${limited.baseUrl}/v0alpha/limit-orders?${query}` };
-    });
-    await until(async () => signed.length < 350);
-    const stopped = limited.stop();
-    const { answered, dropped } = await load;
-    await stopped;
-    expect(dropped).toEqual([]);
-    expect(answered.length).toBeGreaterThan(30);
-    expect(answered.filter(({ status }) => status !== 200 && status !== 429)).toEqual([]);
-    expect(signed.length).toBeGreaterThan(0);
-  });
-});
-
-describe('too many requests of one address', () => {
-  test('are refused with 429, Retry-After and the limits’ headers', async () => {
-    const limited = await openTestQuery({ CLIENT_REQUESTS_MAX: '2', CLIENT_WINDOW_SECONDS: '30' });
-    try {
-      const ask = () => fetch(`${limited.baseUrl}/v0alpha/limit-orders`);
-      await ask();
-      await ask();
-      const response = await ask();
-      const body = await expectRefusal(response, 429, 'rate_limited');
-      expect(body.retryable).toBe(true);
-      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
-      expect(response.headers.get('ratelimit')).toMatch(/r=0/);
-      expect(response.headers.get('ratelimit-policy')).toMatch(/q=2;\s*w=30/);
-    } finally {
-      await limited.stop();
     }
   });
 });
@@ -600,17 +323,6 @@ describe('the description of the service', () => {
     expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'public, max-age=1']);
     return info.parse(await response.json());
   };
-
-  test('is unsigned, and its domains are those in which a request is signed', async () => {
-    await admit();
-    const { domains, serverTime } = await read();
-    const salt = `0x${'5a'.repeat(32)}`;
-    const signature = await wallet.signTypedData({ ...domains.list, salt }, getLimitOrdersRequestTypes, {
-      issuedAt: serverTime,
-    });
-    const query = new URLSearchParams({ issuedAt: String(serverTime), salt, signature });
-    expect((await get(query)).status).toBe(200);
-  });
 
   test('names the block up to which every partition is projected, and none where that is not known', async () => {
     expect((await read()).block).toBeNull();

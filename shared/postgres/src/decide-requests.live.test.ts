@@ -117,6 +117,22 @@ describe('a request to place orders', () => {
     expect(outcomes.map(({ kind }) => kind).sort()).toEqual([...Array(7).fill('in_flight'), 'placed']);
   });
 
+  test('of many processes at once exceeds neither the open orders nor the budget of a maker', async () => {
+    const stores = [store, openPlacementStore(postgres), openPlacementStore(postgres)];
+    const placeAll = async (from: number, limits: { openOrdersMax: number; budget: typeof budget }) => {
+      const makers = [{ maker, partition: 0, ...limits }];
+      const outcomes = await Promise.all(
+        Array.from({ length: 60 }, (_, n) => stores[n % 3]?.place(requestOf([from + n], { makers }))),
+      );
+      const byKind = Map.groupBy(outcomes, (outcome) => outcome?.kind);
+      return Object.fromEntries([...byKind].map(([kind, all]) => [kind, all.length]));
+    };
+    expect(await placeAll(100, { openOrdersMax: 20, budget })).toEqual({ placed: 20, too_many_open: 40 });
+    await postgres.query('delete from budgets');
+    const small = { ratePerSecond: 1, burst: 15 };
+    expect(await placeAll(200, { openOrdersMax: 1000, budget: small })).toEqual({ placed: 15, rate_limited: 45 });
+  });
+
   test('is limited by what the budget holds, which fills with time', async () => {
     const makers = [{ maker, partition: 0, budget: { ratePerSecond: 2, burst: 3 }, openOrdersMax: 1000 }];
     expect(await store.place(requestOf([1, 2, 3, 4], { makers }))).toEqual({
@@ -190,10 +206,10 @@ describe('a request to place orders', () => {
     await openOrder(1);
     await postgres.query(
       `insert into hashes (order_hash, maker, partition, state, nonce, expires_at_seconds)
-       select sha256(n::text::bytea), $1, 0, 'ACCEPTED', 0, 4000000000 from generate_series(1, 300000) n`,
+       select sha256(n::text::bytea), $1, 0, 'ACCEPTED', 0, 4000000000 from generate_series(1, 50000) n`,
       [byteaOf(maker)],
     );
-    await postgres.query('update makers set remembered = 300001 where maker = $1', [byteaOf(maker)]);
+    await postgres.query('update makers set remembered = 50001 where maker = $1', [byteaOf(maker)]);
     await admission(requestOf([2]));
     const startedAt = performance.now();
     for (let number = 3; number < 23; number += 1) await admission(requestOf([number]));

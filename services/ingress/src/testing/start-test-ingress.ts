@@ -1,11 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  encodeMakersRecord,
-  type MakerView,
-  type ServiceMode,
-  topicNames,
-  topicSpecs,
-} from '@makerbook/contracts-events';
+import { encodeMakersRecord, type MakerView, topicNames, topicSpecs } from '@makerbook/contracts-events';
 import { checkTraffic } from '@makerbook/contracts-http/testing';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { type Appender, connectLog, type Log, partitionOf } from '@makerbook/kafka';
@@ -37,15 +31,11 @@ export interface TestIngress {
   readonly makerEventsTopic: string;
   /** Writes the maker's record to `limit-orders.makers.v1` and waits until the service acts on it. */
   showMaker(wallet: Wallet, view?: Partial<MakerView>): Promise<void>;
-  /** Writes what the whole service does to the same topic. */
-  showMode(mode: ServiceMode): Promise<void>;
   /** All facts of the log so far that are not blocks, with their partition. */
   readonly facts: FakeProjector['facts'];
   /** Pauses and resumes the fake projector. */
   pauseProjection(): void;
   resumeProjection(): void;
-  /** Starts another instance of the service on the same parts. */
-  startAnother(environment?: Record<string, string>): Promise<{ readonly url: string; stop(): Promise<void> }>;
   restart(environment?: Record<string, string>): Promise<TestIngress['urls']>;
   readonly urls: { url: string; opsUrl: string };
   stop(): Promise<void>;
@@ -72,11 +62,8 @@ const fixedSettings = {
 /**
  * Starts the service on the run's Kafka and Postgres. A fake projector maintains the read model.
  */
-export async function startTestIngress(
-  environment: Record<string, string> = {},
-  kafkaBrokers: string = testParts().kafkaBrokers,
-): Promise<TestIngress> {
-  const parts = await openParts(kafkaBrokers);
+export async function startTestIngress(environment: Record<string, string> = {}): Promise<TestIngress> {
+  const parts = await openParts();
   const { names, log, appender, postgres } = parts;
   const telemetry = { logger: silentLogger, serveMetrics: (_: unknown, response: { end(): void }) => response.end() };
   const start = (extra: Record<string, string>) =>
@@ -106,14 +93,8 @@ export async function startTestIngress(
     makerEventsTopic: names.makerEvents,
     facts: projector.facts,
     showMaker: (wallet, view) => showMaker({ appender, topic: names.makers, url: urls.url }, wallet, view),
-    showMode: (mode) => showMode(appender, names.makers, mode),
     pauseProjection: projector.pause,
     resumeProjection: projector.resume,
-    async startAnother(extra = {}) {
-      const another = await start(extra);
-      await until('the other instance is ready', () => isReady(`http://127.0.0.1:${another.opsPort}`));
-      return { url: `http://127.0.0.1:${another.port}/v0alpha/limit-orders`, stop: another.stop };
-    },
     async restart(extra = {}) {
       await service.stop();
       service = await start(extra);
@@ -131,8 +112,8 @@ export async function startTestIngress(
 }
 
 /** Topics and a database of their own, the test's connections to them, and the settings of the service. */
-async function openParts(kafkaBrokers: string) {
-  const { databaseUrl: createDatabase } = testParts();
+async function openParts() {
+  const { databaseUrl: createDatabase, kafkaBrokers } = testParts();
   const tag = randomBytes(5).toString('hex');
   const names = topicNames(`ingress-${tag}.`);
   const databaseUrl = await createDatabase();
@@ -179,12 +160,6 @@ async function showMaker(
     const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify([expired]) });
     return ((await answer.json()) as { code?: string }).code === expected;
   });
-}
-
-async function showMode(appender: Appender, topic: string, mode: ServiceMode): Promise<void> {
-  const view = { type: 'ServiceView', mode, position: { partition: 0, offset: '0' } } as const;
-  const { key, ...message } = encodeMakersRecord(view, { id: '1', source: '/test', timeMs: 0 });
-  await appender.append([{ topic, partition: 0, key: key ?? '', ...message }]);
 }
 
 /** True once it has read the whitelist, and places orders. */
