@@ -48,18 +48,6 @@ const kaia: SigningDomain = {
 };
 
 describe('the order hash', () => {
-  test('is the digest of ethers for a thousand random orders', () => {
-    const { hashOrder } = createOrderHasher(kaia);
-    const oracle = TypedDataEncoder.from(orderTypes);
-    const separator = TypedDataEncoder.hashDomain(typedDataDomain(kaia));
-    fc.assert(
-      fc.property(order, (value) => {
-        expect(bytesToHex(hashOrder(value))).toBe(ethersKeccak(concat(['0x1901', separator, oracle.hash(value)])));
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
   test('is the digest of ethers in any domain', () => {
     fc.assert(
       fc.property(domain, order, (where, value) => {
