@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { FatalError, PoisonRecord, RetryableError } from '../failures.js';
 import type { BatchContext, ConsumeOptions, Log, PartitionBatch, PartitionConsumer, StoredRecord } from '../log.js';
-import { asRead, makeTopic, openTestLog, readAll, recordOf, until } from '../testing/open-test-log.js';
+import { asRead, makeTopic, openTestLog, readAll, readRecords, recordOf, until } from '../testing/open-test-log.js';
 
 /** A store as the projector has one: a batch is taken only at its position, which moves with it in one step. */
 function openStore(partitions: number) {
@@ -228,40 +228,15 @@ describe('consuming partitions', () => {
     await caughtUp(topic, store);
     expect(store.values[0]).toEqual(['a', 'b', 'c']);
     expect(parkedFirst).toEqual([true, true]);
-    const parked: StoredRecord[] = [];
-    const following = log.followTopic({
-      topic: parkedTopic,
-      from: 'beginning',
-      onRecords: (_, records) => {
-        parked.push(...records);
-      },
-    });
-    await following.caughtUp;
-    await following.stop();
+    const parked = await readRecords(log, parkedTopic);
     const written = parked.map(({ key, value, headers }) => ({ key, value: String(value), headers }));
+    const parkedOf = (key: string, offset: number, reason: string) => {
+      const origin = { 'parked-topic': topic, 'parked-partition': '0', 'parked-offset': String(offset) };
+      return { key, value: key, headers: { note: key, ...origin, 'parked-reason': reason } };
+    };
     expect(written.sort((one, other) => (one.key > other.key ? -1 : 1))).toEqual([
-      {
-        key: 'unreadable',
-        value: 'unreadable',
-        headers: {
-          note: 'unreadable',
-          'parked-topic': topic,
-          'parked-partition': '0',
-          'parked-offset': '1',
-          'parked-reason': 'not JSON',
-        },
-      },
-      {
-        key: 'impossible',
-        value: 'impossible',
-        headers: {
-          note: 'impossible',
-          'parked-topic': topic,
-          'parked-partition': '0',
-          'parked-offset': '3',
-          'parked-reason': 'breaks an invariant',
-        },
-      },
+      parkedOf('unreadable', 1, 'not JSON'),
+      parkedOf('impossible', 3, 'breaks an invariant'),
     ]);
   });
 

@@ -50,17 +50,20 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   }
 }
 
-/** Everything that a reader sees of a topic now, by partition. */
-export async function readAll(log: Log, topic: string): Promise<readonly (readonly string[])[]> {
-  const seen: string[][] = [];
-  const following = log.followTopic({
-    topic,
-    from: 'beginning',
-    onRecords: (partition, records) => {
-      seen[partition] = [...(seen[partition] ?? []), ...records.map(({ value }) => value?.toString() ?? '(tombstone)')];
-    },
-  });
+/** Everything that a reader sees of a topic now; of each partition in its order. */
+export async function readRecords(log: Log, topic: string): Promise<StoredRecord[]> {
+  const seen: StoredRecord[] = [];
+  const onRecords = (_: number, records: readonly StoredRecord[]) => void seen.push(...records);
+  const following = log.followTopic({ topic, from: 'beginning', onRecords });
   await following.caughtUp;
   await following.stop();
-  return Array.from(await log.endOffsets(topic), (_, partition) => seen[partition] ?? []);
+  return seen;
+}
+
+/** Its values, by partition. */
+export async function readAll(log: Log, topic: string): Promise<readonly (readonly string[])[]> {
+  const seen = await readRecords(log, topic);
+  return Array.from(await log.endOffsets(topic), (_, partition) =>
+    seen.flatMap((record) => (record.partition === partition ? (record.value?.toString() ?? '(tombstone)') : [])),
+  );
 }
