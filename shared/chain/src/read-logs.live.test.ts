@@ -1,17 +1,5 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
-import { type AnvilPart, startAnvil } from '@makerbook/parts';
-import {
-  type BaseContract,
-  ContractFactory,
-  JsonRpcProvider,
-  NonceManager,
-  type TransactionResponse,
-  Wallet,
-} from 'ethers';
 import {
   type ChainLog,
   createNode,
@@ -22,20 +10,21 @@ import {
   readLogs,
   readLogsOfRange,
 } from './index.js';
+import { openChain, type TestChain } from './testing/open-chain.js';
 
 type Call = { readonly id: number; readonly method: string; readonly params: readonly unknown[] };
 /** Replaces the node's own result. */
 type Forge = (method: string, result: unknown, times: number) => unknown;
 
 const filter = { topics: [eventTopics.transfer] };
-let anvil: AnvilPart;
-let provider: JsonRpcProvider;
+let chain: TestChain;
+let provider: TestChain['provider'];
+let rpcUrl: string;
 /** Two blocks with a Transfer each, and one without logs. */
 let first: LoggingBlock;
 let second: LoggingBlock;
 let empty: LoggingBlock;
 let expected: readonly ChainLog[];
-const servers: Server[] = [];
 const nodes: Node[] = [];
 
 const nodeOf = (...urls: string[]): Node => {
@@ -46,7 +35,7 @@ const nodeOf = (...urls: string[]): Node => {
 };
 const newest = async (): Promise<LoggingBlock> => {
   const number = await provider.getBlockNumber();
-  const { block, logsBloom } = await readBlockAndHead(nodeOf(anvil.rpcUrl), number);
+  const { block, logsBloom } = await readBlockAndHead(nodeOf(rpcUrl), number);
   if (block === undefined) throw new Error('no newest block');
   expect(logsBloom).toHaveLength(514);
   return { number, hash: block.hash, logsBloom };
@@ -54,28 +43,17 @@ const newest = async (): Promise<LoggingBlock> => {
 /** A node whose results are forged; `times` counts the requests to it, from 1. */
 const forging = async (forge: Forge): Promise<{ readonly url: string; readonly asked: Call[][] }> => {
   const asked: Call[][] = [];
-  const respond = async (request: IncomingMessage, response: ServerResponse) => {
-    let body = '';
-    for await (const chunk of request) body += String(chunk);
+  const url = await chain.serve(async (body) => {
     const calls = [JSON.parse(body)].flat() as Call[];
     const times = asked.push(calls);
-    const real = await fetch(anvil.rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-    const answers = [await real.json()].flat() as { id: number; result: unknown }[];
-    const forged = answers.map((answer) => {
+    const { status, body: real } = await chain.forward(body);
+    const forged = ([JSON.parse(real)].flat() as { id: number; result: unknown }[]).map((answer) => {
       const call = calls.find(({ id }) => id === answer.id);
       return { ...answer, result: forge(call?.method ?? '', answer.result, times) };
     });
-    response.end(JSON.stringify(forged.length === 1 ? forged[0] : forged));
-  };
-  const server = createServer((request, response) => {
-    // If the node behind does not answer, this one does not either.
-    respond(request, response).catch(() => response.destroy());
+    return { status, body: JSON.stringify(forged.length === 1 ? forged[0] : forged) };
   });
-  // Not to be closed at the very moment at which it is used again.
-  server.keepAliveTimeout = 0;
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { url, asked };
 };
 const emptyUntil =
   (honestFrom: number): Forge =>
@@ -83,46 +61,30 @@ const emptyUntil =
     method === 'eth_getLogs' && times < honestFrom ? [] : result;
 
 beforeAll(async () => {
-  anvil = await startAnvil();
-  provider = new JsonRpcProvider(anvil.rpcUrl, 8217, { staticNetwork: true, cacheTimeout: -1 });
-  provider.pollingInterval = 20;
-  const wallet = new Wallet(Wallet.createRandom().privateKey, provider);
-  await provider.send('anvil_setBalance', [wallet.address, '0x3635c9adc5dea00000']);
-  const { abi, bytecode } = deployArtifacts.TestToken;
-  const token: BaseContract = await new ContractFactory(abi, bytecode, new NonceManager(wallet)).deploy('T', 'T', 18);
-  /** `wait` alone may look just before the block is there, and then again only with the next one, which nobody makes. */
-  const untilMined = async (sent: TransactionResponse | null) => {
-    while (sent !== null && (await provider.getTransactionReceipt(sent.hash)) === null) await delay(10);
-    await sent?.wait();
-  };
-  await untilMined(token.deploymentTransaction());
+  chain = await openChain();
+  ({ provider } = chain);
+  ({ rpcUrl } = chain.anvil);
+  const token = await chain.deploy(deployArtifacts.TestToken, 'T', 'T', 18);
   const mint = async () => {
-    await untilMined(await token.getFunction('mint').send(wallet.address, 1n));
+    await chain.send(token, 'mint', chain.account, 1n);
     return newest();
   };
   first = await mint();
   second = await mint();
   await provider.send('anvil_mine', ['0x1']);
   empty = await newest();
-  expected = await readLogs(nodeOf(anvil.rpcUrl), second, filter);
+  expected = await readLogs(nodeOf(rpcUrl), second, filter);
   expect(expected).toHaveLength(1);
 });
 afterEach(() => {
   for (const node of nodes.splice(0)) node.close();
 });
-afterAll(async () => {
-  provider.destroy();
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
-  await anvil.stop();
-});
+afterAll(() => chain.stop());
 
 describe('no logs, where the header promises some,', () => {
   test('are not believed while another node gives them', async () => {
     const liar = await forging(emptyUntil(100));
-    expect(await readLogs(nodeOf(liar.url, anvil.rpcUrl), second, filter)).toEqual(expected);
+    expect(await readLogs(nodeOf(liar.url, rpcUrl), second, filter)).toEqual(expected);
     expect(liar.asked).toHaveLength(1);
   });
 
@@ -170,7 +132,7 @@ describe('logs of another block', () => {
   test('are a failure of the node that gave them, and the next one is asked', async () => {
     const others = await logsOf(first);
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? others : result));
-    expect(await readLogs(nodeOf(wrong.url, anvil.rpcUrl), second, filter)).toEqual(expected);
+    expect(await readLogs(nodeOf(wrong.url, rpcUrl), second, filter)).toEqual(expected);
     const failure = await readLogs(nodeOf(wrong.url), second, filter).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(RpcUnavailable);
     expect((failure as Error).message).toMatch(/gave logs of another block than \d+/);
@@ -193,7 +155,7 @@ describe('logs of another block', () => {
     const logs = await forged();
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? logs : result));
     const range = [second.number, empty.number, filter] as const;
-    expect(await readLogsOfRange(nodeOf(wrong.url, anvil.rpcUrl), ...range)).toEqual(expected);
+    expect(await readLogsOfRange(nodeOf(wrong.url, rpcUrl), ...range)).toEqual(expected);
     await expect(readLogsOfRange(nodeOf(wrong.url), ...range)).rejects.toThrow(message);
   });
 });
