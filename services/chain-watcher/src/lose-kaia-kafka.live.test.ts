@@ -1,14 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { connectLog, type Log } from '@makerbook/kafka';
 import { findFreePort, type KafkaPart, startKafka } from '@makerbook/parts';
 import { silentLogger } from '@makerbook/telemetry';
-import type { Ops } from './testing/ask-ops.js';
 import { cutBlockgroup, readBlockgroup } from './testing/encode-blockgroup.js';
 import { feedTopic } from './testing/feed-topic.js';
-import { runObservedWatcher, type WatcherProcess } from './testing/run-watcher.js';
+import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { Stage, until } from './testing/stage-chain.js';
 
 const TOPIC = 'local.klaytn.chaindatafetcher.en-0.blockgroup.v1';
@@ -19,27 +18,22 @@ let port: number;
 /** The Kafka of the Kaia node: another one than that of the log. */
 let kafka: KafkaPart | undefined;
 let kaiaLog: Log;
-let watcher: WatcherProcess & { readonly ops: Ops };
+let watcher: WatcherProcess;
 
 beforeAll(async () => {
   stage = await Stage.open();
-});
-beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'makerbook-kaia-kafka-'));
   port = await findFreePort();
   kaiaLog = connectLog({ brokers: [`127.0.0.1:${port}`], clientId: 'kaia-node', logger: silentLogger });
 });
-afterEach(async () => {
+afterAll(async () => {
   await watcher.terminate();
   await kaiaLog.close();
   await kafka?.stop();
   rmSync(folder, { recursive: true, force: true });
+  await stage.close();
 });
-afterAll(() => stage.close());
 
-const start = async () => {
-  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
-};
 const gaps = () => watcher.ops.metric('topic_gap_blocks_total');
 /** Blocks that the topic does not hold are published, and nothing speaks against it. */
 const goOnWithout = async () => {
@@ -60,26 +54,18 @@ const isFollowed = async () => {
   return (await gaps()) === before;
 };
 
-describe('without the Kafka of the Kaia node', () => {
-  test('the watcher starts, logs it once, and follows the topic when it is there; killed, it is missed as little', async () => {
-    watcher = await runObservedWatcher(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
-    await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
-    // A standby is ready too: this one takes over, as there is no other.
-    await stage.settled();
-    await goOnWithout();
-    await until('it has asked for the topic in vain', () => watcher.countLines('a topic cannot be read yet') > 0);
-    await start();
-    await kaiaLog.createTopics([{ name: TOPIC, partitions: 1, replicationFactor: 1, config: {} }]);
-    await until('the topic is followed', isFollowed);
+test('without the Kafka of the Kaia node the watcher starts, logs it once, and follows the topic when it is there', async () => {
+  watcher = await runWatcherProcess(stage, { KAIA_TOPIC: TOPIC, KAIA_KAFKA_BROKERS: `127.0.0.1:${port}` });
+  await until('it is ready', async () => (await watcher.ops.ask('/readyz')).status === 200);
+  // A standby is ready too: this one takes over, as there is no other.
+  await stage.settled();
+  await goOnWithout();
+  await until('it has asked for the topic in vain', () => watcher.countLines('a topic cannot be read yet') > 0);
+  kafka = await startKafka({ dataDir: join(folder, 'data'), port });
+  await kaiaLog.createTopics([{ name: TOPIC, partitions: 1, replicationFactor: 1, config: {} }]);
+  await until('the topic is followed', isFollowed);
 
-    kafka?.kill('SIGKILL');
-    await kafka?.stop();
-    await goOnWithout();
-    await start();
-    await until('the topic is followed again', isFollowed);
-
-    await watcher.terminate();
-    expect(watcher.countLines('the Kafka of the Kaia node is away')).toBe(1);
-    expect(watcher.countLines('the topic can be read now')).toBe(1);
-  });
+  await watcher.terminate();
+  expect(watcher.countLines('the Kafka of the Kaia node is away')).toBe(1);
+  expect(watcher.countLines('the topic can be read now')).toBe(1);
 });

@@ -1,13 +1,11 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { startAnvil } from '@makerbook/parts';
 import { type Logger, silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from './run.js';
 import { opsAt } from './testing/ask-ops.js';
-import { freezeAt, type Gate, type Misbehaviour, refuse, startMisbehavingNode } from './testing/gate-node.js';
+import { freezeAt, type Gate, type Misbehaviour, startMisbehavingNode } from './testing/gate-node.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
 const ERC20 = deployArtifacts.TestToken.abi;
@@ -19,9 +17,6 @@ let watcher: Watcher | undefined;
 let gate: Gate;
 let gateUrl: string;
 let behaviour: Misbehaviour;
-let requests = 0;
-/** The resources that a test has opened. */
-let closing: (() => Promise<void>)[] = [];
 
 const isOpen: Misbehaviour = (calls, forward) => forward(calls);
 const isClosed: Misbehaviour = async () => ({ status: 503 });
@@ -30,21 +25,15 @@ beforeAll(async () => {
   stage = await Stage.open();
   token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
   maker = await stage.createAccount();
-  gate = await startMisbehavingNode(stage.anvil.rpcUrl, (calls, forward) => {
-    requests += 1;
-    return behaviour(calls, forward);
-  });
+  gate = await startMisbehavingNode(stage.anvil.rpcUrl, (calls, forward) => behaviour(calls, forward));
   gateUrl = gate.url;
 });
 beforeEach(() => {
   behaviour = isOpen;
-  requests = 0;
 });
 afterEach(async () => {
   await watcher?.stop();
   watcher = undefined;
-  for (const close of closing) await close();
-  closing = [];
 });
 afterAll(async () => {
   await gate.close();
@@ -110,58 +99,6 @@ describe('while all nodes are away', () => {
   });
 });
 
-describe('while one of two nodes is away', () => {
-  test('the other one is asked, and the watcher stays ready; it is asked again when it is back', async () => {
-    behaviour = isClosed;
-    watcher = await stage.watch({ RPC_URL: `${gateUrl},${stage.anvil.rpcUrl}` });
-    await mint(1n);
-    await stage.settled();
-    await until('it is ready', async () => (await ready()).status === 200);
-    expect(requests).toBeGreaterThan(0);
-    let answered = 0;
-    behaviour = (calls, forward) => {
-      answered += 1;
-      return forward(calls);
-    };
-    await until('it is asked', () => answered > 20);
-    await stage.mine();
-    await stage.settled();
-  });
-
-  test('and the other one refuses what is asked, the watcher waits, and does not end', async () => {
-    const stranger = await startMisbehavingNode(stage.anvil.rpcUrl, async (calls, forward) =>
-      calls.some(({ method }) => method === 'eth_getLogs')
-        ? refuse(calls, -32601, 'the method eth_getLogs does not exist')
-        : forward(calls),
-    );
-    closing.push(() => stranger.close());
-    // Also while the one that knows no logs is the preferred one.
-    watcher = await stage.watch({ RPC_URL: `${stranger.url},${gateUrl}` });
-    let hasFailed = false;
-    void watcher.failed.then(() => {
-      hasFailed = true;
-    });
-    await stage.mine();
-    await stage.settled();
-    behaviour = isClosed;
-    const before = stage.processedBlock();
-    await stage.mine(2);
-    await until('readiness says so', async () => /eth_getLogs/.test((await ready()).checks['dependencies'] ?? ''));
-    expect([hasFailed, stage.processedBlock()]).toEqual([false, before]);
-    behaviour = isOpen;
-    await stage.settled();
-    expect(hasFailed).toBe(false);
-  });
-
-  test('all of them are asked for their chain id: it halts at the start where one is of another chain', async () => {
-    const other = await startAnvil({ chainId: 1001 });
-    closing.push(() => other.stop());
-    watcher = await stage.watch({ RPC_URL: `${stage.anvil.rpcUrl},${other.rpcUrl}` });
-    const { host } = new URL(other.rpcUrl);
-    expect((await watcher.failed).message).toBe(`the node at ${host} has chain id 1001, not CHAIN_ID=8217`);
-  });
-});
-
 describe('a preferred node that answers but has no new blocks', () => {
   test.each([
     ['a third one announces blocks', true, '600000'],
@@ -219,44 +156,6 @@ describe('a preferred node that stays behind what is published', () => {
   });
 });
 
-describe('a node that does not do its work', () => {
-  test.each([
-    ['lags behind, behind a balancer with one that does not', 'eth_call', -32000, 'header not found'],
-    ['gives up now and then', 'eth_call', -32000, 'request timed out'],
-    ['limits the rate', 'eth_call', -32005, 'limit exceeded'],
-    ['has not got the logs yet', 'eth_getLogs', -32000, 'unknown block'],
-  ])('makes no honest funds zero: it %s', async (_what, method, code, message) => {
-    let refused = 0;
-    let asked = 0;
-    behaviour = async (calls, forward) => {
-      const refusals = calls.filter((call) => call.method === method && ++asked % 2 === 0);
-      refused += refusals.length;
-      if (refusals.length > 0 && code === -32005) return { status: 429 };
-      const answers = await forward(calls);
-      return answers.map((answer) =>
-        refusals.some(({ id }) => id === answer.id) ? { id: answer.id, error: { code, message } } : answer,
-      );
-    };
-    watcher = await stage.watch({ RPC_URL: gateUrl });
-    await mint(1000n);
-    const orderHash = await post(100n);
-    await approve(1000n);
-    await reaches(orderHash, 'ACTIVE');
-    const from = stage.facts.length;
-    for (let n = 0n; n < 4n; n += 1n) {
-      await approve(500n + n);
-      await stage.settled();
-    }
-    const facts = stage.facts.slice(from).map(({ fact }) => fact);
-    const values = facts.flatMap((fact) =>
-      fact.type === 'MakerObserved' ? fact.funds.flatMap(({ allowance, balance }) => [allowance, balance]) : [],
-    );
-    expect(values.filter((value) => BigInt(value) < 500n)).toEqual([]);
-    expect(new Set(values).size).toBeGreaterThanOrEqual(4);
-    expect(refused).toBeGreaterThan(2);
-  });
-});
-
 describe('a node that announces its blocks', () => {
   test('is followed at once, though polling is slow', async () => {
     watcher = await stage.watch({ RPC_WS_URL: stage.anvil.wsUrl, POLL_INTERVAL_MS: '600000' });
@@ -266,41 +165,5 @@ describe('a node that announces its blocks', () => {
       await stage.mine();
       await stage.settled();
     }
-  });
-});
-
-describe('a subscription that is lost on the way', () => {
-  test('leaves polling, and is taken up again', async () => {
-    const sockets = new Set<Socket>();
-    let isCut = false;
-    const { hostname, port } = new URL(stage.anvil.wsUrl);
-    const cable = createServer((socket) => {
-      if (isCut) return socket.destroy();
-      const upstream = connect(Number(port), hostname);
-      for (const each of [socket, upstream]) {
-        sockets.add(each);
-        each.on('error', () => each.destroy()).on('close', () => sockets.delete(each));
-      }
-      return socket.pipe(upstream).pipe(socket);
-    });
-    await new Promise<void>((resolve) => cable.listen(0, '127.0.0.1', resolve));
-    closing.push(async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => cable.close(resolve));
-    });
-    const reasons: object[] = [];
-    const logger: Logger = { ...silentLogger, warn: (fields) => 'reason' in fields && reasons.push(fields) };
-    const RPC_WS_URL = `ws://127.0.0.1:${(cable.address() as AddressInfo).port}`;
-    watcher = await stage.watch({ RPC_WS_URL, POLL_INTERVAL_MS: '8000' }, logger);
-    /** Blocks are found so soon, one after the other, only where they are announced. */
-    const isAnnounced = () => areFoundWithin(6000, 4);
-    await until('blocks are announced', isAnnounced);
-    isCut = true;
-    for (const socket of sockets) socket.destroy();
-    await until('it is noticed', () => reasons.length > 0);
-    await stage.mine();
-    await stage.settled();
-    isCut = false;
-    await until('blocks are announced again', isAnnounced);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
-import { type LogRecord, partitionOf, TopicMismatch } from '@makerbook/kafka';
+import { type LogRecord, partitionOf } from '@makerbook/kafka';
 import { silentLogger } from '@makerbook/telemetry';
 import type { NonceManager } from 'ethers';
 import type { Watcher } from '../run.js';
@@ -34,7 +34,9 @@ beforeAll(async () => {
     blocksAsked += calls.filter(({ method }) => method === 'eth_getLogs').length;
     return undefined;
   });
-  await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config: {} }]);
+  // Whatever compression the topic has.
+  const config = { 'compression.type': 'lz4' };
+  await following.log.createTopics([{ name: topic, partitions: PARTITIONS, replicationFactor: 1, config }]);
 });
 /** While another watcher publishes, one that is started is a standby, and asks for no block. */
 const endWatchers = async () => {
@@ -207,44 +209,6 @@ describe('blocks of a Kaia node’s topic', () => {
     // One block is missing in the topic, and one of it is compared with JSON-RPC.
     expect(blocksAsked).toBeLessThanOrEqual(2);
     for (const { signed } of orders) expect(following.state(signed.orderHash)).toEqual(polling.state(signed.orderHash));
-  });
-
-  test('are followed only where there is such a topic', async () => {
-    const watching = following.watch({ KAIA_TOPIC: `${topic}x` });
-    watching.then(
-      (watcher) => watchers.push(watcher),
-      () => undefined,
-    );
-    await expect(watching).rejects.toThrow(TopicMismatch);
-  });
-
-  test('are read in whatever compression the topic keeps them', async () => {
-    const compressed = `${topic}.lz4`;
-    const config = { 'compression.type': 'lz4' };
-    await following.log.createTopics([{ name: compressed, partitions: 1, replicationFactor: 1, config }]);
-    const lines: string[] = [];
-    const note = (_: unknown, text: string) => void lines.push(text);
-    const logger = { ...silentLogger, warn: note, error: note };
-    const watcher = await following.watch({ KAIA_TOPIC: compressed, KAIA_SILENCE_MS_MAX: '200' }, logger);
-    const message = { partition: 0, key: '99999999', value: Buffer.from('no block'), headers: {} };
-    try {
-      await until('a message of the topic is read', async () => {
-        await feedTopic(following.log, compressed, [message]);
-        return lines.includes('unreadable block');
-      });
-      expect(lines.filter((text) => text.includes('cannot be followed'))).toEqual([]);
-    } finally {
-      await watcher.stop();
-    }
-  });
-
-  test('that do not come at all are asked of JSON-RPC', async () => {
-    await endWatchers();
-    const watcher = await following.watch({ KAIA_TOPIC: topic, KAIA_SILENCE_MS_MAX: '200' });
-    await polling.mine(3);
-    await following.settled();
-    await watcher.stop();
-    expect(following.processedBlock()).toBe(await polling.provider.getBlockNumber());
   });
 
   test('of the time before the start are not read: JSON-RPC gives what was missed', async () => {

@@ -5,8 +5,9 @@ import { findFreePort } from '@makerbook/parts';
 import { type Ops, opsAt } from './ask-ops.js';
 import type { Stage } from './stage-chain.js';
 
-/** A watcher as a process of its own. */
+/** A watcher as a process of its own, and its port for those who run it. */
 export interface WatcherProcess {
+  readonly ops: Ops;
   readonly exited: Promise<{ readonly code: number | null; readonly stderr: string; readonly stdout: string }>;
   /** SIGKILL: it does nothing any more. */
   kill(): Promise<void>;
@@ -21,38 +22,28 @@ export interface WatcherProcess {
 
 const main = fileURLToPath(new URL('../main.js', import.meta.url));
 
-export function runWatcherProcess(stage: Stage, settings: Record<string, string> = {}): WatcherProcess {
-  const env = { PATH: process.env['PATH'], ...stage.environment(), ...settings };
+export async function runWatcherProcess(stage: Stage, settings: Record<string, string> = {}): Promise<WatcherProcess> {
+  const port = await findFreePort();
+  const env = { PATH: process.env['PATH'], ...stage.environment(), OPS_PORT: String(port), ...settings };
   const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const written = { stdout: '', stderr: '' };
-  child.stdout.on('data', (chunk) => {
-    written.stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    written.stderr += chunk;
-  });
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].on('data', (chunk) => {
+      written[name] += chunk;
+    });
+  }
   const exited = once(child, 'close').then(([code]) => ({ code: code as number | null, ...written }));
+  const end = async (signal: 'SIGKILL' | 'SIGTERM') => {
+    child.kill(signal);
+    await exited;
+  };
   return {
+    ops: opsAt(port),
     exited,
-    kill: async () => {
-      child.kill('SIGKILL');
-      await exited;
-    },
-    terminate: async () => {
-      child.kill('SIGTERM');
-      await exited;
-    },
+    kill: () => end('SIGKILL'),
+    terminate: () => end('SIGTERM'),
     freeze: () => child.kill('SIGSTOP'),
     goOn: () => child.kill('SIGCONT'),
     countLines: (text) => written.stdout.split('\n').filter((line) => line.includes(text)).length,
   };
-}
-
-/** The same with a port that is known, for tests that ask it how it is. */
-export async function runObservedWatcher(
-  stage: Stage,
-  settings: Record<string, string> = {},
-): Promise<WatcherProcess & { readonly ops: Ops }> {
-  const port = await findFreePort();
-  return { ...runWatcherProcess(stage, { OPS_PORT: String(port), ...settings }), ops: opsAt(port) };
 }

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import {
-  type BlockProcessed,
   decodeMakerEvent,
   encodeMakerEvent,
   type MakerEvent,
-  type MakerFact,
-  type QuarantineLifted,
   topicNames,
   topicSpecs,
 } from '@makerbook/contracts-events';
@@ -70,7 +67,6 @@ export class Stage {
   readonly taker: NonceManager;
   readonly prefix: string;
   readonly log: Log;
-  readonly brokers: string;
   /** The rows that a watcher starts from: none, unless a test puts some there. */
   readonly databaseUrl: string;
   /** Everything that the topic holds, in the order of each partition. */
@@ -81,13 +77,11 @@ export class Stage {
   private readonly following: Following;
   private readonly folds = Array.from({ length: PARTITIONS }, () => new PartitionFold({ routingGraceSeconds: 60 }));
   private readonly removed = new Map<Hex, string>();
-  private readonly statuses = new Map<Hex, { readonly status: string; readonly by: MakerEvent }[]>();
   private salt = 0n;
   /** Why the log is not read any more. */
   private failure: Error | undefined;
 
-  /** @param brokers a Kafka of the test's own; else the one of the run */
-  static async open(brokers: string = testParts().kafkaBrokers): Promise<Stage> {
+  static async open(): Promise<Stage> {
     const part = await startAnvil();
     const gate = await startExactNode(part.rpcUrl);
     const anvil = { ...part, rpcUrl: gate.url };
@@ -100,38 +94,27 @@ export class Stage {
     const deployer = await fund(provider);
     const protocol = await deployWith(deployer, deployArtifacts.LimitOrderProtocol, SERVICE_NAME);
     const multicall = await deployWith(deployer, deployArtifacts.Multicall3);
-    return Stage.withLog(
-      { anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) },
-      true,
-      brokers,
-    );
+    return Stage.withLog({ anvil, gate, provider, deployer, protocol, multicall, taker: await fund(provider) }, true);
   }
 
   /** Another log for the same chain. */
   beside(): Promise<Stage> {
-    return Stage.withLog({ ...this.chain, taker: this.taker }, false, this.brokers);
+    return Stage.withLog(this.chain, false);
   }
 
-  private static async withLog(chain: Chain, ownsChain: boolean, brokers: string): Promise<Stage> {
+  private static async withLog(chain: Chain, ownsChain: boolean): Promise<Stage> {
     const prefix = `watcher-${randomBytes(4).toString('hex')}.`;
-    const log = connectLog({ brokers: brokers.split(','), clientId: 'stage', logger: silentLogger });
+    const brokers = testParts().kafkaBrokers.split(',');
+    const log = connectLog({ brokers, clientId: 'stage', logger: silentLogger });
     await log.createTopics(
       topicSpecs(topicNames(prefix), PARTITIONS).map((spec) => ({ ...spec, replicationFactor: 1 })),
     );
     const databaseUrl = await testParts().databaseUrl();
     await migrate({ url: databaseUrl, connectTimeoutMs: PATIENCE_MS });
-    return new Stage(chain, ownsChain, prefix, log, brokers, databaseUrl);
+    return new Stage(chain, ownsChain, prefix, log, databaseUrl);
   }
 
-  private constructor(
-    chain: Chain,
-    ownsChain: boolean,
-    prefix: string,
-    log: Log,
-    brokers: string,
-    databaseUrl: string,
-  ) {
-    this.brokers = brokers;
+  private constructor(chain: Chain, ownsChain: boolean, prefix: string, log: Log, databaseUrl: string) {
     this.databaseUrl = databaseUrl;
     this.chain = chain;
     this.ownsChain = ownsChain;
@@ -198,55 +181,16 @@ export class Stage {
     return { order, orderHash, signature: wallet.signingKey.sign(orderHash).serialized as Hex };
   }
 
-  /** Puts the order into the log, as ingress does once it has accepted it; and these facts of its maker right behind it. */
-  async submit(
-    { order, orderHash, signature }: SignedOrder,
-    acceptedAtMs = 0,
-    behind: readonly MakerFact[] = [],
-  ): Promise<Hex> {
-    const submitted = {
-      type: 'OrderSubmitted',
-      maker: order.maker,
-      orderHash,
-      order: orderToBody(order),
-      signature,
-      acceptedAtMs,
-      cause: { kind: 'request', requestId: 'stage' },
-    } as const;
-    await this.append(submitted, ...behind);
-    return orderHash;
-  }
-
-  /** Appends facts of one maker, all at once. */
-  async append(...facts: (MakerFact | QuarantineLifted)[]): Promise<void> {
-    const records = facts.map((fact) => {
-      const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
-      const partition = partitionOf(fact.maker, PARTITIONS);
-      return { topic: topicNames(this.prefix).makerEvents, partition, ...message, key: fact.maker };
-    });
-    await this.appender.append(records);
-  }
-
-  /** Publishes the chain's newest block to one partition alone, as a watcher that crashes right after it. */
-  async publishBlockTo(partition: number): Promise<void> {
-    const block = await this.provider.getBlock('latest');
-    if (block === null) throw new Error('no newest block');
-    const { number, timestamp } = block;
-    await this.appendTo(partition, {
-      type: 'BlockProcessed',
-      block: { number, timestamp, hash: block.hash as Hex },
-    });
-  }
-
-  /** Appends a fact about the whole partition. */
-  async appendTo(partition: number, fact: BlockProcessed): Promise<void> {
+  /** Puts the order into the log, as ingress does once it has accepted it. */
+  async submit({ order, orderHash, signature }: SignedOrder): Promise<Hex> {
+    const { maker } = order;
+    const cause = { kind: 'request', requestId: 'stage' } as const;
+    const terms = { order: orderToBody(order), signature, acceptedAtMs: 0 };
+    const fact = { type: 'OrderSubmitted', maker, orderHash, ...terms, cause } as const;
     const message = encodeMakerEvent(fact, { id: randomBytes(8).toString('hex'), source: '/stage', timeMs: 0 });
-    await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: '' }]);
-  }
-
-  /** Calls a view at the newest block. */
-  read<T>(address: Address, abi: InterfaceAbi, method: string, ...args: unknown[]): Promise<T> {
-    return new Contract(address, abi, this.provider).getFunction(method)(...args);
+    const partition = partitionOf(maker, PARTITIONS);
+    await this.appender.append([{ topic: topicNames(this.prefix).makerEvents, partition, ...message, key: maker }]);
+    return orderHash;
   }
 
   async balanceOf(token: Address, account: Address): Promise<bigint> {
@@ -256,7 +200,7 @@ export class Stage {
   /** Settings of a watcher on this stage. */
   environment(): Record<string, string> {
     return {
-      KAFKA_BROKERS: this.brokers,
+      KAFKA_BROKERS: testParts().kafkaBrokers,
       PARTITIONS: String(PARTITIONS),
       TOPIC_PREFIX: this.prefix,
       DATABASE_URL: this.databaseUrl,
@@ -291,11 +235,6 @@ export class Stage {
     if (order !== undefined) return order.state;
     const reason = this.removed.get(orderHash);
     return reason === undefined ? undefined : { status: 'REMOVED', reason };
-  }
-
-  /** All states of an order so far, with the fact that led to each. */
-  states(orderHash: Hex): readonly { readonly status: string; readonly by: MakerEvent }[] {
-    return this.statuses.get(orderHash) ?? [];
   }
 
   /** The remaining amount of an open order in the fold. */
@@ -344,12 +283,6 @@ export class Stage {
   private fold(partition: number, fact: MakerEvent, offset: bigint): void {
     for (const transition of this.folds[partition]?.apply(fact, offset) ?? []) {
       if (transition.kind === 'OrderRemoved') this.removed.set(transition.order.orderHash, transition.reason);
-      if (!('order' in transition)) continue;
-      const { orderHash, state } = transition.order;
-      const status = transition.kind === 'OrderRemoved' ? transition.reason : state.status;
-      const known = this.statuses.get(orderHash) ?? [];
-      if (known.at(-1)?.status !== status) known.push({ status, by: fact });
-      this.statuses.set(orderHash, known);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { encodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { type FollowOptions, type Log, partitionOf, RecordsDeleted } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
 import type { ProjectedPartition } from '@makerbook/postgres';
 import { silentLogger } from '@makerbook/telemetry';
@@ -70,4 +71,34 @@ test('a take-over goes on at the oldest of the newest blocks of all partitions: 
   }
   const followed = await follow(log, 3, new WatchedSet(), []);
   expect([followed.oldestBlock()?.number, followed.newestBlock()?.number]).toEqual([5, 7]);
+});
+
+test('facts that are not where they belong are left out, as they are by the projector', async () => {
+  const log = new LogInMemory({ partitions: 2 });
+  const facts = [submittedOf(1, maker), submittedOf(2, maker), { ...submittedOf(3, other), maker } as MakerEvent];
+  const home = partitionOf(maker, 2);
+  for (const [n, partition] of [1 - home, home, home].entries()) {
+    const message = encodeMakerEvent(facts[n] as MakerEvent, { id: 'test', source: '/test', timeMs: 0 });
+    log.store([{ topic: topics.makerEvents, partition, ...message, key: maker }]);
+  }
+  const watched = new WatchedSet();
+  await follow(log, 2, watched, []);
+  expect([1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0)).toEqual([2]);
+});
+
+test('a log of which the beginning is gone halts the watcher', async () => {
+  const fatal = Promise.withResolvers<Error>();
+  const followTopic = ({ onFatal }: FollowOptions) => {
+    onFatal?.(new RecordsDeleted('log/1 is stored from offset 3 on, and 0 is wanted'));
+    return { caughtUp: new Promise(() => undefined), positions: () => [], stop: async () => undefined };
+  };
+  const log = { followTopic } as unknown as Pick<Log, 'followTopic'>;
+  const onFatal = fatal.resolve;
+  const watched = new WatchedSet();
+  const parts = { log, topics, partitions: 2, watched, logger: silentLogger, nowMs: () => 0, onFatal };
+  void new FollowedLog(parts).start([]);
+  expect(await fatal.promise).toMatchObject({
+    name: 'LogContradiction',
+    message: expect.stringContaining('0 is wanted'),
+  });
 });

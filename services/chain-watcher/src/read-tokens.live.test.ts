@@ -1,0 +1,256 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { deployArtifacts, eventTopics } from '@makerbook/contracts-evm';
+import type { Address, Hex } from '@makerbook/contracts-primitives';
+import { silentLogger } from '@makerbook/telemetry';
+import type { NonceManager } from 'ethers';
+import type { Watcher } from './run.js';
+import { type AskedCall, type Gate, startGate } from './testing/gate-node.js';
+import { mineTogether } from './testing/mine-together.js';
+import { addressOf, Stage, until } from './testing/stage-chain.js';
+
+const ILL_BEHAVED = deployArtifacts.IllBehavedToken.abi;
+const [HONEST, REVERTS] = [0, 1] as const;
+
+let stage: Stage;
+let maker: NonceManager;
+let honest: Address;
+let watcher: Watcher | undefined;
+let gate: Gate;
+/** Each request of the watcher, with its calls. */
+let requests: (readonly AskedCall[])[];
+
+beforeAll(async () => {
+  stage = await Stage.open();
+  gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+    requests.push(calls);
+    return undefined;
+  });
+  maker = await stage.createAccount();
+  honest = await deployToken();
+});
+beforeEach(() => {
+  requests = [];
+});
+afterEach(async () => {
+  await watcher?.stop();
+  watcher = undefined;
+});
+afterAll(async () => {
+  await gate.close();
+  await stage.close();
+});
+
+/** A token that behaves so far, of which the maker has and allows more than enough. */
+async function deployToken(): Promise<Address> {
+  const token = await stage.deploy(deployArtifacts.IllBehavedToken, 'Token', 'TOK', 18);
+  await stage.send(maker, token, ILL_BEHAVED, 'mint', addressOf(maker), 1000n);
+  await approve(token, 1000n);
+  return token;
+}
+const approve = (token: Address, amount: bigint) =>
+  stage.send(maker, token, ILL_BEHAVED, 'approve', stage.protocolAddress, amount);
+const answerWith = (token: Address, what: 'setBalanceAnswer' | 'setAllowanceAnswer', answer: number) =>
+  stage.send(maker, token, ILL_BEHAVED, what, answer);
+const approval = (signer: NonceManager, to: Address, amount: bigint) => {
+  return { signer, to, method: 'approve', args: [stage.protocolAddress, amount] };
+};
+const post = async (token: Address, by = maker): Promise<Hex> =>
+  stage.submit(await stage.sign(by, { making: { token, amount: 100n } }));
+const reaches = (orderHash: Hex, status: string) =>
+  until(`${orderHash} is ${status}`, () => {
+    const state = stage.state(orderHash);
+    return `${state?.status}${state !== undefined && 'reason' in state ? ` ${state.reason}` : ''}` === status;
+  });
+const isRead = (orderHash: Hex) => until('it is read', () => stage.state(orderHash)?.status === 'INACTIVE');
+const mineOne = async () => {
+  await stage.mine();
+  await stage.settled();
+};
+const fundsIn = (from = 0, blockHash?: Hex) =>
+  stage.facts
+    .slice(from)
+    .flatMap(({ fact }) =>
+      fact.type === 'MakerObserved' && (blockHash === undefined || fact.block.hash === blockHash) ? fact.funds : [],
+    );
+/** The funds in the token that the sweep published. */
+const sweptFacts = (token: Address) =>
+  stage.facts.flatMap(({ fact }) =>
+    fact.type === 'MakerObserved' && JSON.stringify(fact.cause).includes('SWEEP')
+      ? fact.funds.filter((funds) => funds.token === token)
+      : [],
+  );
+/** Whether a call asks for something of all these tokens. */
+const asksOf = (call: AskedCall, ...tokens: readonly Address[]) =>
+  tokens.every((token) => JSON.stringify(call.params).includes(token.slice(2)));
+/** Requests with calls at this block. */
+const callsAt = (blockHash: Hex) =>
+  requests
+    .map((calls) =>
+      calls.filter((call) => call.method === 'eth_call' && JSON.stringify(call.params).includes(blockHash)),
+    )
+    .filter((calls) => calls.length > 0);
+
+test('a token that reverts or has no code counts as zero, is told of once, and harms only its own orders', async () => {
+  const warned: unknown[] = [];
+  const warn = (fields: object) => void ('token' in fields && warned.push(fields.token));
+  watcher = await stage.watch({ RPC_URL: gate.url }, { ...silentLogger, warn });
+  const [bad, nothing] = [await deployToken(), '0x0000000000000000000000000000000000000004'] as const;
+  const [order, neighbour, odd, again] = [
+    await post(bad),
+    await post(honest),
+    await post(nothing),
+    await post(nothing),
+  ];
+  await reaches(order, 'ACTIVE');
+  await reaches(neighbour, 'ACTIVE');
+  for (const each of [odd, again]) await reaches(each, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+  expect(stage.funding(odd)).toMatchObject({ balance: 0n, allowance: 0n });
+  await answerWith(bad, 'setBalanceAnswer', REVERTS);
+  await stage.settled();
+  // It emits no log when it turns bad; the next log of it is the trigger.
+  const [from, facts] = [requests.length, stage.facts.length];
+  const approveBoth = (amount: bigint) =>
+    mineTogether(
+      stage,
+      ILL_BEHAVED,
+      [bad, honest].map((token) => approval(maker, token, amount)),
+    );
+  await approveBoth(999n);
+  await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
+  await stage.settled();
+  expect(stage.funding(neighbour)).toMatchObject({ balance: 1000n, allowance: 999n });
+  const since = requests.slice(from).flat();
+  expect(since.filter((call) => asksOf(call, bad, honest))).toHaveLength(1);
+  await answerWith(bad, 'setBalanceAnswer', HONEST);
+  await answerWith(bad, 'setAllowanceAnswer', REVERTS);
+  await approve(bad, 998n);
+  await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+  await approveBoth(996n);
+  await stage.settled();
+  expect(stage.state(neighbour)).toEqual({ status: 'ACTIVE' });
+  const honestFunds = fundsIn(facts).filter(({ token }) => token === honest);
+  expect(honestFunds.map(({ allowance, balance }) => [BigInt(allowance), BigInt(balance)])).toEqual([
+    [999n, 1000n],
+    [996n, 1000n],
+  ]);
+  expect(warned).toEqual(expect.arrayContaining([bad, nothing]));
+  expect(warned).toHaveLength(2);
+  await answerWith(bad, 'setAllowanceAnswer', HONEST);
+  await approve(bad, 997n);
+  await reaches(order, 'ACTIVE');
+});
+
+test('a token that answers well again, with no log, is read again some blocks later, though there is no sweep', async () => {
+  watcher = await stage.watch({ RPC_URL: gate.url });
+  const bad = await deployToken();
+  const order = await post(bad);
+  await reaches(order, 'ACTIVE');
+  await answerWith(bad, 'setBalanceAnswer', REVERTS);
+  await approve(bad, 999n);
+  await reaches(order, 'INACTIVE INSUFFICIENT_BALANCE');
+  await stage.settled();
+  requests = [];
+  await until('it is read again', async () => {
+    await mineOne();
+    return requests.flat().some((call) => asksOf(call, bad));
+  });
+  expect(sweptFacts(bad)).toEqual([]);
+  await answerWith(bad, 'setBalanceAnswer', HONEST);
+  await until('it is ACTIVE again', async () => {
+    await mineOne();
+    return stage.state(order)?.status === 'ACTIVE';
+  });
+  expect(sweptFacts(bad)).toEqual([expect.objectContaining({ balance: '0x3e8' })]);
+});
+
+test('the sweep finds an allowance that changes with no log, and publishes nothing where nothing changed', async () => {
+  watcher = await stage.watch({ SWEEP_PAIRS_PER_SECOND: '100' });
+  const silent = await deployToken();
+  await stage.settled();
+  const order = await post(silent);
+  await reaches(order, 'ACTIVE');
+  // It is not read again for being new: what changes from now on is found for another reason.
+  await stage.mine(2);
+  await stage.settled();
+  await answerWith(silent, 'setAllowanceAnswer', REVERTS);
+  await reaches(order, 'INACTIVE INSUFFICIENT_ALLOWANCE');
+  await answerWith(silent, 'setAllowanceAnswer', HONEST);
+  await reaches(order, 'ACTIVE');
+  expect(sweptFacts(silent)).toEqual(['0x0', '0x3e8'].map((allowance) => expect.objectContaining({ allowance })));
+});
+
+describe('a block that touches several pairs', () => {
+  test.each([
+    ['one eth_call', '200', 1],
+    ['as few as the bound on a call allows', '4', 3],
+  ])('costs %s', async (_what, callsMax, expected) => {
+    watcher = await stage.watch({ RPC_URL: gate.url, MULTICALL_CALLS_MAX: callsMax });
+    const makers: NonceManager[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      const one = await stage.createAccount();
+      makers.push(one);
+      await isRead(await post(honest, one));
+    }
+    const hash = await mineTogether(
+      stage,
+      ILL_BEHAVED,
+      makers.map((one) => approval(one, honest, 7n)),
+    );
+    await stage.settled();
+    expect(fundsIn(0, hash)).toHaveLength(5);
+    expect(callsAt(hash).map((calls) => calls.length)).toEqual(new Array(expected).fill(1));
+  });
+
+  test('costs a bound for tokens that burn all gas, however many they are', async () => {
+    const suspectCallsMax = 4;
+    watcher = await stage.watch({ RPC_URL: gate.url, SUSPECT_CALLS_MAX: String(suspectCallsMax) });
+    const [attacker, other] = [await stage.createAccount(), await stage.createAccount()];
+    const burners = Array.from({ length: 12 }, (_, n): Address => `0x${(0xb000 + n).toString(16).padStart(40, '0')}`);
+    for (const burner of burners) await stage.provider.send('anvil_setCode', [burner, burnerCode]);
+    const order = await post(honest, other);
+    const orders: Hex[] = [];
+    for (const burner of burners) orders.push(await post(burner, attacker));
+    for (const each of [order, ...orders]) await isRead(each);
+    await stage.send(stage.taker, honest, ILL_BEHAVED, 'mint', addressOf(other), 100n);
+    await stage.settled();
+
+    const attack = burners.map((burner) => approval(attacker, burner, 100n));
+    const hash = await mineTogether(stage, ILL_BEHAVED, [approval(other, honest, 100n), ...attack]);
+    await stage.settled();
+    expect(stage.state(order)).toEqual({ status: 'ACTIVE' });
+    expect(fundsIn(0, hash)).toHaveLength(13);
+    // The honest pair in a batch, and some of the others alone, with an empty call that proves the node.
+    const [batch, suspects, ...more] = callsAt(hash).sort((a, b) => a.length - b.length);
+    expect([batch?.length, suspects?.length, more]).toEqual([1, 1 + suspectCallsMax, []]);
+    const gas = [...(batch ?? []), ...(suspects ?? [])].map(({ params }) => Number((params[0] as { gas: Hex }).gas));
+    expect(gas.reduce((sum, each) => sum + each)).toBeLessThanOrEqual(
+      2 * 150_000 + 100_000 + (1 + suspectCallsMax) * 3_000_000,
+    );
+  });
+});
+
+test('a block that touches nobody costs two requests, and no call per order or maker', async () => {
+  watcher = await stage.watch({ RPC_URL: gate.url });
+  for (let n = 0; n < 3; n += 1) await isRead(await post(honest, await stage.createAccount()));
+  // Two more blocks, and the orders are known to have been read.
+  await stage.mine(2);
+  await stage.settled();
+  await watcher.stop();
+  const from = await stage.provider.getBlockNumber();
+  await stage.send(stage.taker, honest, ILL_BEHAVED, 'mint', addressOf(await stage.createAccount()), 1n);
+  await stage.mine(9);
+  requests = [];
+  watcher = await stage.watch({ RPC_URL: gate.url, POLL_INTERVAL_MS: '100000' });
+  await stage.settled();
+  expect((await stage.provider.getBlockNumber()) - from).toBe(10);
+  const methods = requests.map((calls) => calls.map(({ method }) => method).join('+'));
+  expect(methods.filter((method) => method === 'eth_getLogs')).toHaveLength(10);
+  expect(methods.filter((method) => method === 'eth_getBlockByNumber+eth_blockNumber').length).toBeLessThan(12);
+  expect(methods.filter((method) => method.includes('eth_call'))).toEqual([]);
+});
+
+/** The code of a token that emits Approval when it is asked to approve, and otherwise loops for ever. */
+const burnerCode: Hex = `0x${[
+  '5f3560e01c63095ea7b3146012575b600e565b',
+  `600435337f${eventTopics.approval.slice(2)}60205fa300`,
+].join('')}`;
