@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MakerEvent } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
-import { type Appender, type LogRecord, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import type { Appender, LogRecord, StoredRecord } from '@makerbook/kafka';
 import { findFreePort, testParts } from '@makerbook/parts';
 import { readMakerList } from '@makerbook/postgres';
 import { hashReadModel } from '@makerbook/postgres/testing';
@@ -112,7 +112,7 @@ describe('a running projector', () => {
   });
 
   test('sets aside what it cannot read, with the reason, and goes on with the rest', async () => {
-    await start();
+    const projector = await start();
     const elsewhere = makersOf((partition + 1) % testPartitions, testPartitions, 1)[0] ?? maker;
     const unreadable = { ...submitted(2), value: Buffer.from('{"no":"order"}') };
     const notJson = { ...submitted(3), value: Buffer.from('{') };
@@ -134,18 +134,16 @@ describe('a running projector', () => {
     expect(reasons.get('2')).toMatch(/not JSON/);
     expect(reasons.get('3')).toMatch(/belongs to partition 1, not 0/);
     expect(reasons.get('4')).toMatch(/who is quarantined: the order makes an amount of zero/);
-  });
-
-  test('goes on where another one has stopped', async () => {
-    const first = await start();
-    await append(stream.slice(0, 100));
-    await projected(100n);
-    await first.stop();
-    running.splice(0);
-    await append(stream.slice(100));
-    await start();
-    await projected(BigInt(stream.length));
-    expect(await here.hash()).toEqual(await undisturbedHash());
+    expect(parked.find(({ headers }) => headers['parked-offset'] === '4')?.headers).toMatchObject({
+      'parked-topic': here.topics.makerEvents,
+      'parked-partition': String(partition),
+      'parked-maker': makers[1],
+      ce_type: 'makerbook.OrderSubmitted.v1',
+    });
+    const { text } = await ask(projector, '/metrics');
+    expect(text).toMatch(/^projector_parked_messages_total [45]$/m);
+    expect(text).toMatch(/^projector_quarantined_makers(\{[^}]*\})? 1$/m);
+    expect((await ask(projector, '/readyz')).status).toBe(200);
   });
 
   test('killed again and again in the middle of its work leaves the rows of an undisturbed run', async () => {
@@ -199,39 +197,6 @@ describe('a running projector', () => {
     running.splice(0);
     await here.postgres.query(`drop owned by ${role}`);
     await here.postgres.query(`drop role ${role}`);
-  });
-
-  test('refuses to start where Postgres is not there, and says so', async () => {
-    environment['DATABASE_URL'] = `postgres://nobody@127.0.0.1:${await findFreePort()}/nothing`;
-    await expect(start()).rejects.toMatchObject({ name: 'PostgresUnavailable' });
-  });
-
-  test('shares the partitions with a second one, and takes them over when that one leaves', async () => {
-    const spread = Array.from({ length: testPartitions }, (_, index) => makersOf(index, testPartitions, 1)[0] ?? maker);
-    const admitAll = (type: 'MakerAdmitted' | 'MakerSuspended') =>
-      Promise.all(
-        spread.map((one) =>
-          appender.append([
-            {
-              ...recordOf({ type, maker: one, cause: { kind: 'operator', commandId: 'c' } }, 0),
-              partition: partitionOf(one, testPartitions),
-            },
-          ]),
-        ),
-      );
-    const admissions = async () =>
-      (await here.postgres.query<{ admission: string }>('select admission from makers')).map((row) => row.admission);
-    const [first, second] = [await start(), await start()];
-    const assigned = async (projector: RunningProjector) =>
-      Number(JSON.parse((await ask(projector, '/readyz')).text).notes.assigned.split(' ')[0]);
-    await until(async () => (await assigned(first)) === 2 && (await assigned(second)) === 2);
-    await admitAll('MakerAdmitted');
-    await until(async () => (await admissions()).filter((admission) => admission === 'ADMITTED').length === 4);
-    await first.stop();
-    running.shift();
-    await until(async () => (await assigned(second)) === 4);
-    await admitAll('MakerSuspended');
-    await until(async () => (await admissions()).filter((admission) => admission === 'SUSPENDED').length === 4);
   });
 });
 

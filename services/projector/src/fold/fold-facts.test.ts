@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { blockAt, startSeconds } from '../testing/generate-facts.js';
+import { FatalError, RetryableError } from '@makerbook/kafka';
+import { blockAt, orderOf, startSeconds } from '../testing/generate-facts.js';
 import {
   cancelled,
   decided,
@@ -118,6 +119,23 @@ describe('a block', () => {
     expect(given.tables.orders.size).toBe(0);
   });
 
+  test('at which many orders expire is committed in parts, the position before it until the last one, and gives the same', async () => {
+    const [given, whole] = [new GivenPartition({ commitTransitionsMax: 2 }), new GivenPartition()];
+    const orders = [maker, other].flatMap((of) => [submitted(of, 0), submitted(of, 1)]);
+    for (const each of [given, whole]) await each.when(...orders);
+    for (const expiry of [blockAt(6, expiresAt - 60), blockAt(7, expiresAt)]) {
+      given.committed.length = 0;
+      const before = given.tables.projection.nextOffset;
+      expect(await given.when(expiry)).toEqual(await whole.when(expiry));
+      expect(given.committed).toEqual([
+        [before, 1],
+        [before, 2],
+        [before + 1n, 0],
+      ]);
+    }
+    expect(given.tables).toEqual(whole.tables);
+  });
+
   test('finds makers that this process has never held', async () => {
     const given = new GivenPartition();
     await given.when(submitted(maker, 0));
@@ -138,4 +156,54 @@ describe('a partition whose rows are behind its feeds', () => {
     expect(given.tables.orders).toEqual(orders);
     expect(await given.when(cancelled(maker, 1))).toEqual(['3:0 CANCELLED of 1']);
   });
+
+  test('stops the owner under whom the rows were replaced, before it believes one of them', async () => {
+    const given = new GivenPartition({ heldMax: 0 });
+    const backup = given.tables;
+    await given.when(submitted(maker, 0), cancelled(maker, 0));
+    const { published } = given;
+    given.rows.tables = backup;
+    await expect(given.when(submitted(maker, 1))).rejects.toThrow(RetryableError);
+    const again = given.retried();
+    await expect(again).rejects.toThrow(FatalError);
+    await expect(again).rejects.toThrow(
+      /^partition 0: the rows are at 0, and this process has left them at 2: the database was replaced .*Stop the services/,
+    );
+    expect(given.published).toBe(published);
+  });
+
+  test('is folded again where another server has lost the last commits', async () => {
+    const given = new GivenPartition({ heldMax: 0 });
+    const backup = given.tables;
+    await given.when(submitted(maker, 0), cancelled(maker, 0));
+    given.rows.crash(backup);
+    await expect(given.when(submitted(maker, 1))).rejects.toThrow(RetryableError);
+    expect(await given.retried()).toEqual(['2:0 VALIDATING SUBMITTED of 1']);
+    expect([...given.tables.orders.keys()]).toEqual([submittedHash(1)]);
+  });
 });
+
+describe('another log', () => {
+  test('that ends before the rows, or before what the feeds name, is refused', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    const { tables } = given;
+    given.rows.tables = { ...tables, projection: { ...tables.projection, nextOffset: 9n } };
+    await expect(given.taken()).rejects.toThrow(
+      /ends at offset 1 in partition 0, and the database has folded it up to 9: the database belongs to another log/,
+    );
+    given.rows.tables = tables;
+    given.publishForeign({ ce_id: '0:9:0' });
+    const refused = given.taken();
+    await expect(refused).rejects.toThrow(FatalError);
+    await expect(refused).rejects.toThrow(/already speak of offset 9: the feeds belong to another log/);
+  });
+
+  test('has feeds of its own: messages of a stranger on the feeds are none of the log', async () => {
+    const given = new GivenPartition();
+    for (const headers of [{}, { ce_id: 'nobody knows' }, { ce_id: '9:999:1' }]) given.publishForeign(headers);
+    expect(await given.when(submitted(maker, 0))).toEqual(['0:0 VALIDATING SUBMITTED of 0']);
+  });
+});
+
+const submittedHash = (number: number) => orderOf(maker, number).orderHash;

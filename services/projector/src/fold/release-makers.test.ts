@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
+import { MakerDraft } from '@makerbook/domain';
 import { FatalError } from '@makerbook/kafka';
-import type { FundingRow } from '@makerbook/postgres';
+import { replaceMethod } from '@makerbook/parts';
+import type { FundingRow, OrderRow } from '@makerbook/postgres';
 import { blockAt, orderOf, unfoldable } from '../testing/generate-facts.js';
 import {
   cancelled,
@@ -13,16 +15,26 @@ import {
   other,
   submitted,
 } from '../testing/given-partition.js';
-import { type MistakenBuild, plantMistake } from '../testing/plant-mistake.js';
+import type { Tables } from '../testing/hold-rows.js';
 
-let build: MistakenBuild;
+/** While it has its mistake, this build folds no fact about the maker. */
+const build = { hasMistake: false };
+let mend: () => void;
 beforeAll(() => {
-  build = plantMistake(maker);
+  mend = replaceMethod(
+    MakerDraft.prototype,
+    'apply',
+    (apply) =>
+      function (this: MakerDraft, fact, ...rest) {
+        if (build.hasMistake && fact.maker === maker) throw new Error('a build with a mistake');
+        return apply.call(this, fact, ...rest);
+      },
+  );
 });
 beforeEach(() => {
   build.hasMistake = false;
 });
-afterAll(() => build.mend());
+afterAll(() => mend());
 
 const keyOf = (of: Hex, number: number) => ({ orderHash: orderOf(of, number).orderHash, maker: of });
 const quarantinedAt = ({ tables }: GivenPartition, of: Hex) => tables.makers.get(of)?.quarantinedOffset;
@@ -62,23 +74,78 @@ describe('a fact that cannot be folded', () => {
   });
 });
 
+test('too many makers that cannot be folded stop the process, before it harms them all', async () => {
+  const given = new GivenPartition({ quarantinedMakersMax: 1 });
+  await given.when(submitted(maker, 0), submitted(other, 1));
+  const { published, tables } = given;
+  const broken = given.when(unfoldable(maker), unfoldable(other));
+  await expect(broken).rejects.toThrow(FatalError);
+  await expect(broken).rejects.toThrow(/^2 makers cannot be folded, more than QUARANTINED_MAKERS_MAX/);
+  expect(given.parked).toEqual([]);
+  expect(given).toMatchObject({ published, tables });
+});
+
 describe('rows that no fold writes', () => {
-  test('stop the partition with the remedy, and nothing is published or parked', async () => {
+  const stopped = (reason: RegExp) =>
+    new RegExp(`^partition 0: .*${reason.source}.*Stop the services, restore the database or run rebuild`);
+  const changed = <K, V>(rows: ReadonlyMap<K, V>, change: (row: V) => V) =>
+    new Map([...rows].map(([key, row]) => [key, change(row)]));
+
+  test.each<[string, (tables: Tables) => Partial<Tables>, RegExp]>([
+    ['lack a funding entry', () => ({ funding: new Map() }), /its funding counts 0/],
+    [
+      'count too few orders',
+      ({ funding }) => ({ funding: changed(funding, (row) => ({ ...row, openOrders: 1 })) }),
+      /its funding counts 1/,
+    ],
+    [
+      'have funds of no order',
+      ({ funding }) => {
+        const [row] = funding.values();
+        return { funding: new Map(funding).set('broken', { ...(row as FundingRow), token: other }) };
+      },
+      /cannot be read/,
+    ],
+    [
+      'have a record that is no JSON',
+      ({ orders }) => ({ orders: changed(orders, (row) => ({ ...row, recordStart: '{"order' })) }),
+      /cannot be read.*JSON/,
+    ],
+    [
+      'have a record without an order',
+      ({ orders }) => ({ orders: changed(orders, (row) => ({ ...row, recordStart: '{"a":1' })) }),
+      /cannot be read/,
+    ],
+    [
+      'have a nonce that is no number',
+      ({ makers }) => ({ makers: changed(makers, (row) => ({ ...row, nonce: 'NaN', nonceBlock: 1 })) }),
+      /cannot be read/,
+    ],
+  ])('and %s stop the partition with the remedy, and nothing is published or parked', async (_what, tamper, reason) => {
     const given = new GivenPartition();
-    await given.when(submitted(maker, 0), submitted(other, 1));
-    const [row] = given.tables.funding.values();
-    const funding = new Map(given.tables.funding).set('broken', { ...(row as FundingRow), token: other });
-    given.rows.tables = { ...given.tables, funding };
+    await given.when(submitted(maker, 0), submitted(maker, 2));
+    given.rows.tables = { ...given.tables, ...tamper(given.tables) };
     await given.taken();
-    const published = given.published;
+    const { published } = given;
     await expect(given.when(blockAt(6, expiresAt))).rejects.toThrow(FatalError);
-    await expect(given.taken()).rejects.toThrow(
-      new RegExp(
-        `^partition 0: the rows of ${maker} cannot be read: .*Stop the services, restore the database or run rebuild`,
-      ),
-    );
-    expect(given.published).toBe(published);
-    expect(given.parked).toEqual([]);
+    await expect(given.taken()).rejects.toThrow(stopped(reason));
+    expect(given).toMatchObject({ published, parked: [] });
+  });
+
+  test('and that the read model refuses stop the partition, and none of them is written', async () => {
+    const given = new GivenPartition();
+    await given.when(submitted(maker, 0));
+    const { tables } = given;
+    const [row] = tables.orders.values();
+    const orders = new Map(tables.orders).set(keyOf(maker, 1).orderHash, row as OrderRow);
+    given.rows.tables = { ...tables, orders };
+    await expect(given.when(submitted(maker, 1))).rejects.toThrow(/refused a row/);
+    // A commit that has failed is noticed with the next fact.
+    await expect(given.when(blockAt(6, expiresAt - 100))).rejects.toThrow(stopped(/refused a row/));
+    expect(given.tables).toMatchObject({ orders, projection: tables.projection });
+    given.rows.tables = tables;
+    await given.taken();
+    expect(given.tables.projection.nextOffset).toBe(3n);
   });
 });
 

@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { topicNames, topicSpecs } from '@makerbook/contracts-events';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { recordEnd, recordStart } from '@makerbook/domain';
 import { RetryableError, type StoredRecord } from '@makerbook/kafka';
-import { openTcpGate, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, openProjectionStore, readMakerList } from '@makerbook/postgres';
-import { hashReadModel } from '@makerbook/postgres/testing';
+import { openTcpGate } from '@makerbook/parts';
+import { connectPostgres, openProjectionStore, readMakerList } from '@makerbook/postgres';
 import {
   drawStream,
   makersOf,
@@ -74,27 +72,6 @@ describe('a projector that is killed', () => {
     await projectAll(here, here.projector(), stream);
     expect(await outcomeOf(here)).toEqual(reference);
   });
-
-  test('after a transaction of which no answer came: what it has published is not published again', async () => {
-    const projector = here.projector({
-      createFencedPublisher: (options) => {
-        const publisher = here.log.createFencedPublisher({ ...options, timeoutMs: 60_000 });
-        let isLost = true;
-        return {
-          ...publisher,
-          publish: async (records) => {
-            const appended = await publisher.publish(records);
-            if (!isLost) return appended;
-            isLost = false;
-            throw new RetryableError('the answer was lost');
-          },
-        };
-      },
-    });
-    await expect(projectAll(here, projector, stream)).rejects.toThrow('the answer was lost');
-    await projectAll(here, here.projector(), stream);
-    expect(await outcomeOf(here)).toEqual(reference);
-  });
 });
 
 describe('two owners of one partition', () => {
@@ -109,19 +86,6 @@ describe('two owners of one partition', () => {
     expect(await here.position()).toBe(0n);
     await later.handleBatch(batch, fresh);
     await flush(later);
-    expect(await outcomeOf(here)).toEqual(reference);
-  });
-
-  test('at the same moment: the feeds and the rows are those of one', async () => {
-    await appendAll(here, stream);
-    const pair = [here.projector(), here.projector()];
-    // One may be fenced while it takes the partition already.
-    const takes = await Promise.allSettled(pair.map((one) => one.positionOf(partition)));
-    const batches = await Promise.allSettled(pair.map((one) => one.handleBatch(batchOf(stream, 0n), fresh)));
-    expect([...takes, ...batches].some(({ status }) => status === 'rejected')).toBe(true);
-    // The one that has published may still be committing.
-    await Promise.allSettled(pair.map(flush));
-    await projectAll(here, here.projector(), stream);
     expect(await outcomeOf(here)).toEqual(reference);
   });
 
@@ -152,21 +116,6 @@ describe('two owners of one partition', () => {
 });
 
 describe('a projection', () => {
-  test('replayed from zero into an empty database and feeds made anew gives the same rows and messages', async () => {
-    await projectAll(here, here.projector(), stream, (batch) => 1 + (batch % 13));
-    const url = await testParts().databaseUrl();
-    await migrate({ url });
-    const empty = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
-    const topics = { ...topicNames(`${here.prefix}again.`), makerEvents: here.topics.makerEvents };
-    const specs = topicSpecs(topics, testPartitions).filter(({ name }) => name !== topics.makerEvents);
-    await here.log.createTopics(specs.map((spec) => ({ ...spec, replicationFactor: 1 })));
-    await projectAll(here, here.projector({ store: openProjectionStore(empty, 2), topics }), stream);
-    expect(await hashReadModel(empty)).toEqual(await here.hash());
-    expect(await here.readFeed(topics.book)).toEqual(await here.readFeed(here.topics.book));
-    expect(await here.readFeed(topics.makers)).toEqual(await here.readFeed(here.topics.makers));
-    await empty.close();
-  });
-
   test('moves its position over control records', async () => {
     const projector = here.projector();
     await projectAll(here, projector, stream);

@@ -60,11 +60,6 @@ export function submittedOf(maker: Hex, number: number, expiresAt?: number): Ord
   };
 }
 
-/** A log of one partition that holds the facts, from its beginning. */
-export function streamOf(facts: readonly MakerEvent[], partition: number): StoredRecord[] {
-  return facts.map((fact, index) => storedRecord(fact, { partition, offset: BigInt(index) }, startSeconds * 1000));
-}
-
 /** A fact as it would be read from the log. */
 export function storedRecord(fact: MakerEvent, place: { partition: number; offset: bigint }, timeMs = 0): StoredRecord {
   const context = {

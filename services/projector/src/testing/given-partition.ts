@@ -8,6 +8,7 @@ import {
   createTestProjector,
   testPartition as partition,
   testPartitions as partitions,
+  type TestProjectorParts,
 } from './create-test-projector.js';
 import { makersOf, observedAt, orderOf, startSeconds, storedRecord, submittedOf } from './generate-facts.js';
 import { RowsInMemory, type Tables } from './hold-rows.js';
@@ -39,11 +40,21 @@ export function decided(of: Hex, type: 'MakerAdmitted' | 'MakerSuspended' | 'Qua
 
 /** One partition with its log, feeds and rows in memory, and nothing that fails. */
 export class GivenPartition {
-  readonly rows = new RowsInMemory(() => undefined);
+  readonly rows = new RowsInMemory(() => {
+    const { nextOffset, blockParts } = this.tables.projection;
+    this.committed.push([nextOffset, blockParts]);
+  });
+  /** The position after each commit. */
+  readonly committed: [nextOffset: bigint, blockParts: number][] = [];
   /** Each as `offset maker reason`. */
   readonly parked: string[] = [];
   readonly #log = new LogInMemory({ partitions });
+  readonly #cut: Partial<TestProjectorParts>;
   #projector: Projector | undefined;
+
+  constructor(cut: Partial<TestProjectorParts> = {}) {
+    this.#cut = cut;
+  }
 
   get tables(): Tables {
     return this.rows.tables;
@@ -69,6 +80,16 @@ export class GivenPartition {
     return this.#fold(this.#records);
   }
 
+  /** The same process tries again. */
+  async retried(): Promise<string[]> {
+    return this.#fold(this.#records);
+  }
+
+  /** Puts a message on the router's feed that this partition has not published. */
+  publishForeign(headers: Record<string, string>): void {
+    this.#log.store([{ topic: topics.book, partition, key: 'strange', value: Buffer.from('?'), headers }]);
+  }
+
   get #records(): readonly StoredRecord[] {
     return this.#log.records(topics.makerEvents, partition);
   }
@@ -84,6 +105,7 @@ export class GivenPartition {
       log: view,
       createFencedPublisher: view.createFencedPublisher,
       topics,
+      ...this.#cut,
     });
     const projector = this.#projector;
     const before = this.#log.published.length;
