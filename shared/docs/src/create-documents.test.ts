@@ -56,20 +56,6 @@ describe('the pages', () => {
       expect(routers).toContain(`<code>${name}</code>`);
     for (const guide of [routers, makers]) expect(textOf(guide)).not.toMatch(/\]\(|\*\*\S|```/);
   });
-
-  test('can be scrolled by the keyboard wherever something is wider than the page', () => {
-    for (const { body } of pages) {
-      const scrolling = [...body.toString().matchAll(/<pre(?! class="wrapped")[^>]*>|<\w+ class="scroll"[^>]*>/g)].map(
-        ([tag]) => tag,
-      );
-      for (const tag of scrolling) expect(tag).toMatch(/tabindex="0"( role="group")? aria-label="[^"]+"/);
-    }
-  });
-
-  test('show a first order in three languages', () => {
-    for (const name of ['order.mjs', 'order.py', 'order.sh'])
-      expect(start).toContain(`<figcaption>${name}</figcaption>`);
-  });
 });
 
 test('the search knows each section of each page', () => {
@@ -120,10 +106,6 @@ describe('what the pages load', () => {
     expect([...page.matchAll(/(?:src|action|<link[^>]* href)="(https?:[^"]*)"/g)]).toEqual([]);
     expect(bodyOf('/docs/style.css')).not.toMatch(/url\(|@import/);
   });
-});
-
-test('the root leads to the page', () => {
-  expect(documents.find(({ path }) => path === '/')?.headers).toMatchObject({ Location: '/docs' });
 });
 
 test.each([

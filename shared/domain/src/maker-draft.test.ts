@@ -150,17 +150,6 @@ describe('an order that was accepted', () => {
       );
   });
 
-  test.each([
-    ['does not name it', observed()],
-    ['lacks the nonce', observed({ orders: [[first, 0n]], nonce: null })],
-    ['lacks the funds', observed({ orders: [[first, 0n]], token: eur })],
-  ])('stays VALIDATING after a record that %s', (_name, record) => {
-    expect(given(submitted(first), record).state.orders.get(first)).toMatchObject({
-      isObserved: false,
-      state: { status: 'VALIDATING' },
-    });
-  });
-
   test('is read by itself, though funds and nonce of its maker are known', () => {
     given(...funded)
       .when(submitted(second))
@@ -179,17 +168,6 @@ describe('an order that was accepted', () => {
     posted.when(observed({ orders: [[second, 100n]] })).leadsTo('OrderRemoved 22 FILLED');
     posted.when(observed({ orders: [[second, 40n]] })).leadsTo('OrderChanged 22 ACTIVE 60 OBSERVED+FILLED');
   });
-
-  test('is opened once, however often its fact is repeated', () => {
-    given(...funded)
-      .when(submitted(first))
-      .leadsTo();
-    given(...funded, cancelled(first))
-      .when(submitted(first))
-      .leadsTo();
-    const hashes = remembering(first);
-    expect(foldFacts(startFold(unknownMaker(maker), hashes), [submitted(first)])).toEqual([]);
-  });
 });
 
 describe('a cancellation before its order', () => {
@@ -199,12 +177,6 @@ describe('a cancellation before its order', () => {
       .leadsTo('HashCancelled 22', 'OrderOpened 22 VALIDATING 100', 'OrderRemoved 22 CANCELLED');
     const [, opened] = foldFacts(startFold(unknownMaker(maker)), [cancelled(second), submitted(second)]);
     expect(opened).toMatchObject({ kind: 'OrderOpened', order: { inBook: false } });
-  });
-
-  test('is remembered once, and leaves other orders alone', () => {
-    given(...funded)
-      .when(cancelled(second), cancelled(second), submitted(first))
-      .leadsTo('HashCancelled 22');
   });
 
   test('is not remembered of an order that was accepted and is gone', () => {
@@ -255,20 +227,6 @@ describe('the version of the list', () => {
     foldFacts(fold, facts);
     return fold.draft.listVersion;
   };
-
-  test('is the offset of the fact that opened, changed or removed an order last', () => {
-    expect(versionAfter(mined(1))).toBe(0n);
-    expect(versionAfter(mined(1), submitted(first))).toBe(1n);
-    const active = [submitted(first), observed({ orders: [[first, 0n]] })];
-    expect(versionAfter(...active)).toBe(1n);
-    expect(versionAfter(...active, observed({ at: 2, balance: 0n }))).toBe(2n);
-    expect(versionAfter(...active, mined(1), cancelled(first))).toBe(3n);
-  });
-
-  test('is that of a fill, which the list shows', () => {
-    const active = [submitted(first), observed({ orders: [[first, 0n]] })];
-    expect(versionAfter(...active, observed({ at: 2, orders: [[first, 10n]] }))).toBe(2n);
-  });
 
   test('is not changed by what the list does not show', () => {
     const active = [submitted(first), observed({ orders: [[first, 0n]] })];
@@ -321,13 +279,6 @@ describe('funds', () => {
     given(...funded)
       .when(funds(0n, 0n, 2, eur))
       .leadsTo();
-  });
-
-  test('are forgotten with the last order of the token', () => {
-    expect(given(...funded, cancelled(first)).state.funding.size).toBe(0);
-    given(...funded, cancelled(first))
-      .when(funds(100n, 100n, 2), submitted(second))
-      .leadsTo('OrderOpened 22 VALIDATING 100');
   });
 
   test('and a fill at the same block are judged together: an order is not without funds in between', () => {
@@ -450,15 +401,6 @@ describe('the clock', () => {
       .leadsTo('OrderWithheld 11 GRACE_PERIOD', 'OrderRemoved 11 EXPIRED');
   });
 
-  test('keeps a withheld order in the maker’s list when its funds change', () => {
-    const { state } = given(...funded, mined(950), funds(0n, 100n, 950));
-    expect(state.orders.get(first)).toMatchObject({ inBook: false, state: { status: 'INACTIVE' } });
-  });
-
-  test('opens an order that is inside its last 60 s without ever showing it to the router', () => {
-    expect(given(mined(950), submitted(first)).state.orders.get(first)?.inBook).toBe(false);
-  });
-
   test('removes an order at once that is expired by the chain’s clock', () => {
     given(mined(1000)).when(submitted(first)).leadsTo('OrderOpened 11 VALIDATING 100', 'OrderRemoved 11 EXPIRED');
     given(mined(1000 + HASH_MEMORY_SECONDS - 1))
@@ -485,37 +427,6 @@ describe('the clock', () => {
     given(submitted(first, { expiresIn: Number.MAX_SAFE_INTEGER }))
       .when(mined(10 ** 9))
       .leadsTo();
-  });
-});
-
-describe('the second from which a block may change a maker', () => {
-  const dueAfter = (...facts: MakerEvent[]) => given(...facts).state.dueAtSeconds - start;
-
-  test('is the end of the order’s time in the feed, then its expiry', () => {
-    expect(dueAfter(submitted(first))).toBe(940);
-    expect(dueAfter(submitted(first, { nonce: 5n }))).toBe(940);
-    expect(dueAfter(...funded, mined(940))).toBe(1000);
-  });
-
-  test('is the acceptance of an order that is ahead of the nonce', () => {
-    const ahead = submitted(second, { nonce: 5n, acceptedIn: 10 });
-    expect(dueAfter(...funded, ahead, observed({ at: 2, orders: [[second, 0n]] }))).toBe(10);
-  });
-
-  test('does not come for a maker without open orders', () => {
-    expect(dueAfter(...funded, cancelled(first))).toBe(Number.POSITIVE_INFINITY);
-    expect(dueAfter(observed())).toBe(Number.POSITIVE_INFINITY);
-  });
-});
-
-describe('cancelling', () => {
-  test('a cancelled order is removed, with who cancelled it', () => {
-    given(...funded)
-      .when(cancelled(first), cancelled(first))
-      .leadsTo('OrderRemoved 11 CANCELLED');
-    given(...funded)
-      .when(observed({ at: 5, orders: [[first, 'cancelled']] }))
-      .leadsTo('OrderRemoved 11 CANCELLED_ONCHAIN');
   });
 });
 
