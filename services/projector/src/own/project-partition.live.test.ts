@@ -1,19 +1,37 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
-import type { LogRecord, StoredRecord } from '@makerbook/kafka';
+import type { Hex } from '@makerbook/contracts-primitives';
+import { recordEnd, recordStart } from '@makerbook/domain';
+import { type LogRecord, RetryableError, type StoredRecord } from '@makerbook/kafka';
 import { LogInMemory } from '@makerbook/kafka/testing';
-import { createChance, testParts } from '@makerbook/parts';
-import { connectPostgres, migrate, openProjectionStore, type Postgres, readProjection } from '@makerbook/postgres';
-import { hashReadModel } from '@makerbook/postgres/testing';
-import { readFact } from '../fold/read-facts.js';
-import { createTestProjector, type Step, type TestProjectorParts } from '../testing/create-test-projector.js';
-import { drawStream, makersOf, withLateBlocks } from '../testing/generate-facts.js';
+import { createChance, openTcpGate, testParts } from '@makerbook/parts';
 import {
+  connectPostgres,
+  migrate,
+  openProjectionStore,
+  type Postgres,
+  readMakerList,
+  readProjection,
+} from '@makerbook/postgres';
+import { hashReadModel } from '@makerbook/postgres/testing';
+import { createTestProjector, type Step, type TestProjectorParts } from '../testing/create-test-projector.js';
+import {
+  drawStream,
+  makersOf,
+  observedAt,
+  startSeconds,
+  storedRecord,
+  submittedOf,
+  withLateBlocks,
+} from '../testing/generate-facts.js';
+import {
+  batchOf,
   flush,
-  killedAt,
+  fresh,
   testPartition as partition,
   testPartitions as partitions,
-  steps,
+  until,
+  withoutGaps,
 } from '../testing/test-projection.js';
 import type { Projector } from './project-log.js';
 
@@ -26,9 +44,10 @@ const topics = topicNames();
 const makers = makersOf(partition, partitions, 4);
 const tables = ['projections', 'makers', 'funding', 'orders', 'order_history', 'hashes'];
 
+let url: string;
 let postgres: Postgres;
 beforeAll(async () => {
-  const url = await testParts().databaseUrl();
+  url = await testParts().databaseUrl();
   await migrate({ url });
   postgres = connectPostgres({
     url,
@@ -45,9 +64,9 @@ type Cut = Partial<
   Pick<TestProjectorParts, 'commitTransitionsMax' | 'commitFactsMax' | 'heldMax' | 'batchFactsMax' | 'onStep'>
 >;
 
-function createOn(log: LogInMemory, cut: Cut): Projector {
+function createOn(log: LogInMemory, cut: Cut = {}, rows = postgres): Projector {
   const view = log.connect();
-  const store = openProjectionStore(postgres, 2);
+  const store = openProjectionStore(rows, 2);
   return createTestProjector({ store, log: view, createFencedPublisher: view.createFencedPublisher, topics, ...cut });
 }
 
@@ -61,8 +80,8 @@ function logOf(stream: readonly StoredRecord[]): LogInMemory {
 async function projectAll(
   projector: Projector,
   stream: readonly StoredRecord[],
-  lengths: readonly number[],
-  parked: string[],
+  lengths: readonly number[] = [stream.length],
+  parked: string[] = [],
 ) {
   const hold = {
     assertOwned: () => undefined,
@@ -75,9 +94,8 @@ async function projectAll(
     const records = stream.filter(({ offset }) => offset >= position).slice(0, lengths[batch % lengths.length]);
     const last = records.at(-1);
     if (last === undefined) break;
-    const next = { partition, fromOffset: position, nextOffset: last.offset + 1n };
-    await projector.handleBatch({ ...next, records: records.map((record) => readFact(record, partitions)) }, hold);
-    position = next.nextOffset;
+    await projector.handleBatch(batchOf(records, position), hold);
+    position = last.offset + 1n;
   }
   await flush(projector);
 }
@@ -86,12 +104,14 @@ function describeFeed(published: readonly LogRecord[]) {
   return published.map(({ topic, key, value, headers }) => ({ topic, key, value: value?.toString(), headers }));
 }
 
-async function outcomeOf(log: LogInMemory, parked: readonly string[]) {
+const storedPosition = async () => (await readProjection(postgres, partition)).nextOffset;
+
+async function outcomeOf(log: LogInMemory, parked: readonly string[] = []) {
   const hash = await hashReadModel(postgres);
   return {
     feed: describeFeed(log.published),
     hash,
-    position: (await readProjection(postgres, partition)).nextOffset,
+    position: await storedPosition(),
     parked: new Set(parked),
   };
 }
@@ -110,6 +130,19 @@ async function undisturbed(stream: readonly StoredRecord[]) {
   const parked: string[] = [];
   await projectAll(createOn(log, {}), stream, [stream.length], parked);
   return outcomeOf(log, parked);
+}
+
+const steps: readonly Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
+
+/** Stops a projector at a step, for good: as a killed process, it does nothing any more. */
+function killedAt(step: Step, after: number): Pick<TestProjectorParts, 'onStep'> {
+  let left = after;
+  return {
+    onStep: (reached) => {
+      if (reached === step) left -= 1;
+      if (left < 0) throw new Error(`killed ${step}`);
+    },
+  };
 }
 
 interface Crash {
@@ -168,5 +201,110 @@ describe('a partition', () => {
       expect([seed, await outcomeOf(log, parked)]).toEqual([seed, reference]);
     }
     expect(crashed).toBeGreaterThan(20);
+  });
+});
+
+describe('a projector', () => {
+  /** A bit of everything. */
+  const stream = withoutGaps(drawStream(7, makers, partition, { facts: 255, orders: 12 }));
+  const half = stream.length >> 1;
+  let reference: Awaited<ReturnType<typeof undisturbed>>;
+  let log: LogInMemory;
+  beforeAll(async () => {
+    reference = await undisturbed(stream);
+    expect(reference.feed.length).toBeGreaterThan(20);
+  });
+  beforeEach(async () => {
+    await empty();
+    log = logOf(stream);
+  });
+
+  test('that another one succeeded can neither publish nor commit any more, and nothing is lost or doubled', async () => {
+    const [earlier, later] = [createOn(log), createOn(log)];
+    await earlier.positionOf(partition);
+    await later.positionOf(partition);
+    await expect(earlier.handleBatch(batchOf(stream, 0n), fresh)).rejects.toThrow(RetryableError);
+    expect([log.published, await storedPosition()]).toEqual([[], 0n]);
+    await later.handleBatch(batchOf(stream, 0n), fresh);
+    await flush(later);
+    expect(await outcomeOf(log)).toEqual(reference);
+  });
+
+  test('that has learned that the partition is no longer its own does not touch it', async () => {
+    const projector = createOn(log);
+    await projector.positionOf(partition);
+    const assertOwned = () => {
+      throw new RetryableError('given to another process');
+    };
+    await expect(projector.handleBatch(batchOf(stream, 0n), { ...fresh, assertOwned })).rejects.toThrow(RetryableError);
+    expect([log.published, await storedPosition()]).toEqual([[], 0n]);
+  });
+
+  test('that leaves in good order commits what it has published', async () => {
+    const projector = createOn(log);
+    await projector.positionOf(partition);
+    await projector.handleBatch(batchOf(stream, 0n), fresh);
+    await projector.onRevoked(partition);
+    expect(await outcomeOf(log)).toEqual(reference);
+    expect(projector.owned.size).toBe(0);
+  });
+
+  test('moves its position over control records', async () => {
+    const projector = createOn(log);
+    await projectAll(projector, stream);
+    const end = BigInt(stream.length);
+    await projector.handleBatch({ partition, records: [], fromOffset: end, nextOffset: end + 3n }, fresh);
+    await flush(projector);
+    expect(await storedPosition()).toBe(end + 3n);
+  });
+
+  test('lists each record exactly as the fold describes it, whatever its status', async () => {
+    const maker = makers[0] as Hex;
+    const block = { number: 1, timestamp: startSeconds };
+    const observed = observedAt(maker, [0, 2], block, { balance: '0xa', allowance: '0xa' });
+    const facts = [0, 1, 2].map((number) => submittedOf(maker, number));
+    const records = [...facts, observed].map((fact, offset) =>
+      storedRecord(fact, { partition, offset: BigInt(offset) }, startSeconds * 1000),
+    );
+    const projector = createOn(logOf(records));
+    await projectAll(projector, records);
+    const orders = projector.owned.get(partition)?.taken.state.makers.get(maker)?.draft.orders.values() ?? [];
+    const described = [...orders].map(
+      (order) =>
+        recordStart(order) +
+        recordEnd(order.state, order.remaining < order.order.making.amount ? order.remaining : undefined),
+    );
+    const listed = (await readMakerList(postgres, maker)).records.map(({ json }) => json);
+    expect(listed).toEqual(described);
+    expect(listed.map((json) => JSON.parse(json).status)).toEqual(['ACTIVE', 'VALIDATING', 'INACTIVE']);
+  });
+
+  test('reads what it lacks from the log where a batch begins beyond its rows', async () => {
+    const projector = createOn(log);
+    await projector.handleBatch(batchOf(stream.slice(half), BigInt(half)), fresh);
+    await flush(projector);
+    expect(await outcomeOf(log)).toEqual(reference);
+  });
+
+  test('folds and publishes what is in memory while Postgres is away, tries the commit again, and says so', async () => {
+    const gate = await openTcpGate(url);
+    const rows = connectPostgres({ url: gate.url, connectTimeoutMs: 60_000 });
+    const projector = createOn(log, { commitTransitionsMax: 50 }, rows);
+    await projectAll(projector, stream.slice(0, half));
+    const before = log.published.length;
+    await gate.shut();
+    // A block needs nothing of Postgres: it is published, and its rows wait.
+    const position = BigInt(half);
+    await projector.handleBatch({ partition, records: [], fromOffset: position, nextOffset: position + 1n }, fresh);
+    const committer = projector.owned.get(partition)?.taken.committer;
+    await until(async () => committer?.waitsFor !== undefined);
+    const rest = batchOf(stream.slice(half), position);
+    for (let n = 0; n < 2; n += 1) await expect(projector.handleBatch(rest, fresh)).rejects.toThrow(RetryableError);
+    expect(log.published).toHaveLength(before);
+    await gate.open();
+    await projectAll(projector, stream);
+    expect(await outcomeOf(log)).toEqual(reference);
+    await rows.close();
+    await gate.close();
   });
 });

@@ -51,43 +51,39 @@ async function leftovers(): Promise<number> {
 }
 
 describe('verify', () => {
-  test('finds nothing where rows and book are those of a replay, and leaves nothing behind', async () => {
+  test('finds nothing where rows and book are those of a replay, and leaves nothing behind; else it names what differs', async () => {
     await projectAll(here, here.projector(), stream);
     expect(await verifyReadModel(options())).toEqual([]);
     expect(lines.at(-1)).toMatch(new RegExp(`^${stream.length} of ${stream.length} messages, .* 0 s left$`));
     expect(await leftovers()).toBe(0);
-  });
 
-  test.each([
-    ['update orders set remaining = remaining - 1', /^orders: the read model has \(.*, a replay \(/],
-    ['delete from order_history where log_offset = (select max(log_offset) from order_history)', /^order_history: /],
-    [`update makers set nonce = nonce + 1`, /^makers: /],
-  ])('names what differs after %s', async (sql, difference) => {
-    await projectAll(here, here.projector(), stream.slice(0, 120));
-    await here.postgres.query(sql);
-    expect((await verifyReadModel(options()))[0]).toMatch(difference);
-  });
-
-  test('names an order that the book holds in another state', async () => {
-    await projectAll(here, here.projector(), stream);
     const [wrong] = (await here.readFeed(here.topics.book)).filter(
       ({ key, value }) => value !== null && !key.startsWith('clock:'),
     );
     if (wrong === undefined) throw new Error('the book is empty');
     const appender = here.log.createAppender({ timeoutMs: 60_000 });
-    await appender.append([
-      {
-        topic: here.topics.book,
-        partition,
-        key: `0x${'7'.repeat(64)}`,
-        value: Buffer.from(wrong.value ?? ''),
-        headers: wrong.headers,
-      },
-    ]);
+    const [key, value] = [`0x${'7'.repeat(64)}`, Buffer.from(wrong.value ?? '')];
+    await appender.append([{ topic: here.topics.book, partition, key, value, headers: wrong.headers }]);
     await appender.close();
-    expect(await verifyReadModel(options())).toEqual([
-      expect.stringMatching(/book.v1, partition 0, 0x7{64}: the feed has \w+ .*, a replay nothing$/),
-    ]);
+    const inBook = /book.v1, partition 0, 0x7{64}: the feed has \w+ .*, a replay nothing$/;
+    expect(await verifyReadModel(options())).toEqual([expect.stringMatching(inBook)]);
+
+    for (const sql of [
+      'update orders set remaining = remaining - 1',
+      'delete from order_history where log_offset = (select max(log_offset) from order_history)',
+      'update makers set nonce = nonce + 1',
+    ]) {
+      await here.postgres.query(sql);
+    }
+    const differences = await verifyReadModel(options());
+    for (const difference of [
+      /^orders: the read model has \(.*, a replay \(/,
+      /^order_history: /,
+      /^makers: /,
+      inBook,
+    ]) {
+      expect(differences).toContainEqual(expect.stringMatching(difference));
+    }
   });
 });
 

@@ -8,13 +8,7 @@ import { hashReadModel, type ReadModelHash } from '@makerbook/postgres/testing';
 import { silentLogger } from '@makerbook/telemetry';
 import { type LoggedFact, readFact } from '../fold/read-facts.js';
 import type { Projector } from '../own/project-log.js';
-import {
-  createTestProjector,
-  type Step,
-  type TestProjectorParts,
-  testPartition,
-  testPartitions,
-} from './create-test-projector.js';
+import { createTestProjector, testPartition, testPartitions } from './create-test-projector.js';
 
 export { testPartition, testPartitions };
 
@@ -28,7 +22,7 @@ export interface TestDeployment {
   /** Settings of a projector on this deployment; its port is to be found out. */
   readonly environment: Readonly<Record<string, string>>;
   /** A projector as a process of its own would be: nothing is shared with another one but the real parts. */
-  readonly projector: (overrides?: Partial<TestProjectorParts>) => Projector;
+  readonly projector: () => Projector;
   /** The next fact whose rows are not committed. */
   readonly position: () => Promise<bigint>;
   /** Everything that stands on a feed of the partition now, as text. */
@@ -75,7 +69,7 @@ export async function deploy(): Promise<TestDeployment> {
       OPS_PORT: '0',
       LOG_LEVEL: 'error',
     },
-    projector: (overrides = {}) =>
+    projector: () =>
       createTestProjector({
         store: openProjectionStore(postgres, 2),
         // A test that runs it by hand retries nothing.
@@ -86,7 +80,6 @@ export async function deploy(): Promise<TestDeployment> {
         commitTransitionsMax: 50,
         commitFactsMax: 1000,
         quarantinedMakersMax: 3,
-        ...overrides,
       }),
     position: async () => (await readProjection(postgres, testPartition)).nextOffset,
     readFeed: (topic) => readFeed(log, topic),
@@ -130,23 +123,16 @@ export function withoutGaps(stream: readonly StoredRecord[]): StoredRecord[] {
   return stream.map((record, index) => ({ ...record, offset: BigInt(index) }));
 }
 
-/** Hands the stream over in batches, as the consumer loop does, from where the rows are, until all is committed. */
+/** Hands the stream over from where the rows are, until all is committed. */
 export async function projectAll(
   deployment: TestDeployment,
   projector: Projector,
   stream: readonly StoredRecord[],
-  lengthOf: (batch: number) => number = () => stream.length,
-  hold: Parameters<Projector['handleBatch']>[1] = fresh,
 ): Promise<void> {
   await appendAll(deployment, stream);
-  let position = await projector.positionOf(testPartition);
-  for (let batch = 0; ; batch += 1) {
-    const left = stream.filter(({ offset }) => offset >= position);
-    if (left.length === 0) break;
-    const next = batchOf(left.slice(0, lengthOf(batch)), position);
-    await projector.handleBatch(next, hold);
-    position = next.nextOffset;
-  }
+  const position = await projector.positionOf(testPartition);
+  const left = stream.filter(({ offset }) => offset >= position);
+  if (left.length > 0) await projector.handleBatch(batchOf(left, position), fresh);
   await flush(projector);
 }
 
@@ -156,19 +142,6 @@ export async function flush(projector: Projector): Promise<void> {
   while (committer?.underWay !== undefined) await committer.underWay;
   committer?.assertGood();
 }
-
-/** Stops a projector at a step, for good: as a killed process, it does nothing any more. */
-export function killedAt(step: Step, after = 0): Pick<TestProjectorParts, 'onStep'> {
-  let left = after;
-  return {
-    onStep: (reached) => {
-      if (reached === step) left -= 1;
-      if (left < 0) throw new Error(`killed ${step}`);
-    },
-  };
-}
-
-export const steps: readonly Step[] = ['before publish', 'after publish', 'before commit', 'after commit'];
 
 export async function until(condition: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
   const end = performance.now() + withinMs;
