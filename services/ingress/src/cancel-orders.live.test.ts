@@ -83,17 +83,6 @@ const isCancelledOnce = async (hash: string) => {
 };
 
 describe('DELETE', () => {
-  test('cancels an order by its own salt, once, whichever way the wallet types the salt', async () => {
-    const [first, second] = [await placeOne(), await placeOne()];
-    expect(await cancelled([cancelling(maker, first), cancelling(maker, second, 'bytes32')])).toEqual([
-      'CANCELLED',
-      'CANCELLED',
-    ]);
-    await isCancelledOnce(hashOf(first));
-    await isGone(cancelling(maker, first));
-    expect(await cancelled([cancelling(maker, first), cancelling(maker, second)])).toEqual(['NOT_FOUND', 'NOT_FOUND']);
-  });
-
   test('answers for each hash: unknown ones do not fail the rest, a repeated one is cancelled once', async () => {
     const order = await placeOne();
     const other = await placeOne(sibling);

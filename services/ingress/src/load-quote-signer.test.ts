@@ -34,7 +34,6 @@ describe('the quote signer', () => {
   test.each([
     ['the environment', () => ({ QUOTE_SIGNER_KEY: serviceKey })],
     ['a file', () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('key', serviceKey) })],
-    ['a file that ends in a newline', () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('line', `${serviceKey}\n`) })],
     ['hex without a prefix', () => ({ QUOTE_SIGNER_KEY: serviceKey.slice(2) })],
   ])('comes from %s', (_, environment) => {
     expect(load(environment())).toMatchObject({ address: serviceSigner });
@@ -78,9 +77,6 @@ describe('settings that cannot be used stop the start, with a sentence that hold
       () => ({ QUOTE_SIGNER_KEY_FILE: keyFile('no', `key: ${secret}`) }),
       /QUOTE_SIGNER_KEY: must/,
     ],
-    ['a file that is missing', () => ({ QUOTE_SIGNER_KEY_FILE: join(folder, 'none') }), /cannot be read: ENOENT/],
-    ['a folder', () => ({ QUOTE_SIGNER_KEY_FILE: folder }), /cannot be read: EISDIR/],
-    ['both', () => ({ QUOTE_SIGNER_KEY_FILE: folder, QUOTE_SIGNER_KEY: secret }), /give one/],
     ['a signer that is no address', () => ({ QUOTE_SIGNERS: '0x12' }), /QUOTE_SIGNERS=0x12: must be/],
     ['the zero address', () => ({ QUOTE_SIGNERS: `0x${'0'.repeat(40)}` }), /zero address/],
   ])('%s', (_, environment, message) => {

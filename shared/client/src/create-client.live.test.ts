@@ -90,14 +90,6 @@ const signed = () =>
   });
 
 describe('the client', () => {
-  test('posts orders and their signatures alone, and hands back the records', async () => {
-    const order = await signed();
-    answers = [ok([{ ...order, status: 'VALIDATING' }])];
-    expect(await clientOf().placeOrders([order])).toEqual([{ ...order, status: 'VALIDATING' }]);
-    expect(asked).toMatchObject([{ method: 'POST', url: { pathname: '/v0alpha/limit-orders' } }]);
-    expect(JSON.parse(asked[0]?.body ?? '')).toEqual([{ order: order.order, signature: order.signature }]);
-  });
-
   test('posts with a time after which the orders are not to be stored', async () => {
     answers = [ok([])];
     await clientOf().placeOrders([await signed()], { validUntilMs: 1_700_000_000_123 });
@@ -141,18 +133,6 @@ describe('the client', () => {
     expect(asked[1]?.url.searchParams.get('salt')).not.toBe(asked[0]?.url.searchParams.get('salt'));
   });
 
-  test('cancels with hashes and signatures in a body', async () => {
-    const orders = [1, 2].map((n) => ({ orderHash: `0x${`0${n}`.repeat(32)}`, salt: `0x${n}` }));
-    const outcome = orders.map(({ orderHash }) => ({ orderHash, status: 'CANCELLED' }));
-    answers = [ok(outcome)];
-    expect(await clientOf().cancelOrders(orders)).toEqual(outcome);
-    expect(asked[0]).toMatchObject({ method: 'POST', url: { pathname: '/v0alpha/limit-orders/cancellations' } });
-    const signature = expect.stringMatching(/^0x[0-9a-f]{130}$/);
-    expect(JSON.parse(asked[0]?.body ?? '')).toEqual(
-      orders.map(({ orderHash, salt }) => ({ orderHash, salt, signature })),
-    );
-  });
-
   test('signs no order whose expiry is in milliseconds', async () => {
     const amount = { token: `0x${'ab'.repeat(20)}`, amount: 1n };
     const draft = { making: amount, taking: amount, expiresAt: 1_700_000_000_000 };
@@ -167,13 +147,6 @@ describe('the client', () => {
     expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: true, position: '3:17' });
     expect(await ask()).toEqual({ cancellations: answer, isOutOfFeed: false, position: undefined });
     expect(asked[0]?.headers['prefer']).toBe('wait=2');
-  });
-
-  test('patches a quote with the amount in decimal, and hands back bare hex', async () => {
-    answers = [ok('0x1234')];
-    expect(await clientOf().patchQuote({ data: '0xabcd', minOutput: 17n })).toBe('0x1234');
-    expect(asked[0]).toMatchObject({ method: 'PATCH', url: { pathname: '/v0/quote/data' } });
-    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ data: '0xabcd', minOutput: { amount: '17' } });
   });
 });
 

@@ -462,26 +462,6 @@ describe('an operator’s decision', () => {
       );
   });
 
-  test('to admit it again leaves what is gone by then, and what is in its last 60 s, out of the book', () => {
-    const expiring = submitted(second, { expiresIn: 500 });
-    given(admitted, ...funded, expiring, submitted(third, { expiresIn: 2000 }), suspended)
-      .when(cancelled(first), mined(450), admitted, mined(500))
-      .leadsTo(
-        'OrderRemoved 11 CANCELLED',
-        'MakerChanged ADMITTED 0',
-        'OrderChanged 33 VALIDATING 100 ADMITTED',
-        'OrderRemoved 22 EXPIRED',
-      );
-  });
-
-  test('is behind an order that ingress took a moment before: it is open, and not in the book until the maker is back', () => {
-    const { state } = given(admitted, suspended, submitted(first));
-    expect(state.orders.get(first)).toMatchObject({ inBook: false, state: { status: 'VALIDATING' } });
-    given(admitted, suspended, ...funded)
-      .when(admitted)
-      .leadsTo('MakerChanged ADMITTED 0', 'OrderChanged 11 ACTIVE 100 ADMITTED');
-  });
-
   test('about its limits replaces all that it had, and what changes nothing leads to nothing', () => {
     given(admitted, ...funded)
       .when(

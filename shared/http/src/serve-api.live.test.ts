@@ -280,11 +280,6 @@ describe('the HTTP server', () => {
     ]);
   });
 
-  test('a request that never ends is refused, and its socket closed', async () => {
-    const text = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n[1';
-    expect(await raw(text)).toMatch(/^HTTP\/1.1 400[\s\S]*did not arrive/);
-  });
-
   describe('a body that is refused is not read on', () => {
     /** Sends a head and then a body without end; counts what the connection took of it until it was closed. */
     async function sendEndless(head: string): Promise<{ answer: string; megabytes: number }> {
@@ -341,17 +336,6 @@ describe('the HTTP server', () => {
       }
       socket.destroy();
     });
-  });
-
-  test('listens on its host alone', async () => {
-    const answer = await new Promise<string>((resolve) => {
-      const socket = connect({ port: api.port, host: '127.0.0.2' });
-      socket.on('connect', () => resolve('connected'));
-      socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
-      socket.on('close', () => socket.destroy());
-    });
-    // Linux has 127.0.0.2 on its loopback; other systems do not reach it at all.
-    expect(answer).toMatch(/^E(CONNREFUSED|ADDRNOTAVAIL|HOSTUNREACH|TIMEDOUT)/);
   });
 
   test('a limit of one route is counted for it alone, for each client, before its body is read', async () => {
@@ -570,16 +554,4 @@ test('stopping under load drops no request: each is answered, or refused at its 
   expect(dropped).toEqual([]);
   expect(answered.every(({ status }) => status === 200)).toBe(true);
   expect(answered.length).toBeGreaterThan(180);
-});
-
-test('stopping lets a request under way finish and takes no new one', async () => {
-  const slow = fetch(`${base}/slow`).then((response) => response.text());
-  // It is awaited below; until then a failure of it must not end the run.
-  slow.catch(() => undefined);
-  while (release === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
-  const stopped = api.stop();
-  await expect(fetch(`${base}/things`)).rejects.toThrow();
-  release();
-  expect(await slow).toBe('done');
-  await stopped;
 });

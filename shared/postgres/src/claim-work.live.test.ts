@@ -1,16 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testParts } from '@makerbook/parts';
 import { claimWork, connectPostgres, migrate, type Postgres } from './index.js';
 
 const PARTITIONS = 6;
 let postgres: Postgres;
 
-beforeEach(async () => {
+beforeAll(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url, connectTimeoutMs: 60_000 });
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
 });
-afterEach(() => postgres.close());
+beforeEach(() => postgres.query('truncate claims, claimants'));
+afterAll(() => postgres.close());
 
 /** A process that works on what it owns, and ends at once what it has lost or is to give back. */
 function claimant(holder: string) {

