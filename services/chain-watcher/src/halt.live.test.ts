@@ -1,16 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import { connectPostgres } from '@makerbook/postgres';
 import type { Watcher } from './run.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
+/** All tests have its chain, and each a log of its own. */
+let chain: Stage;
 let stage: Stage;
 let process: WatcherProcess | undefined;
 let watcher: Watcher | undefined;
 
+beforeAll(async () => {
+  chain = await Stage.open();
+});
 beforeEach(async () => {
-  stage = await Stage.open();
+  stage = await chain.beside();
 });
 afterEach(async () => {
   await process?.kill();
@@ -19,6 +24,7 @@ afterEach(async () => {
   watcher = undefined;
   await stage.close();
 });
+afterAll(() => chain.close());
 
 const run = async (settings: Record<string, string>) => {
   process = await runWatcherProcess(stage, settings);
@@ -33,6 +39,22 @@ const millisecondsOf = async (work: () => Promise<unknown>) => {
 };
 
 describe('a watcher that has halted', () => {
+  // Before others make the chain's clock another one.
+  test('has published nothing of a block that is too far ahead of its clock, and says what another node has', async () => {
+    const { rpcUrl } = stage.anvil;
+    // The same chain by another name.
+    const urls = [rpcUrl, rpcUrl.replace('127.0.0.1', 'localhost')].join();
+    watcher = await stage.watch({ RPC_URL: urls, BLOCK_AHEAD_SECONDS_MAX: '60' });
+    await stage.settled();
+    const published = stage.processedBlock();
+    await stage.provider.send('evm_increaseTime', [10_000]);
+    await stage.mine();
+    expect((await watcher.failed).message).toMatch(
+      /^block \d+ .* s ahead of this machine's clock, and 60 s are allowed: 127.0.0.1:\d+ has the same block; localhost:\d+ has the same block\. Nothing/,
+    );
+    expect(stage.processedBlock()).toBe(published);
+  });
+
   test('stays for scrapes and says why, publishes nothing, ends with 1 on SIGTERM, and halts again when it is started again', async () => {
     const halted = await run({ HALT_LINGER_MS: '600000' });
     const { ops, exited, terminate } = halted;
@@ -83,21 +105,6 @@ describe('a watcher that has halted', () => {
     expect(stderr + stdout).toMatch(/has chain id 8217, not CHAIN_ID=1001/);
     expect((await halted.ops.ask('/metrics')).status).toBe(0);
     expect(stage.facts).toEqual([]);
-  });
-
-  test('has published nothing of a block that is too far ahead of its clock, and says what another node has', async () => {
-    const { rpcUrl } = stage.anvil;
-    // The same chain by another name.
-    const urls = [rpcUrl, rpcUrl.replace('127.0.0.1', 'localhost')].join();
-    watcher = await stage.watch({ RPC_URL: urls, BLOCK_AHEAD_SECONDS_MAX: '60' });
-    await stage.settled();
-    const published = stage.processedBlock();
-    await stage.provider.send('evm_increaseTime', [10_000]);
-    await stage.mine();
-    expect((await watcher.failed).message).toMatch(
-      /^block \d+ .* s ahead of this machine's clock, and 60 s are allowed: 127.0.0.1:\d+ has the same block; localhost:\d+ has the same block\. Nothing/,
-    );
-    expect(stage.processedBlock()).toBe(published);
   });
 
   test('has published nothing where the rows are of another log', async () => {

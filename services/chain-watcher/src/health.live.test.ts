@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Address } from '@makerbook/contracts-primitives';
@@ -12,14 +12,19 @@ import { type Gate, startGate } from './testing/gate-node.js';
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
+/** All tests have its chain, and each a log of its own. */
+let chain: Stage;
 let stage: Stage;
 let token: Address;
 let watcher: WatcherProcess | undefined;
 let gate: Gate | undefined;
 
+beforeAll(async () => {
+  chain = await Stage.open();
+  token = await chain.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+});
 beforeEach(async () => {
-  stage = await Stage.open();
-  token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+  stage = await chain.beside();
 });
 afterEach(async () => {
   await watcher?.kill();
@@ -28,6 +33,7 @@ afterEach(async () => {
   gate = undefined;
   await stage.close();
 });
+afterAll(() => chain.close());
 
 const run = async (settings: Record<string, string>): Promise<Ops> => {
   const observed = await runWatcherProcess(stage, settings);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { topicNames } from '@makerbook/contracts-events';
 import { deployArtifacts } from '@makerbook/contracts-evm';
 import type { Ops } from './testing/ask-ops.js';
@@ -8,12 +8,17 @@ import { type Gate, type Misbehaviour, refuse, startGate, startMisbehavingNode }
 import { runWatcherProcess, type WatcherProcess } from './testing/run-watcher.js';
 import { addressOf, Stage, until } from './testing/stage-chain.js';
 
+/** All tests have its chain, and each a log of its own. */
+let chain: Stage;
 let stage: Stage;
 let watcher: WatcherProcess | undefined;
 const gates: Gate[] = [];
 
+beforeAll(async () => {
+  chain = await Stage.open();
+});
 beforeEach(async () => {
-  stage = await Stage.open();
+  stage = await chain.beside();
 });
 afterEach(async () => {
   await watcher?.kill();
@@ -21,6 +26,7 @@ afterEach(async () => {
   for (const gate of gates.splice(0)) await gate.close();
   await stage.close();
 });
+afterAll(() => chain.close());
 
 const run = async (settings: Record<string, string>): Promise<Ops> => {
   const observed = await runWatcherProcess(stage, settings);
@@ -67,55 +73,6 @@ describe('the metrics of a running watcher', () => {
       return (await ops.metric('rpc_failures_total{endpoint="127.0.0.1:9"}')) > 0;
     });
     expect((await ops.ask('/metrics')).text).not.toMatch(/password|the-key/);
-  });
-
-  test('are those of the README, and show what it does', async () => {
-    let isOpen = true;
-    const held: (() => void)[] = [];
-    const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
-      if (isOpen || calls.every(({ method }) => method !== 'eth_call')) return undefined;
-      await new Promise<void>((resolve) => held.push(resolve));
-      return undefined;
-    });
-    gates.push(gate);
-    const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
-    const maker = await stage.createAccount();
-    const post = async () => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
-    const ops = await run({ RPC_URL: gate.url, RPC_WS_URL: stage.anvil.wsUrl, RPC_TIMEOUT_MS: '60000' });
-    const reaches = (series: string, holds: (value: number) => boolean) =>
-      until(`${series} is as expected`, async () => holds(await ops.metric(series)));
-    await post();
-    await stage.settled();
-    await stage.mine();
-    await stage.settled();
-    const head = await stage.provider.getBlockNumber();
-    await reaches('processed_block_number', (number) => number === head);
-    await reaches('open_subscriptions', (open) => open === 1);
-    await reaches('catch_up_ratio', (ratio) => ratio === 1);
-    expect(shown((await ops.ask('/metrics')).text)).toEqual(described());
-    expect(await ops.metric('head_block_number')).toBe(head);
-    expect(await ops.metric('lag_blocks')).toBe(0);
-    expect(await ops.metric('block_duration_seconds_count')).toBeGreaterThan(0);
-    expect(await ops.metric('block_duration_seconds_sum')).toBeLessThan(60);
-    for (const series of ['watched_orders', 'watched_pairs', 'watched_makers', 'holders', 'takeovers_total']) {
-      expect({ series, value: await ops.metric(series) }).toEqual({ series, value: 1 });
-    }
-    expect(await ops.metric('unread_orders')).toBe(0);
-
-    isOpen = false;
-    await post();
-    await reaches('unread_orders', (orders) => orders === 1);
-    await reaches('unread_order_age_seconds', (age) => age > 1.5);
-    isOpen = true;
-    for (const resolve of held.splice(0)) resolve();
-    await reaches('unread_orders', (orders) => orders === 0);
-    expect(await ops.metric('unread_order_age_seconds')).toBe(0);
-
-    await gate.close();
-    gates.splice(0);
-    await stage.anvil.stop();
-    await reaches('open_subscriptions', (open) => open === 0);
-    await reaches('subscription_breaks_total', (breaks) => breaks > 0);
   });
 
   test('count what was published, found, asked and refused, and what could not be read', async () => {
@@ -235,5 +192,55 @@ describe('the metrics of a running watcher', () => {
     await appender.append([{ ...unreadable, value: Buffer.from('no fact') }]);
     await comesTo('log_unreadable_records_total', 1);
     await comesTo('log_records_total', records + 1);
+  });
+
+  // The chain ends in it.
+  test('are those of the README, and show what it does', async () => {
+    let isOpen = true;
+    const held: (() => void)[] = [];
+    const gate = await startGate(stage.anvil.rpcUrl, async (calls) => {
+      if (isOpen || calls.every(({ method }) => method !== 'eth_call')) return undefined;
+      await new Promise<void>((resolve) => held.push(resolve));
+      return undefined;
+    });
+    gates.push(gate);
+    const token = await stage.deploy(deployArtifacts.TestToken, 'Making', 'MAK', 18);
+    const maker = await stage.createAccount();
+    const post = async () => stage.submit(await stage.sign(maker, { making: { token, amount: 1n } }));
+    const ops = await run({ RPC_URL: gate.url, RPC_WS_URL: stage.anvil.wsUrl, RPC_TIMEOUT_MS: '60000' });
+    const reaches = (series: string, holds: (value: number) => boolean) =>
+      until(`${series} is as expected`, async () => holds(await ops.metric(series)));
+    await post();
+    await stage.settled();
+    await stage.mine();
+    await stage.settled();
+    const head = await stage.provider.getBlockNumber();
+    await reaches('processed_block_number', (number) => number === head);
+    await reaches('open_subscriptions', (open) => open === 1);
+    await reaches('catch_up_ratio', (ratio) => ratio === 1);
+    expect(shown((await ops.ask('/metrics')).text)).toEqual(described());
+    expect(await ops.metric('head_block_number')).toBe(head);
+    expect(await ops.metric('lag_blocks')).toBe(0);
+    expect(await ops.metric('block_duration_seconds_count')).toBeGreaterThan(0);
+    expect(await ops.metric('block_duration_seconds_sum')).toBeLessThan(60);
+    for (const series of ['watched_orders', 'watched_pairs', 'watched_makers', 'holders', 'takeovers_total']) {
+      expect({ series, value: await ops.metric(series) }).toEqual({ series, value: 1 });
+    }
+    expect(await ops.metric('unread_orders')).toBe(0);
+
+    isOpen = false;
+    await post();
+    await reaches('unread_orders', (orders) => orders === 1);
+    await reaches('unread_order_age_seconds', (age) => age > 1.5);
+    isOpen = true;
+    for (const resolve of held.splice(0)) resolve();
+    await reaches('unread_orders', (orders) => orders === 0);
+    expect(await ops.metric('unread_order_age_seconds')).toBe(0);
+
+    await gate.close();
+    gates.splice(0);
+    await stage.anvil.stop();
+    await reaches('open_subscriptions', (open) => open === 0);
+    await reaches('subscription_breaks_total', (breaks) => breaks > 0);
   });
 });
