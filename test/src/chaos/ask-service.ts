@@ -1,7 +1,7 @@
 import { type MakerbookClient, MakerbookError, type SignedOrder } from '@makerbook/client';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
-import type { TestMaker } from '../end-to-end/open-maker.js';
+import type { TestMaker } from '../kit/open-maker.js';
 import type { Attempt, Finding, OrderHistory } from './judge-orders.js';
 
 /** A maker of the load. */

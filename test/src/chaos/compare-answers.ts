@@ -1,7 +1,7 @@
 import type { SignedOrder } from '@makerbook/client';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import type { Postgres } from '@makerbook/postgres';
-import type { FollowedOrders } from '../end-to-end/follow-orders.js';
+import type { FollowedOrders } from '../kit/follow-orders.js';
 import { type Finding, type FoundOrder, judgeOrder, judgeRequests, type OrderHistory } from './judge-orders.js';
 import type { Load } from './put-load-on.js';
 

@@ -1,5 +1,5 @@
 import type { Address } from '@makerbook/contracts-primitives';
-import type { FollowedOrders } from '../end-to-end/follow-orders.js';
+import type { FollowedOrders } from '../kit/follow-orders.js';
 import { judgeLog, type Verdict } from '../simulation/judge/judge-log.js';
 import type { Truth } from '../simulation/judge/judge-order.js';
 import type { OrderHistory } from './judge-orders.js';
@@ -9,7 +9,7 @@ const ROUTING_GRACE_SECONDS = 60;
 const LABEL_LENGTH = 12;
 
 /**
- * Folds the log, and compares the state of each order after each processed block with what the contracts said at that block, or at
+ * Folds what the log holds of the makers of these orders, and compares the state of each order after each processed block with what the contracts said at that block, or at
  * the newer one at which its maker was read last. By `compareFeed` the feed holds the same states.
  */
 export function judgeStates(
@@ -21,6 +21,9 @@ export function judgeStates(
     partitions,
   }: { readonly chain: Truth['chain']; readonly protocol: Address; readonly partitions: number },
 ): Verdict {
+  const makers = new Set<string>(orders.map(({ signed }) => signed.order.maker));
+  const factsOf = (partition: number) =>
+    new Map([...feed.facts(partition)].filter(([, fact]) => !('maker' in fact) || makers.has(fact.maker)));
   return judgeLog({
     chain,
     protocol,
@@ -36,7 +39,7 @@ export function judgeStates(
       expiresAt: Number(order.expiresAt),
       wasAhead,
     })),
-    partitions: Array.from({ length: partitions }, (_, partition) => feed.facts(partition)),
+    partitions: Array.from({ length: partitions }, (_, partition) => factsOf(partition)),
     steadyTo: Number.POSITIVE_INFINITY,
     isSwept: true,
   });

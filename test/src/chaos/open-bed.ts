@@ -54,6 +54,7 @@ const PRELOADS = ['../kit/reroute-connections.js', './jump-clock.js'];
 const settings = {
   CHAIN_WATCHERS: '2',
   MAX_OPEN_ORDERS_PER_MAKER: '100000',
+  ORDER_BUDGET_BURST: '10000',
   CLIENT_REQUESTS_MAX: '1000000',
   CANCEL_REQUESTS_MAX: '1000000',
 };

@@ -3,8 +3,8 @@ import { nonceOf } from '@makerbook/chain';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import type { Address } from '@makerbook/contracts-primitives';
 import type { Chance } from '@makerbook/parts';
-import { openChain, openMaker, type TestChain } from '../end-to-end/open-maker.js';
 import { beginAtPace } from '../kit/generate-load.js';
+import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import { valueAt } from '../simulation/chain/keep-chain.js';
 import { drawTerms, type LoadMaker, type LoadState, openRequests, TOKENS } from './ask-service.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
@@ -50,7 +50,9 @@ export async function putLoadOn(
   actionsPerSecond = ACTIONS_PER_SECOND,
 ): Promise<Load> {
   const chain = openChain(bed.stack, false);
-  const makers = await Promise.all(Array.from({ length: makerCount }, () => openLoadMaker(bed, chain)));
+  const makers = await Promise.all(
+    (await openMakers(bed.stack, chain, makerCount)).map((maker) => openLoadMaker(bed, maker)),
+  );
   const { limitOrderProtocol, tokens } = bed.stack.addresses;
   await bed.chain.note({
     protocol: limitOrderProtocol as Address,
@@ -91,9 +93,8 @@ export async function putLoadOn(
   };
 }
 
-async function openLoadMaker(bed: ChaosBed, chain: TestChain): Promise<LoadMaker> {
+async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker> {
   const { stack, baseUrl } = bed;
-  const maker = await openMaker(stack, chain);
   for (const token of TOKENS) {
     await maker.mint(FUNDS, token);
     await maker.approve(FUNDS, token);

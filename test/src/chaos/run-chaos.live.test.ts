@@ -1,5 +1,21 @@
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type ChaosBed, openBed } from './open-bed.js';
+import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { type BaseWallet, Wallet } from 'ethers';
+import { admitMaker } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
+import { canFillDisk, fillDisk } from '../kit/fill-disk.js';
+import {
+  type Asked,
+  CANCELLATIONS_PATH,
+  json,
+  ORDERS_PATH,
+  type RequestMaker,
+  requestMaker,
+  type SignedItem,
+} from '../kit/make-requests.js';
+import { type ChaosBed, openBed, SERVICES } from './open-bed.js';
 import { runChaos } from './run-chaos.js';
 
 /** One of each sort, and everything at once. `npm run chaos` draws from all of them. */
@@ -10,18 +26,320 @@ const handful = [
   'connections cut Kafka',
   'packets lost Redis',
   'clock jump ingress',
-  'disk full Postgres',
+  'SIGKILL Postgres',
 ];
 
+/** The time limits of a cancellation add up: two statements, and an append. */
+const ANSWER_MS_MAX = 20_000;
+const ROUNDS = 2;
+/** As the local Postgres is started. */
+const POSTGRES_CONNECTIONS = 100;
+const OCCUPANT = 'occupant';
+
 let bed: ChaosBed;
+let make: RequestMaker;
+/** Its connections take no part in the services'. */
+let postgres: Postgres;
+const wallet = () => new Wallet(Wallet.createRandom().privateKey);
+const makers: readonly [BaseWallet, BaseWallet] = [wallet(), wallet()];
+const [maker, other] = makers;
 
 beforeAll(async () => {
   bed = await openBed(1);
+  const { addresses, operatorEnvironment } = bed.stack;
+  make = requestMaker(addresses);
+  postgres = openPostgres('test', 1);
+  await admitMaker(
+    makers.map(({ address }) => address),
+    operatorEnvironment,
+  );
 });
 
 afterAll(async () => {
+  await postgres?.close();
   await bed?.stop();
 });
+
+function openPostgres(applicationName: string, poolMax: number): Postgres {
+  const url = bed.stack.addresses.databaseUrl;
+  const timeouts = { connectTimeoutMs: 60_000, statementTimeoutMs: 600_000 };
+  return connectPostgres({ url, applicationName, poolMax, ...timeouts, onConnectionLost() {} });
+}
+
+/** A request of each endpoint; of POST and of cancellations in each form. */
+function requestsOf(open: readonly SignedItem[]): Readonly<Record<string, Asked>> {
+  const [first, second, ...unknown] = [...open, make.order(maker), make.order(maker)] as [SignedItem, SignedItem];
+  const get = (target: string): Asked => ({ method: 'GET', target });
+  return {
+    'a POST': make.post([make.order(maker)]),
+    'a POST of two makers': make.post([make.order(maker), make.order(other)]),
+    'a DELETE': make.cancel([first], maker),
+    'a DELETE of unknown hashes': make.cancel(unknown, maker),
+    'a cancellation with its salt': cancelWithSalt(second),
+    'a list': make.list(maker),
+    'a patch': make.patch(make.quote(), '2'),
+    info: get(`${ORDERS_PATH}/info`),
+    'openapi.json': get('/openapi.json'),
+    'asyncapi.json': get('/asyncapi.json'),
+    docs: get('/docs'),
+  };
+}
+
+function cancelWithSalt({ orderHash, order }: SignedItem): Asked {
+  const signature = make.sign.signCancellation(maker, orderHash, order.salt);
+  const body = JSON.stringify([{ orderHash, signature, salt: order.salt }]);
+  return { method: 'POST', target: CANCELLATIONS_PATH, headers: json, body };
+}
+
+interface Answer {
+  readonly what: string;
+  readonly status: number;
+  readonly tookMs: number;
+  readonly text: string;
+}
+
+async function ask(what: string, { method, target, headers = {}, body }: Asked): Promise<Answer> {
+  const startedAt = performance.now();
+  const response = await fetch(bed.stack.addresses.baseUrl + target, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: String(body) }),
+    signal: AbortSignal.timeout(3 * ANSWER_MS_MAX),
+  });
+  const text = await response.text();
+  return { what, status: response.status, tookMs: performance.now() - startedAt, text };
+}
+
+const askAll = (open: readonly SignedItem[]): Promise<readonly Answer[]> =>
+  Promise.all(Object.entries(requestsOf(open)).map(([what, asked]) => ask(what, asked)));
+
+/** Two open orders of the maker. */
+async function placeTwo(): Promise<readonly SignedItem[]> {
+  const items = [make.order(maker), make.order(maker)];
+  const placed = await ask('a POST', make.post(items));
+  if (placed.status !== 200) throw new Error(placed.text);
+  return items;
+}
+
+/** Asks for everything. @returns what is not answered with 200 */
+async function answerNormally(): Promise<readonly string[]> {
+  const answers = await askAll(await placeTwo());
+  return answers.filter(({ status }) => status !== 200).map(({ what, text }) => `${what}: ${text}`);
+}
+
+interface Outage {
+  readonly what: string;
+  /** Answered with 200 all the same, whatever else is refused. */
+  readonly works: readonly string[];
+  /** Answered with 503. */
+  readonly fails: readonly string[];
+  /** @returns ends it */
+  begin(): Promise<() => Promise<unknown> | unknown>;
+}
+
+const unstored = ['a patch', 'openapi.json', 'asyncapi.json', 'docs'];
+const posts = ['a POST', 'a POST of two makers'];
+const cancellations = ['a DELETE', 'a cancellation with its salt'];
+
+const outages: readonly Outage[] = [
+  {
+    what: 'Postgres has no connection left',
+    works: [...unstored, 'a cancellation with its salt'],
+    fails: [...posts, 'a DELETE', 'a DELETE of unknown hashes'],
+    begin: occupyConnections,
+  },
+  {
+    what: 'Postgres takes no writes',
+    works: [...unstored, 'a cancellation with its salt'],
+    fails: posts,
+    async begin() {
+      const configure = async (how: string) => {
+        await postgres.query(`alter system ${how}`);
+        await postgres.query('select pg_reload_conf()');
+      };
+      await configure('set default_transaction_read_only = on');
+      return () => configure('reset default_transaction_read_only');
+    },
+  },
+  {
+    what: 'a table of Postgres is locked',
+    works: [...unstored, ...cancellations],
+    fails: posts,
+    async begin() {
+      const { promise: isLocked, resolve: locked } = Promise.withResolvers<void>();
+      const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+      const holding = postgres.transaction(async (query) => {
+        await query('lock table budgets in access exclusive mode');
+        locked();
+        await isOver;
+      });
+      await Promise.race([isLocked, holding]);
+      return () => {
+        end();
+        return holding;
+      };
+    },
+  },
+  {
+    what: 'Postgres hangs',
+    works: [...unstored, 'a cancellation with its salt', 'a list'],
+    fails: [...posts, 'a DELETE', 'a DELETE of unknown hashes'],
+    async begin() {
+      await bed.signal('Postgres', 'SIGSTOP');
+      return () => bed.signal('Postgres', 'SIGCONT');
+    },
+  },
+  {
+    what: 'the disk of Postgres is full',
+    works: [...unstored, 'a cancellation with its salt'],
+    fails: [],
+    begin: () => fillDiskOf('Postgres'),
+  },
+  {
+    what: 'Redis is full',
+    works: [...unstored, ...posts, ...cancellations, 'a DELETE of unknown hashes', 'a list', 'info'],
+    fails: [],
+    async begin() {
+      await askRedis('CONFIG SET maxmemory 1mb', 'CONFIG SET maxmemory-policy noeviction');
+      return () => askRedis('CONFIG SET maxmemory 0');
+    },
+  },
+  {
+    what: 'Redis takes no writes',
+    works: [...unstored, ...posts, ...cancellations, 'a DELETE of unknown hashes', 'a list', 'info'],
+    fails: [],
+    async begin() {
+      await askRedis('REPLICAOF 127.0.0.1 1');
+      return () => askRedis('REPLICAOF NO ONE');
+    },
+  },
+  {
+    what: 'Kafka hangs',
+    works: [...unstored, 'a list', 'info'],
+    fails: [...posts, ...cancellations],
+    async begin() {
+      await bed.signal('Kafka', 'SIGSTOP');
+      return () => bed.signal('Kafka', 'SIGCONT');
+    },
+  },
+  {
+    what: 'the disk of Kafka is full',
+    works: [...unstored, 'a list', 'info'],
+    // Kafka ends by it, and may be back with room before the last round.
+    fails: [],
+    begin: () => fillDiskOf('Kafka'),
+  },
+];
+
+/** The part may end by it, and is started again with room. */
+async function fillDiskOf(part: string): Promise<() => void> {
+  const pid = bed.pid(part);
+  if (!canFillDisk(pid)) throw new Error('needs `prlimit` (util-linux), and the right to use it');
+  return fillDisk(pid);
+}
+
+/** Takes every connection that there is, but one for the test itself. */
+async function occupyConnections(): Promise<() => Promise<void>> {
+  const occupant = openPostgres(OCCUPANT, POSTGRES_CONNECTIONS);
+  // The test's own connection comes first.
+  await postgres.check();
+  let isOver = false;
+  const hold = async () => {
+    while (!isOver) {
+      await occupant.query('select pg_sleep(600)').catch(() => undefined);
+      await pause(20);
+    }
+  };
+  const holding = Promise.all(Array.from({ length: POSTGRES_CONNECTIONS - 1 }, hold));
+  const end = async () => {
+    isOver = true;
+    let isReleased = false;
+    const released = holding.then(() => {
+      isReleased = true;
+    });
+    // One that was still connecting sleeps from then on.
+    while (!isReleased) {
+      await postgres.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [
+        OCCUPANT,
+      ]);
+      await Promise.race([released, pause(200)]);
+    }
+    await occupant.close();
+  };
+  // Frozen services open no connection in the place of one that they lose.
+  for (const service of SERVICES) await bed.stack.freeze(service);
+  try {
+    await eventually(async () => {
+      await postgres.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where backend_type = 'client backend' and application_name <> all($1)
+           -- One that is being opened has no name yet.
+           and (application_name <> '' or backend_start < now() - interval '5 seconds')`,
+        [[OCCUPANT, 'test']],
+      );
+      return postgres.query('select count(*)::integer from pg_stat_activity where application_name = $1', [OCCUPANT]);
+    }, [{ count: POSTGRES_CONNECTIONS - 1 }]);
+    return end;
+  } catch (error) {
+    await end();
+    throw error;
+  } finally {
+    bed.stack.signal('SIGCONT', ...SERVICES);
+  }
+}
+
+/** Sends commands to Redis, one after the other. @throws Error where one is refused */
+function askRedis(...commands: readonly string[]): Promise<void> {
+  const { hostname, port } = new URL(bed.stack.addresses.redisUrl);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port) }, () => {
+      socket.end(`${commands.join('\r\n')}\r\nQUIT\r\n`);
+    });
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      answer += text;
+    });
+    socket.once('error', reject);
+    socket.once('close', () => (answer.includes('-') ? reject(new Error(answer)) : resolve()));
+  });
+}
+
+test.each(outages.map((outage) => [outage.what, outage] as const))(
+  '%s: no endpoint answers 500, or later than its time limits',
+  async (_, { works, fails, begin }) => {
+    await eventually(answerNormally, []);
+    const rounds = await Promise.all(Array.from({ length: ROUNDS }, placeTwo));
+    const answers: Answer[] = [];
+    const end = await begin();
+    try {
+      for (const open of rounds) answers.push(...(await askAll(open)));
+    } finally {
+      await end();
+    }
+    const wrong = answers.filter(({ what, status, tookMs }) => {
+      if (tookMs > ANSWER_MS_MAX) return true;
+      if (works.includes(what)) return status !== 200;
+      if (fails.includes(what)) return status !== 503;
+      return status !== 200 && status !== 503;
+    });
+    expect(
+      wrong.map(({ what, status, tookMs, text }) => `${what}: ${status} in ${Math.round(tookMs)} ms, ${text}`),
+    ).toEqual([]);
+    await bed.ready();
+    await eventually(answerNormally, []);
+    // What was cancelled stays so.
+    const cancelled = rounds.flatMap(([, second], round) => {
+      const { status } = answers.filter(({ what }) => what === 'a cancellation with its salt')[round] as Answer;
+      return status === 200 && second !== undefined ? [second] : [];
+    });
+    await eventually(async () => {
+      const { text } = await ask('a list', make.list(maker));
+      return cancelled.filter(({ orderHash }) => text.includes(orderHash)).length;
+    }, 0);
+    for (const item of cancelled) expect((await ask('a POST', make.post([item]))).text).toContain('"duplicate"');
+  },
+  600_000,
+);
 
 test('one fault after another, in a random order and under load: nothing answered is lost, invented or doubled, and each order is what the chain says', async () => {
   const lines: string[] = [];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { errorsOfAnyRequest, type OperationId, operations, problemKinds } from '@makerbook/contracts-http';
 import { eventually } from '../kit/eventually.js';
-import { type FollowedTopics, followTopics } from '../kit/follow-topics.js';
+import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
 import type { RawAnswer } from '../kit/raw-http.js';
 import { BODY_BYTES_MAX, type ErrorRow, errorRows, goodRequests, limits, provenElsewhere } from './error-rows.js';
 import { findRoot } from './find-root.js';
@@ -35,8 +35,6 @@ const codes: Readonly<Record<string, readonly [status: number, isRetryable: bool
   unavailable: [503, true],
 };
 
-const PARTITIONS = 8;
-
 /** The answer is the problem document of the code (RFC 9457). */
 function expectProblem({ status, headers, body }: RawAnswer, code: string, row: Partial<ErrorRow>): string {
   const text = body.toString();
@@ -61,14 +59,13 @@ function expectProblem({ status, headers, body }: RawAnswer, code: string, row: 
 
 /** Each error, at each endpoint where it can occur; and that nothing of what was refused is stored. */
 export function testErrors(bedOf: () => OpenBed): void {
-  let topics: FollowedTopics;
+  let topics: FollowedOrders;
   let served: readonly OperationId[] = [];
   const refused = new Set<string>();
 
   beforeAll(async () => {
     served = await findServed(bedOf());
-    const { addresses, topicPrefix } = bedOf().stack;
-    topics = followTopics({ kafkaBrokers: addresses.kafkaBrokers, topicPrefix, partitions: PARTITIONS });
+    topics = followOrders(bedOf().stack);
   });
   afterAll(() => topics?.close());
 
@@ -119,7 +116,9 @@ export function testErrors(bedOf: () => OpenBed): void {
     const last = JSON.parse((await bed.send(bed.make.post([item]))).body.toString()) as unknown[];
     expect(last).toHaveLength(1);
     const requests = () =>
-      Array.from({ length: PARTITIONS }, (_, partition) => [...topics.facts(partition).values()])
+      Array.from({ length: Number(bed.stack.operatorEnvironment['PARTITIONS']) }, (_, partition) => [
+        ...topics.facts(partition).values(),
+      ])
         .flat()
         .flatMap((fact) =>
           'cause' in fact && fact.cause.kind === 'request' ? [{ fact, id: fact.cause.requestId }] : [],

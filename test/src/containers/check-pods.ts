@@ -9,9 +9,9 @@ import { writeProcessesFile, writeStackFile } from '@makerbook/local-stack';
 import { findFreePort } from '@makerbook/parts';
 import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
-import { followOrders } from '../end-to-end/follow-orders.js';
-import { openChain, openMaker, type TestMaker } from '../end-to-end/open-maker.js';
 import { eventually } from '../kit/eventually.js';
+import { followOrders } from '../kit/follow-orders.js';
+import { openChain, openMakers, type TestMaker } from '../kit/open-maker.js';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
 import { placeAndCancel } from '../kit/place-and-cancel.js';
 import { openParts, type Parts } from './open-parts.js';
@@ -163,7 +163,7 @@ async function restartAll(pods: Pods, gateway: Gateway): Promise<void> {
     chain.stop();
     await feed.close();
   });
-  const makers = await Promise.all(Array.from({ length: MAKERS }, () => openMaker(stack, chain)));
+  const makers = await openMakers(stack, chain, MAKERS);
   for (const maker of makers) {
     await maker.mint(1_000_000n);
     await maker.approve(1_000_000n);

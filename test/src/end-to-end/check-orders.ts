@@ -1,8 +1,8 @@
 import type { FactCause, SignedOrder } from '@makerbook/client';
 import { byteaOf, type Postgres } from '@makerbook/postgres';
 import { eventually } from '../kit/eventually.js';
-import type { FollowedOrders } from './follow-orders.js';
-import type { TestMaker } from './open-maker.js';
+import type { FollowedOrders } from '../kit/follow-orders.js';
+import type { TestMaker } from '../kit/open-maker.js';
 
 /** A message to the router: its status, one of the changes that it names, and the cause of the fact: see `Step`. */
 export type ExpectedStep = readonly [status: string, change: string, cause: string];

@@ -1,49 +1,63 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClient, type SignedOrder } from '@makerbook/client';
 import { eventTopics } from '@makerbook/contracts-evm';
 import { info, paths } from '@makerbook/contracts-http';
-import { connectPostgres, openPlacementStore, type Postgres } from '@makerbook/postgres';
+import { openPlacementStore, type Postgres } from '@makerbook/postgres';
 import { BrowserProvider, Wallet } from 'ethers';
+import { testExamples } from '../examples/test-examples.js';
 import { runOperator } from '../kit/admit-maker.js';
 import { eventually } from '../kit/eventually.js';
-import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
+import { openMakers, type TestChain, type TestMaker } from '../kit/open-maker.js';
+import type { OpenStack } from '../kit/open-stack.js';
 import { checkOrders, type ExpectedStep, type OrderChecks } from './check-orders.js';
-import { type FollowedOrders, followOrders } from './follow-orders.js';
-import { openChain, openMaker, type TestChain, type TestMaker } from './open-maker.js';
+import { isOwnStack, openWhole, type WholeStack } from './open-whole.js';
 import { answerAsWallet, programs, readDocumentPage, type WalletCall } from './read-documents.js';
+import { testQuotes } from './test-quotes.js';
+import { testRestores } from './test-restores.js';
+import { testTraces } from './test-traces.js';
 
 const [noAllowance, noBalance] = ['INACTIVE INSUFFICIENT_ALLOWANCE', 'INACTIVE INSUFFICIENT_BALANCE'] as const;
 const submitted: ExpectedStep = ['VALIDATING', 'SUBMITTED', 'request'];
 const found = (status: string): ExpectedStep => [status, 'OBSERVED', 'ORDER'];
+/** More than tests. */
+const MAKERS = 26;
 type Amount = { readonly token: string; readonly amount: bigint };
+let whole: WholeStack | undefined;
 let stack: OpenStack;
 let chain: TestChain;
 let feed: FollowedOrders;
 let postgres: Postgres;
 let check: OrderChecks;
+/** Nobody has used them. */
+let fresh: TestMaker[];
 
 beforeAll(async () => {
-  // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
-  stack = await openStack({
-    ownParts: false,
-    settings: { SWEEP_PAIRS_PER_SECOND: '0', CANCEL_WAIT_SECONDS_MAX: '20' },
-  });
-  chain = openChain(stack);
-  postgres = connectPostgres({ url: stack.addresses.databaseUrl, applicationName: 'test', onConnectionLost() {} });
-  feed = followOrders(stack);
+  whole = await openWhole();
+  ({ stack, chain, feed, postgres } = whole);
   check = checkOrders(feed, postgres);
+  fresh = await openMakers(stack, chain, MAKERS);
 });
+afterAll(() => whole?.stop());
 
-afterAll(async () => {
-  chain?.stop();
-  await feed?.close();
-  await postgres?.close();
-  await stack?.stop();
-});
+const ofWhole = () => whole as WholeStack;
+const describeOwn = isOwnStack ? describe : describe.skip;
+
+// One after the other, on one stack. Behind these the clock of the chain is ahead, and rows are lost.
+describeOwn('examples', () => testExamples(ofWhole));
+describeOwn('traces', () => testTraces(ofWhole));
+describeOwn('quotes', () => testQuotes(ofWhole));
+
+function freshMaker(): TestMaker {
+  const maker = fresh.pop();
+  if (maker === undefined) throw new Error('more makers are needed');
+  return maker;
+}
 
 /** With funds that the log's clock has passed, so that an order is found with them. */
 async function funded(amount = 1000n, allowance = amount): Promise<TestMaker> {
-  const maker = await openMaker(stack, chain);
+  const maker = freshMaker();
   await maker.mint(amount);
   await maker.approve(allowance);
   const block = await chain.provider.getBlockNumber();
@@ -78,7 +92,7 @@ describe('an order, from POST to the router', () => {
   });
 
   test('without funds is INACTIVE, allowance first, judged alone, and follows each of them there and back', async () => {
-    const maker = await openMaker(stack, chain);
+    const maker = freshMaker();
     // The funds will do for either of the first two, never for both; nor for the third.
     const orders = (await maker.place({}, {}, { amount: 101n })) as [SignedOrder, SignedOrder, SignedOrder];
     const [first, second, third] = orders;
@@ -125,7 +139,7 @@ describe('an order, from POST to the router', () => {
     await check.told(maker, first, ...told, ['CANCELLED', 'request']);
     await check.told(maker, second, ...told, ['CANCELLED_ONCHAIN', cancel]);
     await check.told(maker, third, ['VALIDATING', 'request'], [noAllowance, 'ORDER'], [noBalance, raising]);
-    expect(await codeOf((await openMaker(stack, chain)).client.findOrder(first.orderHash))).toBe('not_found');
+    expect(await codeOf(freshMaker().client.findOrder(first.orderHash))).toBe('not_found');
   });
 
   test('loses its allowance by the fill of another order of its maker, of which no Approval tells', async () => {
@@ -282,21 +296,6 @@ describe('an order, from POST to the router', () => {
     await check.both(maker, orders, ['gone', 'ACTIVE'], ['nothing', 'ACTIVE']);
   });
 
-  test('with a nonce ahead of the chain’s has expired where no block came before its expiry to say that', async () => {
-    const maker = await funded();
-    let orders: SignedOrder[] = [];
-    await chain.stopClock();
-    try {
-      orders = await maker.place({ nonce: 1n, expiresIn: 600 }, {});
-      await check.both(maker, orders, ['VALIDATING', 'ACTIVE']);
-    } finally {
-      await chain.startClock(700);
-    }
-    await check.both(maker, orders, ['gone', 'ACTIVE'], ['gone EXPIRED', 'ACTIVE']);
-    await check.remembered(orders, ['EXPIRED', 'open']);
-    await check.story(orders[0], submitted, ['gone EXPIRED', 'BlockProcessed', 'expired']);
-  });
-
   test('partly filled needs less, its record stays as it was signed, and filled it is gone', async () => {
     const maker = await funded(100n);
     const orders = await maker.place({ amount: 100n });
@@ -373,7 +372,7 @@ describe('an order, from POST to the router', () => {
   test('in a wrapped-native token follows deposits and withdrawals', async () => {
     const native = stack.addresses.tokens.findIndex(({ symbol }) => symbol === 'WKAIA');
     expect(native).toBeGreaterThanOrEqual(0);
-    const maker = await openMaker(stack, chain);
+    const maker = freshMaker();
     await maker.approve(1000n, native);
     const orders = await maker.place({ token: native });
     await check.both(maker, orders, [noBalance]);
@@ -394,7 +393,7 @@ describe('an order, from POST to the router', () => {
   });
 
   test('of a maker who is not on the whitelist is refused, and one who was taken off is refused again', async () => {
-    const maker = await openMaker(stack, chain);
+    const maker = freshMaker();
 
     const stranger = await maker.sign();
     await operate('remove', maker.wallet.address);
@@ -476,6 +475,35 @@ test('the base URL has each method of a path, and names them to any other, which
   expect(await ask('POST', '/cancellations')).toEqual([415, null]);
 });
 
+(isOwnStack ? test : test.skip)(
+  'nothing of the stack can be reached but by the loopback address that it listens on',
+  async () => {
+    const { kafkaBrokers, databaseUrl, redisUrl, rpcUrl, baseUrl } = stack.addresses;
+    const ports = [
+      ...[kafkaBrokers, databaseUrl, redisUrl, rpcUrl, baseUrl].map((address) =>
+        Number(/:(\d+)(\/[^/]*)?$/.exec(address)?.[1]),
+      ),
+      ...stack.processes().flatMap(({ port, opsPort }) => [port, opsPort].filter((each) => each !== undefined)),
+    ];
+    expect(ports.length).toBeGreaterThanOrEqual(13);
+    for (const port of ports) {
+      expect([port, await answerAt('127.0.0.1', port)]).toEqual([port, 'connected']);
+      // Another address of the same machine: on Linux all of 127.0.0.0/8 is its loopback.
+      if (process.platform === 'linux')
+        expect([port, await answerAt('127.0.0.2', port)]).toEqual([port, 'ECONNREFUSED']);
+    }
+  },
+);
+
+function answerAt(host: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => resolve('connected'));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
 describe('the documents at the base URL', () => {
   test('are there, and describe this stack', async () => {
     const { baseUrl, chainId, limitOrderProtocol, navigator } = stack.addresses;
@@ -521,8 +549,7 @@ describe('the documents at the base URL', () => {
     expect((await client.listOrders()).records).toEqual([]);
   });
 
-  const isLocal = process.env[TEST_STACK_VARIABLE] === undefined;
-  (isLocal ? test : test.skip)(
+  (isOwnStack ? test : test.skip)(
     'have a panel that prepares a maker on a local stack, so that its first order becomes ACTIVE',
     async () => {
       const { baseUrl, tokens, ...service } = stack.addresses;
@@ -537,3 +564,5 @@ describe('the documents at the base URL', () => {
     },
   );
 });
+
+describeOwn('restored rows', () => testRestores(ofWhole));

@@ -30,8 +30,6 @@ export interface Market {
   quote(version: 'v0' | 'v1', hops: 1 | 2, amountIn: bigint): UnsignedSwapCall;
   /** What the pools of the quote would give now. */
   outputOf(quote: UnsignedSwapCall): Promise<bigint>;
-  /** Tries many calls at the latest state, all sent at once. */
-  tryAll(calldata: readonly Hex[]): Promise<Swapped[]>;
   /** Sends the call as a transaction and waits for it: `output` is what the recipient gained. */
   execute(calldata: Hex, quote: UnsignedSwapCall): Promise<Swapped>;
   stop(): void;
@@ -97,15 +95,6 @@ export async function openMarket({ rpcUrl, navigator, pools }: Deployment): Prom
       }
       return amount;
     },
-
-    tryAll: (calldata) =>
-      Promise.all(
-        calldata.map((data) =>
-          provider
-            .send('eth_call', [{ from: trader.address, to: navigator, data, gas: toBeHex(GAS) }, 'latest'])
-            .then((result: string) => ({ output: BigInt(result) }), explain),
-        ),
-      ),
 
     async execute(data, quote) {
       const before = await balanceOf(quote.tokenOut, recipientOf(quote));

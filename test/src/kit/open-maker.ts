@@ -3,12 +3,20 @@ import { createClient, type MakerbookClient, type SignedOrder } from '@makerbook
 import { erc20Fragments, limitOrderProtocolFragments, wrappedNativeFragments } from '@makerbook/contracts-evm';
 import type { LimitOrderRecord } from '@makerbook/contracts-http';
 import { Contract, type HDNodeWallet, JsonRpcProvider, parseEther, toBeHex, Wallet } from 'ethers';
-import { admitMaker } from '../kit/admit-maker.js';
-import { eventually } from '../kit/eventually.js';
-import type { OpenStack } from '../kit/open-stack.js';
+import { admitMaker } from './admit-maker.js';
+import { eventually } from './eventually.js';
+import type { OpenStack } from './open-stack.js';
 
 const MINED_MS_MAX = 90_000;
 const MINED_POLL_MS = 50;
+
+/** What of a stack a maker needs. */
+export type MakersStack = Pick<OpenStack, 'operatorEnvironment'> & {
+  readonly addresses: Pick<
+    OpenStack['addresses'],
+    'baseUrl' | 'rpcUrl' | 'chainId' | 'serviceName' | 'limitOrderProtocol' | 'tokens'
+  >;
+};
 
 /** The chain of a stack, as tests drive it. */
 export interface TestChain {
@@ -27,7 +35,7 @@ export interface TestChain {
 }
 
 /** @param minesAtOnce false: transactions wait for the block that the stack mines each second */
-export function openChain({ addresses }: OpenStack, minesAtOnce = true): TestChain {
+export function openChain({ addresses }: MakersStack, minesAtOnce = true): TestChain {
   const provider = new JsonRpcProvider(addresses.rpcUrl, undefined, { cacheTimeout: -1, pollingInterval: 100 });
   const nowSeconds = async () => {
     const block = await provider.getBlock('latest');
@@ -97,14 +105,21 @@ export interface TestMaker {
   fill(order: SignedOrder, makingAmount: bigint): Promise<Mined>;
 }
 
-export async function openMaker(stack: OpenStack, chain: TestChain): Promise<TestMaker> {
-  const { addresses } = stack;
-  const wallet = Wallet.createRandom(chain.provider);
+/** Makers that one command of the operator admits. */
+export async function openMakers(stack: MakersStack, chain: TestChain, count: number): Promise<TestMaker[]> {
+  const wallets = Array.from({ length: count }, () => Wallet.createRandom(chain.provider));
+  await admitMaker(
+    wallets.map(({ address }) => address),
+    stack.operatorEnvironment,
+  );
+  return Promise.all(wallets.map((wallet) => openMaker(stack, chain, wallet)));
+}
+
+async function openMaker({ addresses }: MakersStack, chain: TestChain, wallet: HDNodeWallet): Promise<TestMaker> {
   const taker = Wallet.createRandom(chain.provider);
   for (const { address } of [wallet, taker]) {
     await chain.provider.send('anvil_setBalance', [address, toBeHex(parseEther('10'))]);
   }
-  await admitMaker(wallet.address, stack.operatorEnvironment);
   const client = createClient({ ...addresses, signer: wallet, timeoutMs: 60_000 });
   const tokenAt = (index: number) => addresses.tokens[index]?.address ?? '';
   const erc20 = (index: number, holder: HDNodeWallet) =>

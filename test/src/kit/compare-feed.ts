@@ -1,7 +1,6 @@
 import { PartitionFold } from '@makerbook/chain-watcher/testing';
 import type { Transition } from '@makerbook/domain';
-import type { OrderChange } from '../kit/follow-topics.js';
-import type { FollowedOrders } from './follow-orders.js';
+import type { FollowedOrders, OrderChange } from './follow-orders.js';
 
 const ROUTING_GRACE_SECONDS = 60;
 

@@ -1,0 +1,54 @@
+import { connectPostgres, type Postgres } from '@makerbook/postgres';
+import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
+import { openChain, type TestChain } from '../kit/open-maker.js';
+import { type OpenStack, openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { receiveSpans, type SpanReceiver } from '../kit/receive-spans.js';
+
+/** One stack for many tests, on the parts of the run, and what they look at it with. */
+export interface WholeStack {
+  readonly stack: OpenStack;
+  readonly chain: TestChain;
+  readonly postgres: Postgres;
+  readonly feed: FollowedOrders;
+  readonly spans: SpanReceiver;
+  stop(): Promise<void>;
+}
+
+/** False where the tests run on a stack that something else has started: its settings and processes are not theirs. */
+export const isOwnStack = process.env[TEST_STACK_VARIABLE] === undefined;
+
+export async function openWhole(): Promise<WholeStack> {
+  const spans = await receiveSpans();
+  const settings = {
+    // Without the sweep, which finds within seconds what a log of the chain should lead to at once.
+    SWEEP_PAIRS_PER_SECOND: '0',
+    CANCEL_WAIT_SECONDS_MAX: '20',
+    OTEL_EXPORTER_OTLP_ENDPOINT: spans.endpoint,
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    OTEL_TRACES_SAMPLER: 'parentbased_always_on',
+    OTEL_BSP_SCHEDULE_DELAY: '200',
+  };
+  const stack = await openStack({ ownParts: false, settings }).catch(async (error: unknown) => {
+    await spans.stop();
+    throw error;
+  });
+  const chain = openChain(stack);
+  const url = stack.addresses.databaseUrl;
+  const postgres = connectPostgres({ url, applicationName: 'test', statementTimeoutMs: 60_000, onConnectionLost() {} });
+  const feed = followOrders(stack);
+  return {
+    stack,
+    chain,
+    postgres,
+    feed,
+    spans,
+    async stop() {
+      chain.stop();
+      await feed.close();
+      await postgres.close();
+      await stack.stop();
+      await spans.stop();
+    },
+  };
+}

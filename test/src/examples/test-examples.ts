@@ -1,0 +1,179 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { writeStackFile } from '@makerbook/local-stack';
+import { findRoot } from '../conformance/find-root.js';
+import type { WholeStack } from '../end-to-end/open-whole.js';
+import { eventually } from '../kit/eventually.js';
+import { installPackages } from './install-packages.js';
+import { openBadGateway } from './lose-answers.js';
+import { commandsIn, type Environment, outputOf, type RunningCommand, startCommand } from './run-commands.js';
+
+const standIn = {
+  PYTHONPATH: [join(findRoot(), 'examples/testing/python'), process.env['PYTHONPATH'] ?? []].flat().join(':'),
+  PYTHONDONTWRITEBYTECODE: '1',
+};
+const succeeds = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
+const hasPython = succeeds('python3', '--version');
+const hasEthAccount = succeeds('python3', '-c', 'import eth_account');
+const hasConfluentKafka = succeeds('python3', '-c', 'import confluent_kafka');
+const hasJdk = succeeds('sh', '-c', 'java --list-modules | grep -q jdk.compiler');
+
+const makers = commandsIn('examples/README.md', '').filter((command) => command.includes('maker'));
+const routers = commandsIn('examples/README.md', '').filter((command) => command.includes('outer'));
+/** Why an example cannot run here. */
+function lackOf(command: string): string | undefined {
+  if (command.startsWith('java') && !hasJdk) return 'there is no JDK';
+  if (command.startsWith('python3') && !hasPython) return 'there is no Python';
+  if (command.endsWith('router.py') && !hasConfluentKafka) return 'the Python here has no confluent_kafka';
+  return undefined;
+}
+const left = [...makers, ...routers].flatMap((command) => {
+  const lack = lackOf(command);
+  return lack === undefined ? [] : [`left out: ${command}: ${lack}`];
+});
+if (hasPython && !hasEthAccount) left.push('maker.py signs with the stand-in: the Python here has no eth_account');
+if (left.length > 0) console.warn(left.join('\n'));
+
+/** Prints how many signatures the two builds of the client make of one order, and one of them. */
+const SIGN_IN_BOTH = `
+import * as forNode from '@makerbook/client';
+import * as forBrowsers from '@makerbook/client/browser';
+const address = '0x${'12'.repeat(20)}';
+const options = { baseUrl: 'http://x', signer: '0x${'07'.repeat(32)}', chainId: 1, serviceName: 'x', limitOrderProtocol: address };
+const draft = { making: { token: address, amount: 1n }, taking: { token: address, amount: 1n }, expiresAt: 1, salt: 1n };
+const orders = [forNode, forBrowsers].map(({ createClient }) => createClient(options).signOrder(draft));
+const signatures = new Set((await Promise.all(orders)).map(({ signature }) => signature));
+console.log(signatures.size, [...signatures][0]);
+`;
+
+const readmeOrder = '0x94da6a3499aabcba37e0b10f5a21b8e2d83d8d2c01c7dc36f84677ceddd8828b';
+const folder = mkdtempSync(join(tmpdir(), 'makerbook-examples-'));
+
+/** Every example of `examples/`, the first order of the README, and the packages as they are published. */
+export function testExamples(whole: () => WholeStack): void {
+  let environment: Environment;
+  let following: RunningCommand[] = [];
+
+  beforeAll(() => {
+    const { stack } = whole();
+    writeStackFile(folder, stack.addresses);
+    environment = {
+      MAKERBOOK_DATA: folder,
+      TOPIC_PREFIX: stack.topicPrefix,
+      ...(hasEthAccount ? {} : standIn),
+    };
+  });
+  afterAll(async () => {
+    await Promise.all(following.map((router) => router.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** What a maker prints though it has to do each thing twice. */
+  async function outputOnBadDay(command: string, index: number): Promise<string> {
+    const gateway = await openBadGateway(whole().stack.addresses.baseUrl);
+    const own = join(folder, String(index));
+    mkdirSync(own);
+    writeStackFile(own, { ...whole().stack.addresses, baseUrl: gateway.url });
+    try {
+      const output = await outputOf(command, { ...environment, MAKERBOOK_DATA: own });
+      const posts = ['POST lost', 'POST 400', 'GET 429', 'GET 200'];
+      expect([command, ...gateway.answers.slice(0, 4)]).toEqual([command, ...posts]);
+      expect([command, ...gateway.answers.slice(-2)]).toEqual([command, 'DELETE 503', 'DELETE 200']);
+      return output;
+    } finally {
+      await gateway.close();
+    }
+  }
+
+  /** Each line that a router should have printed, and has not. */
+  const missing = (wanted: readonly string[]) =>
+    following.map((router) => wanted.filter((line) => !router.lines().includes(line)));
+  const nothing = () => following.map(() => []);
+
+  test.each([...makers, ...routers].filter((command) => lackOf(command) === undefined))(
+    '%s says how to start the stack where none runs',
+    async (command) => {
+      const nowhere = { ...environment, MAKERBOOK_DATA: join(folder, 'nowhere') };
+      await expect(outputOf(command, nowhere)).rejects.toThrow(
+        /no stack runs here \(.*stack\.json is missing\): start it with `npm start`/,
+      );
+    },
+  );
+
+  test('the first order of the README is stored, and refused when it is posted again', async () => {
+    const [command = ''] = commandsIn('README.md', 'curl');
+    const here = command.replace('http://127.0.0.1:8080', whole().stack.addresses.baseUrl);
+    expect(here).not.toBe(command);
+    const stored = await outputOf(here, {});
+    expect(stored).toMatch(/^HTTP\/1\.1 200 /);
+    expect(stored).toContain(`"orderHash":"${readmeOrder}"`);
+    const refused = await outputOf(here, {});
+    expect(refused).toMatch(/^HTTP\/1\.1 400 /);
+    expect(refused).toContain('"code":"duplicate"');
+  });
+
+  test('what the makers post and cancel is in the book of every router, and so is what was there before', async () => {
+    following = routers
+      .filter((command) => lackOf(command) === undefined)
+      .map((router) => startCommand(router, environment));
+    const sold = 'fillOrder(order, signature, 100000000, 40000000000000000) by anyone';
+    await eventually(async () => missing(['FRESH', `ACTIVE ${readmeOrder} ${sold}`]), nothing());
+    for (const router of following)
+      expect(router.lines()).toContainEqual(expect.stringMatching(/^snapshot: [01] open orders$/));
+
+    const runnable = makers.filter((command) => lackOf(command) === undefined);
+    expect(runnable.length).toBeGreaterThanOrEqual(2);
+    const outputs = await Promise.all(runnable.map(outputOnBadDay));
+    const wanted: string[] = [];
+    for (const output of outputs) {
+      const [first = '', second = ''] = [...output.matchAll(/^listed (0x[0-9a-f]{64}) ACTIVE$/gm)].map(
+        ([, hash = '']) => hash,
+      );
+      expect(output.trimEnd().split('\n').at(-1)).toBe(`cancelled ${first} CANCELLED`);
+      wanted.push(
+        `VALIDATING ${first}`,
+        `ACTIVE ${second} fillOrder(order, signature, 50000000, 20000000000000000) by anyone`,
+      );
+      wanted.push(`ACTIVE ${first} ${sold}`, `GONE ${first} CANCELLED`);
+    }
+    expect(new Set(wanted).size).toBe(4 * runnable.length);
+    await eventually(async () => missing(wanted), nothing());
+  });
+
+  test('the packages as they are published serve a maker and a router in a project of their own', async () => {
+    const project = join(folder, 'project');
+    mkdirSync(project);
+    installPackages(project, ['maker', 'router']);
+    const commandOf = (name: string) => `'${process.execPath}' '${join(project, `${name}.js`)}'`;
+    const router = startCommand(commandOf('router'), environment);
+    following.push(router);
+    await eventually(async () => router.lines().includes('FRESH'), true);
+    const [, first = ''] = /^cancelled (0x\w+) CANCELLED$/m.exec(await outputOf(commandOf('maker'), environment)) ?? [];
+    await eventually(async () => router.lines().includes(`GONE ${first} CANCELLED`), true);
+    writeFileSync(join(project, 'sign.js'), SIGN_IN_BOTH);
+    expect(await outputOf(commandOf('sign'), {})).toMatch(/^1 0x[0-9a-f]{130}\n$/);
+    expect(readFileSync(join(project, 'node_modules/@makerbook/client/browser.js'), 'utf8')).not.toMatch(/^import\b/m);
+  });
+
+  test('every router says that the feed is dead while the projector hangs, and when it goes on', async () => {
+    const last = (router: RunningCommand) => router.lines().findLast((line) => /^(STALE|FRESH)/.test(line)) ?? '';
+    const said = async () => following.map((router) => last(router).slice(0, 5));
+    expect(following.length).toBeGreaterThan(0);
+    await whole().stack.freeze('projector');
+    try {
+      await eventually(
+        said,
+        following.map(() => 'STALE'),
+      );
+    } finally {
+      whole().stack.signal('SIGCONT', 'projector');
+    }
+    await eventually(
+      said,
+      following.map(() => 'FRESH'),
+    );
+  });
+}

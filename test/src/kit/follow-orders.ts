@@ -1,0 +1,210 @@
+import { type BookChange, type FollowedBook, followBook } from '@makerbook/book';
+import type { SignedOrder } from '@makerbook/client';
+import { type BookEntry, decodeMakerEvent, type MakerEvent, topicNames } from '@makerbook/contracts-events';
+import { openMessageCheck } from '@makerbook/contracts-events/testing';
+import { connectLog, partitionOf, type StoredRecord } from '@makerbook/kafka';
+import { silentLogger } from '@makerbook/telemetry';
+import type { OpenStack } from './open-stack.js';
+
+/** A message to the router about an order. */
+export type OrderChange = Exclude<BookChange, { kind: 'clock' }>;
+
+/** One message to the router about an order, and what led to it. */
+export interface Step {
+  /** `ACTIVE`, `INACTIVE INSUFFICIENT_BALANCE`, `gone FILLED`. */
+  readonly status: string;
+  /**
+   * What changed, each with the value that the message has: `ALLOWANCE_CHANGED 100`, `FILLED 60` (in sum). Of a tombstone the
+   * type of the fact.
+   */
+  readonly changes: readonly string[];
+  /** Of the fact: the transaction, the occasion of a reading, `request`; of a block, what its time is for the order. */
+  readonly cause: string;
+}
+
+/**
+ * The log, and the router's feed that the projector makes of it, from their beginnings. Each call throws once the feed or a
+ * record of the log is wrong, came twice, or is not as `asyncapi.json` says; messages of the other topics are checked too.
+ */
+export interface FollowedOrders {
+  /** Every message about an order, as they came. */
+  changes(orderHash: string): readonly OrderChange[];
+  /** The status of the newest message; `nothing` before the first. */
+  last(orderHash: string): string;
+  /** The newest message but a tombstone. */
+  entry(orderHash: string): BookEntry | undefined;
+  /**
+   * Every message about the order.
+   * @throws Error where a message names a fact that the log does not hold, or one that is not about its maker
+   */
+  steps(order: SignedOrder): Step[];
+  /** Whether the log holds a reading of the order. */
+  isObserved(orderHash: string): boolean;
+  readonly book: () => FollowedBook;
+  factAt(partition: number, offset: bigint): MakerEvent | undefined;
+  /** By offset, in the order of the log. */
+  facts(partition: number): ReadonlyMap<bigint, MakerEvent>;
+  /** The newest block that is processed in every partition of the log; -1 before the first. */
+  block(): number;
+  /** The newest block up to which every partition of the feed is complete; -1 before the first. */
+  bookBlock(): number;
+  close(): Promise<void>;
+}
+
+export function followOrders({
+  addresses,
+  topicPrefix,
+  operatorEnvironment,
+}: Pick<OpenStack, 'addresses' | 'topicPrefix' | 'operatorEnvironment'>): FollowedOrders {
+  const brokers = addresses.kafkaBrokers.split(',');
+  const log = connectLog({ brokers, clientId: 'router', logger: silentLogger });
+  const topics = topicNames(topicPrefix);
+  const changes = new Map<string, OrderChange[]>();
+  const observed = new Set<string>();
+  const partitions = Array.from({ length: Number(operatorEnvironment['PARTITIONS']) }, () => ({
+    facts: new Map<bigint, MakerEvent>(),
+    block: -1,
+  }));
+  let failure: Error | undefined;
+  const onFatal = (error: Error) => {
+    failure ??= error;
+  };
+  const checked = checkMessages(log, topics);
+  const onChange = (change: BookChange) => change.kind !== 'clock' && noteChange(changes, change);
+  const book = followBook(checked, { topic: topics.book, onFatal, onChange });
+  for (const topic of [topics.makers, topics.parked])
+    checked.followTopic({ topic, from: 'beginning', onRecords: () => undefined, onFatal });
+  const noteFact = (partition: number, record: StoredRecord) => {
+    const own = partitions[partition];
+    const fact = decodeMakerEvent(record);
+    if ('unreadable' in fact) throw new Error(`${partition}:${record.offset}: ${fact.unreadable}`);
+    if ('maker' in fact && record.key !== fact.maker)
+      throw new Error(`a fact of ${fact.maker} has the key ${record.key}`);
+    own?.facts.set(record.offset, fact);
+    if (own !== undefined && fact.type === 'BlockProcessed') own.block = Math.max(own.block, fact.block.number);
+    if (fact.type === 'MakerObserved') for (const { orderHash } of fact.orders) observed.add(orderHash);
+  };
+  checked.followTopic({
+    topic: topics.makerEvents,
+    from: 'beginning',
+    onFatal,
+    onRecords: (partition, records) => {
+      for (const record of records) noteFact(partition, record);
+    },
+  });
+  const orThrow = <T>(value: T): T => {
+    if (failure !== undefined) throw failure;
+    return value;
+  };
+  const factsOf = (partition: number) => orThrow(partitions[partition]?.facts ?? new Map<bigint, MakerEvent>());
+  const changesOf = (orderHash: string) => orThrow(changes.get(orderHash) ?? []);
+  return {
+    changes: changesOf,
+    last: (orderHash) => statusOf(changesOf(orderHash).at(-1)),
+    entry: (orderHash) => entryOf(changesOf(orderHash)),
+    steps({ order, orderHash }) {
+      const entry = entryOf(changesOf(orderHash));
+      if (entry === undefined) return [];
+      return changesOf(orderHash).map((change) => {
+        const { partition, offset } = change.kind === 'entry' ? change.entry.position : change.position;
+        const fact = factsOf(partition).get(BigInt(offset));
+        const isOwn = partition === partitionOf(order.maker, partitions.length);
+        if (fact === undefined || !isOwn || ('maker' in fact && fact.maker !== order.maker))
+          throw new Error(
+            `the log holds no ${partition}:${offset} about ${order.maker}, which led to ${statusOf(change)}`,
+          );
+        return stepOf(change, entry, fact);
+      });
+    },
+    isObserved: (orderHash) => orThrow(observed.has(orderHash)),
+    book: () => orThrow(book),
+    facts: factsOf,
+    factAt: (partition, offset) => factsOf(partition).get(offset),
+    block: () => orThrow(Math.min(...partitions.map(({ block }) => block))),
+    bookBlock: () => orThrow(Math.min(...partitions.map((_, at) => book.clocks.get(at)?.block.number ?? -1))),
+    close: () => log.close(),
+  };
+}
+
+/** Follows topics as the log does. A message that is not as `asyncapi.json` describes it ends the following with an error. */
+function checkMessages(
+  log: ReturnType<typeof connectLog>,
+  topics: ReturnType<typeof topicNames>,
+): Pick<ReturnType<typeof connectLog>, 'followTopic'> {
+  const faultOf = openMessageCheck('refused');
+  const ids = Object.keys(topics) as (keyof typeof topics)[];
+  return {
+    followTopic: (options) => {
+      const id = ids.find((one) => topics[one] === options.topic);
+      if (id === undefined) throw new Error(`${options.topic} is none of the topics`);
+      return log.followTopic({
+        ...options,
+        onRecords: (partition, records) => {
+          for (const record of records) {
+            const fault = faultOf(id, record);
+            if (fault !== undefined) throw new Error(`${options.topic} ${partition}:${record.offset}: ${fault}`);
+          }
+          return options.onRecords(partition, records);
+        },
+      });
+    },
+  };
+}
+
+function noteChange(changes: Map<string, OrderChange[]>, change: OrderChange): void {
+  const orderHash = change.kind === 'entry' ? change.entry.orderHash : change.orderHash;
+  const before = changes.get(orderHash) ?? [];
+  const fault = afterTheEnd(before, change);
+  if (fault !== undefined) throw new Error(`${orderHash}: ${fault}`);
+  changes.set(orderHash, [...before, change]);
+}
+
+/** What is wrong with a message about an order that left the feed for good; undefined where nothing is. */
+export function afterTheEnd(before: readonly OrderChange[], change: OrderChange): string | undefined {
+  const last = before.at(-1);
+  if (last?.kind !== 'removed' || last.removal === 'QUARANTINED' || last.removal === 'SUSPENDED') return undefined;
+  return `${statusOf(change)} (offset ${change.id.offset}) came after ${statusOf(last)} (offset ${last.id.offset})`;
+}
+
+function entryOf(changes: readonly OrderChange[]): BookEntry | undefined {
+  return changes.findLast((change) => change.kind === 'entry')?.entry;
+}
+
+export function statusOf(change: OrderChange | undefined): string {
+  if (change === undefined) return 'nothing';
+  if (change.kind === 'removed') return `gone ${change.removal}`;
+  const { entry } = change;
+  return entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status;
+}
+
+function stepOf(change: OrderChange, entry: BookEntry, fact: MakerEvent): Step {
+  const changes =
+    change.kind === 'entry' ? change.entry.causes.map((cause) => describe(cause, change.entry)) : [fact.type];
+  return { status: statusOf(change), changes, cause: causeOf(fact, entry) };
+}
+
+function describe(cause: BookEntry['causes'][number], entry: BookEntry): string {
+  const funding = 'funding' in entry ? entry.funding : undefined;
+  switch (cause) {
+    case 'ALLOWANCE_CHANGED':
+      return funding === undefined ? cause : `${cause} ${BigInt(funding.allowance)}`;
+    case 'BALANCE_CHANGED':
+      return funding === undefined ? cause : `${cause} ${BigInt(funding.balance)}`;
+    case 'FILLED':
+      return `${cause} ${BigInt(entry.order.making.amount) - BigInt(entry.remainingMakingAmount)}`;
+    default:
+      return cause;
+  }
+}
+
+function causeOf(fact: MakerEvent, { order, routableUntil, acceptedAtMs }: BookEntry): string {
+  if (fact.type === 'BlockProcessed') {
+    const { timestamp } = fact.block;
+    if (timestamp >= Number(order.expiresAt)) return 'expired';
+    if (timestamp >= routableUntil) return 'last minute';
+    return timestamp * 1000 >= acceptedAtMs ? 'not older' : 'older';
+  }
+  if (!('cause' in fact)) return fact.type;
+  if (fact.cause.kind === 'log') return fact.cause.transactionHash;
+  return fact.cause.kind === 'read' ? fact.cause.occasion : fact.cause.kind;
+}
