@@ -1,84 +1,71 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BookEntry } from '@makerbook/contracts-events';
+import { followBook } from '@makerbook/book';
+import { type BookEntry, topicNames } from '@makerbook/contracts-events';
+import { connectLog } from '@makerbook/kafka';
+import type { StackFile } from '@makerbook/local-stack';
+import { silentLogger } from '@makerbook/telemetry';
 import { formatUnits } from 'ethers';
-import type { Stack } from './read-stack.js';
-import { type BookNews, watchBook } from './watch-book.js';
+import { statusOf } from '../kit/follow-orders.js';
+import type { FoundStack } from './find-stack.js';
 
 const FRAME_MS = 250;
 const ENTRIES_MAX = 20;
 const NEWS_MAX = 8;
 const STALE_SECONDS_MAX = 5;
 
-export interface ShowBookOptions {
-  readonly stack: Stack;
-  readonly topicPrefix: string;
-  readonly output: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>;
-  readonly nowMs: () => number;
-}
-
 /** Draws the book and its newest changes four times a second; where the output is no terminal, one line for each change. */
-export async function showBook({ stack, topicPrefix, output, nowMs }: ShowBookOptions): Promise<void> {
+export async function showBook({ stack, topicPrefix }: FoundStack): Promise<void> {
+  const { stdout } = process;
+  const brokers = stack.kafkaBrokers.split(',');
+  const log = connectLog({ brokers, clientId: 'makerbook-book', logger: silentLogger });
   const news: string[] = [];
-  let failure: Error | undefined;
-  const { book, stop } = watchBook(stack.kafkaBrokers, topicPrefix, {
-    isOurs: () => true,
-    onNews: (one) => {
-      news.push(`${new Date(nowMs()).toISOString().slice(11, 23)}  ${lineOf(one)}`);
-      if (!output.isTTY) output.write(`${news.at(-1)}\n`);
+  const { promise: failed, reject: onFatal } = Promise.withResolvers<never>();
+  const book = followBook(log, {
+    topic: topicNames(topicPrefix).book,
+    onFatal,
+    onChange: (change) => {
+      if (change.kind === 'clock') return;
+      const orderHash = change.kind === 'entry' ? change.entry.orderHash : change.orderHash;
+      news.push(`${new Date().toISOString().slice(11, 23)}  ${orderHash.slice(0, 10)}  ${statusOf(change)}`);
+      if (!stdout.isTTY) stdout.write(`${news.at(-1)}\n`);
       if (news.length > NEWS_MAX) news.shift();
     },
-    onFatal: (error) => {
-      failure = error;
-    },
   });
-  try {
-    await Promise.race([book.caughtUp, untilFailed(() => failure)]);
+  const draw = async () => {
+    await book.caughtUp;
     for (;;) {
-      if (failure !== undefined) throw failure;
-      if (output.isTTY) {
-        const lines = [ageLine(book.staleSince(), nowMs()), '', ...entryLines(book.entries, stack), '', ...news];
-        output.write(`\u001b[H\u001b[2J${lines.join('\n')}\n`);
-      }
+      const lines = [ageLine(book.staleSince()), '', ...entryLines(book.entries, stack), '', ...news];
+      if (stdout.isTTY) stdout.write(`\u001b[H\u001b[2J${lines.join('\n')}\n`);
       await pause(FRAME_MS);
     }
-  } finally {
-    await stop();
-  }
+  };
+  await Promise.race([draw(), failed]).finally(() => log.close());
 }
 
-async function untilFailed(failure: () => Error | undefined): Promise<void> {
-  while (failure() === undefined) await pause(FRAME_MS, undefined, { ref: false });
-}
-
-function ageLine(staleSince: number | undefined, nowMs: number): string {
+function ageLine(staleSince: number | undefined): string {
   if (staleSince === undefined) return 'the feed has no clock yet';
-  const seconds = nowMs / 1000 - staleSince;
+  const seconds = Date.now() / 1000 - staleSince;
   const age = `complete up to ${new Date(staleSince * 1000).toISOString()}, ${seconds.toFixed(1)} s ago`;
   return seconds > STALE_SECONDS_MAX ? `${age}: DO NOT USE IT, the feed is behind` : age;
 }
 
-function entryLines(entries: ReadonlyMap<string, BookEntry>, { tokens }: Stack): string[] {
-  const counts = new Map<string, number>();
-  for (const { status } of entries.values()) counts.set(status, (counts.get(status) ?? 0) + 1);
-  const amountOf = (address: string, amount: bigint) => {
+function entryLines(entries: ReadonlyMap<string, BookEntry>, { tokens }: StackFile): string[] {
+  const amountOf = (address: string, amount: string) => {
     const token = tokens.find((each) => each.address.toLowerCase() === address);
-    return token === undefined
-      ? `${amount} of ${address.slice(0, 10)}`
-      : `${formatUnits(amount, token.decimals)} ${token.symbol}`;
+    if (token === undefined) return `${BigInt(amount)} of ${address.slice(0, 10)}`;
+    return `${formatUnits(BigInt(amount), token.decimals)} ${token.symbol}`;
   };
+  const counts = Map.groupBy(entries.values(), ({ status }) => status);
   const newest = [...entries.values()].toSorted((a, b) => b.acceptedAtMs - a.acceptedAtMs).slice(0, ENTRIES_MAX);
   return [
-    `${entries.size} open orders${[...counts].map(([status, count]) => `, ${count} ${status}`).join('')}`,
-    ...newest.map(({ orderHash, order, remainingMakingAmount, ...entry }) => {
-      const status = entry.status === 'INACTIVE' ? `${entry.status} (${entry.reason})` : entry.status;
-      const { making, taking } = order;
-      const terms = `${amountOf(making.token, BigInt(making.amount))} for ${amountOf(taking.token, BigInt(taking.amount))}`;
-      return `${orderHash.slice(0, 10)}  ${status.padEnd(32)}  ${terms}, ${amountOf(making.token, BigInt(remainingMakingAmount))} left`;
+    `${entries.size} open orders${[...counts].map(([status, each]) => `, ${each.length} ${status}`).join('')}`,
+    ...newest.map((entry) => {
+      const { making, taking } = entry.order;
+      const terms = `${amountOf(making.token, making.amount)} for ${amountOf(taking.token, taking.amount)}`;
+      const status = entry.status === 'INACTIVE' ? `INACTIVE ${entry.reason}` : entry.status;
+      const left = amountOf(making.token, entry.remainingMakingAmount);
+      return `${entry.orderHash.slice(0, 10)}  ${status.padEnd(32)}  ${terms}, ${left} left`;
     }),
     ...(entries.size > ENTRIES_MAX ? [`… and ${entries.size - ENTRIES_MAX} older ones`] : []),
   ];
-}
-
-function lineOf({ orderHash, status }: BookNews): string {
-  return `${orderHash.slice(0, 10)}  ${status}`;
 }

@@ -1,0 +1,32 @@
+import { readProcessesFile, readStackFile, type StackFile } from '@makerbook/local-stack';
+
+/** The stack that runs, and the prefix of its topics. */
+export interface FoundStack {
+  readonly stack: StackFile;
+  readonly topicPrefix: string;
+}
+
+/**
+ * Finds the stack of the data folder that MAKERBOOK_DATA names.
+ * @throws Error that says how to start it, where there is none
+ */
+export function findStack(): FoundStack {
+  const folder = process.env['MAKERBOOK_DATA'] ?? '.local';
+  const stack = readStackFile(folder);
+  if (stack === undefined)
+    throw new Error(
+      `no stack runs here (${folder}/stack.json is missing): start it with \`npm start\` and leave it running`,
+    );
+  const settings = readProcessesFile(folder)?.settings;
+  return { stack, topicPrefix: process.env['TOPIC_PREFIX'] ?? settings?.['TOPIC_PREFIX'] ?? '' };
+}
+
+/** Ends the process with 1 and a sentence where the work fails. */
+export async function orExit(work: (found: FoundStack) => Promise<void>): Promise<void> {
+  try {
+    await work(findStack());
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  }
+}
