@@ -1,17 +1,15 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import type { BaseWallet } from 'ethers';
+import { createClient, type MakerbookClient } from '@makerbook/client';
+import { type Chance, createChance } from '@makerbook/parts';
 import { admitMaker } from '../kit/admit-maker.js';
+import { eventually } from '../kit/eventually.js';
 import { type Asked, bytesOf, requestMaker, type SignedItem } from '../kit/make-requests.js';
 import type { OpenStack } from '../kit/open-stack.js';
+import { placeAndCancel } from '../kit/place-and-cancel.js';
 import type { Exchange } from '../kit/raw-http.js';
-import { readMetrics, sumOfMetric } from '../kit/read-metrics.js';
-import { readMemory } from '../kit/read-processes.js';
 import { judgeExchange } from './judge-answers.js';
-import { findGrowth, type MemoryReading } from './judge-memory.js';
 import { type Base, type Bases, makeBases } from './make-bases.js';
 import { mutateRequest, type WireRequest } from './mutate-requests.js';
-import { createRandom, type Random } from './random.js';
-import { openWireSender, type WireSender } from './send-wire.js';
+import { openWireSender } from './send-wire.js';
 
 export interface FuzzOptions {
   /** The same seed gives the same mutations in the same order; what is mutated is signed anew in each run. */
@@ -33,21 +31,21 @@ export interface FuzzReport {
   readonly outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** Makers who posted, listed and cancelled in between, and were answered rightly. */
   readonly rounds: number;
-  readonly memory: Readonly<Record<string, readonly MemoryReading[]>>;
   /** Each that should not be. */
   readonly failures: readonly string[];
 }
 
 const MAKERS = 40;
 const AT_ONCE = 24;
-const ROUND_EVERY = 50;
+/** Of makers without any fault. */
+const LOAD = { roundsPerSecond: 4, openOrders: 0 };
 const CLIENTS = 20_000;
 const FAILURES_MAX = 20;
 /** Orders of mutated requests that were taken stay open until so many more were. */
 const OPEN_MAX = 60;
-const MEMORY_EVERY_MS = 10_000;
-const RETRIES_MAX = 60;
-const READ = ['gateway', 'ingress', 'query', 'projector', 'chain-watcher'];
+const PROGRESS_EVERY_MS = 10_000;
+const TIMEOUT_MS = 60_000;
+const DAY_SECONDS = 86_400;
 
 /**
  * Sends mutated requests of all operations, half of them to the gateway and half to the services themselves, and whole rounds
@@ -68,45 +66,70 @@ export async function fuzzEndpoints(
     stack.operatorEnvironment,
   );
   const senders = openSenders(stack);
-  const memory = followMemory(stack);
-  const run = createRun(bases, senders, seed);
-  const report = (): FuzzReport => ({
-    seed,
-    ...run.counted(),
-    seconds: (performance.now() - startedAt) / 1000,
-    memory: memory.readings,
-  });
-  const read = async () => {
-    await memory.read(run.counted().requests);
-    onProgress?.(report());
+  const clients = openClients(stack, bases);
+  const run = createRun(bases, senders, seed, clients);
+  const started = { rounds: () => 0, failures: (): readonly string[] => [] };
+  const report = (): FuzzReport => {
+    const { failures, ...counted } = run.counted();
+    const seconds = (performance.now() - startedAt) / 1000;
+    return { seed, ...counted, seconds, rounds: started.rounds(), failures: [...failures, ...started.failures()] };
   };
   try {
     await run.prepare();
-    await read();
-    const timer = setInterval(() => void read(), MEMORY_EVERY_MS);
+    const load = placeAndCancel(placingMakers(stack, clients), LOAD);
+    started.rounds = () => load.tookMs.cancel.length;
+    started.failures = () => load.failures;
+    const timer = setInterval(() => onProgress?.(report()), PROGRESS_EVERY_MS);
     const isOver = () => run.counted().requests >= requests || report().seconds > secondsMax;
     await run.sendUntil(isOver).finally(() => clearInterval(timer));
-    await read();
-    return { ...report(), failures: [...run.counted().failures, ...memory.growth()] };
+    await load.stop();
+    return report();
   } finally {
     senders.close();
   }
 }
 
+type Clients = ReadonlyMap<string, MakerbookClient>;
+
+/** Makers without any fault: all of what they ask for has to be answered. Each request comes from an address of its own. */
+function openClients({ addresses }: OpenStack, { makers }: Bases): Clients {
+  const chance = createChance(Date.now());
+  const fetchAsMany: typeof fetch = (input, init) =>
+    fetch(input, { ...init, headers: { ...init?.headers, ...fieldsOf(chance) } });
+  const retry = { attemptsMax: 20 };
+  return new Map(
+    makers.map((signer) => [
+      signer.address.toLowerCase(),
+      createClient({ ...addresses, signer, timeoutMs: TIMEOUT_MS, retry, fetch: fetchAsMany }),
+    ]),
+  );
+}
+
+function placingMakers({ addresses }: OpenStack, clients: Clients) {
+  const [making, taking] = addresses.tokens.map(({ address }) => ({ token: address, amount: 100n }));
+  if (making === undefined || taking === undefined) throw new Error('the stack has not two tokens');
+  const expiresAt = Math.floor(Date.now() / 1000) + DAY_SECONDS;
+  return [...clients.values()].map((client) => ({
+    client,
+    sign: () => client.signOrder({ making, taking, expiresAt }),
+  }));
+}
+
 /** The requests of one seed, and what became of them. */
-function createRun(bases: Bases, senders: Senders, seed: number) {
+function createRun(bases: Bases, senders: Senders, seed: number, clients: Clients) {
   const outcomes: Record<string, Record<string, number>> = {};
   const failures: string[] = [];
   const open: SignedItem[] = [];
   const served: Base[] = [];
-  let [requests, rounds] = [0, 0];
-  const good = createGoodClient(bases, senders.gateway);
+  let requests = 0;
+  const cancel = ({ order, orderHash }: SignedItem) =>
+    clients.get(order.maker)?.cancelOrders([{ orderHash, salt: order.salt }]);
 
   async function sendOne(number: number): Promise<void> {
-    const random = createRandom(seed * 1_000_003 + number);
+    const random = createChance(seed * 1_000_003 + number);
     const operation = served[random.below(served.length)] as Base;
     // From a source of its own: how much it draws depends on the time.
-    const asked = operation.make(createRandom(number - seed * 1_000_003));
+    const asked = operation.make(createChance(number - seed * 1_000_003));
     const request = mutateRequest(asked, random, fieldsOf(random));
     const sender = random.oneIn(2) ? senders.gateway : senders.serviceOf(request.asked);
     const exchange = await sender.send(request, request.asked.method === 'HEAD');
@@ -124,27 +147,26 @@ function createRun(bases: Bases, senders: Senders, seed: number) {
     const records = JSON.parse(answers[0]?.body.toString() ?? '[]') as SignedItem[];
     for (const item of records) bases.notePlaced(item);
     open.push(...records);
-    while (open.length > OPEN_MAX) await good.cancel(open.splice(0, 1));
+    for (const item of open.splice(0, open.length - OPEN_MAX)) await cancel(item);
   }
 
   async function sendNext(): Promise<void> {
     requests += 1;
     const number = requests;
     try {
-      if (number % ROUND_EVERY > 0) return await sendOne(number);
-      await good.round(number / ROUND_EVERY);
-      rounds += 1;
+      await sendOne(number);
     } catch (error) {
       failures.push(`--seed ${seed}, request ${number}: ${(error as Error).message}`);
     }
   }
 
   return {
-    counted: () => ({ requests, rounds, outcomes, failures }),
+    counted: () => ({ requests, outcomes, failures }),
     /** Waits until the makers are known, and finds out what is served: it may be described before there is anything. */
     async prepare(): Promise<void> {
-      await good.round(1);
-      const random = createRandom(seed);
+      const [first] = clients.values();
+      await eventually(async () => (await first?.listOrders())?.records, []);
+      const random = createChance(seed);
       for (const operation of bases.operations) {
         const bytes = bytesOf(operation.make(random), fieldsOf(random));
         const [answer] = (await senders.gateway.send({ bytes, isFramed: true }, false)).answers;
@@ -156,29 +178,7 @@ function createRun(bases: Bases, senders: Senders, seed: number) {
         while (!isOver() && failures.length < FAILURES_MAX) await sendNext();
       };
       await Promise.all(Array.from({ length: AT_ONCE }, work));
-      for (const item of open) await good.cancel([item]);
-    },
-  };
-}
-
-/** The memory of each process of the stack that is Makerbook's own. */
-function followMemory(stack: OpenStack) {
-  const readings: Record<string, MemoryReading[]> = {};
-  return {
-    readings,
-    growth: () =>
-      Object.entries(readings).flatMap(([name, each]) => {
-        const growth = findGrowth(each);
-        return growth === undefined ? [] : [`the memory of ${name} grew ${growth}`];
-      }),
-    async read(atRequest: number): Promise<void> {
-      for (const { name, pid, opsPort } of stack.processes().filter((entry) => READ.includes(entry.name))) {
-        const text = opsPort === undefined ? '' : await readMetrics(`http://127.0.0.1:${opsPort}`).catch(() => '');
-        const { rssMb } = process.platform === 'linux' ? readMemory(pid) : { rssMb: 0 };
-        const heapMb = sumOfMetric(text, 'v8js_memory_heap_used_bytes') / 1e6;
-        readings[name] ??= [];
-        readings[name]?.push({ atRequest, rssMb: Math.round(rssMb), heapMb: Math.round(heapMb) });
-      }
+      for (const item of open) await cancel(item);
     },
   };
 }
@@ -198,62 +198,6 @@ function openSenders(stack: OpenStack) {
   };
 }
 
-/** A maker without any fault: all of what it asks for has to be answered. */
-function createGoodClient(bases: Bases, gateway: WireSender) {
-  const { request: make } = bases;
-  const random = createRandom(Date.now());
-
-  /** Once it is answered by a list that is not behind the log. */
-  async function ask(asked: () => Asked): Promise<unknown> {
-    let said = '';
-    for (let tries = 0; tries < RETRIES_MAX; tries += 1) {
-      const bytes = bytesOf(asked(), fieldsOf(random));
-      const [answer] = (await gateway.send({ bytes, isFramed: true }, false)).answers;
-      const isBehind = answer?.headers.has('x-read-lag') === true;
-      if (answer?.status === 200 && !isBehind) return JSON.parse(answer.body.toString());
-      said = `${answer?.status} ${answer?.body}`;
-      const retryAfter = Number(answer?.headers.get('retry-after') ?? 0);
-      if (retryAfter === 0 && !isBehind && !said.includes('maker_not_whitelisted')) break;
-      await pause(1000 * Math.min(Math.max(retryAfter, 1), 5));
-    }
-    throw new Error(`a valid request was refused: ${said}`);
-  }
-
-  const cancelled = (items: readonly SignedItem[], maker: BaseWallet) =>
-    ask(() => make.cancel(items, maker)) as Promise<{ orderHash: string; status: string }[]>;
-  const listed = async (maker: BaseWallet) =>
-    new Set(((await ask(() => make.list(maker))) as SignedItem[]).map(({ orderHash }) => orderHash));
-  const makerOf = ({ order }: SignedItem) =>
-    bases.makers.find(({ address }) => address.toLowerCase() === order.maker) as BaseWallet;
-
-  return {
-    /** Whatever became of it, it is gone then. */
-    async cancel(items: readonly [SignedItem, ...SignedItem[]] | SignedItem[]): Promise<void> {
-      const [first] = items;
-      if (first !== undefined) await cancelled(items, makerOf(first));
-    },
-    /** Posts, lists, cancels and lists again. @throws Error with what was answered wrongly */
-    async round(number: number): Promise<void> {
-      const maker = bases.makers[number % bases.makers.length] as BaseWallet;
-      const items = Array.from({ length: 1 + (number % 3) }, () => make.order(maker));
-      const hashes = items.map(({ orderHash }) => orderHash);
-      const placed = (await ask(() => make.post(items))) as { orderHash: string; status: string }[];
-      const wrong = placed.find(({ orderHash, status }, at) => orderHash !== hashes[at] || status !== 'VALIDATING');
-      if (wrong !== undefined || placed.length !== items.length) throw new Error(`placed: ${JSON.stringify(placed)}`);
-      const before = await listed(maker);
-      if (!hashes.every((hash) => before.has(hash))) throw new Error(`a list without what was placed: ${hashes}`);
-      const gone = await cancelled(items, maker);
-      if (
-        gone.map(({ orderHash, status }) => `${orderHash} ${status}`).join() !==
-        hashes.map((hash) => `${hash} CANCELLED`).join()
-      )
-        throw new Error(`cancelled: ${JSON.stringify(gone)}`);
-      const after = await listed(maker);
-      if (hashes.some((hash) => after.has(hash))) throw new Error(`a list with what was cancelled: ${hashes}`);
-    },
-  };
-}
-
 function judge(request: WireRequest, exchange: Exchange, operation: Base) {
   try {
     return judgeExchange(request, exchange, operation);
@@ -263,7 +207,7 @@ function judge(request: WireRequest, exchange: Exchange, operation: Base) {
 }
 
 /** Each of many clients: where the stack trusts a second proxy, none of them reaches its limit. */
-function fieldsOf(random: Random): Record<string, string> {
+function fieldsOf(random: Chance): Record<string, string> {
   const number = random.below(CLIENTS);
   const client = `10.7.${number >> 8}.${number & 255}`;
   return { 'X-Forwarded-For': `${client}, ${client}` };

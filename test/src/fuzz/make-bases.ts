@@ -1,4 +1,5 @@
-import { type BaseWallet, hexlify, id, toBeHex, Wallet } from 'ethers';
+import type { Chance } from '@makerbook/parts';
+import { type BaseWallet, id, toBeHex, Wallet } from 'ethers';
 import {
   type Asked,
   asCancellations,
@@ -8,8 +9,6 @@ import {
   type SignedItem,
 } from '../kit/make-requests.js';
 import { type FuzzedOperation, judgeCancelled, judgeListed, judgePatched, judgePlaced } from './judge-answers.js';
-import { type Mutation, mutations } from './mutate-quotes.js';
-import type { Random } from './random.js';
 
 /** Requests that are valid, or wrong in their signature alone, for each operation: what is mutated. */
 export interface Bases {
@@ -21,7 +20,7 @@ export interface Bases {
 }
 
 export interface Base extends FuzzedOperation {
-  make(random: Random): Asked;
+  make(random: Chance): Asked;
 }
 
 const LIST_SECONDS_MAX = 15;
@@ -85,7 +84,7 @@ export function makeBases(
           (_request, body) => (body.length === 0 ? 'it is empty' : undefined),
         ),
       ),
-      base('patchQuote', (random) => make.patch(mutateQuote(quotes(random), random), amountOf(random)), judgePatched),
+      base('patchQuote', (random) => make.patch(quotes(random), amountOf(random)), judgePatched),
     ],
   };
 }
@@ -97,8 +96,9 @@ function openPools(
   stranger: BaseWallet,
   known: { readonly placed: ReadonlyMap<string, SignedItem>; readonly signers: Map<string, string> },
 ) {
+  const pickMaker = (random: Chance) => random.pickAny(makers) ?? stranger;
   const lists = createPool((random) => {
-    const maker = random.oneIn(10) ? stranger : random.pick(asMany(makers));
+    const maker = random.oneIn(10) ? stranger : pickMaker(random);
     const asked = make.list(maker, nowSeconds() - (random.oneIn(10) ? 3_000 : 1));
     known.signers.set(
       new URLSearchParams(asked.target.split('?')[1]).get('signature')?.slice(0, 66) ?? '',
@@ -107,9 +107,9 @@ function openPools(
     return asked;
   }, LIST_SECONDS_MAX);
   const orders = createPool((random) => {
-    const maker = random.oneIn(10) ? stranger : random.pick(asMany(makers));
+    const maker = random.oneIn(10) ? stranger : pickMaker(random);
     const change = random.oneIn(4) ? random.pick(oddTerms)() : {};
-    const item = make.order(maker, { salt: hexlify(random.bytes(32)), ...change });
+    const item = make.order(maker, { salt: toBeHex(random.wide()), ...change });
     return random.oneIn(10) ? { ...item, signature: make.sign.signOrder(stranger, item.order) } : item;
   });
   const quotes = createPool((random) =>
@@ -146,19 +146,12 @@ const oddTerms: readonly [() => object, ...(() => object)[]] = [
   () => ({ making: { token: `0x${'2'.repeat(40)}`, amount: `0x${'f'.repeat(64)}` } }),
 ];
 
-function amountOf(random: Random): unknown {
+function amountOf(random: Chance): unknown {
   return random.oneIn(8) ? random.pick<unknown>([7, null, '-1', '0x', '1e9']) : String(random.below(1_000_000));
 }
 
-/** Half of them are mutated inside of their calldata. */
-function mutateQuote(data: string, random: Random): string {
-  if (random.oneIn(2)) return data;
-  const all = Object.values(mutations) as [Mutation, ...Mutation[]];
-  return random.pick(all)(data as `0x${string}`, random, data as `0x${string}`);
-}
-
 /** Signing is dear: what is signed is used some times, and for so many seconds. */
-function createPool<T>(make: (random: Random) => T, seconds = 3_600): (random: Random) => T {
+function createPool<T>(make: (random: Chance) => T, seconds = 3_600): (random: Chance) => T {
   const pool: { readonly value: T; readonly untilMs: number }[] = [];
   return (random) => {
     const at = random.below(POOL);
@@ -168,10 +161,4 @@ function createPool<T>(make: (random: Random) => T, seconds = 3_600): (random: R
     pool[at] = { value, untilMs: performance.now() + seconds * 1000 };
     return value;
   };
-}
-
-function asMany<T>(items: readonly T[]): readonly [T, ...T[]] {
-  const [first, ...rest] = items;
-  if (first === undefined) throw new Error('there are none');
-  return [first, ...rest];
 }

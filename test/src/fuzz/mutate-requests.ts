@@ -1,5 +1,5 @@
+import type { Chance } from '@makerbook/parts';
 import { type Asked, bytesOf } from '../kit/make-requests.js';
-import type { Random } from './random.js';
 
 /** A request on the wire, and what may be expected of its answer. */
 export interface WireRequest {
@@ -115,7 +115,7 @@ const ODD_TARGETS: readonly [(target: string) => string, ...((target: string) =>
 ];
 
 /** Changes a request in one way; some twice. The same source of chance gives the same change. */
-export function mutateRequest(asked: Asked, random: Random, fields: Readonly<Record<string, string>>): WireRequest {
+export function mutateRequest(asked: Asked, random: Chance, fields: Readonly<Record<string, string>>): WireRequest {
   const applicable = Object.entries(mutations).filter(([, { fits }]) => fits(asked));
   const [first, ...rest] = applicable;
   if (first === undefined) throw new Error('there are no mutations');
@@ -137,7 +137,7 @@ export function mutateRequest(asked: Asked, random: Random, fields: Readonly<Rec
 
 interface RequestMutation {
   readonly fits: (asked: Asked) => boolean;
-  readonly change: (asked: Asked, random: Random) => Asked;
+  readonly change: (asked: Asked, random: Chance) => Asked;
 }
 
 const hasJson = ({ body }: Asked) => typeof body === 'string' && parse(body) !== undefined;
@@ -184,7 +184,7 @@ const mutations: Readonly<Record<string, RequestMutation>> = {
     change: (asked, random) => {
       const bytes = Buffer.from(asked.body as string);
       const count = Math.min(bytes.length, 1 + random.below(4));
-      bytes.set(random.bytes(count), random.below(bytes.length - count + 1));
+      bytes.set(drawBytes(random, count), random.below(bytes.length - count + 1));
       return { ...asked, body: bytes };
     },
   },
@@ -252,7 +252,7 @@ interface Place {
   rename(key: string): void;
 }
 
-function inJson(change: (at: Place, random: Random, all: readonly [Place, ...Place[]]) => void): RequestMutation {
+function inJson(change: (at: Place, random: Chance, all: readonly [Place, ...Place[]]) => void): RequestMutation {
   return {
     fits: hasJson,
     change: (asked, random) => {
@@ -291,14 +291,14 @@ function isWithin(inner: Json, outer: Json): boolean {
   return typeof outer === 'object' && outer !== null && Object.values(outer).some((value) => isWithin(inner, value));
 }
 
-function inText(change: (text: string, random: Random) => string): RequestMutation {
+function inText(change: (text: string, random: Chance) => string): RequestMutation {
   return {
     fits: ({ body }) => typeof body === 'string' && body.length > 0,
     change: (asked, random) => ({ ...asked, body: change(asked.body as string, random) }),
   };
 }
 
-function inQuery(change: (pairs: [string, string][], random: Random) => void): RequestMutation {
+function inQuery(change: (pairs: [string, string][], random: Chance) => void): RequestMutation {
   return {
     fits: hasQuery,
     change: (asked, random) => {
@@ -331,11 +331,11 @@ function encode(text: string): string {
 }
 
 /** Digits changed, cut, doubled, or something else among them. */
-function oddText(value: Json, random: Random): Json {
+function oddText(value: Json, random: Chance): Json {
   return typeof value === 'string' && value.length > 0 ? spliceText(value, random) : random.pick(ODD_VALUES);
 }
 
-function spliceText(text: string, random: Random): string {
+function spliceText(text: string, random: Chance): string {
   const at = random.below(text.length);
   const odd = random.pick([
     '0',
@@ -358,7 +358,7 @@ function spliceText(text: string, random: Random): string {
 }
 
 /** What is no longer one whole request. */
-function breakBytes(bytes: Buffer, random: Random, names: string[]): Buffer {
+function breakBytes(bytes: Buffer, random: Chance, names: string[]): Buffer {
   const headEnd = bytes.indexOf('\r\n\r\n');
   const how = random.pick([
     'bytes of the head replaced',
@@ -372,7 +372,7 @@ function breakBytes(bytes: Buffer, random: Random, names: string[]): Buffer {
   switch (how) {
     case 'bytes of the head replaced': {
       const changed = Buffer.from(bytes);
-      changed.set(random.bytes(1 + random.below(3)), random.below(Math.max(1, headEnd - 2)));
+      changed.set(drawBytes(random, 1 + random.below(3)), random.below(Math.max(1, headEnd - 2)));
       return changed;
     }
     case 'cut':
@@ -389,8 +389,12 @@ function breakBytes(bytes: Buffer, random: Random, names: string[]): Buffer {
     case 'line ends':
       return Buffer.from(bytes.toString('latin1').replace('\r\n', random.pick(['\n', '\r', '\r\n ', '\0'])), 'latin1');
     case 'noise':
-      return Buffer.from(random.bytes(1 + random.below(400)));
+      return drawBytes(random, 1 + random.below(400));
   }
+}
+
+function drawBytes(random: Chance, length: number): Buffer {
+  return Buffer.from(Array.from({ length }, () => random.below(256)));
 }
 
 /** Whether nothing of the head ends the connection or changes where the request ends. */

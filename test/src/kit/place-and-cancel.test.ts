@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { MakerbookError, type SignedOrder } from '@makerbook/client';
+import type { SignedOrder } from '@makerbook/client';
 import { type PlacingMaker, placeAndCancel } from './place-and-cancel.js';
 
 const LOAD = { roundsPerSecond: 200, openOrders: 2 };
@@ -49,22 +49,4 @@ test('notes an acknowledged order that a list misses', async () => {
   await until(() => load.failures.length > 0);
   await load.stop();
   expect(load.failures[0]).toMatch(/ s: the list misses 1 of \d acknowledged orders$/);
-});
-
-test('goes on after a refusal, and throws what is no answer', async () => {
-  const { maker } = openFake((all) => all);
-  const refuse = async (): Promise<never> => {
-    throw new MakerbookError({ code: 'unavailable', status: 503, detail: 'away', retryable: true });
-  };
-  const refused = placeAndCancel([{ ...maker, client: { ...maker.client, placeOrders: refuse } }], LOAD);
-  await until(() => refused.failures.length > 1);
-  expect(await refused.stop()).toEqual(new Map());
-  expect(refused.failures[0]).toContain('place 503 unavailable');
-
-  const fail = async (): Promise<never> => {
-    throw new TypeError('a bug');
-  };
-  const failed = placeAndCancel([{ ...maker, client: { ...maker.client, listOrders: fail } }], LOAD);
-  await until(() => failed.tookMs.place.length > 0);
-  await expect(failed.stop()).rejects.toThrow('a bug');
 });

@@ -89,12 +89,15 @@ async function place({ maker, open }: Turn, { acknowledged, ask }: LoadRecord): 
   open.add(order);
 }
 
-async function list({ maker, open }: Turn, { note, ask }: LoadRecord): Promise<void> {
+async function list({ maker, open }: Turn, { acknowledged, note, ask }: LoadRecord): Promise<void> {
   const before = [...open];
+  const cancelled = [...acknowledged].filter(([, state]) => state === 'cancelled').map(([orderHash]) => orderHash);
   const answer = await ask('list', maker.client.listOrders());
   if (answer?.readLag !== 0) return;
-  const listed = new Set(answer.records.map(({ orderHash }) => orderHash));
+  const listed = new Set<string>(answer.records.map(({ orderHash }) => orderHash));
   const missing = before.filter((order) => open.has(order) && !listed.has(order.orderHash)).length;
+  const kept = cancelled.filter((orderHash) => listed.has(orderHash)).length;
+  if (kept > 0) note(`the list has ${kept} orders whose cancellation was acknowledged`);
   if (missing > 0) note(`the list misses ${missing} of ${before.length} acknowledged orders`);
 }
 
