@@ -23,9 +23,10 @@ interface Attack {
 
 /** Clients of their own for every service: none of them is the prober's 127.0.0.1. */
 const ADDRESSES = Array.from({ length: 8 }, (_, n) => `127.0.0.${n + 2}`);
+/** Of each address. */
+const CONNECTIONS = 64;
 /** So many that none of them comes to its limit. */
 const MANY_ADDRESSES = Array.from({ length: 44 }, (_, n) => `127.0.1.${n + 1}`);
-const RENEWED_MS = 9_500;
 
 const json = { 'Content-Type': 'application/json' };
 const head = (length: number | 'chunked') => {
@@ -37,15 +38,12 @@ const members = (count: number) => Object.fromEntries(repeat(count, (n) => [`key
 const hashes = repeat(100, (n) => `0x${(n + 1).toString(16).padStart(64, '0')}`).join(',');
 const signatures = repeat(100, () => `0x${'11'.repeat(64)}1b`).join(',');
 const unknownHashes = `${paths.limitOrders}?orderHashes=${hashes}&signatures=${signatures}`;
-const packed = (text: string) =>
-  requests(50, { body: brotliCompressSync(text), headers: { 'Content-Encoding': 'br' } });
 
 /** By name; what a review has tried, and somewhat more. */
 export const attacks: Readonly<Record<string, Attack>> = {
-  'packed, deep': { does: '50 POSTs a second of 520,000 "[" packed into 19 bytes', run: packed('['.repeat(520_000)) },
-  'packed, wide': {
-    does: '50 POSTs a second of 100 items with 900 unknown keys each, packed into some 700 bytes',
-    run: packed(JSON.stringify(repeat(100, () => members(900)))),
+  packed: {
+    does: '50 POSTs a second of 520,000 "[" packed into 19 bytes',
+    run: requests(50, { body: brotliCompressSync('['.repeat(520_000)), headers: { 'Content-Encoding': 'br' } }),
   },
   'deep JSON': { does: '50 POSTs a second of 250,000 "["', run: requests(50, { body: '['.repeat(250_000) }) },
   'wide JSON': {
@@ -59,10 +57,6 @@ export const attacks: Readonly<Record<string, Attack>> = {
   'slow bodies': {
     does: '300 connections that send a byte of their body each second',
     run: sockets(300, slowly(' '.repeat(1_000), head(1_000))),
-  },
-  'renewed connections': {
-    does: '260 connections that hold a body back for 9.5 s and are opened anew',
-    run: sockets(260, heldBack),
   },
   'endless bodies': {
     does: '10 connections that send bodies without end, opened anew when closed',
@@ -80,10 +74,6 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '50 POSTs a second of 100 orders, the last signature wrong',
     run: (target, answers, signal) => requests(50, { body: target.batch })(target, answers, signal),
   },
-  'batches flooding': {
-    does: 'as many as that as eight addresses are let, 32 at once',
-    run: (target, answers, signal) => requests(200, { body: target.batch }, 4)(target, answers, signal),
-  },
   'unknown hashes': {
     does: '50 DELETEs a second of 100 unknown hashes',
     run: requests(50, {
@@ -95,13 +85,6 @@ export const attacks: Readonly<Record<string, Attack>> = {
     does: '8 connections that send 20 of those DELETEs at once, each second',
     run: sockets(8, pipelined),
   },
-  'single orders refused': {
-    does: '25 POSTs a second by each of eight addresses, refused for their signature',
-    run: async (target, answers, signal) => {
-      const one = `[${JSON.stringify((JSON.parse(target.batch) as unknown[])[99])}]`;
-      await requests(200, { body: one })(target, answers, signal);
-    },
-  },
 };
 
 interface Asked {
@@ -112,14 +95,10 @@ interface Asked {
 }
 
 /** So many requests a second, whether answers come or not, over connections that are kept, by all addresses in turn. */
-function requests(
-  perSecond: number,
-  { method = 'POST', path = paths.limitOrders, headers = {}, body }: Asked,
-  connections = 64,
-) {
+function requests(perSecond: number, { method = 'POST', path = paths.limitOrders, headers = {}, body }: Asked) {
   return async (target: Target, answers: Answers, signal: AbortSignal): Promise<void> => {
     const agents = ADDRESSES.map(
-      (localAddress) => new Agent({ keepAlive: true, maxSockets: connections, localAddress }),
+      (localAddress) => new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress }),
     );
     let sent = 0;
     const startedAt = performance.now();
@@ -194,12 +173,6 @@ function slowly(text: string, first = ''): (socket: Socket) => void {
     }, 1000);
     socket.on('close', () => clearInterval(timer));
   };
-}
-
-function heldBack(socket: Socket): void {
-  socket.write(head(1_000));
-  const timer = setTimeout(() => socket.destroy(), RENEWED_MS);
-  socket.on('close', () => clearTimeout(timer));
 }
 
 const chunk = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`;

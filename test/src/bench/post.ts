@@ -12,7 +12,6 @@ import {
   withVariants,
 } from './compare-services.js';
 import { followSteps, type Steps } from './follow-steps.js';
-import { measurePatch } from './measure-patch.js';
 import { createVerifying } from './measure-verify.js';
 import { type Bench, withBench } from './open-bench.js';
 import { AGAINST_GOAL, type BenchOptions, compare, type Figure, state } from './report.js';
@@ -53,7 +52,6 @@ interface Parts {
  */
 export async function benchPost({ isQuick, against }: BenchOptions): Promise<readonly Figure[]> {
   const rounds = isQuick ? 1 : 10;
-  const patch = await measurePatch(isQuick ? 5 : 40);
   return withBench(async (bench) => {
     await pause(SETTLE_MS);
     const idle = await measureIdle(bench, isQuick ? IDLE_MS / 4 : IDLE_MS);
@@ -76,7 +74,7 @@ export async function benchPost({ isQuick, against }: BenchOptions): Promise<rea
       await steps.stop();
       return figures;
     });
-    return [...ofOrders, patch, ...describeProcesses('idle stack', 'ms of CPU per s', [idle], 60)];
+    return [...ofOrders, ...describeProcesses('idle stack', 'ms of CPU per s', [idle], 60)];
   });
 }
 

@@ -1,9 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readOptions, readWhole } from '@makerbook/settings';
-import { openBed } from './open-bed.js';
-import { rehearseAlerts } from './rehearse-alerts.js';
-import { type ChaosResult, type Round, runChaos } from './run-chaos.js';
+import type { ChaosResult, Round } from './run-chaos.js';
 import { recoveryMs, showTable } from './show-table.js';
 
 const USAGE = `npm run chaos -- [--minutes M] [--seed N] [--brokers 1|3] [--makers N] [--only WORD]
@@ -35,7 +33,7 @@ const folder = join('.chaos', `${seed}.logs`);
 const report = (line: string) => console.log(line);
 
 console.log(`seed ${seed}`);
-const bed = await openBed(brokers);
+const bed = await (await import('./open-bed.js')).openBed(brokers);
 const stop = () => bed.stop().finally(() => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'] as const) process.once(signal, () => void stop());
 let isRight = false;
@@ -50,6 +48,7 @@ await bed.stop();
 process.exit(isRight ? 0 : 1);
 
 async function harm(): Promise<boolean> {
+  const { runChaos } = await import('./run-chaos.js');
   const result = await runChaos(bed, {
     seed,
     minutes,
@@ -62,6 +61,7 @@ async function harm(): Promise<boolean> {
 }
 
 async function rehearse(): Promise<boolean> {
+  const { rehearseAlerts } = await import('./rehearse-alerts.js');
   const wrong = await rehearseAlerts(bed, { seed, makers, faster, only, folder, report });
   for (const each of wrong) console.log(each);
   return wrong.length === 0;

@@ -1,34 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import {
-  getLimitOrdersRequestTypes,
-  orderCancellationRequestTypes,
-  orderTypes,
-  quoteV0Types,
-  quoteV1Types,
-  saltedDomainTypes,
-  typeString,
-} from '@makerbook/contracts-evm';
 import { examples } from '@makerbook/contracts-http';
 import { findRoot } from './find-root.js';
 
 const root = findRoot();
 const text = readFileSync(join(root, 'contracts/http/README.md'), 'utf8');
-
-test('the type strings are those that are hashed', () => {
-  const types = [
-    orderTypes,
-    getLimitOrdersRequestTypes,
-    orderCancellationRequestTypes,
-    quoteV0Types,
-    quoteV1Types,
-    saltedDomainTypes('bytes32'),
-    saltedDomainTypes('uint256'),
-  ];
-  const lines = text.split('\n');
-  for (const type of types) expect(lines).toContain(typeString(type));
-});
 
 test('the limits are those of the settings, and of the example of /info', async () => {
   const fallbacks = new Map<string, string | undefined>();

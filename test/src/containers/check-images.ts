@@ -1,79 +1,34 @@
 import { readFileSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
-import { findFreePorts } from '@makerbook/parts';
 import { readOptions } from '@makerbook/settings';
 import { findRoot } from '../conformance/find-root.js';
-import { openParts, type Parts } from './open-parts.js';
-import {
-  ageOf,
-  buildImage,
-  findLooseRights,
-  imageOf,
-  images,
-  isHealthy,
-  peakMemoryOf,
-  podman,
-  removeImages,
-  requirePrograms,
-  services,
-  stopContainer,
-  waitForEnd,
-  waitUntilReady,
-} from './podman.js';
+import { buildImage, imageOf, images, podman, removeImages, requirePrograms } from './podman.js';
 
 const USAGE = `npm run images:check -- [--tag T]
-  builds the five images, checks what is in them and how they run, prints a table, and removes them; exits with 1 where
-  something is wrong. --tag: images that exist, which are neither built nor removed. Needs podman, on Linux.`;
+  builds the five images, checks what is in them, prints a table, and removes them; exits with 1 where something is wrong.
+  How they run is checked by pods:check. --tag: images that exist, which are neither built nor removed. Needs podman, on Linux.`;
 const { values } = readOptions(USAGE, { tag: { type: 'string' } });
 requirePrograms('podman');
 const tag = values.tag ?? `check-${process.pid}`;
 const root = findRoot();
 const HARDENED = ['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--network', 'host'];
-const started = new Set<string>();
 const faults: string[] = [];
-const ports = new Map<string, number>();
 let lock: { packages: Record<string, { dev?: boolean }> } | undefined;
 const rows = new Map<string, Record<string, string | number>>(images.map((service) => [service, {}]));
 
 const note = (service: string, found: Record<string, string | number>) => Object.assign(rows.get(service) ?? {}, found);
 const fault = (service: string, what: string) => faults.push(`${service}: ${what}`);
 
-let parts: Parts | undefined;
 try {
   if (values.tag === undefined) {
     for (const service of images) note(service, { 'build s': Math.round(await buildImage(service, tag, root)) });
   }
   for (const service of images) await checkContent(service);
-  parts = await openParts();
-  for (const command of ['topics', 'migrate']) {
-    await waitForEnd(await start('operator', command, parts.environment, command));
-  }
-  for (const service of services) await checkRun(service, parts.environment);
 } finally {
-  for (const container of started) await podman('rm', '--force', '--time', '5', '--ignore', container);
-  await parts?.stop();
   if (values.tag === undefined) await removeImages(tag);
 }
 console.table(Object.fromEntries(rows));
 for (const line of faults) console.log(`wrong: ${line}`);
 process.exit(faults.length === 0 ? 0 : 1);
-
-/** Starts a container with no rights, on ports of its own. @returns its name */
-async function start(
-  service: string,
-  suffix: string,
-  environment: Readonly<Record<string, string>>,
-  ...words: string[]
-) {
-  const container = `${tag}-${service}-${suffix}`;
-  const [port = 0, opsPort = 0] = await findFreePorts(2);
-  ports.set(container, opsPort);
-  const own = { PARTITIONS: '8', TOPIC_REPLICATION_FACTOR: '1', PORT: String(port), OPS_PORT: String(opsPort) };
-  const env = Object.entries({ ...environment, ...own }).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
-  started.add(container);
-  await podman('run', '--detach', '--name', container, ...HARDENED, ...env, imageOf(service, tag), ...words);
-  return container;
-}
 
 /** What the image says of itself, and what its file system holds. */
 async function checkContent(service: string): Promise<void> {
@@ -127,26 +82,4 @@ function isForDevelopment(name: string): boolean {
   lock ??= JSON.parse(readFileSync(`${root}/package-lock.json`, 'utf8')) as typeof lock;
   const entries = Object.entries(lock?.packages ?? {}).filter(([path]) => path.endsWith(`node_modules/${name}`));
   return entries.length > 0 && entries.every(([, { dev }]) => dev === true);
-}
-
-/** That it runs hardened, is ready, answers its health check, and ends on SIGTERM: ready, and while it starts. */
-async function checkRun(service: string, environment: Readonly<Record<string, string>>): Promise<void> {
-  const early = await start(service, 'early', environment);
-  await pause(100);
-  const starting = await stopContainer(early);
-  if (![0, 143].includes(starting.exitCode)) fault(service, `SIGTERM at its start ended it with ${starting.exitCode}`);
-  const container = await start(service, 'ready', environment);
-  await waitUntilReady(`http://127.0.0.1:${ports.get(container)}/readyz`);
-  const readySeconds = await ageOf(container);
-  for (const loose of await findLooseRights(container)) fault(service, `its process is not bounded: ${loose}`);
-  if (!(await isHealthy(container))) fault(service, 'its health check fails');
-  const peakMb = await peakMemoryOf(container);
-  const end = await stopContainer(container);
-  if (end.exitCode !== 0) fault(service, `SIGTERM ended it with ${end.exitCode} after ${end.seconds} s`);
-  note(service, {
-    'ready s': Number(readySeconds.toFixed(1)),
-    'memory MB': Math.round(peakMb),
-    'SIGTERM s': Number(end.seconds.toFixed(1)),
-    'while starting': `${starting.exitCode} in ${starting.seconds.toFixed(1)} s`,
-  });
 }

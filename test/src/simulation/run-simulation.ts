@@ -1,7 +1,5 @@
 import { mkdirSync } from 'node:fs';
 import { readOptions, readRange, readWhole } from '@makerbook/settings';
-import { runDefects } from './run-defects.js';
-import { runSeeds } from './run-seeds.js';
 
 const USAGE = `npm run simulate -- [--seed N | --seeds A..B] [--failures N] [--keep FOLDER]
 npm run simulate -- --defects [--seeds A..B] [--name TEXT] [--keep FOLDER]
@@ -28,6 +26,6 @@ const seeds = readRange(
 );
 if (keep !== undefined) mkdirSync(keep, { recursive: true });
 const isRight = defects
-  ? await runDefects([...seeds], name, keep)
-  : await runSeeds(seeds, { failuresMax, keep, isTraced: seed !== undefined });
+  ? await (await import('./run-defects.js')).runDefects([...seeds], name, keep)
+  : await (await import('./run-seeds.js')).runSeeds(seeds, { failuresMax, keep, isTraced: seed !== undefined });
 process.exitCode = isRight ? 0 : 1;
