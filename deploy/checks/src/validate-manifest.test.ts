@@ -21,9 +21,7 @@ describe('a wrong manifest is reported', () => {
   );
   const find = (kind: string) => structuredClone(all.find((manifest) => manifest.kind === kind)) as Manifest;
 
-  test.each(
-    [...new Set(all.map(({ kind }) => kind))].filter((kind) => !['ConfigMap', 'ServiceAccount'].includes(kind)),
-  )('a field that %s does not have', async (kind) => {
+  test.each(['Deployment', 'KafkaTopic', 'Cluster'])('a field that %s does not have', async (kind) => {
     const manifest = find(kind);
     const broken = { ...manifest, spec: { ...manifest.spec, tpyo: 1 } };
     expect((await validateManifest(broken)).join()).toMatch(/tpyo/);

@@ -168,19 +168,6 @@ describe('the gateway', () => {
     await closed;
   });
 
-  test('answers 404 not_found where nothing is', async () => {
-    const response = await fetch(`${base}/nowhere`);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ code: 'not_found', retryable: false });
-  });
-
-  test('passes on a DELETE of 100 orders', async () => {
-    answerIngress = (request, response) => void response.end(String(request.url?.length));
-    const query = `orderHashes=${'h'.repeat(6_700)}&signatures=${'s'.repeat(13_300)}`;
-    const response = await fetch(`${base}/v0alpha/limit-orders?${query}`, { method: 'DELETE' });
-    expect(Number(await response.text())).toBeGreaterThan(20_000);
-  });
-
   test('is ready when all services are, and names the one that is not; it asks them once a second', async () => {
     let asked = 0;
     answerIngress = (_request, response) => {

@@ -1,7 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { JsonRpcProvider } from 'ethers';
 import { type AnvilOptions, type AnvilPart, startAnvil } from './index.js';
@@ -28,22 +27,6 @@ afterAll(async () => {
 });
 
 describe('anvil', () => {
-  test('is a chain with the id of Kaia that makes a block for each transaction', async () => {
-    const part = await start({});
-    await withProvider(part, async (provider) => {
-      expect(BigInt(await provider.send('eth_chainId', []))).toBe(8217n);
-      const signer = await provider.getSigner(0);
-      const { hash } = await signer.sendTransaction({ to: signer.address, value: 1n });
-      let receipt = await provider.getTransactionReceipt(hash);
-      while (receipt === null) {
-        await delay(20);
-        receipt = await provider.getTransactionReceipt(hash);
-      }
-      expect(receipt.blockNumber).toBe(1);
-    });
-    await part.stop();
-  });
-
   test('keeps its chain over a stop, block hashes included', async () => {
     const dataDir = join(folder, 'kept');
     const before = await start({ dataDir });
@@ -60,15 +43,6 @@ describe('anvil', () => {
       expect((await provider.getBlock(5))?.hash).toBe(hash);
     });
     await after.stop();
-  });
-
-  test('makes blocks by the clock with a block time', async () => {
-    const part = await start({ blockTimeSeconds: 1 });
-    await withProvider(part, async (provider) => {
-      const first = await provider.getBlockNumber();
-      while ((await provider.getBlockNumber()) === first) await delay(100);
-    });
-    await part.stop();
   });
 
   test('refuses a broken chain in one sentence that says what to do', async () => {

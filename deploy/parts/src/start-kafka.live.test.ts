@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { findFreePorts, type KafkaPart, startKafka, testParts } from './index.js';
+import { askKafka, int16, int32 } from './testing/delete-records.js';
 
 // Processes are started several times: on a busy machine that takes its time.
 jest.setTimeout(240_000);
@@ -23,23 +23,15 @@ afterAll(async () => {
 });
 
 describe('Kafka', () => {
-  test('keeps its topics over a stop, a kill and a change of ports', async () => {
+  test('keeps its topics over a kill and a change of ports', async () => {
     const [first = 0, second = 0] = await findFreePorts(2);
     const before = await start('kept', first);
     await createTopic(first, 'kept-topic');
-    await before.stop();
-
+    before.kill('SIGKILL');
+    await before.exited;
     const after = await start('kept', second);
     expect(await topicNames(second)).toContain('kept-topic');
-    await createTopic(second, 'second-topic');
-    after.kill('SIGKILL');
-    await after.exited;
-
-    const again = await start('kept', second);
-    const names = await topicNames(second);
-    expect(names).toContain('kept-topic');
-    expect(names).toContain('second-topic');
-    await again.stop();
+    await after.stop();
   });
 
   test('creates no topic that nobody ordered', async () => {
@@ -80,33 +72,8 @@ async function topicNames(port: number): Promise<string> {
   return answer.toString('latin1');
 }
 
-function ask(port: number, api: number, version: number, body: Buffer[]): Promise<Buffer> {
-  const request = Buffer.concat([int16(api), int16(version), int32(1), int16(-1), ...body]);
-  return new Promise((resolve, reject) => {
-    let answer = Buffer.alloc(0);
-    const socket = connect(port, '127.0.0.1', () => socket.write(Buffer.concat([int32(request.length), request])));
-    socket.on('data', (data) => {
-      answer = Buffer.concat([answer, data]);
-      if (answer.length < 4 || answer.length < 4 + answer.readInt32BE(0)) return;
-      socket.destroy();
-      resolve(answer);
-    });
-    socket.on('error', reject);
-    socket.on('end', () => reject(new Error('Kafka closed the connection')));
-  });
-}
-
-function int16(value: number): Buffer {
-  const buffer = Buffer.alloc(2);
-  buffer.writeInt16BE(value);
-  return buffer;
-}
-
-function int32(value: number): Buffer {
-  const buffer = Buffer.alloc(4);
-  buffer.writeInt32BE(value);
-  return buffer;
-}
+const ask = (port: number, api: number, version: number, body: Buffer[]) =>
+  askKafka(`127.0.0.1:${port}`, api, version, body);
 
 function string(value: string): Buffer {
   return Buffer.concat([int16(Buffer.byteLength(value)), Buffer.from(value)]);

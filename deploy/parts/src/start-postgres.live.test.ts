@@ -34,26 +34,20 @@ afterAll(async () => {
 });
 
 describe('Postgres', () => {
-  test('keeps committed rows over a stop, a kill and a change of port', async () => {
-    const first = await start('kept');
+  test('keeps committed rows over a stop, a kill and a change of port, in a folder that only its maker may enter', async () => {
+    mkdirSync(join(folder, 'closed'), { mode: 0o700 });
+    const first = await start(join('closed', 'kept'));
     await query(first.url, 'create table kept (value int); insert into kept values (1)');
     await first.stop();
 
-    const second = await start('kept');
+    const second = await start(join('closed', 'kept'));
     await query(second.url, 'insert into kept values (2)');
     second.kill('SIGKILL');
     await second.exited;
 
-    const third = await start('kept');
+    const third = await start(join('closed', 'kept'));
     expect(await query(third.url, 'select value from kept order by value')).toEqual([{ value: 1 }, { value: 2 }]);
     await third.stop();
-  });
-
-  test('starts in a folder that only its maker may enter', async () => {
-    mkdirSync(join(folder, 'closed'), { mode: 0o700 });
-    const part = await start(join('closed', 'data'));
-    expect(await query(part.url, 'select 1 as one')).toEqual([{ one: 1 }]);
-    await part.stop();
   });
 
   test('does not answer between SIGSTOP and SIGCONT, in open connections too', async () => {
@@ -73,12 +67,6 @@ describe('Postgres', () => {
     await answer;
     await client.end();
     await part.stop();
-  });
-
-  test('gives each test file an empty database of its own', async () => {
-    const [one, other] = [await testParts().databaseUrl(), await testParts().databaseUrl()];
-    await query(one, 'create table mine (value int)');
-    expect(await query(other, "select from pg_tables where tablename = 'mine'")).toEqual([]);
   });
 
   test('refuses a data folder that is not its own in one sentence that says what to do', async () => {

@@ -26,18 +26,3 @@ test.each([...readMetrics()])('every metric of %s is on its dashboard', (service
   expect(metrics.length).toBeGreaterThan(3);
   expect(metrics.filter((name) => !shown.has(name))).toEqual([]);
 });
-
-test.each(dashboards.map(({ uid, panels }) => [uid, panels] as const))(
-  'no panel of %s covers another, and each has an id of its own',
-  (_, panels) => {
-    const cells = panels.flatMap(({ gridPos }) =>
-      Array.from({ length: gridPos.w * gridPos.h }, (_, n) => {
-        const x = gridPos.x + (n % gridPos.w);
-        expect(x).toBeLessThan(24);
-        return `${x} ${gridPos.y + Math.floor(n / gridPos.w)}`;
-      }),
-    );
-    expect(new Set(cells).size).toBe(cells.length);
-    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
-  },
-);

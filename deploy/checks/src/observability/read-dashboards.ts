@@ -5,9 +5,7 @@ import { readText, root } from '../read-manifests.js';
 export interface Dashboard {
   readonly uid: string;
   readonly panels: readonly {
-    readonly id: number;
     readonly title: string;
-    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
     readonly targets?: readonly { readonly expr: string }[];
   }[];
 }

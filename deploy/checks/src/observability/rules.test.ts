@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { readText } from '../read-manifests.js';
 import { findUnknown, readMetrics } from './read-metrics.js';
@@ -68,41 +68,9 @@ test.each(alerts)('$alert is proven to fire, and to be quiet, on what it reads',
   expect(read.filter((metric) => !given.includes(metric))).toEqual([]);
 });
 
-test('the README promises what is measured', () => {
-  const rows = [...readText('deploy/observability/README.md').matchAll(/^\| `([a-z-]+)` \| .+ \| ([\d.]+) % \|$/gm)];
-  const budgets = records.filter(({ record }) => record === 'slo:error_budget:ratio');
-  expect(budgets.length).toBeGreaterThan(0);
-  expect(rows.map(([, slo, share]) => [slo, Number(share)])).toEqual(
-    budgets.map(({ labels, expr }) => [
-      labels?.['slo'],
-      Number((100 * (1 - Number(/^vector\((.+)\)$/.exec(expr)?.[1]))).toFixed(4)),
-    ]),
-  );
-});
-
-describe('the runbook', () => {
-  const sections = new Map(
-    readText('deploy/runbooks/alerts.md')
-      .split(/^## /m)
-      .slice(1)
-      .map((section) => [section.slice(0, section.indexOf('\n')), section]),
-  );
-
-  test('has a section for each alert, and for no other', () => {
-    expect([...sections.keys()].toSorted()).toEqual([...new Set(alerts.map(({ alert }) => alert))].toSorted());
-    for (const { alert, annotations } of alerts) {
-      expect(annotations.runbook_url).toBe(`deploy/runbooks/alerts.md#${alert.toLowerCase()}`);
-    }
-  });
-
-  test.each([...sections])('%s says what it means, where to look and what to do', (_, section) => {
-    const heads = [...section.matchAll(/^\*\*(.+?)\*\*/gm)].map(([, head]) => head);
-    expect(heads.slice(0, 3)).toEqual(['Meaning.', 'Look at.', 'Do.']);
-    expect(['', 'Over when']).toContain(heads.slice(3).join());
-  });
-
-  test.each([...sections])('%s names no metric that there is not', (_, section) => {
-    const names = [...section.matchAll(/`((?:ingress|query|projector|chain_watcher|service|http_server)_\w+)/g)];
-    expect(findUnknown(names.map(([, name]) => name ?? ''))).toEqual([]);
-  });
+test('the runbook has a section for each alert, and for no other', () => {
+  const sections = [...readText('deploy/runbooks/alerts.md').matchAll(/^## (.+)$/gm)].map(([, name]) => name);
+  expect(sections.toSorted()).toEqual([...new Set(alerts.map(({ alert }) => alert))].toSorted());
+  for (const { alert, annotations } of alerts)
+    expect(annotations.runbook_url).toBe(`deploy/runbooks/alerts.md#${alert.toLowerCase()}`);
 });

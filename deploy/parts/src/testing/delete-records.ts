@@ -6,13 +6,10 @@ import { connect } from 'node:net';
  */
 export async function deleteRecords(brokers: string, topic: string, before: readonly bigint[]): Promise<void> {
   const partitions = before.flatMap((offset, partition) => [int32(partition), int64(offset)]);
-  const request = [
-    // DeleteRecords, version 1, with no client id.
-    ...[int16(21), int16(1), int32(1), int16(-1)],
-    ...[int32(1), int16(Buffer.byteLength(topic)), Buffer.from(topic), int32(before.length), ...partitions],
-    int32(TIMEOUT_MS),
-  ];
-  const answer = await ask(brokers, Buffer.concat(request));
+  const name = [int16(Buffer.byteLength(topic)), Buffer.from(topic)];
+  // DeleteRecords, version 1.
+  const body = [int32(1), ...name, int32(before.length), ...partitions, int32(TIMEOUT_MS)];
+  const answer = await askKafka(brokers, 21, 1, body);
   // Correlation id, throttle time, one topic and its name; then each partition with its first offset and an error code.
   let at = 4 + 4 + 4 + 2 + Buffer.byteLength(topic) + 4;
   for (let left = before.length; left > 0; left -= 1, at += 14) {
@@ -21,8 +18,11 @@ export async function deleteRecords(brokers: string, topic: string, before: read
   }
 }
 
-function ask(brokers: string, request: Buffer): Promise<Buffer> {
-  const { hostname, port } = new URL(`kafka://${brokers}`);
+/** Sends a request of Kafka's protocol, written out: the client library belongs to another package. */
+export function askKafka(broker: string, api: number, version: number, body: readonly Buffer[]): Promise<Buffer> {
+  const { hostname, port } = new URL(`kafka://${broker}`);
+  // Correlation id 1, and no client id.
+  const request = Buffer.concat([int16(api), int16(version), int32(1), int16(-1), ...body]);
   return new Promise((resolve, reject) => {
     let answer = Buffer.alloc(0);
     const socket = connect(Number(port), hostname, () => socket.write(Buffer.concat([int32(request.length), request])));
@@ -38,13 +38,13 @@ function ask(brokers: string, request: Buffer): Promise<Buffer> {
   });
 }
 
-function int16(value: number): Buffer {
+export function int16(value: number): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeInt16BE(value);
   return bytes;
 }
 
-function int32(value: number): Buffer {
+export function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
   return bytes;
