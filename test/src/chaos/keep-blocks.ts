@@ -11,6 +11,17 @@ export interface Subjects {
   readonly tokens: readonly Address[];
 }
 
+/** A fill that the contract has logged. Hex in lowercase. */
+export interface KeptFill {
+  readonly maker: string;
+  readonly orderHash: string;
+  readonly blockNumber: number;
+  readonly logIndex: number;
+  readonly taker: string;
+  readonly making: bigint;
+  readonly taking: bigint;
+}
+
 /** The chain of a run: a block each second, and what its contracts said after each. */
 export interface KeptBlocks {
   /** Notes what the contracts say of these after each block from now on. */
@@ -18,6 +29,8 @@ export interface KeptBlocks {
   /** @throws Error where the block is not noted */
   at(number: number): JudgedBlock;
   readonly head: JudgedBlock;
+  /** The fills of a maker's orders in the blocks that are noted. */
+  fillsOf(maker: string): readonly KeptFill[];
   /** Makes no more blocks. @throws Error where what was noted of these orders is not what the contracts say now */
   stop(orders: readonly Hex[]): Promise<void>;
   /** Makes no more blocks, and asks for nothing. */
@@ -36,6 +49,7 @@ const BLOCK_MS = 1_000;
 const PAUSE_MS_MIN = 100;
 const NOTED_MS_MAX = 60_000;
 const abi = new Interface([
+  'event OrderFilled(address indexed maker, bytes32 indexed orderHash, address taker, uint256 making, uint256 taking, uint256 remaining)',
   'function nonce(address) view returns (uint256)',
   'function filled(bytes32) view returns (uint256)',
   'function cancelled(bytes32) view returns (bool)',
@@ -75,6 +89,7 @@ export function keepBlocks(askAll: AskAll): KeptBlocks {
     get head() {
       return notes.head;
     },
+    fillsOf: (maker) => notes.fills.filter((fill) => fill.maker === maker),
     async note(subjects) {
       notes.begin(subjects);
       const deadline = performance.now() + NOTED_MS_MAX;
@@ -98,6 +113,7 @@ class Notes {
   readonly #blocks = new Map<number, JudgedBlock>();
   /** Each value of a call, with the block since which it is so. */
   readonly #values = new Map<string, { readonly since: number; readonly value: bigint }[]>();
+  readonly fills: KeptFill[] = [];
   #subjects: Subjects | undefined;
   #last = -1;
 
@@ -146,9 +162,16 @@ class Notes {
     const [block, logs] = (await this.#askAll([
       { method: 'eth_getBlockByNumber', params: [at, false] },
       { method: 'eth_getLogs', params: [{ fromBlock: at, toBlock: at, address: protocol }] },
-    ])) as [{ timestamp: string }, { topics: Hex[] }[]];
+    ])) as [{ timestamp: string }, Log[]];
     // Only its own logs change an order, and they name it.
     const orders = new Set(logs.flatMap(({ topics: [, , orderHash] }) => orderHash ?? []));
+    for (const log of logs) {
+      const filled = abi.parseLog(log);
+      if (filled?.name !== 'OrderFilled') continue;
+      const { maker, orderHash, taker, making, taking } = filled.args.toObject();
+      const who = { maker: maker.toLowerCase(), taker: taker.toLowerCase() };
+      this.fills.push({ ...who, orderHash, blockNumber: number, logIndex: Number(log.logIndex), making, taking });
+    }
     const reads = [...readsOf(subjects), ...[...orders].flatMap((hash) => readsOfOrder(hash, protocol))];
     const answers = await this.#read(reads, number);
     for (const [index, { key }] of reads.entries()) this.#set(key, number, answers[index] ?? 0n);
@@ -171,6 +194,12 @@ class Notes {
   #valueAt(key: string, number: number): bigint | undefined {
     return this.#values.get(key)?.findLast(({ since }) => since <= number)?.value;
   }
+}
+
+interface Log {
+  readonly topics: Hex[];
+  readonly data: Hex;
+  readonly logIndex: string;
 }
 
 /** A call that is noted under the name by which it is judged, and encoded by ethers. */

@@ -8,6 +8,7 @@ import { eventually } from '../kit/eventually.js';
 import { type FollowedOrders, followOrders } from '../kit/follow-orders.js';
 import { verifyRows } from '../kit/verify-rows.js';
 import { compareAnswers } from './compare-answers.js';
+import { compareFills } from './compare-fills.js';
 import { type Fault, listFaults } from './faults.js';
 import type { Finding, OrderHistory } from './judge-orders.js';
 import { judgeStates } from './judge-states.js';
@@ -225,9 +226,10 @@ async function compare({ stack, chain, ready }: ChaosBed, load: Load, feed: Foll
     };
     await eventually(agree, 0).catch(() => undefined);
     const findings = await compareAnswers(load, { feed, postgres, partitions });
+    const fills = await compareFills(load.makers, (maker) => chain.fillsOf(maker));
     const protocol = stack.addresses.limitOrderProtocol as Address;
     const { wrong, held } = judgeStates(load.orders, feed, { chain, protocol, partitions });
-    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong], held };
+    return { findings, differences: [...compareFeed(feed, partitions), ...rows, ...wrong, ...fills], held };
   } finally {
     await postgres.close();
   }

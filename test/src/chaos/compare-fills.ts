@@ -1,0 +1,53 @@
+import type { MakerbookClient, OrderHistory } from '@makerbook/client';
+import type { KeptFill } from './keep-blocks.js';
+
+interface FilledMaker {
+  readonly address: string;
+  readonly client: Pick<MakerbookClient, 'readHistory'>;
+}
+
+/**
+ * Reads the history of each maker page by page, and finds where its fills are not those that the contract has logged: one by one,
+ * and in sum.
+ */
+export async function compareFills(
+  makers: readonly FilledMaker[],
+  logged: (maker: string) => readonly KeptFill[],
+): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const { address, client } of makers) {
+    const told: string[] = [];
+    let sum = 0n;
+    for (let page: OrderHistory | undefined; page === undefined || page.hasMore; ) {
+      page = await client.readHistory({ happened: ['FILLED'], cursor: page?.nextCursor });
+      for (const entry of page.entries) {
+        if (entry.happened !== 'FILLED') continue;
+        const { orderHash, blockNumber, logIndex, taker, makingAmount, takingAmount } = entry;
+        sum += BigInt(makingAmount);
+        told.push(
+          lineOf({
+            orderHash,
+            blockNumber,
+            logIndex,
+            taker,
+            making: BigInt(makingAmount),
+            taking: BigInt(takingAmount),
+          }),
+        );
+      }
+    }
+    const fills = logged(address);
+    const must = fills.map(lineOf);
+    const [missing, other] = [must.filter((line) => !told.includes(line)), told.filter((line) => !must.includes(line))];
+    wrong.push(...missing.map((line) => `the history of ${address} lacks the fill ${line}`));
+    wrong.push(...other.map((line) => `the history of ${address} has a fill that the chain has not: ${line}`));
+    const loggedSum = fills.reduce((total, { making }) => total + making, 0n);
+    if (sum !== loggedSum)
+      wrong.push(`the fills in the history of ${address} sum up to ${sum}, those of the chain to ${loggedSum}`);
+  }
+  return wrong;
+}
+
+function lineOf({ orderHash, blockNumber, logIndex, taker, making, taking }: Omit<KeptFill, 'maker'>): string {
+  return `${blockNumber}:${logIndex} ${orderHash} ${taker} ${making} ${taking}`;
+}
