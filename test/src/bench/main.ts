@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { endWithUsage, readOptions, readWhole } from '@makerbook/settings';
+import { endWithUsage, readOptions } from '@makerbook/settings';
+import { readWhole } from '../kit/read-values.js';
 import {
   type BenchOptions,
   type Figure,

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readOptions, readWhole } from '@makerbook/settings';
+import { readOptions } from '@makerbook/settings';
+import { readWhole } from '../kit/read-values.js';
 import type { ChaosResult, Round } from './run-chaos.js';
 import { recoveryMs, showTable } from './show-table.js';
 

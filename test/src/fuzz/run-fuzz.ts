@@ -1,6 +1,7 @@
 import { errorsOfAnyRequest, type OperationId, operations } from '@makerbook/contracts-http';
-import { readOptions, readWhole } from '@makerbook/settings';
+import { readOptions } from '@makerbook/settings';
 import { openStack, TEST_STACK_VARIABLE } from '../kit/open-stack.js';
+import { readWhole } from '../kit/read-values.js';
 import { type FuzzReport, fuzzEndpoints } from './fuzz-endpoints.js';
 
 const USAGE = `npm run fuzz -- [--requests N] [--seed N] [--seconds N]

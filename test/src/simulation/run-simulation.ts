@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
-import { readOptions, readRange, readWhole } from '@makerbook/settings';
+import { readOptions } from '@makerbook/settings';
+import { readRange, readWhole } from '../kit/read-values.js';
 
 const USAGE = `npm run simulate -- [--seed N | --seeds A..B] [--failures N] [--keep FOLDER]
 npm run simulate -- --defects [--seeds A..B] [--name TEXT] [--keep FOLDER]
