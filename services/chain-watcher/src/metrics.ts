@@ -19,12 +19,14 @@ export type WatcherMeters = ReturnType<typeof createMetrics>;
 
 const secondsBuckets = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.5, 1, 2, 5, 10];
 
+const lastWordOf = (what: string) => what.split('_').at(-1) ?? '';
+
 /**
  * The watcher's metrics; README.md describes each. Each name ends with its unit. Counters and gauges have a value
  * from the start: an alert cannot be written on a series that does not exist.
  */
 export function createMetrics() {
-  const { counter, histogram, ...observed } = createInstruments('chain-watcher');
+  const { counter, histogram, ...observed } = createInstruments('chain-watcher', lastWordOf);
   const counters = {
     blocks: counter('blocks', 'Blocks published'),
     facts: counter('block_facts', 'Facts published with blocks'),

@@ -5,14 +5,13 @@ export type Shown = number | Iterable<readonly [value: number, labels: Attribute
 
 export type Instruments = ReturnType<typeof createInstruments>;
 
-/** The instruments of a service. The name of each begins with the service's and ends with its unit. */
-export function createInstruments(service: string) {
+const unitOfTime = (what: string) => (what.endsWith('_seconds') ? 's' : '');
+
+/** The instruments of a service. The name of each begins with the service's. @param unitOf the unit, by the rest of the name */
+export function createInstruments(service: string, unitOf: (what: string) => string = unitOfTime) {
   const meter = metrics.getMeter(service);
   const nameOf = (what: string) => `${service.replaceAll('-', '_')}_${what}`;
-  const optionsOf = (what: string, description: string) => ({
-    description,
-    ...(what.endsWith('_seconds') && { unit: 's' }),
-  });
+  const optionsOf = (what: string, description: string) => ({ description, unit: unitOf(what) });
   const observe = (kind: 'Gauge' | 'Counter') => (what: string, description: string, read: () => Shown) => {
     meter[`createObservable${kind}`](nameOf(what), optionsOf(what, description)).addCallback((result) => {
       const shown = read();
@@ -21,7 +20,7 @@ export function createInstruments(service: string) {
     });
   };
   return {
-    counter: (what: string, description: string) => meter.createCounter(nameOf(what), { description }),
+    counter: (what: string, description: string) => meter.createCounter(nameOf(what), optionsOf(what, description)),
     histogram: (what: string, description: string, explicitBucketBoundaries: number[]) =>
       meter.createHistogram(nameOf(what), { ...optionsOf(what, description), advice: { explicitBucketBoundaries } }),
     gauge: observe('Gauge'),
