@@ -118,7 +118,7 @@ export const makersRecord = z.discriminatedUnion('type', [makerView, serviceView
 export const bookClock = z.object({ type: z.literal('BookClock'), block: blockRef, position: logPosition });
 
 /** Every record of `limit-orders.book.v1` that is not a tombstone. */
-export const bookRecord = z.union([bookEntry, bookClock]);
+export const bookRecord = z.discriminatedUnion('type', [bookEntry, bookClock]);
 
 export type LogPosition = z.infer<typeof logPosition>;
 export type FundingView = z.infer<typeof fundingView>;
