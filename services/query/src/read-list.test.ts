@@ -60,6 +60,11 @@ describe('a list', () => {
     }
   });
 
+  test('has an unknown lag where it is older than its state: Postgres has lost commits in between', async () => {
+    const older: Found = { list: joinRecords(6n, list.records), source: 'postgres' };
+    expect(await read({ found: older })).toMatchObject({ version: 6n, lag: undefined });
+  });
+
   test('is not there while Postgres is away and none is known', async () => {
     expect(await read({ begun: undefined })).toBeUndefined();
   });

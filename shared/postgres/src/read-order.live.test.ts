@@ -173,6 +173,8 @@ describe('the history of a maker', () => {
     const second = await page(first.next, { happened: ['REMOVED'] });
     expect([told(second), second.hasMore]).toEqual([['7000 01 REMOVED'], false]);
     expect((await page({ offset: 9n }, { happened: ['FILLED'] })).hasMore).toBe(false);
+    const both = await page({ offset: 0n }, { happened: ['REMOVED'] });
+    expect([told(both), both.hasMore]).toEqual([['8 01 REMOVED'], true]);
   });
 
   test('ends where a fact is not folded to its end, and at a quarantine', async () => {

@@ -33,7 +33,10 @@ export interface OrderHistory {
   readonly isUnsure: boolean;
 }
 
-/** The history of a maker's order: at most `entriesMax` entries. @throws PostgresUnavailable */
+/**
+ * The history of a maker's order: at most `entriesMax` entries. Of a maker in quarantine it ends there, its fills too.
+ * @throws PostgresUnavailable
+ */
 export async function readOrderHistory(
   postgres: Postgres,
   maker: Hex,
@@ -164,6 +167,7 @@ function entryOf(row: Row): HistoryEntry {
   return { ...at, happened, status, reason, remaining: BigInt(row.remaining) };
 }
 
+const OFFSET_MAX = 2n ** 63n - 1n;
 const placeOfHappened = `array_position(array['${happenings.join("', '")}'], happened)`;
 const changes = `
   select partition, log_offset, order_hash, maker, happened, status, reason, remaining, ${placeOfHappened} as place,
@@ -180,7 +184,8 @@ const readOrderHistorySql = `
     select *, row_number() over (order by log_offset desc, place desc, block_number desc, log_index desc) as age
     from (
       ${changes} where order_hash = $2 and maker = $1
-      union all ${filled} where order_hash = $2 and maker = $1) as e)
+      union all ${filled} where order_hash = $2 and maker = $1
+        and log_offset < coalesce((select quarantined_offset from makers where maker = $1), ${OFFSET_MAX})) as e)
   select case
       when exists (select from in_flight where order_hash = $2 and maker = $1) then 'PLACED'
       else coalesce((

@@ -152,6 +152,19 @@ describe('a commit', () => {
     expect(await read(4)).toEqual([at(0n), at(0n), at(0n), at(0n)]);
   });
 
+  test('keeps a fill once, with the first fact that tells of it', async () => {
+    const fill = (logOffset: bigint, logIndex = 4) => {
+      return { orderHash: hashOf(1), blockNumber: 7, logIndex, maker, logOffset };
+    };
+    await saveProjection(postgres, commit(0n, 10n, { fills: [fill(5n), fill(6n)] }));
+    await saveProjection(postgres, commit(10n, 20n, { fills: [fill(12n), fill(12n, 5)] }));
+    const rows = await postgres.query('select log_index, log_offset from fills order by log_index');
+    expect(rows).toEqual([
+      { log_index: 4, log_offset: 5n },
+      { log_index: 5, log_offset: 12n },
+    ]);
+  });
+
   test('changes, removes and drops rows', async () => {
     await saveProjection(postgres, opening);
     const state = {

@@ -142,11 +142,13 @@ export class StoreInMemory {
       readOrderHistory: (maker, orderHash) =>
         ask((all) => {
           const key = hashKeyText({ maker, orderHash });
-          const entries = all.flatMap((tables, partition) =>
-            entriesOf(tables, partition, maker)
-              .filter(({ entry }) => entry.orderHash === orderHash)
-              .map(({ entry }) => entry),
-          );
+          const entries = all.flatMap((tables, partition) => {
+            const end = tables.makers.get(maker)?.quarantinedOffset ?? null;
+            return entriesOf(tables, partition, maker).flatMap(({ entry }) => {
+              const isHidden = entry.happened === 'FILLED' && end !== null && entry.logOffset >= end;
+              return entry.orderHash !== orderHash || isHidden ? [] : [entry];
+            });
+          });
           const states = all.flatMap(({ hashes }) => hashes.get(key)?.state ?? []);
           const isPlaced = states.includes('UNFOLDED') || all.some(({ inFlight }) => inFlight.has(key));
           const hash = isPlaced ? 'PLACED' : states.includes('ACCEPTED') ? 'ACCEPTED' : 'UNKNOWN';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { BlockHeader } from '@makerbook/chain';
+import { type BlockHeader, ChainContradiction } from '@makerbook/chain';
 import type { Address } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import { Mutex } from '../mutex.js';
@@ -13,14 +13,10 @@ const partitions = 2;
 const addresses = Array.from({ length: 20 }, (_, n): Address => `0x${String(n + 10).repeat(20)}`);
 const makerIn = (partition: number) => addresses.find((each) => partitionOf(each, partitions) === partition) as Address;
 
-test('the first block of a partition reads all of its makers, for their readings may be of blocks that nobody knows', async () => {
+/** Watches block 6, of which the partitions have these blocks. @returns what was published */
+async function watch(blocks: readonly (Partial<BlockHeader> | undefined)[], watched = new WatchedSet()) {
   const { node, header } = nodeOfBlocks(6);
   const over = new AbortController();
-  const watched = new WatchedSet();
-  for (const [n, maker] of [makerIn(0), makerIn(1)].entries()) {
-    const orderHash = `0x${String(n + 1).repeat(64)}` as const;
-    watched.add({ orderHash, maker, makingToken: `0x${'88'.repeat(20)}`, expiresAtSeconds: 9e9 }, undefined);
-  }
   const published: unknown[] = [];
   const work = {
     node,
@@ -34,7 +30,7 @@ test('the first block of a partition reads all of its makers, for their readings
     },
     watched,
     followed: {
-      partitions: [{ block: header(5) }, { block: undefined }],
+      partitions: blocks.map((block) => ({ block })),
       oldestBlock: () => header(5),
       newestBlock: () => header(5),
     },
@@ -54,6 +50,23 @@ test('the first block of a partition reads all of its makers, for their readings
     retryFor: () => (once: () => unknown) => once(),
     onBlock: () => undefined,
   };
-  await watchBlocks(work as unknown as HolderWork);
-  expect(published).toEqual([[6, [0, 1], [[makerIn(1), 1]]]]);
+  await watchBlocks(work as unknown as HolderWork).catch((error: Error) => published.push(error));
+  return published;
+}
+
+test('the first block of a partition reads all of its makers, for their readings may be of blocks that nobody knows', async () => {
+  const { header } = nodeOfBlocks(6);
+  const watched = new WatchedSet();
+  for (const [n, maker] of [makerIn(0), makerIn(1)].entries()) {
+    const orderHash = `0x${String(n + 1).repeat(64)}` as const;
+    watched.add({ orderHash, maker, makingToken: `0x${'88'.repeat(20)}`, expiresAtSeconds: 9e9 }, undefined);
+  }
+  expect(await watch([header(5), undefined], watched)).toEqual([[6, [0, 1], [[makerIn(1), 1]]]]);
+});
+
+test('a partition that has the block needs it no more, and one that has another block of its number halts the watcher', async () => {
+  const { header } = nodeOfBlocks(6);
+  expect(await watch([header(5), header(6)])).toEqual([[6, [0], []]]);
+  const other = { ...header(6), hash: `0x${'ee'.repeat(32)}` } as const;
+  expect(await watch([header(5), other])).toEqual([expect.any(ChainContradiction)]);
 });

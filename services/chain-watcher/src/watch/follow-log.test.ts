@@ -56,6 +56,32 @@ test('what a maker in quarantine has posted is not in the snapshot: it is read f
   expect([1, 2, 3].filter((n) => watched.findOrder(hashOf(n)) >= 0)).toEqual([2]);
 });
 
+test('a reading in a partition that is not its maker’s does not count', async () => {
+  const log = new LogInMemory({ partitions: 2 });
+  const own = partitionOf(maker, 2);
+  const block = { number: 5, hash: hashOf(5), timestamp: 5 };
+  const cause = { kind: 'read', occasion: 'SWEEP' } as const;
+  const orders = [{ orderHash: hashOf(1), filled: '0x0', cancelled: false }] as const;
+  const observed: MakerEvent = { type: 'MakerObserved', maker, block, cause, funds: [], orders: [...orders] };
+  const put = (fact: MakerEvent, partition: number) =>
+    log.store([
+      {
+        topic: topics.makerEvents,
+        partition,
+        ...encodeMakerEvent(fact, { id: 'test', source: '/test', timeMs: 0 }),
+        key: maker,
+      },
+    ]);
+  const watched = new WatchedSet();
+  put(submittedOf(1, maker), own);
+  put(observed, 1 - own);
+  const followed = await follow(log, 2, watched, []);
+  expect([watched.unread.size, followed.newestRead]).toEqual([1, -1]);
+  put(observed, own);
+  while (watched.unread.size > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(followed.newestRead).toBe(5);
+});
+
 test('readings of the snapshot may be newer than its block: none goes back behind them', async () => {
   const block = { number: 7, timestamp: 7 };
   const { followed } = await openLog([], { block, newestRead: 9 });
