@@ -13,6 +13,8 @@ export interface LoadMaker {
   readonly orders: OrderHistory[];
   /** Its nonce on the chain after the newest noted block. */
   nonce(): bigint;
+  /** The nonce when it was last looked at, and since when it is so. */
+  seen: { readonly nonce: bigint; readonly sinceMs: number } | undefined;
   /** It has sent a transaction that cancels all of its orders, and does not know that it was mined. */
   mayCancelAll: boolean;
   /** One transaction at a time: a wallet numbers them. */
@@ -35,6 +37,14 @@ const LIFE_SECONDS = 10 * 86_400;
 /** Indices into the stack's tokens: a plain one, and the wrapped native one. */
 export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
+/** An answer that took as long had no answer of Postgres: what it cancelled is listed until it is folded. */
+const STORE_ANSWERS_MS_MAX = 1_500;
+const FOLDED_MS_MAX = 10_000;
+/**
+ * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
+ * the nonce then counts as one that never came.
+ */
+const NONCE_SETTLES_MS = 60_000;
 
 /** The requests of a maker. Each resolves when it was answered or given up. */
 export function openRequests(state: LoadState) {
@@ -69,7 +79,8 @@ export function openRequests(state: LoadState) {
       const request = orders.length;
       const together = signed.map((each, index): OrderHistory => {
         const wasAhead = drawn[index]?.wasAhead === true;
-        if (wasAhead) touched.add(each.orderHash);
+        const owner = drawn[index]?.owner;
+        if (wasAhead || (owner !== undefined && isNonceNew(owner))) touched.add(each.orderHash);
         return { signed: each, request, wasAhead, posts: [], cancels: [] };
       });
       orders.push(...together);
@@ -118,6 +129,14 @@ export function openRequests(state: LoadState) {
   };
 }
 
+/** True if the maker's nonce was raised a short while ago. */
+function isNonceNew(owner: LoadMaker): boolean {
+  const nonce = owner.nonce();
+  const sinceMs = owner.seen === undefined ? Number.NEGATIVE_INFINITY : performance.now();
+  if (owner.seen?.nonce !== nonce) owner.seen = { nonce, sinceMs };
+  return owner.seen.sinceMs > performance.now() - NONCE_SETTLES_MS;
+}
+
 /** The terms of another order. */
 export function drawTerms(chance: Chance) {
   return {
@@ -137,7 +156,10 @@ async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
     !owner.mayCancelAll &&
     BigInt(signed.order.nonce) === owner.nonce();
   const open = own.filter(isSurelyOpen);
-  const gone = own.filter(({ cancels }) => cancels.some(({ outcome }) => outcome === 'CANCELLED'));
+  const isSurelyFolded = ({ outcome, beganAtMs, endedAtMs }: Attempt) =>
+    outcome === 'CANCELLED' &&
+    (endedAtMs - beganAtMs < STORE_ANSWERS_MS_MAX || endedAtMs < performance.now() - FOLDED_MS_MAX);
+  const gone = own.filter(({ cancels }) => cancels.some(isSurelyFolded));
   const attempt = await attemptOf(async () => {
     const { records, readLag } = await client.listOrders();
     if (readLag !== 0) return 'behind';

@@ -48,6 +48,8 @@ export type AskAll = (questions: readonly Question[]) => Promise<unknown[]>;
 const BLOCK_MS = 1_000;
 const PAUSE_MS_MIN = 100;
 const NOTED_MS_MAX = 60_000;
+/** A node refuses a request of very many. */
+const QUESTIONS_AT_ONCE = 500;
 const abi = new Interface([
   'event OrderFilled(address indexed maker, bytes32 indexed orderHash, address taker, uint256 making, uint256 taking, uint256 remaining)',
   'function nonce(address) view returns (uint256)',
@@ -182,7 +184,10 @@ class Notes {
 
   async #read(reads: readonly Read[], number: number): Promise<bigint[]> {
     const questions = reads.map(({ to, data }) => ({ method: 'eth_call', params: [{ to, data }, hexOf(number)] }));
-    return (await this.#askAll(questions)).map((answer) => BigInt(String(answer)));
+    const answers: unknown[] = [];
+    while (answers.length < questions.length)
+      answers.push(...(await this.#askAll(questions.slice(answers.length, answers.length + QUESTIONS_AT_ONCE))));
+    return answers.map((answer) => BigInt(String(answer)));
   }
 
   #set(key: string, since: number, value: bigint): void {

@@ -102,7 +102,7 @@ async function openLoadMaker(bed: ChaosBed, maker: TestMaker): Promise<LoadMaker
   const client = createClient({ ...stack.addresses, baseUrl, signer: maker.wallet, timeoutMs: TIMEOUT_MS });
   const address = await client.maker();
   const nonce = () => valueAt(bed.chain.head, nonceOf(stack.addresses.limitOrderProtocol as Address, address));
-  return { address, maker, client, orders: [], nonce, mayCancelAll: false, isMoving: false };
+  return { address, maker, client, orders: [], nonce, seen: undefined, mayCancelAll: false, isMoving: false };
 }
 
 /** Moves funds, fills or cancels on the chain. Some transactions fail, and some are never mined. */
