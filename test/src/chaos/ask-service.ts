@@ -37,8 +37,7 @@ const LIFE_SECONDS = 10 * 86_400;
 /** Indices into the stack's tokens: a plain one, and the wrapped native one. */
 export const TOKENS = [0, 3] as const;
 const AHEAD_ONE_IN = 12;
-/** An answer that took as long had no answer of Postgres: what it cancelled is listed until it is folded. */
-const STORE_ANSWERS_MS_MAX = 1_500;
+/** What was cancelled while Postgres was away is listed until it is folded. */
 const FOLDED_MS_MAX = 10_000;
 /**
  * A watcher that is behind reads an order of a nonce that was just raised at a block before. Where blocks are ahead of the clock
@@ -156,9 +155,8 @@ async function checkList(owner: LoadMaker, state: LoadState): Promise<void> {
     !owner.mayCancelAll &&
     BigInt(signed.order.nonce) === owner.nonce();
   const open = own.filter(isSurelyOpen);
-  const isSurelyFolded = ({ outcome, beganAtMs, endedAtMs }: Attempt) =>
-    outcome === 'CANCELLED' &&
-    (endedAtMs - beganAtMs < STORE_ANSWERS_MS_MAX || endedAtMs < performance.now() - FOLDED_MS_MAX);
+  const isSurelyFolded = ({ outcome, endedAtMs }: Attempt) =>
+    outcome === 'CANCELLED' && endedAtMs < performance.now() - FOLDED_MS_MAX;
   const gone = own.filter(({ cancels }) => cancels.some(isSurelyFolded));
   const attempt = await attemptOf(async () => {
     const { records, readLag } = await client.listOrders();
