@@ -48,10 +48,6 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
     bytes32: createSaltedDomain(domain, 'bytes32'),
   };
   const message = createSigningMessage(new Uint8Array(32));
-  const getWords = createWordBuffer(2);
-  getWords.bytes.set(keccak256OfText(typeString(getLimitOrdersRequestTypes)));
-  const historyWords = createWordBuffer(2);
-  historyWords.bytes.set(keccak256OfText(typeString(getLimitOrderHistoryRequestTypes)));
   const orderRequestWords = createWordBuffer(3);
   orderRequestWords.bytes.set(keccak256OfText(typeString(getLimitOrderRequestTypes)));
   const cancellationWords = createWordBuffer(2);
@@ -64,15 +60,19 @@ export function createRequestHashers(domain: SigningDomain): RequestHashers {
     return keccak256(message);
   }
 
+  /** Hashes a message that has `issuedAt` alone. */
+  function createDatedHasher(types: Parameters<typeof typeString>[0]): RequestHashers['hashGetRequest'] {
+    const words = createWordBuffer(2);
+    words.bytes.set(keccak256OfText(typeString(types)));
+    return ({ issuedAt, salt }) => {
+      putUint256(words, 1, issuedAt);
+      return hashInDomain(domainWords.bytes32, salt, words.bytes);
+    };
+  }
+
   return {
-    hashGetRequest({ issuedAt, salt }) {
-      putUint256(getWords, 1, issuedAt);
-      return hashInDomain(domainWords.bytes32, salt, getWords.bytes);
-    },
-    hashHistoryRequest({ issuedAt, salt }) {
-      putUint256(historyWords, 1, issuedAt);
-      return hashInDomain(domainWords.bytes32, salt, historyWords.bytes);
-    },
+    hashGetRequest: createDatedHasher(getLimitOrdersRequestTypes),
+    hashHistoryRequest: createDatedHasher(getLimitOrderHistoryRequestTypes),
     hashOrderRequest({ orderHash, issuedAt, salt }) {
       putOrderHash(orderRequestWords, orderHash);
       putUint256(orderRequestWords, 2, issuedAt);

@@ -233,6 +233,10 @@ const lagHeaders = z.object({
   ),
 });
 
+const invalidParameter = {
+  cause: 'A parameter is missing, given twice, unknown or malformed.',
+  remedy: 'Fix the places that `errors` names.',
+};
 /** Errors of the requests whose signer is the maker. */
 const signedReadErrors: ErrorCases = {
   request_expired: {
@@ -285,10 +289,7 @@ const list: Operation = {
       .extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: {
-      cause: 'A parameter is missing, given twice, unknown or malformed.',
-      remedy: 'Fix the places that `errors` names.',
-    },
+    invalid_request: invalidParameter,
     ...signedReadErrors,
     rate_limited: makerLimited,
     unavailable: {
@@ -317,10 +318,7 @@ const findOrder: Operation = {
     headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: {
-      cause: 'A parameter is missing, given twice, unknown or malformed.',
-      remedy: 'Fix the places that `errors` names.',
-    },
+    invalid_request: invalidParameter,
     ...signedReadErrors,
     not_found: {
       cause: 'The service knows no order of the signer with this hash.',
@@ -356,10 +354,7 @@ const readHistory: Operation = {
     headers: cacheHeaders.pick({ 'Cache-Control': true }).extend(lagHeaders.shape),
   },
   errors: {
-    invalid_request: {
-      cause: 'A parameter is missing, given twice, unknown or malformed.',
-      remedy: 'Fix the places that `errors` names.',
-    },
+    invalid_request: invalidParameter,
     ...signedReadErrors,
     gone: {
       cause: 'The history behind the cursor is not kept any more.',

@@ -88,8 +88,8 @@ async function offsetAt(
   { topic, partition }: { readonly topic: string; readonly partition: number },
   timeMs: number,
 ): Promise<bigint> {
-  const [found, ends] = await Promise.all([log.offsetsAt(topic, timeMs), log.endOffsets(topic)]);
-  return found[partition] ?? ends[partition] ?? 0n;
+  const found = (await log.offsetsAt(topic, timeMs))[partition];
+  return found ?? (await log.endOffsets(topic))[partition] ?? 0n;
 }
 
 function cursorOf({ offset, entry }: HistoryPlace): string {

@@ -118,7 +118,7 @@ export async function readMakerHistory(postgres: Postgres, asked: HistoryQuery):
     ],
     'read maker history',
   );
-  const [{ folded_to: end, history_from: keptFrom, is_unsure: isUnsure }] = [rows[0] ?? emptyPage];
+  const { folded_to: end, history_from: keptFrom, is_unsure: isUnsure } = rows[0] ?? emptyPage;
   const scanned = rows.flatMap((row) => (row.happened === null ? [] : [row]));
   const found = scanned.filter((row) => row.is_asked);
   const page = found.slice(0, entriesMax);

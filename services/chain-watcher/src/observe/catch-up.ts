@@ -66,7 +66,7 @@ async function publishMakers(
           // At a later block than the one whose logs were matched, other orders may have changed.
           touched.whole(maker, CATCH_UP, at.number > head.number);
           for (const orderHash of known?.orders ?? []) toRead.orders.add(orderHash);
-          toRead.fills.push(...(known?.fills ?? []));
+          for (const fill of known?.fills ?? []) toRead.fills.push(fill);
           return toRead.tokens.size + toRead.orders.size + 1;
         });
         const observed = await readMakers(reader, touched.makers.values(), at);

@@ -1,10 +1,8 @@
-import type { TimelineEntry } from '@makerbook/contracts-http';
+import { type Happening, happenings, type TimelineEntry } from '@makerbook/contracts-http';
 import type { Address, Hex } from '@makerbook/contracts-primitives';
 import { partitionOf } from '@makerbook/kafka';
 import type { Visits } from '../visit-service.js';
 import type { Replay } from './replay-log.js';
-
-const places = ['OPENED', 'FILLED', 'CHANGED', 'WITHHELD', 'REMOVED'];
 
 /** Finds makers whose pages, one behind the other, are not what the replay says happened to their orders. */
 export function judgeHistories({ histories }: Visits, replays: readonly Replay[]): string[] {
@@ -22,12 +20,12 @@ export function judgeHistories({ histories }: Visits, replays: readonly Replay[]
 export function historyOf(replay: Replay, maker: Address) {
   const changes = replay.history.flatMap((line) => {
     const [offset = '', happened = '', hash = '', remaining = '', whose] = line.split(' ');
-    const key = [BigInt(offset), hash, places.indexOf(happened), -1, -1] as const;
+    const key = [BigInt(offset), hash, happenings.indexOf(happened as Happening), -1, -1] as const;
     return whose === maker ? [{ key, line: [offset, hash, happened, remaining].join(' ') }] : [];
   });
   const fills = [...replay.fills.values()].flatMap((line) => {
     const [block = '', index = '', hash = '', whose, offset = ''] = line.split(' ');
-    const key = [BigInt(offset), hash, places.indexOf('FILLED'), Number(block), Number(index)] as const;
+    const key = [BigInt(offset), hash, happenings.indexOf('FILLED'), Number(block), Number(index)] as const;
     return whose === maker ? [{ key, line: [offset, hash, 'FILLED', block, index].join(' ') }] : [];
   });
   const isBefore = (one: readonly (bigint | string | number)[], other: readonly (bigint | string | number)[]) => {
