@@ -138,8 +138,11 @@ describe('logs of another block', () => {
     expect((failure as Error).message).toMatch(/gave logs of another block than \d+/);
   });
 
-  test('are one by the number alone, too', async () => {
-    const moved = (await logsOf(second)).map((log) => ({ ...log, blockNumber: '0x1' }));
+  test.each([
+    ['number', () => ({ blockNumber: '0x1' })],
+    ['hash', () => ({ blockHash: first.hash })],
+  ])('are one by the %s alone, too', async (_what, forged) => {
+    const moved = (await logsOf(second)).map((log) => ({ ...log, ...forged() }));
     const wrong = await forging((method, result) => (method === 'eth_getLogs' ? moved : result));
     await expect(readLogs(nodeOf(wrong.url), second, filter)).rejects.toThrow(/another block/);
   });
